@@ -1,4 +1,5 @@
-/* algorithm.c - configs of a contraction in the order of their estimated times, and the plan of a chosen one. */
+/* algorithm.c - lists the configs of a contraction by their estimated times, builds the plan of a chosen one, and has
+ * the algorithm "kernel": the plain loops of emit/. */
 #include "backend_cpu/algorithms/algorithm.h"
 
 #include <string.h>
@@ -12,8 +13,8 @@ const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms
 
 /* --- problems --- */
 
-/* The operand of `i` that the contraction reads as operand number k, behind views, and that is read nowhere else; -1:
- * there is none, or the fusion changes it. */
+/* Returns the operand of `i` that is the contraction's operand number k, perhaps reshaped, and is read nowhere else.
+ * Returns -1 if there is none, or if the fusion computes what the contraction reads. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
   hlo_quantized_weights small;
@@ -42,19 +43,19 @@ bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_
   return true;
 }
 
-double cpu_shared(double nanoseconds, uint32_t threads) {
+double cpu_time_on_threads(double nanoseconds, uint32_t threads) {
   double worth = nanoseconds / 6000, most = worth < threads ? worth : threads;
   return most > 1 ? nanoseconds / most : nanoseconds;
 }
 
-/* --- offers --- */
+/* --- configs --- */
 
 static int by_estimate(const void *a, const void *b) {
   double x = ((const cpu_config *)a)->estimate, y = ((const cpu_config *)b)->estimate;
   return x < y ? -1 : x > y;
 }
 
-/* Insertion: few, and those of equal guess keep their order. */
+/* Sorts by insertion, since there are few configs and those with equal estimates must keep their order. */
 static void sort_configs(uint32_t n, cpu_config *configs) {
   for (uint32_t k = 1; k < n; k++) {
     cpu_config moved = configs[k];
@@ -111,7 +112,7 @@ status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, 
   cpu_plan *plan = ARENA_NEW(a, cpu_plan);
   plan->config = *config;
   plan->weights = p->weights;
-  plan->why = arena_printf(a, "guessed %.2f us", config->estimate * 1e-3);
+  plan->why = arena_printf(a, "estimated %.2f us", config->estimate * 1e-3);
   *out = plan;
   return config->algorithm->build(a, p, config, plan);
 }
@@ -134,14 +135,14 @@ status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out) {
   return NULL;
 }
 
-/* --- emit's plain loops, of any type and shape --- */
+/* --- the plain loops of emit/, for any type and shape --- */
 
-/* About 15 GFLOP/s a thread. */
+/* The time of one multiplication on one thread: about 15 GFLOP/s. */
 static const double kernel_nanoseconds = 0.15;
 
 static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   (void)a, (void)room;
-  out->estimate = cpu_shared(p->multiplications * kernel_nanoseconds, p->options.threads);
+  out->estimate = cpu_time_on_threads(p->multiplications * kernel_nanoseconds, p->options.threads);
   return emit_supports(p->instr, NULL);
 }
 

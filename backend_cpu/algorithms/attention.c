@@ -1,4 +1,4 @@
-/* attention.c - the one algorithm for attention: its own kernel. */
+/* attention.c - see attention.h. */
 #include "backend_cpu/algorithms/attention.h"
 
 #include "emit/contraction/attention.h"

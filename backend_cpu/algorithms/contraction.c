@@ -12,12 +12,13 @@
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/quantized.h"
 
-/* A body is read together with the fusion it belongs to, so that its parameters lead on to what the fusion is given. */
+/* The body of a fusion is read together with the fusion, so that a parameter of the body leads to the fusion's
+ * operand. */
 typedef struct scope {
-  const hlo_instr *fusion; /* NULL: no body, values are those of the computation itself */
+  const hlo_instr *fusion; /* NULL if the values are not in a body */
 } scope;
 
-/* A parameter of the body is what the fusion is given; one of the computation around it stays. */
+/* Returns the fusion's operand if v is a parameter of the fusion's body, and v otherwise. */
 static hlo_value outside(scope s, hlo_value v) {
   bool inside = s.fusion && v.def->op == HLO_PARAMETER && v.def->parent == hlo_callee(s.fusion, 0);
   return inside ? s.fusion->operands[hlo_int(v.def, HLO_ATTR_INDEX)] : v;
@@ -27,7 +28,7 @@ static bool is_reshape(hlo_value v) { return v.def->op == HLO_RESHAPE; }
 
 /* --- operands of an epilogue --- */
 
-/* A constant of one number, or such a number stretched. */
+/* Returns true if v is a constant whose elements are all equal, or a broadcast of one; sets *number to the element. */
 static bool splat_of(scope s, hlo_value v, double *number) {
   v = outside(s, v);
   while (v.def->op == HLO_BROADCAST || is_reshape(v)) {
@@ -41,8 +42,9 @@ static bool splat_of(scope s, hlo_value v, double *number) {
   return true;
 }
 
-/* An array that stands for dimensions `*dims` of `result` and is stretched along the others.  In a body it comes from
- * outside of the fusion. */
+/* Finds the array that v broadcasts to the shape `result`; it may be v itself.  *dims is a mask of the result's
+ * dimensions that the array has.  Returns false if the array is not computed outside of the fusion, or is not of type
+ * `type`. */
 static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint32_t *dims, hlo_value *array) {
   *dims = 0;
   if (v.def->op == HLO_BROADCAST) {
@@ -57,7 +59,7 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of what is free */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of such instructions */
     return false;
   }
   *array = outside(s, v);
@@ -66,11 +68,11 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
 
 /* --- epilogues --- */
 
-/* What one consumer adds to a plan. */
+/* What one instruction that follows the contraction adds to a plan. */
 typedef struct step {
-  bool is_post_op, is_array; /* is_post_op: it can be one */
+  bool is_post_op, is_array; /* is_post_op: whether the library can compute it */
   bool is_convert, is_bias;
-  dtype to; /* of a conversion */
+  dtype to; /* the type of a conversion's result */
   cpu_post_op post_op;
   hlo_value array;
 } step;
@@ -79,7 +81,7 @@ static step unary_step(cpu_post_op_kind kind, double alpha, double beta) {
   return (step){.is_post_op = true, .post_op = {.kind = kind, .alpha = alpha, .beta = beta}};
 }
 
-/* x op number, or number op x where `swapped`. */
+/* The step x op number, or number op x if `swapped`. */
 static step splat_step(hlo_op op, bool swapped, double number) {
   switch (op) {
     case HLO_ADD: return unary_step(CPU_POST_OP_LINEAR, 1, number);
@@ -93,8 +95,9 @@ static step splat_step(hlo_op op, bool swapped, double number) {
   }
 }
 
-/* oneDNN 2.6 computes a convolution's binary post wrongly, and says nothing, unless its array has one number, one a
- * channel, or one for each of the result.  (A matrix product's may be stretched along any dimensions.) */
+/* Returns true if oneDNN 2.6 broadcasts an array with these dimensions correctly in a binary post-op of a convolution.
+ * For all arrays except one number, one number per channel, or one per element of the result, it computes wrong results
+ * without an error.  A matrix product's arrays may have any dimensions. */
 static bool library_stretches(const hlo_instr *convolution, uint32_t dims) {
   const shape *r = &convolution->shapes[0];
   uint32_t channels = hlo_int(convolution, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? 1u << (r->rank - 1) : 2, all = 0;
@@ -128,7 +131,8 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
   return fits ? r : (step){0};
 }
 
-/* Does the conversion that follows cut off where the clamp does, or before? */
+/* Returns true if the clamp makes no difference, because it is converted to bytes and the conversion saturates at the
+ * same bounds or at narrower ones. */
 static bool converts_anyway(const hlo_instr *clamp, double low, double high) {
   const hlo_instr *next = clamp->n_uses == 1 ? clamp->uses[0].user : NULL;
   if (!next || next->op != HLO_CONVERT || hlo_is_root(hlo_result((hlo_instr *)clamp, 0))) {
@@ -149,7 +153,8 @@ static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
   return low == 0 && high == INFINITY ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, low, high);
 }
 
-/* Sums of bytes: one s32 a channel may be added before they become f32, a type of 8 bits ends it. */
+/* The step of an operation on sums of bytes: the s32 sums may have a bias of one s32 per channel added and be converted
+ * to f32, and a conversion to a type of 8 bits is the last step. */
 static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   dtype to = (dtype)consumer->shapes[0].type;
   bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
@@ -190,7 +195,8 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post_op ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
-/* Returns true if the post's array may be added from the result's own memory: the first one that is added. */
+/* Returns true if this post-op may be a CPU_POST_OP_SUM, which reads its array from the result's buffer.  Only the
+ * first array that is added may. */
 static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
@@ -201,8 +207,8 @@ static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   return sum;
 }
 
-/* Returns true if the library is left with plain loops once the post stands behind this convolution: not all of its
- * implementations read arrays of the result's shape (onednn_primitive.c). */
+/* Returns true if the library has nothing but plain loops for the convolution once this post-op follows it: not all of
+ * its implementations read arrays of the result's shape (onednn_primitive.c). */
 static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_contraction with = *c;
   if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post_op) || may_be_sum(c, post_op)) {
@@ -212,8 +218,8 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
-/* Appends a post.  Returns false where there is no room, where the library would have plain loops only, or where it
- * would go wrong: oneDNN 2.6 computes two of one unary kind with the parameters of one of them. */
+/* Appends a post-op.  Returns false if there is no room, if the library would have plain loops only, or if the result
+ * would be wrong: of two unary post-ops of one kind, oneDNN 2.6 computes both with the parameters of one of them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
@@ -238,7 +244,7 @@ static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   return true;
 }
 
-/* Are values whole numbers after these posts? */
+/* Returns true if values are integers after these post-ops. */
 static bool are_whole(const cpu_contraction *c) {
   for (uint32_t k = c->n_post_ops; k-- > 0;) {
     const cpu_post_op *p = &c->post_ops[k];
@@ -252,7 +258,8 @@ static bool are_whole(const cpu_contraction *c) {
   return false;
 }
 
-/* The library rounds as CPU_POST_OP_ROUND does, and cuts off, when it stores bytes. */
+/* Ends the call with a conversion.  When the library stores bytes it rounds as CPU_POST_OP_ROUND does and saturates, so
+ * a rounding before it is dropped.  Returns false for bytes that are not rounded. */
 static bool add_conversion(cpu_contraction *c, dtype to) {
   c->g.result_type = to;
   if (to == DTYPE_F32) {
@@ -265,7 +272,7 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   return true;
 }
 
-/* What of a step is not its array. */
+/* Adds a step to the call, except for its array.  Returns false if the library cannot compute it there. */
 static bool count_step(cpu_contraction *c, const step *s) {
   if (s->is_convert) {
     return add_conversion(c, s->to);
@@ -290,8 +297,8 @@ static step activation_step(const hlo_activation *a) {
   return unary_step(kinds[a->kind], a->kind == HLO_SWISH ? a->alpha : 0, 0);
 }
 
-/* What comes after x, whose only users it has: an activation that is spelled out, or one operation; *x is then its end.
- */
+/* Sets *out to the step that follows *x if all users of *x belong to it: an activation of several operations, or one
+ * operation.  Sets *x to the result of that step.  Returns false if there is no such step. */
 static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
   hlo_activation a;
   if (hlo_find_activation(*x, scope_splat, &s, &a)) {
@@ -306,7 +313,8 @@ static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step
   return out->is_post_op;
 }
 
-/* The chain from the contraction to `end`, and what comes then, as posts. */
+/* Returns true if one library call can compute the chain of operations from the contraction to `end`, followed by
+ * `last`. */
 static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_contraction c = {.g = *g};
   const scope here = {NULL};
@@ -342,7 +350,7 @@ bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_in
 static bool add_step(cpu_library_plan *p, const step *s) {
   cpu_contraction *c = &p->c;
   uint32_t everything = c->g.op == CPU_MATMUL ? 7 : (1u << (c->g.spatial + 2)) - 1;
-  bool bytes = cpu_sums_bytes(&c->g); /* their bias is s32 */
+  bool bytes = cpu_sums_bytes(&c->g); /* the bias of sums of bytes is s32 */
   if (s->is_convert || s->is_bias) {
     p->bias = s->is_bias ? s->array : p->bias;
     return count_step(c, s);
@@ -388,7 +396,8 @@ static bool read_epilogue(cpu_library_plan *p, scope s, hlo_instr *contraction) 
   return body->n_roots == 1;
 }
 
-/* Operand k of the contraction, from outside of the fusion; views do not matter to the library. */
+/* Finds the value outside of the fusion that is the contraction's operand v; reshapes in between do not matter to the
+ * library.  Returns false if the fusion computes the operand. */
 static bool read_operand(scope s, hlo_value v, hlo_value *out) {
   while (s.fusion && is_reshape(v)) {
     v = v.def->operands[0];
@@ -416,7 +425,7 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i) {
   return found;
 }
 
-/* The largest that a sum of products of bytes can be: for one output, of all. */
+/* Returns the largest magnitude that a sum of products of bytes can have, over all outputs. */
 static double largest_sum(const cpu_geometry *g, const literal *weights) {
   double most = 0, byte = g->lhs_type == DTYPE_U8 ? 255 : 128;
   bool product = g->op == CPU_MATMUL;
@@ -443,7 +452,8 @@ static double largest_bias(const cpu_library_plan *p) {
   return most;
 }
 
-/* The library computes all that follows a sum in f32, and conversions, too: a result in s32 must fit there. */
+/* Returns true if the sums are exact.  The library computes the bias, post-ops and conversions in f32, so a result in
+ * s32 must fit into the 24 bits of f32. */
 static bool has_exact_sums(const cpu_library_plan *p) {
   const double whole = 1 << 24;
   return p->c.g.result_type != DTYPE_S32 ||
@@ -478,11 +488,12 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
-/* Where few rows share the work of making f32 of them, weights that do not fit a core's cache are read faster as they
- * are: 1024 x 4096 of 4 bits by one row take 0.2 (from memory) to 0.8 (from the last cache) of the time of f32, by 8 to
- * 32 rows from the caches 1.15 to 1.25.  Scaling the sum of a block rounds differently from scaling each weight. */
+/* With few rows, weights that do not fit a core's cache are read faster as the small integers that they are.  Measured
+ * for 1024 x 4096 weights of 4 bits, relative to the time in f32: 0.2 (weights from memory) to 0.8 (from the last
+ * cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With --exact this is not allowed, since scaling the sum of a
+ * block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
-  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* lanes: whole vectors at any width */
+  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
   const cpu_asked *about = data;
   hlo_quantized_weights w;
   if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
@@ -493,7 +504,7 @@ bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
          shape_elements(&dot->shapes[0]) <= MOST_ROWS * w.columns;
 }
 
-/* Our own kernels of contractions can, which store vector by vector; the library writes whole arrays. */
+/* The algorithms "gemm" and "depthwise" can update in place, since they store vector by vector.  The library cannot. */
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {
   emit_product product;
   emit_depthwise depthwise;

@@ -4,7 +4,7 @@
 #include "backend_cpu/algorithms/algorithm.h"
 #include "emit/contraction/depthwise.h"
 
-/* Of one thread: a vector instruction takes about a fifth of a nanosecond; arrays come from the caches. */
+/* Nanoseconds of one thread: per call, per vector instruction, and per byte that is read from the caches. */
 static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
 
 static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
@@ -19,10 +19,10 @@ static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
 static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
   double work = emit_depthwise_size(d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
   double bytes = (double)shape_bytes(hlo_shape(p->instr->operands[p->lhs])) + (double)shape_bytes(&p->instr->shapes[0]);
-  return call_nanoseconds + cpu_shared(work + bytes * byte_nanoseconds, p->options.threads);
+  return call_nanoseconds + cpu_time_on_threads(work + bytes * byte_nanoseconds, p->options.threads);
 }
 
-static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   enum { MOST = 4 };
   uint32_t n = 0;
   emit_depthwise d;
@@ -42,7 +42,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
-/* What packing depends on. */
+/* The members that packing depends on; all others are 0. */
 static const emit_depthwise *packing_of(arena *a, const emit_depthwise *d) {
   emit_depthwise *w = ARENA_NEW(a, emit_depthwise);
   *w = (emit_depthwise){
@@ -65,4 +65,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_depthwise_algorithm = {"depthwise", config, build, NULL};
+const cpu_algorithm cpu_depthwise_algorithm = {"depthwise", list_configs, build, NULL};

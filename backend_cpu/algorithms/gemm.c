@@ -1,4 +1,5 @@
-/* gemm.c - the algorithm "gemm": products in register blocks by kernels of our own (emit/contraction/product.h). */
+/* gemm.c - the algorithm "gemm": matrix products in register blocks by generated kernels
+ * (emit/contraction/product.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "base/machine.h"
 #include "emit/contraction/product.h"
 
-enum { ROWS, VECTORS, LANES }; /* v[] of a variant; 0: as emit_product_choose likes */
+enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves the choice to emit_product_choose */
 
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
@@ -21,30 +22,33 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
     return false;
   }
   emit_product_choose(out, p->options.target, &options);
-  if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) { /* depthwise: all lanes but one would be idle */
+  /* a depthwise convolution, which would use one lane of each vector */
+  if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) {
     return false;
   }
   if (out->dot4 && !(p->options.target->dots && p->constant_weights && out->lanes >= 4 &&
                      out->lanes * 32 <= p->options.target->vector_bits)) {
     return false;
   }
-  /* Small integers are read as panels of whole vectors. */
+  /* Weights that are small integers are read in whole vectors. */
   return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
 }
 
-/* Of one thread: a register block of full size is bound by multiplications, two vectors a cycle at some 3 GHz; a small
- * one by loads. */
+/* Returns the estimated nanoseconds.  A register block of full size is bound by its multiplications, two vectors a
+ * cycle at some 3 GHz; a small one is bound by its loads. */
 static double estimate(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
-  int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* a group's last one may be empty but for one column */
+  int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* the last vector of a group may hold one column only */
   double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
   work +=
-      g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0; /* what makes f32 of integers */
-  return 300 * emit_product_phases(g) + cpu_shared(work, p->options.threads);
+      /* the conversion of integers to f32 */
+      g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
+  return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
 }
 
-/* The time of a vector of half the width, as a part: between machines that halve wide vectors, and others. */
+/* The time of a vector of half the width relative to a whole one.  It lies between processors that split wide vectors
+ * into halves and those that do not. */
 static const double half_width = 0.62;
 
 static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t *n, cpu_config *out) {
@@ -61,11 +65,12 @@ static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t
       return;
     }
   }
-  v.estimate += *n ? 0.05 * v.estimate : 0; /* than the block that seems best */
+  v.estimate += *n ? 0.05 * v.estimate : 0; /* the first config has the block that emit_product_choose finds best */
   out[(*n)++] = v;
 }
 
-/* Lanes of which the columns are whole vectors where they are not of the widest; 0: they are, or there are none. */
+/* Returns a number of lanes, half of the widest, that divides the number of columns where the widest does not; 0 if
+ * there is none or it is not needed. */
 static int whole_lanes(const cpu_problem *p) {
   enum { FEWEST = 4 };
   emit_product g;
@@ -76,17 +81,18 @@ static int whole_lanes(const cpu_problem *p) {
   return lanes >= FEWEST && g.columns % lanes == 0 ? lanes : 0;
 }
 
-/* One row, and no loop around it whose next step finds the weights in a cache: each is read once. */
+/* Returns true if each weight is read once in a run: there is one row, and no loop around it whose next iteration would
+ * find the weights in a cache. */
 static bool reads_once(const cpu_problem *p) {
   emit_product g;
   const hlo_computation *c = p->instr->parent;
   return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
-/* The block that seems best, the same in narrower vectors that the columns fill, and for products of some size those
- * that read B less often, or A.  Weights that are read once come from memory faster in one or two streams (measured: 20
- * % than in eight). */
-static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+/* Lists the block that emit_product_choose finds best, the same block in narrower vectors that the columns fill, and
+ * for larger products blocks that read B less often, or A.  Weights that are read once come from memory faster in one
+ * or two streams (20 % faster than in eight, measured). */
+static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;
   add_config(p, &(cpu_config){.v = {0}}, &n, out);
@@ -111,7 +117,8 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
-/* Panels depend on B alone: products with other rows have the same. */
+/* Returns a config with only those members that packing depends on, so that products with other numbers of rows share
+ * packed weights. */
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
@@ -131,7 +138,7 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   return b;
 }
 
-/* For any number of rows where that is possible; panels that the kernel packs itself have no rows. */
+/* Makes the kernel one of dynamic M if that is possible; it is not where the kernel packs panels itself. */
 static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_kernel_plan *kernel) {
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
@@ -164,8 +171,8 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-/* Blocks that other numbers of rows have: for these rows the same code may serve. */
-static bool named(const cpu_problem *p, const char *name, cpu_config *out) {
+/* Finds blocks that list_configs lists for other numbers of rows, so that the same code can serve these rows too. */
+static bool find_config(const cpu_problem *p, const char *name, cpu_config *out) {
   emit_product g;
   int rows, columns, lanes = 0;
   uint32_t n = 0;
@@ -182,4 +189,4 @@ static bool named(const cpu_problem *p, const char *name, cpu_config *out) {
   return n && strcmp(out->name, name) == 0;
 }
 
-const cpu_algorithm cpu_gemm_algorithm = {"gemm", config, build, named};
+const cpu_algorithm cpu_gemm_algorithm = {"gemm", list_configs, build, find_config};

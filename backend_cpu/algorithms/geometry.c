@@ -1,16 +1,18 @@
 /* geometry.c - see geometry.h. */
 #include "backend_cpu/algorithms/geometry.h"
 
-enum { MOST_TAPS = 1 << 14 }; /* of a convolution's kernel: with more, the library takes minutes to choose a way */
+/* elements of a convolution's kernel for one output channel; with more, oneDNN takes minutes to choose an
+ * implementation */
+enum { MOST_TAPS = 1 << 14 };
 
 /* --- dots as matrix products --- */
 
 typedef struct extent {
-  int64_t n, stride; /* elements, their distance */
+  int64_t n, stride; /* the number of elements and their distance */
   bool ok;
 } extent;
 
-/* Several dimensions that can be walked as one. */
+/* Merges several dimensions into one; `ok` is false if their elements are not evenly spaced. */
 static extent collapse(const shape *s, uint32_t n, const int64_t *dims) {
   int64_t strides[SHAPE_MAX_RANK];
   shape_strides(s, strides);
@@ -42,7 +44,7 @@ static uint32_t free_dims(const shape *s, const hlo_attr *batch, const hlo_attr 
   return n;
 }
 
-/* Strides of a dimension of one element are chosen as a dense matrix has them. */
+/* A dimension of one element may have any stride; here it gets the stride of a dense matrix. */
 static void tidy_strides(int64_t rows, int64_t columns, int64_t *row, int64_t *column) {
   if (columns == 1) {
     *column = rows == 1 || *row == 1 ? rows : 1;
@@ -86,7 +88,8 @@ static bool dot_geometry(const hlo_instr *i, cpu_geometry *g) {
 bool cpu_dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out) {
   const shape *r = &dot->shapes[0];
   uint32_t batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH);
-  uint32_t lhs = (uint32_t)hlo_rank(dot->operands[0]) - hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT); /* and batch */
+  /* batch dimensions and m dimensions */
+  uint32_t lhs = (uint32_t)hlo_rank(dot->operands[0]) - hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
   uint32_t ends[] = {batch, lhs, r->rank};
   *out = 0;
   for (uint32_t group = 0, d = 0; group < 3; group++) {
@@ -147,7 +150,7 @@ static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
   return true;
 }
 
-/* Products that the library has: of f32, or of bytes where the weights are signed. */
+/* Returns true if the library multiplies these types: f32, or bytes where the weights are signed. */
 static bool has_library_types(const hlo_instr *i) {
   bool bytes = i->shapes[0].type == DTYPE_S32 && hlo_sums_bytes(i) && hlo_type(i->operands[1]) == DTYPE_S8;
   return cpu_library_name() && (bytes ? cpu_library_has_bytes() : i->shapes[0].type == DTYPE_F32);

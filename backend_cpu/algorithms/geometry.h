@@ -1,4 +1,4 @@
-/* geometry.h - dots and convolutions in the words of a library call (cpu_geometry). */
+/* geometry.h - describes a dot or convolution as the geometry of a library call (cpu_geometry). */
 #ifndef BACKEND_CPU_ALGORITHMS_GEOMETRY_H
 #define BACKEND_CPU_ALGORITHMS_GEOMETRY_H
 
@@ -9,11 +9,11 @@
  * library has no call for it. */
 bool cpu_geometry_of(const hlo_instr *contraction, cpu_geometry *g);
 
-/* The same without the types: whether a library has a call for operands of such sizes. */
+/* The same without the types.  Returns false if the library has no call for operands of such sizes. */
 bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g);
 
-/* `dims` has a bit for each dimension of the dot's result.  *out gets a bit for each of the library's dimensions
- * [batch, m, n] that these make up.  Returns false if they are a part of one of the three. */
+/* `dims` has a bit for each dimension of the dot's result.  Sets *out to a mask of the library's dimensions [batch, m,
+ * n] that these dimensions make up.  Returns false if they make up only a part of one of the three. */
 bool cpu_dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out);
 
 double cpu_geometry_multiplications(const cpu_geometry *g);

@@ -1,5 +1,5 @@
-/* library.c - the algorithm "library": one call of oneDNN or OpenBLAS with all that follows, divided into parts; and
- * the algorithm "narrow": the same in reduced precision, where the user allows it. */
+/* library.c - the algorithm "library": one call of oneDNN or OpenBLAS with its epilogue, divided into parts for the
+ * threads; and the algorithm "reduced-precision": the same call in reduced precision, if the user allowed it. */
 #include "backend_cpu/algorithms/algorithm.h"
 #include "backend_cpu/algorithms/geometry.h"
 
@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double part_nanoseconds = 4000; /* what another thread is worth asking for */
+static const double part_nanoseconds = 4000; /* the least work for which another thread is used */
 static const double longest_part =
-    1e10; /* multiplications, some tenths of a second, between which a run's budget is looked at */
-/* About 200 GFLOP/s a thread, a third of that where channels do not meet each other, and 20 GB/s. */
-static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, lonely_factor = 3,
+    1e10; /* multiplications of a part, some tenths of a second; between parts a run checks its time limit */
+/* Estimates for one thread: about 200 GFLOP/s, a third of that for convolutions whose groups have few channels, and 20
+ * GB/s. */
+static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, few_channels_factor = 3,
                     byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
@@ -20,9 +21,9 @@ static void swap(int64_t *list) {
   list[1] = first;
 }
 
-/* A column of places, as 1-D convolutions often come, is laid down as a row, which lies in memory alike: the library
- * blocks its registers along the last spatial dimension. */
-static void lay_down(cpu_contraction *c) {
+/* Swaps the two spatial dimensions if the second has one element, as in many 1-D convolutions.  The layout in memory
+ * stays the same, and the library is faster because it blocks its registers along the last spatial dimension. */
+static void swap_spatial(cpu_contraction *c) {
   cpu_geometry *g = &c->g;
   if (g->op != CPU_CONVOLUTION || g->spatial != 2 || g->in[1] != 1 || g->out[1] != 1 || g->kernel[1] != 1 ||
       g->low[1] != 0 || g->high[1] != 0) {
@@ -39,14 +40,16 @@ static void lay_down(cpu_contraction *c) {
   }
 }
 
-/* A convolution that looks at one place only is a row of places: they can be divided evenly. */
+/* Merges the spatial dimensions of a 1x1 convolution of stride 1 into one, which can be divided evenly among
+ * threads. */
 static void flatten(cpu_contraction *c) {
   cpu_geometry *g = &c->g;
   bool plain = g->op == CPU_CONVOLUTION && g->channels_last && g->spatial > 1;
   for (int d = 0; plain && d < g->spatial; d++) {
     plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
   }
-  for (uint32_t k = 0; plain && k < c->n_post_ops; k++) { /* arrays that stretch along one of them */
+  /* not where an array is broadcast along some of the merged dimensions only */
+  for (uint32_t k = 0; plain && k < c->n_post_ops; k++) {
     uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->post_ops[k].dims & places;
     plain = c->post_ops[k].kind <= CPU_POST_OP_LAST_UNARY || dims == 0 || dims == places;
   }
@@ -57,8 +60,8 @@ static void flatten(cpu_contraction *c) {
   }
 }
 
-/* The number of parts nearest to that wanted that there can be; none takes so long that a run's time limit is missed by
- * much. */
+/* Returns the possible number of parts that is nearest to `wanted`, but enough parts that none takes so long that a run
+ * exceeds its time limit by much. */
 static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);
@@ -67,13 +70,13 @@ static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t parts = needed > (double)wanted ? (int64_t)fmin(needed, CPU_MAX_PARTS) : wanted;
   parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
   parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
-  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* parts of the weights of one format */
+  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* all parts of the weights must have one format */
     parts--;
   }
   return parts;
 }
 
-/* Bytes that are read and written. */
+/* Returns the number of bytes that are read and written. */
 static double bytes_of(const hlo_instr *i) {
   double n = (double)shape_bytes(&i->shapes[0]);
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -82,14 +85,15 @@ static double bytes_of(const hlo_instr *i) {
   return n;
 }
 
-/* On one thread. */
+/* Returns the estimated nanoseconds on one thread. */
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
-  bool lonely = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
-  return p->multiplications * multiplication_nanoseconds * (lonely ? lonely_factor : 1) +
+  bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
+  return p->multiplications * multiplication_nanoseconds * (few_channels ? few_channels_factor : 1) +
          bytes_of(p->instr) * byte_nanoseconds;
 }
 
-/* Enough for threads to help each other, each worth its while, and as many for each. */
+/* Chooses the number of parts: several per thread, so that a thread that is done takes over work of others, the same
+ * number for each, and none too small to be worth a thread. */
 static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
   int64_t threads = p->options.threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
   double worth = work_of(p, c) / part_nanoseconds;
@@ -99,13 +103,13 @@ static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
 
 /* --- the algorithm --- */
 
-enum { PARTS }; /* v[] of a variant */
+enum { PARTS }; /* index of cpu_config.v */
 
 static bool read(const cpu_problem *p, cpu_library_plan *library) {
   if (!cpu_library_plan_read(p->instr, library)) {
     return false;
   }
-  lay_down(&library->c);
+  swap_spatial(&library->c);
   flatten(&library->c);
   return true;
 }
@@ -127,10 +131,10 @@ static bool is_small(const cpu_problem *p) {
   return p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL);
 }
 
-/* The parts that choose_parts finds right, and others that may be better. */
+/* Lists the number of parts that choose_parts prefers, and others that may be faster. */
 static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
-  double estimate = call_nanoseconds + cpu_shared(work_of(p, &library->c), p->options.threads);
+  double estimate = call_nanoseconds + cpu_time_on_threads(work_of(p, &library->c), p->options.threads);
   int64_t best = choose_parts(p, &library->c);
   add_config(best, estimate, false, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->options.threads && n + 1 < room; parts *= 2) {
@@ -138,12 +142,12 @@ static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library
     bool idle = possible < (int64_t)p->options.threads && possible < best;
     add_config(possible, estimate * (idle ? 1.5 : 1.1), idle, &n, out);
   }
-  add_config(1, estimate * p->options.threads, best > 1, &n, out); /* at least this can be built */
+  add_config(1, estimate * p->options.threads, best > 1, &n, out); /* one part can always be built */
   return n;
 }
 
-/* "p4": any number of parts that there can be.  Its estimate is that of a bad one: the tuner does not take it untimed.
- */
+/* Finds a config "p4" with any possible number of parts.  Its estimate is a bad one, so that the tuner does not take it
+ * without timing it. */
 static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) {
   cpu_library_plan library;
   long long parts;
@@ -153,7 +157,7 @@ static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) 
     return false;
   }
   *out = (cpu_config){0};
-  add_config(parts, 1.5 * (call_nanoseconds + cpu_shared(work_of(p, &library.c), p->options.threads)),
+  add_config(parts, 1.5 * (call_nanoseconds + cpu_time_on_threads(work_of(p, &library.c), p->options.threads)),
              parts < p->options.threads, &n, out);
   return strcmp(out->name, name) == 0;
 }
@@ -182,10 +186,10 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_config *v,
 
 const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_library, find_parts};
 
-/* --- with products of narrow numbers --- */
+/* --- reduced precision --- */
 
-/* Whether they are faster depends on the processor: on some they are twice as fast as f32, on others half.  So they are
- * never taken without having been timed: their guess is behind that for f32. */
+/* Reduced precision is twice as fast as f32 on some processors and half as fast on others.  The estimate is therefore
+ * worse than that of f32, so that it is only taken if it was timed. */
 static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
@@ -205,4 +209,5 @@ static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_
   return build_call(a, p, v, p->options.numerics.reduced_precision, out);
 }
 
-const cpu_algorithm cpu_reduced_precision_algorithm = {"narrow", list_reduced_precision, build_reduced_precision, NULL};
+const cpu_algorithm cpu_reduced_precision_algorithm = {"reduced-precision", list_reduced_precision,
+                                                       build_reduced_precision, NULL};

@@ -9,14 +9,14 @@
 
 typedef struct entry {
   const hlo_instr *instr;
-  cpu_plan *plan; /* NULL: no algorithm can compute it */
+  cpu_plan *plan; /* NULL if no algorithm can compute the instruction */
 } entry;
 
 struct cpu_plans {
   arena *arena;
   cpu_problem_options options;
   uint32_t n, cap;
-  entry *entries; /* in the order of the addresses of the instructions */
+  entry *entries; /* sorted by the addresses of the instructions */
 };
 
 cpu_plans *cpu_plans_create(arena *a, const cpu_problem_options *options) {
@@ -44,7 +44,7 @@ cpu_plan *cpu_plan_of(const cpu_plans *plans, const hlo_instr *i) {
 
 /* --- one instruction --- */
 
-/* "library:p4, gemm:8x48": the configs that the problem can have. */
+/* Returns the names of the configs that the problem can have, such as "library:p4, gemm:8x48". */
 static const char *list_names(arena *a, const cpu_problem *p) {
   cpu_config *configs;
   uint32_t n = cpu_list_configs(a, p, &configs);
@@ -86,7 +86,7 @@ static status build_rest(cpu_plans *plans, hlo_instr *i, const cpu_problem *p, c
 
 /* --- a module --- */
 
-/* A fusion is computed as a whole. */
+/* Fails if an instruction in the body of a fusion has a config, since a fusion is computed as a whole. */
 static status check_body(const hlo_instr *i) {
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
     CHECK_THAT(!*j->config, STATUS_INVALID_MODEL, "%s of a fusion has a config '%s', but only the fusion can have one",

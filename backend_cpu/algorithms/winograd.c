@@ -5,18 +5,19 @@
 #include "base/machine.h"
 #include "emit/contraction/winograd.h"
 
-/* Of the largest output: what a layer may differ by from sums in f64 (README). */
+/* The error that a layer may have against sums in f64, relative to the largest output (see README). */
 static const double largest_error = 0x1p-17;
-/* A multiplication of the products takes one thread what the library's do, and a sixth for what is around them; the
- * packed weights come from memory, in phases once.  Late ones are transformed by each share of the tiles.  What phases
- * hand on goes through memory, but for what the threads' parts of the last cache hold. */
+/* Estimates for one thread.  A multiplication costs what the library's does, and a sixth more for the transforms.  A
+ * byte of packed weights is read from memory; with phases it is read once.  Weights that are transformed on the fly are
+ * transformed again for each share of the tiles.  What one phase hands to the next goes through memory, except for what
+ * fits into a thread's part of the last cache (cached_bytes). */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025,
                     phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
                     cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
 
 static int64_t cache_bytes(void) { return (int64_t)machine_cache_bytes(2, 512 << 10); }
 
-enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* v[] of a variant */
+enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* indices of cpu_config.v, and the values of v[SCHEDULE] */
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
@@ -33,11 +34,13 @@ static double transformed_bytes(const emit_winograd *w) {
   return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
 }
 
-/* Late weights cost time: they are for those that no cache keeps.  Phases pay where the weights are more than a core's
- * cache holds, and something else than one thread's one block is left. */
+/* Returns true if the config can be the fastest.  Transforming weights on the fly costs time and pays only for weights
+ * that no cache keeps.  Phases pay only if the weights are larger than a core's cache, and not if one thread computes
+ * all tiles as one block anyway. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->options.threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
-  bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1]; /* late: in memory */
+  /* the plain weights are at most half of the transformed ones */
+  bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1];
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
   return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->on_the_fly ? on_the_fly : !same));
 }
@@ -49,10 +52,10 @@ static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
   double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->options.threads * cached_bytes : 0;
   bytes += far > 0 ? far * scratch_nanoseconds : 0;
-  return call_nanoseconds * emit_winograd_kernels(w) + cpu_shared(work, p->options.threads) + bytes;
+  return call_nanoseconds * emit_winograd_kernels(w) + cpu_time_on_threads(work, p->options.threads) + bytes;
 }
 
-/* Ways that are far behind the best one are not worth being compiled and timed. */
+/* Drops configs whose estimates are too far behind the best one to be worth compiling and timing. */
 static uint32_t keep_promising(uint32_t n, cpu_config *v) {
   const double far = 1.35;
   double least = n ? v[0].estimate : 0;
@@ -68,11 +71,15 @@ static uint32_t keep_promising(uint32_t n, cpu_config *v) {
   return kept;
 }
 
-/* The side of the tiles and the schedule. */
-static const cpu_config tiles[] = {{.name = "8", .v = {8, FUSED}},           {.name = "8.phased", .v = {8, PHASED}},
-                                   {.name = "6", .v = {6, FUSED}},           {.name = "6.phased", .v = {6, PHASED}},
-                                   {.name = "4", .v = {4, FUSED}},           {.name = "4.phased", .v = {4, PHASED}},
-                                   {.name = "4.late", .v = {4, ON_THE_FLY}}, {.name = "2", .v = {2, FUSED}},
+/* The possible values of the side of the tiles and the schedule. */
+static const cpu_config tiles[] = {{.name = "8", .v = {8, FUSED}},
+                                   {.name = "8.phased", .v = {8, PHASED}},
+                                   {.name = "6", .v = {6, FUSED}},
+                                   {.name = "6.phased", .v = {6, PHASED}},
+                                   {.name = "4", .v = {4, FUSED}},
+                                   {.name = "4.phased", .v = {4, PHASED}},
+                                   {.name = "4.on-the-fly", .v = {4, ON_THE_FLY}},
+                                   {.name = "2", .v = {2, FUSED}},
                                    {.name = "2.phased", .v = {2, PHASED}}};
 enum { N_TILES = sizeof tiles / sizeof *tiles };
 
@@ -82,7 +89,7 @@ static void fill_config(const cpu_problem *p, const cpu_config *tile, const emit
   out->estimate = estimate_of(p, w);
 }
 
-static uint32_t config(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
+static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   emit_winograd w;
   for (size_t k = 0; k < N_TILES && n < room; k++) {
@@ -135,4 +142,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_winograd_algorithm = {"winograd", config, build, find_config};
+const cpu_algorithm cpu_winograd_algorithm = {"winograd", list_configs, build, find_config};

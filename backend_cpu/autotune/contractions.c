@@ -14,19 +14,19 @@ struct cpu_tunables {
   arena *arena;
   const cpu_problem_options *options;
   uint64_t weights_span;
-  rt_thread_pool *pool; /* NULL: nothing was timed yet */
+  rt_thread_pool *pool; /* NULL until something is timed */
 };
 
-/* autotune_problem.data */
+/* the data of an autotune_problem */
 typedef struct contraction {
   cpu_problem problem;
-  cpu_copies *copies; /* NULL: no trial was built yet */
+  cpu_copies *copies; /* NULL until a trial is built */
 } contraction;
 
 /* --- this machine --- */
 
-/* A virtual machine tells the last cache of a whole computer, of which it has a part: no more than is common for so
- * many cores. */
+/* Limits the size of the last cache to what is common for so many cores.  A virtual machine reports the cache of a
+ * whole computer, of which it has only a part. */
 static uint64_t last_cache_bytes(uint64_t told) {
   static const uint64_t a_core = 8 << 20;
   uint64_t most = machine_all_cores() * a_core;
@@ -43,7 +43,8 @@ static uint64_t constant_bytes(const hlo_module *m) {
   return n;
 }
 
-/* Where weights come from when the module runs, as bytes that timing must go through to find them there. */
+/* Returns the number of bytes of weights that timing must cycle through, so that weights come from the cache or memory
+ * from which they come when the whole module runs. */
 static uint64_t weights_span(const hlo_module *m) {
   uint64_t near = machine_cache_bytes(2, 1 << 20), far = last_cache_bytes(machine_cache_bytes(3, 8 << 20));
   uint64_t constants = constant_bytes(m);
@@ -70,7 +71,8 @@ static status can_run(void *data) {
 
 /* --- problems --- */
 
-/* "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights", the first shape being given. */
+/* Describes the problem for people: "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights".  `rows`
+ * is the first shape, or what stands for it. */
 static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   const hlo_instr *c = p->contraction;
   const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, rows, SHAPE_STR(NULL, hlo_shape(c->operands[1])));
@@ -80,8 +82,9 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->options.threads);
 }
 
-/* The same for all numbers of rows, of images or places: a new shape then has the packed weights of others.  One row is
- * another matter, and fewer digits are to be measured for each shape. */
+/* Describes what problems that differ only in the number of rows (or of images, or in the image size) have in common.
+ * A new shape then gets the config of a similar problem, whose packed weights exist.  Problems with one row are not
+ * similar to others. */
 static const char *similar(arena *a, const cpu_problem *p) {
   const shape *x = hlo_shape(p->contraction->operands[0]);
   int64_t longest = 1;
@@ -97,8 +100,8 @@ static const char *similar(arena *a, const cpu_problem *p) {
   return p->constant_weights && !p->options.numerics.reduced_precision ? describe(a, p, rows) : NULL;
 }
 
-/* The instruction alone, which operands are constants, and the names of the configs: new ones, or others, are to be
- * timed. */
+/* Sets the identity: the text of the instruction alone, which operands are constants, and the names of the configs,
+ * since other configs must be timed anew. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
   const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights);

@@ -1,5 +1,5 @@
-/* contractions.h - contractions as problems of the autotuner (autotune/autotune.h): their identity, configs, and the
- * programs that are timed. */
+/* contractions.h - contractions as problems of the autotuner (autotune/autotune.h): their identity, their configs, and
+ * the trials that are timed. */
 #ifndef BACKEND_CPU_AUTOTUNE_CONTRACTIONS_H
 #define BACKEND_CPU_AUTOTUNE_CONTRACTIONS_H
 
@@ -8,8 +8,8 @@
 
 typedef struct cpu_tunables cpu_tunables;
 
-/* The module's contractions; `options` and the target in it are borrowed.  *out is what autotune() is given.  To be
- * destroyed when tuning is done. */
+/* Makes *out, the backend that autotune() needs for the module's contractions.  `options` and the target in it are
+ * borrowed.  Must be destroyed when tuning is done. */
 cpu_tunables *cpu_tunables_create(arena *a, const hlo_module *m, const cpu_problem_options *options,
                                   autotune_backend *out);
 void cpu_tunables_destroy(cpu_tunables *t);

@@ -10,7 +10,7 @@
 
 enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
 
-/* Equal bytes in several places. */
+/* Several copies of the same bytes. */
 typedef struct copied {
   uint64_t size;
   uint32_t n;
@@ -23,7 +23,7 @@ struct cpu_copies {
   copied **items;
 };
 
-/* A constant of a program whose bytes are read from several places in turn. */
+/* A constant of the trial's program that is read from another copy in each run. */
 typedef struct moving {
   uint32_t constant;
   const copied *copied;
@@ -54,7 +54,8 @@ cpu_copies *cpu_copies_create(arena *a) {
 
 /* --- building --- */
 
-/* Copies bring a residual into the result's buffer; in the whole program it mostly lies there already. */
+/* Removes copies from the program.  They bring a residual into the result's buffer, where it usually lies already in
+ * the whole program. */
 static void drop_copies(rt_sequence *s) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < s->n; k++) {
@@ -81,7 +82,8 @@ static const copied *copies_of(cpu_copies *l, const rt_span *bytes, uint64_t spa
   return *ARENA_PUSH(l->arena, l->items, l->n, l->cap) = x;
 }
 
-/* What is larger than all caches is read from memory anyway. */
+/* Makes the program's large constants alternate between copies.  A constant that is larger than weights_span comes from
+ * memory anyway. */
 static void spread_weights(autotune_trial *t) {
   rt_program *p = t->program;
   uint64_t span = t->weights_span;
@@ -92,7 +94,8 @@ static void spread_weights(autotune_trial *t) {
   }
 }
 
-/* Numbers from 1/2 to 2 of both signs, small integers: none of them is special to any kernel. */
+/* Fills an array with floats whose magnitudes are from 1/2 to 2, or with small integers.  No kernel treats any of these
+ * specially. */
 static void fill(const shape *s, uint8_t *data) {
   dtype type = (dtype)s->type;
   size_t size = dtype_bytes(type);

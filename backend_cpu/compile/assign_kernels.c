@@ -4,8 +4,8 @@
 #include "backend_cpu/autotune/contractions.h"
 #include "hlo/analysis/queries.h"
 
-/* rt_compile_options.algorithm: each contraction gets the config of that number, from 1 on, in the order of estimates.
- */
+/* Implements rt_compile_options.algorithm: each contraction gets the config of that number, from 1 on, in the order of
+ * estimates. */
 static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_problem_options *problems,
                        uint32_t *most_configs) {
   uint32_t n;
@@ -23,7 +23,7 @@ static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_probl
   }
 }
 
-/* Reports how each config was decided, and tells the plans so. */
+/* Reports how each config was decided, and records the reason in the plans. */
 static void report_tuning(arena *a, const autotune_result *tuned, const cpu_plans *plans, rt_report *r) {
   r->warning = tuned->warning ? tuned->warning : r->warning;
   r->n_timed = tuned->n_timed;

@@ -1,4 +1,4 @@
-/* target.c - the cpu's pipeline and the way from a module to a program. */
+/* target.c - the cpu target's pipeline of passes, and the steps from a module to a program. */
 #include "backend_cpu/compile/target.h"
 
 #include <assert.h>
@@ -47,7 +47,7 @@ static const hlo_pass pipeline[] = {
     HLO_NEEDED_STEP(assign_kernels),
 };
 
-/* Of a module that has been through the pipeline. */
+/* These passes run after `pipeline`. */
 static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 static bool takes_attention(void *data, const hlo_attention *a) {
@@ -56,7 +56,7 @@ static bool takes_attention(void *data, const hlo_attention *a) {
   return !about->options->numerics.exact && emit_attention_of(a, about->target, &c);
 }
 
-/* What emit/ can write may be part of a kernel. */
+/* Returns true if emit/ can write `i` as a part of a fusion of this kind. */
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   (void)data;
   switch (hlo_info(i)->kind) {
@@ -80,19 +80,19 @@ static status dump(void *data, const char *file, const hlo_module *m) {
   return o->dump(o->dump_data, file, m);
 }
 
-/* Of one folded result: the weights of a layer, which batch normalisation scales. */
+/* The largest result of constant folding: enough for the weights of a layer that batch normalisation scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
-/* What the functions of the target that passes call need, and what pass assign_kernels leaves. */
+/* The data of the functions of the target that passes call, and what pass assign_kernels makes. */
 typedef struct preparation {
-  cpu_asked asked; /* first: some functions are given it alone */
+  cpu_asked asked; /* the first member, since some functions take a pointer to it */
   arena *arena;
   cpu_problem_options problems;
   cpu_plans *plans;
   rt_report *report;
 } preparation;
 
-/* What takes long beside the passes, for who shows progress. */
+/* Announces a long phase that is not a pass to whoever shows progress. */
 static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
   return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
 }
@@ -137,7 +137,7 @@ static status prepare(hlo_module *m, preparation *p) {
 
 /* --- the report --- */
 
-/* The module as the passes left it; `before` is what was known when it came. */
+/* Reports the module as the passes left it; `before` describes it before the passes. */
 static void report_module(const hlo_module *m, const hlo_report *before, rt_report *r) {
   hlo_report after = hlo_report_of(m);
   r->hlo_before = before->instructions;
@@ -174,10 +174,10 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
   }
 }
 
-/* --- the way --- */
+/* --- compiling --- */
 
-/* What programs are divided for.  A deterministic one is the same whatever runs it, so here stands a number that few
- * threads and many can share. */
+/* Returns the number of threads for which programs are divided.  A deterministic program must not depend on the
+ * machine, so it uses a number that suits few threads and many. */
 static uint32_t shares_of(const rt_compile_options *o) {
   enum { ANY_THREADS = 8 };
   return o->numerics.deterministic ? ANY_THREADS : o->threads;

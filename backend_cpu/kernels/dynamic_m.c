@@ -1,4 +1,4 @@
-/* dynamic_m.c - kernels that are shared by contractions which differ only in their number of rows. */
+/* dynamic_m.c - finds which values of an instruction have rows, and rewrites it for another number of rows. */
 #include "backend_cpu/kernels/dynamic_m.h"
 
 #include <string.h>
@@ -6,10 +6,12 @@
 #include "backend_cpu/kernels/kernels.h"
 
 enum {
-  LEAST_ROW = 256 /* elements: shorter rows are better taken together */
+  /* elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
+  LEAST_ROW = 256
 };
 
-/* What is known of each value of a computation: whether it has rows.  Found from the results up. */
+/* For each value of a computation, whether its leading dimensions are the rows.  Found from the results to the
+ * operands. */
 typedef struct rows {
   arena *arena;
   int64_t n;
@@ -21,7 +23,7 @@ typedef struct rows {
   bool fails;
 } rows;
 
-/* How many of the leading dimensions are the rows; -1: none. */
+/* Returns how many leading dimensions make up the rows; -1 if none do. */
 static int leading(const rows *r, const shape *s) {
   int64_t n = 1;
   for (int d = 0; d < s->rank && n < r->n; d++) {
@@ -47,7 +49,7 @@ static bool has_rows(const rows *r, hlo_value v) {
   return f && f->has;
 }
 
-/* v is wanted row by row, or as a whole: both is too much. */
+/* Records that v is needed row by row, or as a whole.  Fails if both are needed. */
 static void want(rows *r, hlo_value v, bool by_rows) {
   struct fact *f = fact_of(r, v);
   r->fails |=
@@ -59,7 +61,8 @@ static void want(rows *r, hlo_value v, bool by_rows) {
 
 /* --- operations --- */
 
-/* Dimensions of the operand go where `dims` says; those before `q` must be the rows. */
+/* The operand's dimensions become the result's dimensions `dims`.  Those before the first q must be all of the rows, or
+ * none. */
 static void want_broadcast(rows *r, const hlo_instr *i, int q) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -94,7 +97,7 @@ static void want_dot(rows *r, const hlo_instr *i, int q) {
               !all_behind(n_sums, hlo_ints(i, HLO_ATTR_LHS_CONTRACT), q);
 }
 
-/* The result's rows are those of the indices. */
+/* The rows of a gather are those of its indices. */
 static void want_gather(rows *r, const hlo_instr *i, int q) {
   int64_t vector = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
   want(r, i->operands[0], false);
@@ -104,7 +107,7 @@ static void want_gather(rows *r, const hlo_instr *i, int q) {
               !all_behind(hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS), hlo_ints(i, HLO_ATTR_OFFSET_DIMS), q);
 }
 
-/* What the operands of an instruction whose results have rows must be. */
+/* Records what the operands must be if the results of `i` have rows. */
 static void want_operands(rows *r, const hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {
@@ -129,7 +132,8 @@ static void want_operands(rows *r, const hlo_instr *i) {
   }
 }
 
-/* What is wanted as a whole is computed again for each row, which only pays for single operations on its elements. */
+/* Returns true if `i` may be needed as a whole.  It is then computed again for each row, which only pays for single
+ * operations on its elements. */
 static bool is_cheap_as_a_whole(const hlo_instr *i) {
   hlo_kind kind = hlo_info(i)->kind;
   return kind == HLO_STRUCTURE || kind == HLO_ELEMENTWISE || kind == HLO_MOVEMENT;
@@ -152,7 +156,7 @@ static void want_results(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Of the body of a fusion, or of one instruction. */
+/* Finds the rows of a fusion's body, or of one instruction.  Returns false if they do not fit. */
 static bool find(rows *r, const hlo_instr *i) {
   const hlo_computation *c = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -202,7 +206,7 @@ static shape with_rows(const rows *r, const shape *s, int64_t placeholder_m) {
   return out;
 }
 
-/* Dimensions from q on are q - 1 fewer; those of rows, if any, are the first. */
+/* Changes an attribute that lists dimensions, when the first q dimensions become one. */
 static void shift(arena *a, hlo_instr *i, hlo_attr_id id, int q) {
   hlo_attr *x = hlo_attr_of(i, id);
   int64_t *dims = ARENA_NEW_N(a, int64_t, x->n + 1);
@@ -218,7 +222,7 @@ static void shift(arena *a, hlo_instr *i, hlo_attr_id id, int q) {
   x->ints = dims;
 }
 
-/* The attributes that name dimensions; shapes are still the old ones. */
+/* Changes the attributes that list dimensions.  Must be called before the shapes are changed. */
 static void change_attributes(const rows *r, hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {

@@ -1,4 +1,4 @@
-/* jobs.c - a list of jobs that is worked off by all threads, the most expensive first. */
+/* jobs.c - a list of jobs that all threads take from, the longest first. */
 #include "backend_cpu/kernels/jobs.h"
 
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ typedef struct run {
   _Atomic(status) failed;
 } run;
 
-/* Takes jobs until none is left.  Each thread has one range of the loop, which is a number and no more. */
+/* Runs jobs until none is left.  Each thread calls this once; the range of the parallel loop has no other meaning. */
 static void take_jobs(void *data, int64_t begin, int64_t end) {
   run *r = data;
   (void)begin, (void)end;

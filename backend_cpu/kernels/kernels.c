@@ -1,4 +1,5 @@
-/* kernels.c - compiles the kernels of a program, each in a module of its own, and places their code. */
+/* kernels.c - collects the kernels of a program, compiles them in a few LLVM modules, and finds those that other
+ * programs of the session have compiled. */
 #include "backend_cpu/kernels/kernels.h"
 
 #include <stdlib.h>
@@ -11,21 +12,22 @@
 
 enum {
   SMALL_CONSTANT = 64,
-  BATCH = 6 /* kernels a module at most: it costs some 2 ms by itself */
+  BATCH = 6 /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
 };
 
 typedef struct kernel {
-  uint64_t hash;    /* of the text and the aliases */
-  hash128 identity; /* of all that its code depends on: who has the same in another program is taken for the same */
+  uint64_t hash; /* of the text and the aliases */
+  /* of all that its code depends on; a kernel of another program with the same identity is reused */
+  hash128 identity;
   const char *text;
-  const hlo_instr *instr; /* in a module of its own: threads may number and read it */
+  const hlo_instr *instr; /* in a module of its own, which a thread may number and read without others */
   const int32_t *alias;
-  int64_t rows;      /* emit_options */
-  cpu_writer writer; /* write NULL: emit_kernel */
+  int64_t rows;      /* emit_options.rows */
+  cpu_writer writer; /* if writer.write is NULL, emit_kernel writes it */
   const char *symbol;
-  double cost;     /* of compiling: nanoseconds, a guess */
-  bool found;      /* it is there, compiled for another program */
-  uint32_t object; /* in which it is; the first are those that are compiled now */
+  double cost;     /* the estimated nanoseconds to compile it */
+  bool found;      /* whether another program has compiled it */
+  uint32_t object; /* the number of its object; objects that are compiled now come first */
   emit_kernel_info info;
 } kernel;
 
@@ -51,7 +53,8 @@ uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
 /* --- collecting --- */
 
-/* Single numbers and short lists (places, sizes) make better code; weights make kernels differ that could be one. */
+/* Single numbers and short lists (indices, sizes) make better code as constants.  Weights would make kernels differ
+ * that could be shared. */
 bool cpu_is_embedded(hlo_value v) {
   const literal *l = hlo_literal(v);
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
@@ -79,7 +82,7 @@ hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* names make no difference */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* kernels that differ in names only are equal */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = j->config = "";
@@ -105,7 +108,7 @@ static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Blocks of sums in registers are unrolled; of other kernels each operation counts. */
+/* Kernels with register blocks are long, since the blocks are unrolled; others grow with the number of operations. */
 static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
   const double block = 1e7, operation = 2.5e5, least = 1e6;
   uint32_t n = 0;
@@ -180,7 +183,7 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
 
 static const char object_magic[] = "kernels";
 
-/* What is in object number `object`: each kernel's identity, and how it is called. */
+/* Names object number `object` by its contents: each kernel's identity, and how it is called. */
 static rt_span name_object(const cpu_kernels *all, uint32_t object) {
   rt_writer w = {.arena = all->arena};
   rt_put_text(&w, object_magic);
@@ -197,7 +200,7 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
   return rt_written(&w);
 }
 
-/* Whether the object of that name has the kernel, which then learns how it is called. */
+/* Returns true if the object of that name has the kernel `data`, and copies from there how it is called. */
 static bool find_in_object(void *data, rt_span name) {
   kernel *x = data;
   rt_reader r = rt_reader_make(name);
@@ -219,7 +222,7 @@ static bool find_in_object(void *data, rt_span name) {
   return false;
 }
 
-/* Marks the kernels that are there; their objects are [out->n], numbered from 0. */
+/* Finds kernels in the weight pool, marks them as found, and lists their objects in *out, numbered from 0. */
 static void find_kernels(cpu_kernels *all, cpu_code *out) {
   *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n),
                     .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
@@ -238,7 +241,7 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
   }
 }
 
-/* A compiled object, which others may find from now on. */
+/* Adds a compiled object, to the weight pool too, so that other programs find its kernels. */
 static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
@@ -263,7 +266,7 @@ typedef struct batch {
   rt_span object;
 } batch;
 
-static const uint32_t all_kernels = UINT32_MAX; /* in the place of the number of a batch */
+static const uint32_t all_kernels = UINT32_MAX; /* used in place of the number of a batch */
 
 static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
   TRY(emit_module_create(a, all->target, "kernels", out));
@@ -316,7 +319,7 @@ static int dearest_first(const void *a, const void *b) {
   return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x > y) - (x < y);
 }
 
-/* Each kernel, the dearest first, goes where there is least. */
+/* Divides the kernels among the batches: each, the most expensive first, goes to the batch with the least cost. */
 static void divide(all_batches *x) {
   kernel **order = ARENA_NEW_N(x->k->arena, kernel *, x->k->n);
   uint32_t n = 0;
@@ -336,7 +339,8 @@ static void divide(all_batches *x) {
   }
 }
 
-/* Allocates, and so may be left by a jump; what it must give back then is in `data`. */
+/* If memory runs out, an allocation in here jumps out of this function (guard_run); the caller then frees what is in
+ * `data`. */
 static status compile_all(void *data) {
   all_batches *x = data;
   if (x->n) {
@@ -387,7 +391,7 @@ status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
   return NULL;
 }
 
-/* How the kernel is called for so many rows. */
+/* Computes how the kernel is called for the rows of `call`. */
 static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_info *out) {
   *out = call->known ? call->info : x->info;
   if (call->known || !call->rows) {

@@ -1,4 +1,5 @@
-/* kernels.h - the kernels of a program: collected while it is lowered, equal ones once, then compiled on all cores. */
+/* kernels.h - the kernels of a program.  They are collected while the program is lowered, equal ones only once, and
+ * then compiled on all cores. */
 #ifndef BACKEND_CPU_KERNELS_KERNELS_H
 #define BACKEND_CPU_KERNELS_KERNELS_H
 
@@ -8,70 +9,70 @@
 #include "runtime/program/weight_pool.h"
 #include "runtime/program/target.h"
 
-enum { CPU_RANGE_NANOSECONDS = 2000 }; /* of work that make another thread worth its while */
+enum { CPU_RANGE_NANOSECONDS = 2000 }; /* the least work for which another thread is used */
 
 typedef struct cpu_kernels cpu_kernels;
 
-/* The target is borrowed.  Kernels that programs of the session have already are taken from there, and new ones are
- * left there; weight_pool is NULL if there is no session. */
+/* Creates an empty collection; the target is borrowed.  Kernels that other programs of the session have compiled are
+ * taken from the weight pool, and new ones are added to it; weight_pool is NULL if there is no session. */
 cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
 
-/* How a kernel is written that is not emit_kernel's. */
+/* How a kernel is written that emit_kernel does not write. */
 typedef struct cpu_writer {
   emit_write_fn *write;
-  const char *name;   /* of `write`, the same in every process */
-  const void *config; /* plain bytes, copied: equal bytes, equal kernel */
+  const char *name;   /* identifies `write`, the same in every process */
+  const void *config; /* plain bytes, which are copied; equal bytes mean an equal kernel */
   size_t config_bytes;
   uint32_t phase;
-  int32_t packed; /* the operand whose buffer holds packed weights, which is never part of the code; -1: none */
+  int32_t packed; /* the operand whose buffer holds packed weights, which never become part of the code; -1: none */
 } cpu_writer;
 
-/* A call of a kernel that is for any number of rows (dynamic_m.h). */
+/* A call of a kernel of dynamic M (dynamic_m.h). */
 typedef struct cpu_call_of {
-  int64_t rows;          /* of this call; 0: the kernel is for its instruction's sizes alone */
-  int64_t placeholder_m; /* what stands for them in the code */
-  bool known;            /* `info` says how it is called; else the grid is rows / placeholder_m of that of the kernel */
+  int64_t rows;          /* the rows of this call; 0 if the kernel is only for the sizes of its instruction */
+  int64_t placeholder_m; /* the number of rows for which the code was written */
+  bool known;            /* whether `info` says how it is called; if not, the grid is scaled by rows / placeholder_m */
   emit_kernel_info info;
   uint32_t n_args;
   const int64_t *args; /* borrowed */
 } cpu_call_of;
 
-/* A kernel for `i`, whose results share the buffers that `alias` names (emit_options).  `i` is copied.  writer NULL:
- * emit_kernel; call NULL: for its sizes alone.  *mark is what cpu_kernels_config wants. */
+/* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  With
+ * `writer` NULL emit_kernel writes it; with `call` NULL it is only for the sizes of `i`.  Sets *mark to what
+ * cpu_kernels_config needs. */
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
                                        const cpu_writer *writer, const cpu_call_of *call, rt_span *mark);
 
-/* Does the kernel hold the constant, so that it is no parameter? */
+/* Returns true if v is a constant that becomes part of the code, so that it is not a parameter of the kernel. */
 bool cpu_is_embedded(hlo_value v);
 
 typedef enum cpu_isolation {
-  CPU_OUTLINE_KERNEL, /* operands become parameters, but for constants that a kernel holds: short ones, single numbers
-                       */
-  CPU_OUTLINE_PROGRAM /* all constants stay */
+  CPU_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
+  CPU_OUTLINE_PROGRAM /* all constants are copied */
 } cpu_isolation;
 
-/* A copy of `i` alone in a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
+/* Copies `i` alone into a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
  * Names, sources and configs are left out, so that equal texts mean equal kernels. */
 hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
 
-/* How many there are, without repetitions, and how often they were asked for. */
+/* Returns the number of different kernels, and how often a kernel was added. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
-/* Objects, and what is in them (rt_program). */
+/* Code objects, and the names that say which kernels are in them (rt_program). */
 typedef struct cpu_code {
   uint32_t n;
   rt_span *objects, *names;
 } cpu_code;
 
-/* Compiles all that are not there into objects, as many for each of `shares` threads; `threads` do that together with
- * the other jobs.  A failure names the kernel's operation. */
+/* Compiles all kernels that are not in the weight pool into objects, as many for each of `shares` threads; `threads`
+ * threads do that together with the other jobs.  A failure names the kernel's operation. */
 STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads,
                                            cpu_code *out);
-/* Their LLVM IR or assembly, one text. */
+/* Returns the LLVM IR or assembly of all kernels as one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 
-/* The config of the thunk of a call, after compiling. */
+/* Returns the config of the thunk that calls the kernel; only after compiling. */
 STATUS_MUST_USE status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out);
 
 #endif

@@ -27,7 +27,7 @@ static bool is_attention(const hlo_instr *i) {
 
 /* --- the rules for buffers --- */
 
-/* A transpose that moves only dimensions of one element leaves memory as it is. */
+/* Returns true if only dimensions of one element move, so that the memory stays the same. */
 static bool is_trivial_transpose(const hlo_instr *i) {
   const shape *s = hlo_shape(i->operands[0]);
   int64_t last = -1;
@@ -47,7 +47,7 @@ static bool is_view(const hlo_instr *i) {
   switch (i->op) {
     case HLO_RESHAPE: return true;
     case HLO_BITCAST: return hlo_is_bitcast_view(i);
-    case HLO_BROADCAST: /* adds dimensions of one element */
+    case HLO_BROADCAST: /* a broadcast that only adds dimensions of one element */
       return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
              hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
     case HLO_TRANSPOSE: return is_trivial_transpose(i);
@@ -55,13 +55,15 @@ static bool is_view(const hlo_instr *i) {
   }
 }
 
-/* A kernel has a loop for each operand of a concatenation, all in one function, on which LLVM takes quadratic time. */
+/* Returns true for a concatenation that is lowered to copies: a kernel has a loop for each operand, and LLVM takes
+ * quadratic time for many loops in one function. */
 static bool joins_many(const hlo_instr *i) {
   enum { MANY = 64 };
   return i->op == HLO_CONCAT && i->n_operands > MANY;
 }
 
-/* A library's call adds the residual from where the result comes to lie, and reads all else while it writes. */
+/* Returns true if the library call reads v only as its residual, which is added from the result's buffer.  All its
+ * other operands are read while it writes. */
 static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
   bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) &&
               !hlo_value_equal(p->weights, v) && !(p->bias.def && hlo_value_equal(p->bias, v));
@@ -73,7 +75,7 @@ static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
 
 static hlo_access access_of(void *data, const hlo_instr *i) {
   (void)data;
-  bool again = is_attention(i); /* rows are computed twice where the last two tiles overlap */
+  bool again = is_attention(i); /* the last two tiles overlap, and their common rows are computed twice */
   bool any_order = i->op == HLO_SORT || i->op == HLO_NMS || i->op == HLO_COPY || joins_many(i);
   return again || any_order ? HLO_READS_WHILE_WRITING : HLO_READS_ROW_FIRST;
 }
@@ -86,7 +88,7 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
   return access_of(data, i) != HLO_READS_WHILE_WRITING && emit_can_alias(i, operand, result);
 }
 
-/* --- sorting, suppression of boxes --- */
+/* --- sort, non-maximum suppression --- */
 
 static int64_t sorted_lines(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
@@ -127,7 +129,8 @@ static uint64_t scratch(void *data, const hlo_instr *i) {
   return plan ? plan->scratch_bytes : 0;
 }
 
-/* The operand that says where elements stood: it is not read. */
+/* Returns the operand that is the iota of positions along the sorted dimension, which need not be read; -1 if there is
+ * none. */
 static int64_t places_of(const hlo_instr *sort) {
   for (uint32_t k = 1; k < sort->n_operands; k++) {
     const hlo_instr *x = sort->operands[k].def;
@@ -184,7 +187,8 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
   lower_add_buffer(c, copy, to);
 }
 
-/* A kernel that writes a part of its result finds the rest there. */
+/* Copies the base of an in-place update to the result's buffer, unless it lies there, since the kernel writes only the
+ * updated part. */
 static void bring_base(lower_context *c, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -195,7 +199,7 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
   }
 }
 
-/* And that is what it reads in the place of the base, wherever that lies. */
+/* Makes the kernel read the base of an in-place update from the result's buffer. */
 static void use_base(rt_thunk *t, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -203,7 +207,7 @@ static void use_base(rt_thunk *t, const hlo_instr *i) {
   }
 }
 
-/* Operands whose buffers the results have, or what was in them. */
+/* Returns for each result the operand that shares its buffer, or -1.  The base of an in-place update counts as one. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
   hlo_in_place_update place;
@@ -220,7 +224,7 @@ static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t
   return alias;
 }
 
-/* Until the kernels are compiled, the config is their mark. */
+/* Adds a kernel.  Until the kernels are compiled, t->config is the mark of cpu_kernels_add. */
 static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer,
                          const cpu_call_of *call) {
   return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
@@ -229,7 +233,7 @@ static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  enum { PLACEHOLDER_M = 17 }; /* no multiple of anything */
+  enum { PLACEHOLDER_M = 17 }; /* a prime, so that no other size of a model is a multiple of it */
   bring_base(c, i);
   cpu_call_of call = {.rows = cpu_dynamic_m(l->arena, i, l->options->target), .placeholder_m = PLACEHOLDER_M};
   rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
@@ -259,7 +263,8 @@ status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code
 
 /* --- contractions --- */
 
-/* Weights as they can be packed: a copy for a while where a model file has them at an odd address. */
+/* Sets *out to the weights in aligned memory.  They are copied if they are at an odd address of a model file;
+ * give_plain frees the copy. */
 static status take_plain(const lowering *l, const literal *given, literal *out) {
   size_t bytes = (size_t)shape_bytes(&given->shape);
   *out = *given;
@@ -281,8 +286,8 @@ static void give_plain(const lowering *l, const literal *given, const literal *t
   }
 }
 
-/* Memory for packed weights.  With sharing, programs for other shapes have the same: *fresh false means that they are
- * there. `how` says in bytes how they are packed. */
+/* Allocates memory for packed weights.  If weights are shared, programs for other shapes may have packed the same, and
+ * *fresh is false.  `how` identifies the packing. */
 static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out,
                             bool *fresh) {
   const rt_sharing *sharing = l->options->sharing;
@@ -300,12 +305,12 @@ static status packed_memory(const lowering *l, const literal *plain, rt_span how
   return NULL;
 }
 
-/* Weights to be packed, by a library's call or a kernel's own function. */
+/* A job that packs weights, with the library or with the kernel plan's own function. */
 typedef struct packing {
   const lowering *lowering;
   const literal *given;
   const cpu_call *call;
-  const cpu_kernel_plan *kernel; /* where call is NULL */
+  const cpu_kernel_plan *kernel; /* used if call is NULL */
   void *packed;
 } packing;
 
@@ -326,11 +331,12 @@ static void pack_later(lowering *l, packing p) {
   cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
 }
 
-/* All that the library's packing depends on. */
+/* Returns bytes for all that the library's packing depends on. */
 static rt_span library_packing(const lowering *l, const cpu_library_plan *p) {
   cpu_geometry g = p->c.g;
   rt_writer w = {.arena = l->arena};
-  g.parts = cpu_contraction_axis(&p->c) == 2 && g.op == CPU_MATMUL ? g.parts : 1; /* columns are packed part by part */
+  /* if columns are divided, each part is packed by itself */
+  g.parts = cpu_contraction_axis(&p->c) == 2 && g.op == CPU_MATMUL ? g.parts : 1;
   g.m = g.m == 1;
   g.batch = g.has_bias = g.result_type = g.lhs_batch_stride = g.lhs_m = g.lhs_k = 0;
   memset(g.in, 0, sizeof g.in);
@@ -359,7 +365,7 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
   return NULL;
 }
 
-/* Of what can be computed in one way only there is nothing to say. */
+/* Notes the plan's config and the reason for it in the thunk; nothing if there was no choice. */
 static void note_plan(lower_context *c, rt_thunk *t, const cpu_plan *plan) {
   if (!plan->config.algorithm) {
     return;
@@ -404,7 +410,7 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   return NULL;
 }
 
-/* A constant of the program with the weights as the kernel wants them. */
+/* Makes a constant of the program that holds the packed weights. */
 static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_plan *plan,
                            rt_buffer *out) {
   const cpu_kernel_plan *kernel = plan->kernel;
@@ -438,7 +444,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     use_base(t, i);
     for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-      t->buffers[k].kept = phase > 0; /* what the phases before wrote */
+      t->buffers[k].kept = phase > 0; /* earlier phases wrote into it */
     }
     if (kernel->n_phases > 1) {
       lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);
@@ -453,7 +459,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
 
 /* --- instructions --- */
 
-/* Each operand is copied to its place. */
+/* Lowers a concatenation to one copy for each operand. */
 static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION);
@@ -506,8 +512,8 @@ static status emit(lower_context *c, const hlo_instr *i) {
   }
 }
 
-/* A guess, of what is small: multiply-adds near their peak, bytes from the second-level cache, and threads as
- * cpu_kernels_config has them. */
+/* Estimates the time of an instruction.  It assumes multiply-adds near their peak, memory accesses at the speed of the
+ * second-level cache, and as many threads as cpu_kernels_config uses. */
 static lower_time time_of(void *data, const hlo_instr *i) {
   const lowering *l = data;
   const double least = 300, byte = 0.015, vector = 0.2;
@@ -525,7 +531,7 @@ static void later(void *data, double nanoseconds, status (*run)(void *data), voi
 
 status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
                  rt_report *report) {
-  lowering *l = ARENA_NEW(a, lowering); /* jobs that pack weights run later */
+  lowering *l = ARENA_NEW(a, lowering); /* jobs that pack weights use it after this function has returned */
   *l = (lowering){.arena = a, .kernels = kernels, .options = options};
   lower_backend backend = {.target = "cpu",
                            .emit = emit,

@@ -1,4 +1,4 @@
-/* lower.h - from a module that the pipeline has prepared to a program of the cpu's thunks. */
+/* lower.h - lowers a module that the pipeline has prepared to a program of the cpu target's thunks. */
 #ifndef BACKEND_CPU_LOWER_LOWER_H
 #define BACKEND_CPU_LOWER_LOWER_H
 
@@ -6,18 +6,19 @@
 
 typedef struct cpu_lower_options {
   const emit_target *target;
-  uint32_t threads;                 /* that runs will use */
-  const cpu_plans *plans;           /* of the module's contractions and attentions */
+  uint32_t threads;                 /* the number of threads of a run */
+  const cpu_plans *plans;           /* the plans of the module's contractions and attentions */
   bool keep_text, out_of_place;     /* as in rt_compile_options */
-  const struct rt_sharing *sharing; /* where packed weights go; NULL: they are the program's own */
+  const struct rt_sharing *sharing; /* where packed weights are shared; NULL if the program keeps its own */
   rt_origins *origins;              /* rt_compile_options.origins */
-  cpu_jobs *jobs;                   /* gets what is to be packed and copied */
+  cpu_jobs *jobs;                   /* receives jobs that pack weights and copy constants */
 } cpu_lower_options;
 
-/* Without its code: the kernels are collected in `kernels`, and cpu_attach_code comes last. */
+/* Makes a program without its code.  The kernels are collected in `kernels`; when they are compiled, cpu_attach_code
+ * adds them. */
 STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
                                  rt_program **out, rt_report *report);
-/* Gives the program its objects and tells its thunks where their kernels are. */
+/* Gives the program its objects and its thunks the numbers and names of their kernels. */
 STATUS_MUST_USE status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code);
 
 #endif

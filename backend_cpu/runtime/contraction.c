@@ -151,7 +151,8 @@ static int64_t weights_elements(const cpu_geometry *g) {
 
 static bool holds(const rt_buffer *b, int64_t bytes) { return rt_buffer_is_dense(b) && rt_buffer_bytes(b) >= bytes; }
 
-/* The buffers must be large enough for what the library will touch, however the file was damaged. */
+/* Returns true if the buffers are large enough for what the library accesses; the config may come from a damaged
+ * file. */
 static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_call_info *info) {
   const cpu_geometry *g = &c->g;
   int64_t dims[CPU_MAX_RANK], elements = 1;
@@ -213,7 +214,7 @@ status cpu_contraction_run(const rt_thunk *t, rt_run *r) {
   if (s->has_scratch || s->scratch_bytes == 0) {
     return cpu_call_run(s->call, r, buffers, s->has_scratch ? buffers[t->n_buffers - 1] : NULL);
   }
-  /* This library wants more scratch memory than the one that was there when compiling. */
+  /* This library version needs more scratch memory than the one with which the program was compiled. */
   void *scratch = budget_alloc(r->budget, s->scratch_bytes, 64);
   CHECK_THAT(scratch, STATUS_RESOURCE, "no %llu bytes of scratch memory", (unsigned long long)s->scratch_bytes);
   status failed = cpu_call_run(s->call, r, buffers, scratch);

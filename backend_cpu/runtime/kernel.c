@@ -1,4 +1,4 @@
-/* kernel.c - the thunk kind cpu.kernel: a function of ours, its grid divided among the run's threads. */
+/* kernel.c - the thunk kind cpu.kernel: a compiled function whose grid is divided among the run's threads. */
 #include "backend_cpu/runtime/kinds.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/thread_pool.h"
@@ -45,7 +45,7 @@ static void run_range(void *data, int64_t begin, int64_t end) {
 
 status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
   const kernel_state *s = t->state;
-  const void *buffers[t->n_buffers + 1]; /* and what its long loops hand to onnx_xla_expired */
+  const void *buffers[t->n_buffers + 1]; /* the last one is the budget, which long loops pass to onnx_xla_expired */
   buffers[t->n_buffers] = r->budget;
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     buffers[k] = rt_address(r, &t->buffers[k]);

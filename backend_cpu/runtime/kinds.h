@@ -4,27 +4,31 @@
 
 #include "runtime/program/target.h"
 
-/* Compiled code.  config: code number, symbol, grid, grain.  Buffers as the kernel wants them. */
+/* A compiled kernel.  Its config has the number of the code object, the symbol, the grid and the grain.  Its buffers
+ * are the kernel's parameters. */
 status cpu_kernel_load(rt_thunk *t, rt_loader *l);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 
-/* n operands, n results, scratch.  config: dimension, descending, number of parts the lines are divided into, how many
- * of the first are wanted, which operand holds the places where elements stand (-1: none). */
+/* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the dimension, whether the order
+ * is descending, the number of parts that the lines are divided into, how many of the first elements are wanted, and
+ * which operand is the iota of positions along the dimension, which is not read (-1: none). */
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);
 
-/* non-max-suppression: its operands, its results, scratch.  config: number of parts the lines are divided into. */
+/* A non-maximum suppression.  Its buffers are its operands, its results and scratch memory.  Its config has the number
+ * of parts that the lines are divided into. */
 status cpu_nms_load(rt_thunk *t, rt_loader *l);
 status cpu_nms_run(const rt_thunk *t, rt_run *r);
 
-/* Library calls, see contraction.h.  config: the description, the library's name, the format of packed weights. */
+/* Library calls (contraction.h).  Their config has the description, the library's name and the format of packed
+ * weights. */
 status cpu_convolution_load(rt_thunk *t, rt_loader *l);
 status cpu_dot_load(rt_thunk *t, rt_loader *l);
 status cpu_contraction_run(const rt_thunk *t, rt_run *r);
 
-/* Bytes of scratch memory that a sort of lines of n elements wants for each of its parts. */
+/* Returns the bytes of scratch memory for each part of a sort of lines of n elements. */
 uint64_t cpu_sort_scratch(int64_t n);
-/* The same of a non-max-suppression, of all its parts. */
+/* Returns the bytes of scratch memory for all parts of a non-maximum suppression. */
 uint64_t cpu_nms_scratch(int64_t lines, int64_t boxes, int64_t limit, int64_t parts);
 
 #endif

@@ -1,10 +1,11 @@
-/* nms.c - the thunk kind cpu.nms: non-max-suppression, its lines (batches times classes) divided into parts. */
+/* nms.c - the thunk kind cpu.nms: non-maximum suppression, whose lines (batches times classes) are divided into
+ * parts. */
 #include "backend_cpu/runtime/kinds.h"
 #include "base/nms.h"
 #include "runtime/host/thread_pool.h"
 
 typedef struct nms_state {
-  nms problem; /* its sizes */
+  nms problem; /* only the sizes are set */
   int64_t lines, parts;
 } nms_state;
 
@@ -62,7 +63,8 @@ static bool has_extents(const rt_buffer *b, dtype type, uint8_t rank, const int6
   return ok;
 }
 
-/* lines and limit are small enough for their product: the rows' buffer has been checked. */
+/* Returns true if shapes and types are right, and sets the sizes.  The product of lines and limit does not overflow,
+ * since the size of the result's buffer was checked. */
 static bool buffers_fit(const rt_thunk *t, nms_state *s) {
   static const dtype scalars[] = {DTYPE_S64, DTYPE_F32, DTYPE_F32};
   nms *p = &s->problem;

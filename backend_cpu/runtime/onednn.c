@@ -1,6 +1,6 @@
 /* onednn.c - the library calls of contraction.h on oneDNN.
  *
- * A call owns its primitives; memory objects belong to one run at a time and are kept for the next. */
+ * A call owns its primitives.  Memory objects belong to one run at a time and are kept for the next run. */
 #include "backend_cpu/runtime/onednn.h"
 #include "runtime/host/thread_pool.h"
 
@@ -12,13 +12,13 @@
 
 #include "base/headroom.h"
 
-/* --- threads: the library asks OpenMP, whose answer belongs to the calling thread --- */
+/* --- threads: oneDNN asks OpenMP for the number of threads, which is set per calling thread --- */
 
 #ifdef HAVE_OPENMP
 int omp_get_max_threads(void);
 void omp_set_num_threads(int n);
 
-/* Gives the number to restore. */
+/* Makes oneDNN use one thread and returns the number to restore. */
 static int use_one_thread(void) {
   int before = omp_get_max_threads();
   if (before != 1) {
@@ -39,34 +39,37 @@ static void restore_threads(int before) { (void)before; }
 
 /* --- calls: parts of the result, each computed by one thread ---
  *
- * The library's own threads would have to be OpenMP's, which wait for each other busily: where other programs want the
- * cores too, that takes many times as long.  Rows of the result cost the same one by one as together. */
+ * The library's own threads would be OpenMP's, which wait for each other in busy loops.  Where other programs need the
+ * cores too, that takes many times as long.  Dividing the result into parts costs nothing, since a part's cost is
+ * proportional to its rows. */
 
-/* What a run of a part needs of the library beside memory: making it takes longer than a small part. */
+/* The library's objects that a run of a part needs.  They are kept, since making them takes longer than a small
+ * part. */
 typedef struct ready {
   dnnl_stream_t stream;
   uint32_t n;
   dnnl_exec_arg_t args[ONEDNN_MAX_ARGS + 1];
-  void *at[ONEDNN_MAX_ARGS + 1];  /* where the arguments' memory lies */
-  dnnl_exec_arg_t lhs_reorder[2]; /* from lhs as it is given, to the first of args, whose memory it borrows */
+  void *at[ONEDNN_MAX_ARGS + 1]; /* the addresses that the arguments have now */
+  /* source and destination of the conversion of lhs; the destination is args[0].memory, borrowed */
+  dnnl_exec_arg_t lhs_reorder[2];
 } ready;
 
 typedef struct part {
   const onednn_primitive *primitive;
-  int64_t offsets[ONEDNN_MAX_ARGS]; /* bytes, of each argument */
-  ready *_Atomic spare;             /* of the last run; a run takes it, one that finds none makes another */
+  int64_t offsets[ONEDNN_MAX_ARGS]; /* the offset in bytes of the part in each argument */
+  ready *_Atomic spare;             /* left by the last run; a run takes it, or makes another if it finds NULL */
 } part;
 
 struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
   onednn_primitive *primitives;
-  uint64_t scratch_bytes, weights_bytes; /* of one part */
+  uint64_t scratch_bytes, weights_bytes; /* the larger of those of the parts */
   bool divides_weights;
 };
 
-/* The geometry of results [begin, end) of the axis; the operand's part begins at *first.  False where nothing is
- * read. */
+/* Makes g the geometry of the results [begin, end) of the axis and sets *first to where their part of the operand
+ * begins.  Returns false if they read nothing but padding. */
 static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_t *first) {
   *first = begin;
   if (axis == 0) {
@@ -87,7 +90,7 @@ static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_
   return true;
 }
 
-/* Elements of the operand from one place of the axis to the next. */
+/* Returns the distance, in elements of the operand, between neighbours along the axis. */
 static int64_t lhs_step(const cpu_geometry *g, int axis) {
   if (g->op == CPU_MATMUL) {
     return axis == 0 ? g->lhs_batch_stride : axis == 1 ? g->lhs_m : 0;
@@ -188,7 +191,7 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
   }
 }
 
-/* NULL is fine. */
+/* r may be NULL. */
 static void destroy_ready(ready *r) {
   if (r) {
     destroy_args(r->n, r->args);
@@ -243,10 +246,10 @@ typedef struct call_run {
   const cpu_call *call;
   void *const *buffers;
   uint8_t *scratch;
-  _Atomic int failed; /* a dnnl_status_t */
+  _Atomic int failed; /* a dnnl_status_t; the first failure */
 } call_run;
 
-/* NULL, or a failure and *out to be destroyed. */
+/* Makes the objects of a run.  After a failure *out must be destroyed as well. */
 static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
   ready *r = *out = calloc(1, sizeof *r);
   dnnl_status_t s = r ? dnnl_stream_create(&r->stream, onednn_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;
@@ -273,7 +276,7 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
   return dnnl_memory_set_data_handle(r->args[k].memory, memory);
 }
 
-/* Rounds the part's operand to narrow numbers in scratch memory. */
+/* Rounds the part's operand to reduced precision, into scratch memory. */
 static dnnl_status_t reduce_operand(const onednn_primitive *x, ready *r, void *given) {
   dnnl_status_t s = dnnl_memory_set_data_handle(r->lhs_reorder[0].memory, given);
   return s ? s : dnnl_primitive_execute(x->lhs_reorder, r->stream, 2, r->lhs_reorder);
@@ -355,7 +358,7 @@ bool cpu_library_is_blas(void) { return false; }
 
 bool cpu_library_has_bytes(void) { return false; }
 
-/* Kernels of our own take every post: nothing is to be kept from them. */
+/* Without a library nothing is fused for its sake, so the answer does not matter. */
 bool cpu_library_is_fast(const cpu_contraction *c) {
   (void)c;
   return true;

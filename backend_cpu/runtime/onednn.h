@@ -1,5 +1,5 @@
-/* onednn.h - between the files that know oneDNN (onednn*.c): one face for its versions 2.x and 3.x, which
- * describe things differently, and primitives for geometries. */
+/* onednn.h - what the files onednn*.c share: one interface for oneDNN 2.x and 3.x, whose descriptors differ, and
+ * primitives for geometries. */
 #ifndef BACKEND_CPU_RUNTIME_ONEDNN_H
 #define BACKEND_CPU_RUNTIME_ONEDNN_H
 
@@ -10,9 +10,9 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
 
-/* --- the library, and what versions have in different words: onednn_version.c --- */
+/* --- the library and the differences between its versions: onednn_version.c --- */
 
-/* One a process; NULL: the library finds no processor that it can use. */
+/* Returns the process's only engine, or NULL if the library finds no processor that it can use. */
 dnnl_engine_t onednn_engine(void);
 
 status onednn_failed(dnnl_status_t s, const char *what);
@@ -31,39 +31,41 @@ typedef const_dnnl_memory_desc_t onednn_md;
 typedef const dnnl_memory_desc_t *onednn_md;
 #endif
 
-/* Lives as long as the arena.  strides NULL: any format, the library's choice. */
+/* Makes a memory descriptor that lives as long as the arena.  With `strides` NULL the library chooses the format. */
 STATUS_MUST_USE status onednn_make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides,
                                       onednn_md *out);
-/* All that can be asked about a format, as bytes. */
+/* Returns bytes that identify the format. */
 rt_span onednn_md_format(arena *a, onednn_md md);
-/* NULL: this version's formats cannot be made from what we keep of them. */
+/* Makes a descriptor from the bytes of onednn_md_format.  Returns NULL if this version of the library cannot do
+ * that. */
 onednn_md onednn_md_from_format(arena *a, rt_span format);
 
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta);
 dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops);
 
-/* Of lhs and weights: as they are multiplied, and as they are given.  bias NULL: none. */
+/* Descriptors. lhs and weights are as they are multiplied, given_lhs and plain_weights as they are in the thunk's
+ * buffers or in HLO. bias is NULL if there is none. */
 typedef struct onednn_operands {
   onednn_md lhs, given_lhs, weights, plain_weights, bias, result;
 } onednn_operands;
 
 typedef struct onednn_window {
   dnnl_dims_t strides, low, high, dilation;
-  bool no_gemm; /* not the library's implementation by matrix products */
+  bool no_gemm; /* the library must not use its implementation by matrix products */
 } onednn_window;
 
-/* The library's name of the implementation that it chose. */
+/* Returns the library's name for the implementation that it chose. */
 const char *onednn_implementation(const_dnnl_primitive_desc_t pd);
-/* Returns true if that is more than plain loops. */
+/* Returns true if the implementation that it chose is more than plain loops. */
 bool onednn_is_fast(const_dnnl_primitive_desc_t pd);
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *out);
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out);
 
-/* --- pieces, one primitive each: onednn_primitive.c --- */
+/* --- primitives: onednn_primitive.c --- */
 
-/* ONEDNN_EVERY_DIM: a mask of dimensions as cpu_post_op has it. */
+/* ONEDNN_EVERY_DIM is a mask of all dimensions, as in cpu_post_op.dims. */
 enum { ONEDNN_MAX_ARGS = 6 + CPU_MAX_POST_OPS, ONEDNN_EVERY_DIM = (1 << CPU_MAX_RANK) - 1 };
 
 typedef struct onednn_primitive {
@@ -72,8 +74,9 @@ typedef struct onednn_primitive {
   dnnl_primitive_desc_t pd;
   dnnl_primitive_attr_t attr;
   onednn_md plain_weights, weights, scratch;
-  uint64_t scratch_bytes;       /* the library's, a multiple of 64 */
-  dnnl_primitive_t lhs_reorder; /* of lhs, into scratch memory behind the library's; NULL: it is read where it lies */
+  uint64_t scratch_bytes; /* scratch memory of the library, a multiple of 64 */
+  /* rounds lhs into scratch memory behind the library's; NULL if lhs is used as it is */
+  dnnl_primitive_t lhs_reorder;
   onednn_md given_lhs;
   uint64_t reduced_lhs_bytes; /* a multiple of 64 */
   uint32_t n_args;
@@ -83,13 +86,13 @@ typedef struct onednn_primitive {
   } args[ONEDNN_MAX_ARGS]; /* in the order of the thunk's buffers */
 } onednn_primitive;
 
-/* format: of packed weights, NULL for the library's choice; known: the same as a descriptor, if there is one.  *x,
- * which comes as zeros, is to be destroyed after a failure too. */
+/* Makes a primitive for c in *x, which must be zeroed and must be destroyed also after a failure.  `format` is the
+ * format of packed weights, or NULL if the library is to choose.  `known` is the descriptor of `format`, or NULL. */
 STATUS_MUST_USE status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
                                              onednn_primitive *x);
 void onednn_destroy_primitive(onednn_primitive *x);
 
-/* A primitive that copies from one format, or type, to another. */
+/* Makes a primitive that copies from one format or type to another. */
 dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t *out);
 
 #endif

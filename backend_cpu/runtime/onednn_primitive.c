@@ -1,5 +1,5 @@
-/* onednn_primitive.c - one primitive of oneDNN for one geometry: descriptors of its arrays in the library's order of
- * dimensions, what follows the contraction, and the format of packed weights. */
+/* onednn_primitive.c - makes a oneDNN primitive for a geometry: memory descriptors in oneDNN's order of dimensions,
+ * post-ops, and the format of packed weights. */
 #include "backend_cpu/runtime/onednn.h"
 
 #ifdef HAVE_ONEDNN
@@ -10,9 +10,9 @@
 
 static int64_t bias_type(const cpu_geometry *g) { return cpu_sums_bytes(g) ? DTYPE_S32 : DTYPE_F32; }
 
-/* --- shapes: HLO's order of dimensions to the library's --- */
+/* --- memory descriptors: from HLO's order of dimensions to oneDNN's --- */
 
-/* Where dimension d in memory of an activation stands in the library's order N, C, spatial. */
+/* Returns the position in oneDNN's order (N, C, spatial) of an activation's dimension number d in memory. */
 static int logical(const cpu_geometry *g, int d) {
   if (g->op == CPU_MATMUL || !g->channels_last || d == 0) {
     return d;
@@ -20,7 +20,7 @@ static int logical(const cpu_geometry *g, int d) {
   return d == g->spatial + 1 ? 1 : d + 1;
 }
 
-/* An array dense in memory order, of which only the dimensions in `mask` are there. */
+/* Makes the descriptor of an array that is dense in memory; dimensions that are not in `mask` have extent 1. */
 static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int rank, const int64_t *memory,
                             uint32_t mask, onednn_md *out) {
   dnnl_dims_t dims, strides;
@@ -34,7 +34,7 @@ static status activation_md(arena *a, const cpu_geometry *g, int64_t type, int r
   return onednn_make_md(a, type, rank, dims, strides, out);
 }
 
-/* Types in which operands are multiplied. */
+/* The types that the operands have when they are multiplied. */
 static int64_t lhs_type(const cpu_geometry *g) { return g->reduced_precision ? g->reduced_precision : g->lhs_type; }
 static int64_t weights_type(const cpu_geometry *g) {
   return g->reduced_precision ? g->reduced_precision : g->weights_type;
@@ -84,7 +84,7 @@ static status convolution_mds(arena *a, const cpu_contraction *c, onednn_operand
 }
 
 static status matmul_mds(arena *a, const cpu_geometry *g, onednn_operands *d) {
-  int first = g->batch == 1, n = 3 - first; /* without the batch dimension when it is 1 */
+  int first = g->batch == 1, n = 3 - first; /* without the batch dimension if it is 1 */
   dnnl_dims_t lhs = {g->batch, g->m, g->k}, lhs_strides = {g->lhs_batch_stride, g->lhs_m, g->lhs_k};
   dnnl_dims_t rhs = {g->batch, g->k, g->n}, rhs_strides = {g->rhs_batch_stride, g->rhs_k, g->rhs_n};
   dnnl_dims_t result = {g->batch, g->m, g->n}, strides = {g->m * g->n, g->n, 1};
@@ -111,7 +111,7 @@ static status array_md(arena *a, const cpu_contraction *c, uint32_t mask, onednn
                   : activation_md(a, &c->g, DTYPE_F32, rank, dims, mask, out);
 }
 
-/* --- post operations --- */
+/* --- post-ops --- */
 
 static dnnl_alg_kind_t unary_algorithm(cpu_post_op_kind k) {
   static const dnnl_alg_kind_t table[] = {[CPU_POST_OP_RELU] = dnnl_eltwise_relu,
@@ -179,10 +179,10 @@ static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x)
   return s ? s : set ? onednn_failed(set, "attributes") : NULL;
 }
 
-/* Returns true if a post reads an array that differs from position to position of a channels-last result.  oneDNN 2.x's
- * convolution by matrix products reads those of the first position everywhere, and says nothing (gemm_convolution.cpp;
- * mended in 3.1 for f32, not for bytes).  It takes what its generated convolutions leave: groups whose channels fill no
- * vector, padding that is wider than their registers. */
+/* Returns true if a post-op reads an array that differs from position to position of a channels-last result.  For
+ * these, oneDNN 2.x's convolution by matrix products reads the first position's elements everywhere without an error
+ * (gemm_convolution.cpp; fixed in 3.1 for f32, not for bytes). oneDNN uses it where its JIT convolutions do not apply:
+ * for groups whose channels do not fill a vector, and padding wider than their registers. */
 static bool reads_arrays_by_position(const cpu_contraction *c) {
   bool found = false;
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
@@ -198,7 +198,8 @@ static dnnl_status_t convolution_pd(const cpu_contraction *c, const onednn_opera
   for (int s = 0; s < g->spatial; s++) {
     w.strides[s] = g->strides[s];
     w.low[s] = g->low[s];
-    /* Only what is read; never negative, which sends the library down a slow path. */
+    /* High padding is reduced to what is read, and is not negative, which would make oneDNN use a slow
+     * implementation. */
     w.high[s] = (g->out[s] - 1) * g->strides[s] + (g->kernel[s] - 1) * g->dilation[s] + 1 - g->in[s] - g->low[s];
     w.high[s] = w.high[s] < 0 ? 0 : w.high[s];
     w.dilation[s] = g->dilation[s] - 1;
@@ -218,7 +219,8 @@ static bool has_format(arena *a, const onednn_primitive *x, rt_span format) {
   return same_span(onednn_md_format(a, dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0)), format);
 }
 
-/* The library's choice; where it would choose another format of weights than the one that is wanted, that one. */
+/* Has oneDNN choose an implementation.  If that needs another format of weights than `format`, asks for one with
+ * `format`. */
 static status choose(arena *a, const cpu_contraction *c, onednn_operands *d, const rt_span *format, onednn_md known,
                      onednn_primitive *x) {
   DNNL(make_pd(c, d, x), "this operation");
@@ -248,7 +250,7 @@ static status make_lhs_reorder(const onednn_operands *d, onednn_primitive *x) {
   return NULL;
 }
 
-/* All but the primitive itself. */
+/* Fills in all of x except the primitive itself. */
 static status describe(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_operands *d,
                        onednn_primitive *x) {
   TRY(headroom_check(HEADROOM_LIBRARY));

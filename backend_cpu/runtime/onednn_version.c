@@ -1,5 +1,5 @@
-/* onednn_version.c - which library it is, and what oneDNN 2.x and 3.x have in different words: descriptors of memory
- * and of operations. */
+/* onednn_version.c - the library's name and engine, and the interfaces that differ between oneDNN 2.x and 3.x: memory
+ * descriptors and operations. */
 #include "backend_cpu/runtime/onednn.h"
 
 #ifdef HAVE_ONEDNN
@@ -15,7 +15,7 @@ status onednn_failed(dnnl_status_t s, const char *what) {
   return status_error(code, "oneDNN cannot make %s (status %d)", what, (int)s);
 }
 
-/* --- the engine: one a process, never given back --- */
+/* --- the engine: one per process, never destroyed --- */
 
 static dnnl_engine_t engine;
 static char library_name[64];
@@ -39,7 +39,7 @@ const char *cpu_library_name(void) { return onednn_engine() ? library_name : NUL
 
 bool cpu_library_is_blas(void) { return false; }
 
-/* Without the instructions for it, the library adds pairs of products up in 16 bits, which saturate. */
+/* Without VNNI instructions oneDNN adds pairs of products in 16 bits, which saturate. */
 bool cpu_library_has_bytes(void) {
   unsigned isa = onednn_engine() ? (unsigned)dnnl_get_effective_cpu_isa() : 0;
   return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
@@ -65,7 +65,7 @@ static bool is_refused(const onednn_window *w, const_dnnl_primitive_desc_t pd) {
 
 /* --- descriptors --- */
 
-/* A dtype in the library's words. */
+/* Returns oneDNN's name for a dtype. */
 static dnnl_data_type_t data_type(int64_t t) {
   static const dnnl_data_type_t table[DTYPE_COUNT] = {
       [DTYPE_U8] = dnnl_u8,   [DTYPE_S8] = dnnl_s8,     [DTYPE_S32] = dnnl_s32,
@@ -127,7 +127,7 @@ onednn_md onednn_md_from_format(arena *a, rt_span format) {
   return NULL;
 }
 
-/* What 2.x has built in. */
+/* Version 3 has the two constants of hard-swish as parameters; in 2.x they are fixed at these values. */
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta) {
   bool hardswish = algorithm == dnnl_eltwise_hardswish;
   return dnnl_post_ops_append_eltwise(ops, algorithm, hardswish ? 1.f / 6 : alpha, hardswish ? 0.5f : beta);
@@ -165,7 +165,7 @@ status onednn_make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, con
   return NULL;
 }
 
-/* A plain structure: its bytes are the format. */
+/* In version 2 a descriptor is a plain structure, whose bytes identify the format. */
 rt_span onednn_md_format(arena *a, onednn_md md) { return (rt_span){arena_memdup(a, md, sizeof *md), sizeof *md}; }
 
 onednn_md onednn_md_from_format(arena *a, rt_span format) {

@@ -1,5 +1,5 @@
-/* openblas.c - the library calls of contraction.h on OpenBLAS, for builds without oneDNN: products of plain
- * matrices.  They are divided among our own threads; OpenBLAS, whose number of threads is the process's, uses one. */
+/* openblas.c - the library calls of contraction.h on OpenBLAS, for builds without oneDNN: products of plain matrices.
+ * They are divided among the run's threads.  OpenBLAS itself is set to one thread, for the whole process. */
 #include "backend_cpu/runtime/contraction.h"
 #include "base/arith.h"
 #include "runtime/host/thread_pool.h"
@@ -14,7 +14,7 @@
 static char library_name[64];
 
 static void start_library(void) {
-  char version[32]; /* the configuration is "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+  char version[32]; /* openblas_get_config() returns "OpenBLAS 0.3.21 NO_LAPACKE ..." */
   bool known = sscanf(openblas_get_config(), "OpenBLAS %31s", version) == 1;
   snprintf(library_name, sizeof library_name, "OpenBLAS %s", known ? version : "of some version");
   openblas_set_num_threads(1);
@@ -34,13 +34,14 @@ bool cpu_library_is_fast(const cpu_contraction *c) { return c->g.op == CPU_MATMU
 
 /* --- matrices as BLAS has them --- */
 
-/* How the matrix lies in memory: row by row, or column by column and then it is transposed. */
+/* How a matrix lies in memory: row by row, or column by column, which is passed as transposed. */
 typedef struct matrix {
   CBLAS_TRANSPOSE transpose;
-  blasint leading; /* elements from one row, or column, to the next */
+  blasint leading; /* the leading dimension: elements from one row, or column, to the next */
 } matrix;
 
-/* A stride along one element does not matter.  False: neither rows nor columns lie together. */
+/* The stride of a dimension of one element does not matter.  Returns false if neither rows nor columns are
+ * contiguous. */
 static bool matrix_of(int64_t rows, int64_t columns, int64_t row, int64_t column, matrix *out) {
   bool by_row = (columns == 1 || column == 1) && (rows == 1 || row >= columns);
   bool by_column = (rows == 1 || row == 1) && (columns == 1 || column >= rows);
@@ -53,8 +54,8 @@ static bool matrix_of(int64_t rows, int64_t columns, int64_t row, int64_t column
 
 struct cpu_call {
   cpu_geometry g;
-  int axis;       /* of the result, along which it is divided */
-  int64_t places; /* on it */
+  int axis;       /* the dimension of the result that is divided into parts */
+  int64_t places; /* the extent of that dimension */
   matrix lhs, rhs;
 };
 
@@ -74,7 +75,8 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   cpu_contraction_dims(c, dims);
   call->places = dims[call->axis];
   CHECK_THAT(call->places >= g->parts, STATUS_INVALID_FILE, "a contraction in too many parts");
-  bool vector = g->m == 1 || g->k == 1 || g->n == 1; /* sgemm takes three to seven times as long as our kernels */
+  /* sgemm takes three to seven times as long as the kernels of emit/ (measured) */
+  bool vector = g->m == 1 || g->k == 1 || g->n == 1;
   *info = (cpu_call_info){.implementation = "sgemm", .fast = !vector, .format = {"", 0}};
   return NULL;
 }

@@ -1,26 +1,26 @@
 /* order.c - see order.h.
  *
- * Elements become unsigned numbers of the same order, so that one radix sort serves all types.  For the first few, the
- * line is scanned for elements that come before the last one that is kept, which most do not; a scan compares many at a
- * time. */
+ * Elements become unsigned keys of the same order, so that one radix sort serves all types.  To find the first few, the
+ * line is scanned for elements that come before the last one that is kept, which most do not; a scan compares many
+ * elements at a time. */
 #include "backend_cpu/runtime/order.h"
 
 #include <string.h>
 
 enum {
-  SHORT = 32,     /* items up to this many are sorted by insertion */
-  FEW = 16,       /* items up to this many are kept in order while the line is read */
-  ROOM = 64,      /* else so many more than twice as many are gathered before the worse ones go */
-  LOOK = 1 << 18, /* items between two looks at the run's budget */
+  SHORT = 32,     /* up to this many items are sorted by insertion */
+  FEW = 16,       /* up to this many wanted items are kept in order while the line is read */
+  ROOM = 64,      /* otherwise 2 * wanted + ROOM items are gathered before the worse ones are dropped */
+  LOOK = 1 << 18, /* the number of items between two checks of the run's budget */
   SAMPLE = 512,
-  LONG = 4096 /* lines of at least LONG elements are sampled before */
+  LONG = 4096 /* lines of at least LONG elements are sampled first */
 };
 
 uint64_t cpu_order_scratch(int64_t n) { return (uint64_t)n * (2 * sizeof(cpu_item) + sizeof(uint64_t)); }
 
 /* --- keys --- */
 
-/* Bits of a float as a number: NaN above all else, -0 equal to 0. */
+/* Returns a key for the bits of a float: NaN is above all numbers, and -0 equals 0. */
 static inline uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
   uint64_t sign = (uint64_t)1 << (width - 1), magnitude = bits & (sign - 1);
   if (magnitude > infinity) {
@@ -46,7 +46,7 @@ static inline uint64_t key_of(dtype type, const void *data, int64_t k) {
     case DTYPE_S32: return load_bits(p, 4) ^ (uint64_t)1 << 31;
     default: break;
   }
-  if (dtype_is_float(type)) { /* 8 bits and less: exact in f32 */
+  if (dtype_is_float(type)) { /* floats of 8 bits and less are exact in f32 */
     float f = (float)dtype_load_f64(type, p);
     return float_key(load_bits(&f, 4), 32, 0x7f800000u);
   }
@@ -59,7 +59,7 @@ static inline cpu_item item_at(const cpu_line *l, int64_t k) {
   return (cpu_item){l->descending ? ~key : key, k};
 }
 
-/* All items; the loop over the commonest type is one of its own. */
+/* Writes all items of the line; f32, the commonest type, has a loop of its own. */
 static void load_items(const cpu_line *l, cpu_item *x) {
   uint64_t flip = l->descending ? UINT64_MAX : 0;
   for (int64_t k = 0; l->type == DTYPE_F32 && k < l->n; k++) {
@@ -79,7 +79,7 @@ static void insert(cpu_item *x, int64_t n, cpu_item v) {
   x[n] = v;
 }
 
-/* x to `to`, by one byte of the keys. */
+/* Copies x to `to`, stably sorted by one byte of the keys. */
 static void scatter_by(const cpu_item *x, int64_t n, int shift, cpu_item *to) {
   int64_t next[256] = {0}, sum = 0;
   for (int64_t k = 0; k < n; k++) {
@@ -95,7 +95,7 @@ static void scatter_by(const cpu_item *x, int64_t n, int shift, cpu_item *to) {
   }
 }
 
-/* Bits in which keys differ. */
+/* Returns the bits in which keys differ. */
 static uint64_t differing(const cpu_item *x, int64_t n) {
   uint64_t diff = 0;
   for (int64_t k = 1; k < n; k++) {
@@ -104,7 +104,7 @@ static uint64_t differing(const cpu_item *x, int64_t n) {
   return diff;
 }
 
-/* Stable.  Gives whichever of the two holds the result. */
+/* Sorts stably by the keys, with `other` as scratch memory.  Returns x or `other`, whichever holds the result. */
 static cpu_item *sort_items(const mem_budget *budget, cpu_item *x, cpu_item *other, int64_t n) {
   if (n <= SHORT) {
     for (int64_t k = 1; k < n; k++) {
@@ -128,7 +128,7 @@ static cpu_item *sort_items(const mem_budget *budget, cpu_item *x, cpu_item *oth
   return x;
 }
 
-/* The key that `rank` of keys[n] come before, which is overwritten. */
+/* Returns the key that comes after `rank` others in the order of keys[n], which are overwritten. */
 static uint64_t select_key(uint64_t *keys, int64_t n, int64_t rank) {
   for (int shift = 56; shift >= 0 && n > 1; shift -= 8) {
     int64_t count[256] = {0}, m = 0;
@@ -153,8 +153,8 @@ static uint64_t select_key(uint64_t *keys, int64_t n, int64_t rank) {
 
 /* --- scanning --- */
 
-/* The first place from k on whose element may come before t, or n: none that stands `within` t, what is no number may.
- * `vectors`: comparing is an instruction on every processor. */
+/* Returns the first position from k on whose element may come before t, or n.  Skips elements x for which `x within t`
+ * is true; a NaN may be returned.  `vectors` is true if every processor has a vector instruction for the comparison. */
 #define SCAN(name, type, within, vectors)                                                       \
   static int64_t name(const void *data, int64_t k, int64_t n, const void *limit) {              \
     typedef type vector __attribute__((vector_size(16), aligned(1), may_alias));                \
@@ -195,7 +195,7 @@ static int64_t scan(const cpu_line *l, int64_t k, int64_t limit) {
 
 /* --- the first few --- */
 
-/* Kept in order from the beginning. */
+/* Finds the first few items by keeping them in order while the line is scanned. */
 static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
   for (int64_t k = 0; k < wanted; k++) {
     insert(x, k, item_at(l, k));
@@ -208,7 +208,8 @@ static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
   }
 }
 
-/* Leaves the first `wanted` of x[n], whose places rise, as they stand; gives the last one of them in order. */
+/* Keeps the first `wanted` items of x[n] in the order of the array, which is that of their positions.  Returns the last
+ * of them in sorted order. */
 static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *keys) {
   for (int64_t k = 0; k < n; k++) {
     keys[k] = x[k].key;
@@ -229,7 +230,8 @@ static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *key
   return worst;
 }
 
-/* Gathers all that come before `limit`, which is any item of the line or, its place being -1, none; gives how many. */
+/* Gathers the first `wanted` items, unsorted, of those that come before `limit`, which is an item of the line, or no
+ * limit if its place is -1.  Returns how many it found. */
 static int64_t gather(const cpu_line *l, cpu_item *x, int64_t wanted, cpu_item limit, uint64_t *keys) {
   int64_t room = wanted > (l->n - ROOM) / 2 ? l->n : 2 * wanted + ROOM, m = 0;
   for (int64_t k = 0; k < l->n; k++) {
@@ -251,7 +253,8 @@ static int64_t gather(const cpu_line *l, cpu_item *x, int64_t wanted, cpu_item l
   return m;
 }
 
-/* An item that somewhat more than `wanted` elements come before, to go by a sample. */
+/* Returns an item that probably somewhat more than `wanted` elements come before, chosen by a sample; its place is -1
+ * if sampling does not pay. */
 static cpu_item guess_limit(const cpu_line *l, cpu_item *x, int64_t wanted, uint64_t *keys) {
   int64_t rank = (int64_t)((double)wanted / (double)l->n * SAMPLE * 1.25) + 6;
   if (l->n < LONG || rank > SAMPLE / 4) {
@@ -281,7 +284,7 @@ const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch) {
     return sort_items(l->budget, x, other, l->n);
   }
   int64_t n = gather(l, x, wanted, guess_limit(l, x, wanted, keys), keys);
-  if (n < wanted) { /* a poor sample */
+  if (n < wanted) { /* the sampled limit was too low */
     n = gather(l, x, wanted, (cpu_item){0, -1}, keys);
   }
   return sort_items(l->budget, x, other, n);

@@ -1,7 +1,7 @@
-/* sort.c - the thunk kind cpu.sort: stable, by the first operand, any element types.
+/* sort.c - the thunk kind cpu.sort: a stable sort by the first operand, of any element types.
  *
- * Each line is put in order by order.h; then every operand is permuted.  Lines (all but the sorted dimension) are
- * divided into parts, each with scratch memory of its own. */
+ * For each line, order.h finds the order; then every operand is permuted.  Lines (all dimensions but the sorted one)
+ * are divided into parts, each with scratch memory of its own. */
 #include <string.h>
 
 #include "backend_cpu/runtime/kinds.h"
@@ -9,14 +9,14 @@
 #include "runtime/host/thread_pool.h"
 
 typedef struct sort_state {
-  int64_t n, inner, lines, parts; /* elements of a line stand `inner` apart */
-  int64_t wanted;                 /* so many of the first are to be found; the others' places may hold anything */
-  int64_t places;                 /* the operand that holds places in the line, which are not read; -1: none */
+  int64_t n, inner, lines, parts; /* `inner` is the distance between elements of a line */
+  int64_t wanted; /* only so many of the first elements are wanted; the rest of the results may hold anything */
+  int64_t places; /* the operand that is the iota of positions in the line, which is not read; -1 if there is none */
   uint32_t n_operands;
   bool descending;
 } sort_state;
 
-/* Items, and a line that does not lie side by side. */
+/* Returns room for the items and for a copy of a line that is not contiguous. */
 uint64_t cpu_sort_scratch(int64_t n) {
   return (cpu_order_scratch(n) + (uint64_t)n * sizeof(uint64_t) + 63) & ~(uint64_t)63;
 }
@@ -29,7 +29,8 @@ typedef struct sort_run {
   const mem_budget *budget;
 } sort_run;
 
-/* Elements of any type, `from_step` and `to_step` apart; order NULL: as they stand. */
+/* Copies n elements, which are `from_step` and `to_step` apart, in the given order; order NULL means the order in which
+ * they are. */
 static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step,
                           const cpu_item *order, int64_t n) {
 #define COPY(type)                                                                              \
@@ -41,7 +42,7 @@ static void copy_elements(size_t size, void *to, int64_t to_step, const void *fr
     case 2: COPY(uint16_t) break;
     case 4: COPY(uint32_t) break;
     case 8: COPY(uint64_t) break;
-    default: /* pairs */
+    default: /* complex numbers of 16 bytes, as pairs of words */
       for (size_t k = 0; k < size; k += sizeof(uint64_t)) {
         int64_t words = (int64_t)(size / sizeof(uint64_t));
         copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words,

@@ -1,4 +1,4 @@
-/* target.c - the cpu target: which processors run a program, what its code may call, its kinds of thunk. */
+/* target.c - the cpu target: which processors run a program, what its code may call, and its thunk kinds. */
 #include "backend_cpu/runtime/target.h"
 
 #include <math.h>
@@ -35,7 +35,8 @@ static status load_code(arena *a, rt_span object, rt_code **out) { return rt_cod
 
 /* --- processors --- */
 
-/* One of the features that code needs, "+name": what is not known here cannot be looked for. */
+/* Checks one feature that the code needs, "+name".  Fails if this processor lacks it or if onnx-xla does not know
+ * it. */
 static status check_feature(const char *text, size_t n) {
   machine_feature f;
   CHECK_THAT(*text == '+' && machine_find_feature(text + 1, n - 1, &f), STATUS_INVALID_FILE,
@@ -47,7 +48,7 @@ static status check_feature(const char *text, size_t n) {
 /* `cpu` is emit_target_text: triple, LLVM's name of the processor, features, lanes. */
 static status check_cpu(const char *cpu) {
   const char *architecture = machine_architecture();
-  if (*cpu == '\0') { /* no kernels: any machine will do */
+  if (*cpu == '\0') { /* a program without kernels runs on any machine */
     return NULL;
   }
   CHECK_THAT(strncmp(cpu, architecture, strlen(architecture)) == 0, STATUS_INVALID_FILE,

@@ -1,4 +1,4 @@
-/* target.h - the cpu target: what runs programs on this machine's processor. */
+/* target.h - the cpu target, which runs programs on this machine's processor. */
 #ifndef BACKEND_CPU_RUNTIME_TARGET_H
 #define BACKEND_CPU_RUNTIME_TARGET_H
 

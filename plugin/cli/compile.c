@@ -21,7 +21,7 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
   for (uint32_t k = 0; k < r->n_tuned; k++) {
     from_log += strcmp(r->tuned[k].how, "log") == 0;
     timed += strcmp(r->tuned[k].how, "timed") == 0;
-    narrow += strncmp(r->tuned[k].winner, "narrow", strlen("narrow")) == 0;
+    narrow += strncmp(r->tuned[k].winner, "reduced-precision", strlen("reduced-precision")) == 0;
   }
   if (r->n_tuned) {
     fprintf(f,

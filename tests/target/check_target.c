@@ -399,7 +399,7 @@ END_TEST
 static void expect_measured(const rt_sequence *s) {
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
-    ck_assert_msg(!t->note || !strstr(t->note, "guessed"), "%s: %s", t->operation, t->note);
+    ck_assert_msg(!t->note || !strstr(t->note, "estimated"), "%s: %s", t->operation, t->note);
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       expect_measured(&t->bodies[b]);
     }

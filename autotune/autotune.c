@@ -11,22 +11,23 @@
 #include "base/hash.h"
 #include "hlo/analysis/queries.h"
 
-static const double fast_seconds = 2.5; /* that RT_TUNE_FAST may take for a module */
-/* Configs whose estimate is so many times the best one are not timed; with RT_TUNE_FAST, neither are problems that are
- * a small share of the whole. */
+static const double fast_seconds = 2.5; /* the time that RT_TUNE_FAST may take for a module */
+/* A config whose estimate is so many times the best one is not timed (far_estimate with RT_TUNE_FAST, otherwise
+ * farther_estimate).  RT_TUNE_FAST also skips problems that are a small share of the module's time. */
 static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
-enum { FAST_CONFIGS = 3 }; /* of one algorithm that RT_TUNE_FAST times */
+enum { FAST_CONFIGS = 3 }; /* the configs of one algorithm that RT_TUNE_FAST times */
 
-/* Equal problems are decided once. */
+/* The decision for a problem, which serves all instructions with an equal problem. */
 typedef struct decision {
   autotune_problem problem;
-  uint64_t key, near; /* in the log: of the problem; of problems that are similar (0: there are none) */
-  uint32_t count;     /* of instructions */
-  uint32_t winner;    /* of the configs */
+  /* the keys in the log of the problem, and of the problems that are similar (0 if there are none) */
+  uint64_t key, near;
+  uint32_t count;  /* the number of instructions */
+  uint32_t winner; /* the index of the config that was chosen */
   const char *times, *how;
 } decision;
 
-/* An instruction, and the number of its decision. */
+/* An instruction and the index of its decision. */
 typedef struct use {
   hlo_instr *instr;
   uint32_t decision;
@@ -53,7 +54,7 @@ static bool same_problem(const decision *a, const decision *b) {
 
 static status add_use(tuner *t, hlo_instr *i) {
   const autotune_backend *b = t->backend;
-  decision d = {.count = 1, .times = "", .how = "guess"};
+  decision d = {.count = 1, .times = "", .how = "estimate"};
   if (*i->config) {
     return NULL;
   }
@@ -124,14 +125,14 @@ static bool decide_by_log(tuner *t, decision *d) {
   return true;
 }
 
-/* The part of a config's name before the colon. */
+/* Returns true if the names have the same algorithm, which is the part before the colon. */
 static bool same_algorithm(const char *a, const char *b) {
   size_t n = strcspn(a, ":");
   return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
 }
 
-/* What was estimated to be best for another number of rows is as good an estimate for these, and its code may be there
- * already. */
+/* Takes the config that was estimated to be best for another number of rows if its estimate here is nearly the best:
+ * its code may exist already. */
 static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
   const double as_good = 1.05;
   autotune_problem *p = &d->problem;
@@ -145,8 +146,8 @@ static void estimate_by_near(const tuner *t, decision *d, const autotune_log_ent
   }
 }
 
-/* Takes what was fastest with another number of rows, if no estimate speaks against it: the same config, or the best of
- * its algorithm. */
+/* Takes the config that was fastest with another number of rows, or the best config of the same algorithm, unless the
+ * estimates speak against it. */
 static void decide_by_near(const tuner *t, decision *d) {
   const double same_config = 1.25;
   const autotune_log_entry *e = d->near ? autotune_log_find(t->log, d->near) : NULL;
@@ -191,8 +192,8 @@ static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
   return n;
 }
 
-/* Gives the numbers of the configs that are worth timing: not those with bad estimates nor, with RT_TUNE_FAST, more
- * than some of one algorithm. */
+/* Writes the indices of the configs that are worth timing and returns how many they are.  Configs with bad estimates
+ * are not, nor, with RT_TUNE_FAST, more than FAST_CONFIGS of one algorithm. */
 static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t *out) {
   bool full = t->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * p->configs[0].estimate;
@@ -205,16 +206,16 @@ static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t
   return n;
 }
 
-/* The factor by which a config must be faster to be worth so much more memory, or may be slower to save it: pages that
- * a start must map, caches that others could use. */
+/* Returns the factor by which `other` must be faster than `best` to be worth its additional memory, or may be slower if
+ * it needs less.  Memory costs page faults at the start and room in caches. */
 static double worth_of_memory(const autotune_config *other, const autotune_config *best) {
   const double much = 4 << 20, very_much = 12 << 20, more = other->bytes - best->bytes;
   double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
   return more > 0 ? worth : 1 / worth;
 }
 
-/* Returns the index of the fastest; -1 if none ran.  One with a worse estimate must be faster by more than what differs
- * from one time to the next, by much where the times were disturbed: a log is made once. */
+/* Returns the index of the fastest config; -1 if none ran.  A config with a worse estimate wins only if it is faster by
+ * more than times vary, and by much more where the times were disturbed, since the log keeps the decision. */
 static int64_t fastest(uint32_t n, const autotune_config *configs, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
@@ -260,7 +261,7 @@ static int by_weight(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
-/* The slowest problems first, as long as there is time; the rest by what is near. */
+/* Times the slowest problems first, as long as there is time.  The rest is decided by similar problems. */
 static status time_all(tuner *t, uint32_t n, decision **open) {
   double all = 0;
   for (uint32_t k = 0; k < t->n; k++) {
@@ -283,11 +284,12 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
 
 /* --- all --- */
 
-/* Returns whether what is built can run on this machine; if not, the result's warning says why nothing is timed. */
+/* Returns true if code for the target can run on this machine.  If not, the result's warning says why nothing is
+ * timed. */
 static bool can_run(const tuner *t) {
   status s = t->backend->can_run(t->backend->data);
   if (s) {
-    t->result->warning = arena_printf(t->arena, "nothing is timed, guesses decide: %s", status_message(s));
+    t->result->warning = arena_printf(t->arena, "nothing is timed, estimates decide: %s", status_message(s));
     status_free(s);
     return false;
   }

@@ -14,7 +14,9 @@
 enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
 static const char version[] = "2",
-                  former[] = "1\t"; /* of lines; the former ones say nothing today, which is no damage */
+                  /* the version of a line, and the start of lines of the version before, which are ignored but not
+                   * damaged */
+    former[] = "1\t";
 static const char *const hows[] = {
     [AUTOTUNE_LOG_ESTIMATE] = "guess", [AUTOTUNE_LOG_FAST] = "fast", [AUTOTUNE_LOG_FULL] = "full"};
 
@@ -27,8 +29,8 @@ enum { BUCKETS = 1024 };
 
 struct autotune_log {
   arena *arena;
-  int fd;    /* -1: nothing is written */
-  bool torn; /* the file does not end with a line's end: somebody was stopped while writing */
+  int fd;    /* -1 if nothing is written */
+  bool torn; /* whether the file does not end with a newline, since a process was killed while writing */
   slot *buckets[BUCKETS];
 };
 
@@ -63,7 +65,7 @@ static void keep(autotune_log *l, const autotune_log_entry *e) {
 
 static uint32_t check_of(const char *line, size_t n) { return (uint32_t)hash_bytes(line, n, 0x6c6f67); }
 
-/* Splits a line at its tabs, which become ends; false unless there are as many fields as there must be. */
+/* Splits a line at its tabs, which are overwritten by zeros.  Returns false unless there are exactly FIELDS fields. */
 static bool split(char *line, char **fields) {
   uint32_t n = 0;
   fields[n++] = line;
@@ -91,7 +93,7 @@ static bool read_hex(const char *text, size_t digits, uint64_t *out) {
   return true;
 }
 
-/* The line is writable and ends with a 0. */
+/* Reads a line, which ends with a 0 and is overwritten.  Returns false if it is damaged. */
 static bool read_line(char *line, autotune_log_entry *out) {
   char *fields[FIELDS], *tab = strrchr(line, '\t');
   uint64_t check;
@@ -111,7 +113,7 @@ static bool read_line(char *line, autotune_log_entry *out) {
   return how >= 0;
 }
 
-/* Gives how many lines were damaged. */
+/* Reads all lines and returns how many are damaged. */
 static uint32_t read_lines(autotune_log *l, const char *bytes, size_t size) {
   uint32_t damaged = 0;
   for (const char *at = bytes, *end = bytes + size; at < end;) {
@@ -140,7 +142,7 @@ static void close_log(void *data) {
   }
 }
 
-/* NULL, or why the file cannot be used. */
+/* Returns why the file cannot be used, or NULL if it can. */
 static const char *refuse(int fd, struct stat *s) {
   if (fstat(fd, s) != 0 || !S_ISREG(s->st_mode)) {
     return "it is no regular file";
@@ -151,7 +153,8 @@ static const char *refuse(int fd, struct stat *s) {
   return s->st_size > max_size ? "it is too large" : NULL;
 }
 
-/* Read whole, not mapped: others append, and somebody may truncate it. */
+/* Reads the file.  It is not mapped, since other processes append to it and somebody may truncate it.  Returns the
+ * number of bytes. */
 static size_t read_all(int fd, char *bytes, size_t size) {
   size_t n = 0;
   ssize_t got;
@@ -211,6 +214,6 @@ void autotune_log_add(autotune_log *l, const autotune_log_entry *e) {
   const char *line =
       arena_printf(l->arena, "%s%s\t%08" PRIx32 "\n", l->torn ? "\n" : "", body, check_of(body, strlen(body)));
   size_t n = strlen(line);
-  ssize_t written = write(l->fd, line, n); /* one write: lines of several processes do not mix */
+  ssize_t written = write(l->fd, line, n); /* with one write, lines of several processes do not mix */
   l->torn = written >= 0 && (size_t)written < n;
 }

@@ -1,10 +1,12 @@
-/* log.h - what was measured, on disk: one text file, a line a contraction, that is only ever appended to.
+/* log.h - the log of what was measured: a text file on disk with one line per problem, to which lines are only
+ * appended.
  *
- *     1 <tab> key <tab> how <tab> winner <tab> times <tab> what <tab> check
+ *     2 <tab> key <tab> how <tab> winner <tab> times <tab> what <tab> check
  *
- * key and check are hexadecimal hashes, of what decides about times and of the line before it; `how` is guess, fast or
- * full; times are "library:p4=123.4,kernel=400.0", microseconds; `what` is for people.  Of two lines with one key the
- * one that was measured more thoroughly holds, else the first.  Lines that are damaged count as absent. */
+ * key and check are hexadecimal hashes: key of all that the times depend on, check of the line before it.  `how` is
+ * guess, fast or full; times are microseconds, such as "library:p4=123.4,kernel=400.0"; `what` describes the problem
+ * for people.  Of several lines with one key the most thorough counts, and of equally thorough ones the first.  Damaged
+ * lines are ignored. */
 #ifndef AUTOTUNE_LOG_H
 #define AUTOTUNE_LOG_H
 
@@ -15,21 +17,22 @@ typedef enum autotune_log_how { AUTOTUNE_LOG_ESTIMATE, AUTOTUNE_LOG_FAST, AUTOTU
 typedef struct autotune_log_entry {
   uint64_t key;
   autotune_log_how how;
-  /* Texts without tabs and control characters; their other contents are not to be trusted. */
+  /* Texts without tabs and control characters.  Otherwise they may contain anything, since the file may be damaged. */
   const char *winner, *times, *what;
 } autotune_log_entry;
 
 typedef struct autotune_log autotune_log;
 
-/* path NULL: an empty log that is kept nowhere.  A file that is no regular one of this user's, or too large, is neither
- * read nor written; *warning (on the arena, else NULL) says so, or that lines were damaged.  Closed with the arena. */
+/* Opens the log and reads it.  With path NULL it is empty and not kept on disk.  A file that is not a regular file of
+ * this user, or is too large, is neither read nor written; *warning (on the arena, otherwise NULL) then says so, or
+ * that lines were damaged.  The log is closed with the arena. */
 autotune_log *autotune_log_open(arena *a, const char *path, const char **warning);
 
-/* NULL: nothing is known. */
+/* Returns the entry for the key, or NULL if there is none. */
 const autotune_log_entry *autotune_log_find(const autotune_log *l, uint64_t key);
 
-/* In memory and, if it is possible, on disk: each entry with one write, so that processes may share the file.  Strings
- * are copied; characters that cannot stand in a line become '?'. */
+/* Adds an entry in memory and, if possible, to the file.  Each entry is one write, so that processes may share the
+ * file.  Strings are copied; characters that a line cannot contain become '?'. */
 void autotune_log_add(autotune_log *l, const autotune_log_entry *e);
 
 #endif

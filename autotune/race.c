@@ -5,13 +5,15 @@
 
 #include "base/clock.h"
 
-/* Rounds go on until a config has run for so long, or has lost. */
+/* Rounds continue until every config has run for so long in total, or has dropped out; in a round a config runs for
+ * about round_nanoseconds. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_nanoseconds = 1e6;
-static const double most_interruptions = 50; /* a second; an idle machine has a handful */
+/* involuntary context switches per second; an idle machine has a handful */
+static const double most_interruptions = 50;
 
 typedef struct runner {
-  autotune_trial *trial; /* NULL: out of the race */
-  double best, spent;    /* nanoseconds; best < 0: it never ran */
+  autotune_trial *trial; /* NULL if it has dropped out */
+  double best, spent;    /* nanoseconds; best is negative if it never ran */
 } runner;
 
 typedef struct race {
@@ -24,7 +26,7 @@ typedef struct race {
 
 /* --- one config --- */
 
-/* Runs it so often; the least time counts. */
+/* Runs the config `runs` times and keeps the least time. */
 static status run(const race *r, runner *x, uint32_t runs) {
   for (uint32_t k = 0; k < runs; k++) {
     double start = (double)clock_nanoseconds();
@@ -43,7 +45,8 @@ static void leave(const race *r, runner *x) {
   }
 }
 
-/* Until its time settles: threads that slept while it was built come late to the first runs, or not at all. */
+/* Runs the config until its time settles.  Threads that slept while it was built join the first runs late or not at
+ * all. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;
@@ -56,7 +59,8 @@ static status warm_up(const race *r, runner *x) {
   return NULL;
 }
 
-/* A config that cannot be built or run leaves; only a budget that is used up ends the race. */
+/* Builds a config and warms it up.  A config that cannot be built or run drops out; the function fails only if the
+ * budget is used up. */
 static status enter(const race *r, runner *x, arena *shared, const autotune_problem *p, const char *config) {
   x->best = -1;
   status s = r->backend->build(r->backend->data, shared, p, config, &x->trial);
@@ -90,7 +94,7 @@ static void drop_losers(race *r, double factor) {
   }
 }
 
-/* Each in turn, so that what disturbs the machine disturbs all alike. */
+/* Runs the configs in turn, so that a disturbance of the machine affects all of them alike. */
 static status run_rounds(race *r) {
   double enough = r->thorough ? thorough_nanoseconds : fast_nanoseconds;
   bool more = true;
@@ -109,7 +113,7 @@ static status run_rounds(race *r) {
   return NULL;
 }
 
-/* How often other processes have taken a core from this one. */
+/* Returns how often other processes have taken a core from this one (involuntary context switches). */
 static int64_t interruptions(void) {
   struct rusage u;
   return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;

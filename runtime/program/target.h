@@ -135,7 +135,7 @@ typedef struct rt_tuned {
   const char *what;   /* the label of its thunk */
   const char *winner; /* "library:p4" */
   const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
-  const char *how;    /* "timed", "log", "guess" */
+  const char *how;    /* "timed", "log", "estimate" */
 } rt_tuned;
 
 /* What compiling did.  Numbers that a target does not know stay 0. */

@@ -197,7 +197,7 @@ START_TEST(other_sizes_take_what_won) {
   /* Unless estimates speak against it. */
   static const way others[] = {{"a:1", 1e5, 1, false, false}, {"b:1", 5e5, 1, false, false}};
   r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
-  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
 }
 END_TEST
@@ -220,7 +220,7 @@ START_TEST(nothing_is_timed_that_cannot_run) {
   ck_assert_uint_eq(r.n_timed, 0);
   ck_assert_uint_eq(f.built, 0);
   ck_assert_ptr_nonnull(strstr(r.warning, "another processor"));
-  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
 }
 END_TEST
@@ -230,7 +230,7 @@ START_TEST(where_nothing_can_be_built_the_estimate_stands) {
   fake f = {.n = 2, .ways = broken};
   autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
   ck_assert_uint_eq(f.built, 4);
-  ck_assert_str_eq(r.decisions[0].how, "guess");
+  ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
 }
 END_TEST

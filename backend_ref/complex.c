@@ -20,7 +20,7 @@ typedef double complex number;
     }                                                                                \
   }
 
-/* The formulas of OPS.md: C's own operators look for infinities among NaNs. */
+/* The formulas of OPS.md.  C's own operators would replace some NaNs by infinities. */
 static number product(number x, number y) {
   return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
 }
@@ -48,7 +48,7 @@ ref_kernel *ref_complex_kernel(hlo_op op) {
   }
 }
 
-/* real, imag and abs: a real number of each complex one.  A real number is its own real part. */
+/* The operations real, imag and abs, which map complex numbers to real ones.  A real operand is its own real part. */
 status ref_part(ref_call *c) {
   dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
   int64_t n = shape_elements(&c->out[0].shape);

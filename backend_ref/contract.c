@@ -1,6 +1,6 @@
-/* contract.c - dot and convolution as one loop: rows of one operand against panels of the other.
+/* contract.c - dot and convolution, both as one loop that multiplies rows of one operand with panels of the other.
  *
- * A panel holds PANEL columns side by side, [k][PANEL], in f64 (floats), 64-bit integers or complex f64.  The inner
+ * A panel holds PANEL columns, stored as [k][PANEL], in f64 (for floats), 64-bit integers or complex f64.  The inner
  * loop runs over the columns of the panel, so that it vectorises without changing the order of any sum. */
 #include <complex.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { PANEL = 8 };
 
-/* sums[PANEL] of row[n] times panel[n][PANEL]. */
+/* Computes sums[PANEL] = row[n] times panel[n][PANEL]. */
 typedef void tile_fn(const void *row, const void *panel, int64_t n, void *sums);
 
 #define TILE(name, T)                                                           \
@@ -30,12 +30,12 @@ TILE(tile_u64, uint64_t)
 TILE(tile_c128, double complex)
 
 static tile_fn *tile_of(ref_class c) {
-  return c == REF_F64 ? tile_f64 : c == REF_C128 ? tile_c128 : tile_u64; /* integers wrap alike, signed or not */
+  return c == REF_F64 ? tile_f64 : c == REF_C128 ? tile_c128 : tile_u64; /* signed and unsigned integers wrap alike */
 }
 
 /* --- dot --- */
 
-/* The dims of an operand in the order lists[0], lists[1], lists[2]; extents[] are their products. */
+/* The dims of an operand by role: batch, free and contracted. extents[] are the products of their sizes. */
 typedef struct arrangement {
   int n[3];
   int64_t dims[3][SHAPE_MAX_RANK], extents[3];
@@ -70,7 +70,7 @@ static arrangement arrange(const hlo_instr *i, const shape *s, hlo_attr_id batch
   return r;
 }
 
-/* The operand with its dims as [batch, second, third], in class c. */
+/* Returns the operand transposed to [batch, second, third], in class c. */
 static const void *arranged(ref_call *c, uint32_t operand, const arrangement *r, int second, int third,
                             ref_class class) {
   const literal *l = &c->in[operand];
@@ -98,7 +98,8 @@ static const void *arranged(ref_call *c, uint32_t operand, const arrangement *r,
   return ref_load_all(c, &copy, class);
 }
 
-/* Columns [first, first + m) of y[depth][columns]; what is missing to PANEL stays as it was. */
+/* Copies columns [first, first + m) of y[depth][columns] into the panel.  Columns of the panel from m on are not
+ * written. */
 static void fill_panel(char *panel, const char *y, int64_t depth, int64_t columns, int64_t first, int64_t m,
                        size_t size) {
   for (int64_t k = 0; k < depth; k++) {
@@ -141,7 +142,7 @@ typedef struct convolution {
   const int64_t *strides, *low, *lhs_dilation, *rhs_dilation;
   int64_t groups, x_channels, group_channels, out_channels;
   int64_t x_dims[SHAPE_MAX_RANK], taps_dims[SHAPE_MAX_RANK], out_dims[SHAPE_MAX_RANK];
-  int64_t x_points, taps, out_points; /* products of those */
+  int64_t x_points, taps, out_points; /* the products of the dims above */
   int64_t x_strides[SHAPE_MAX_RANK], channel_stride;
   bool last; /* channels-last */
 } convolution;
@@ -180,7 +181,8 @@ static convolution convolution_of(const ref_call *c) {
   return v;
 }
 
-/* Offset in one image and channel of what kernel tap `tap` sees at result point `point`; -1: padding or a hole. */
+/* Returns the offset, in one channel of an image, of the element that tap `tap` reads for result point `point`; -1 if
+ * it is padding or lies between dilated elements. */
 static int64_t seen_by(const convolution *v, const int64_t *point, const int64_t *tap) {
   int64_t offset = 0;
   for (int d = 0; d < v->spatial; d++) {
@@ -193,7 +195,8 @@ static int64_t seen_by(const convolution *v, const int64_t *point, const int64_t
   return offset;
 }
 
-/* offsets[taps][PANEL] for m result points from `point` on, which moves behind them; columns from m on see nothing. */
+/* Fills offsets[taps][PANEL] for the m result points from `point` on, which is advanced behind them.  Columns from m on
+ * are set to -1. */
 static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t *point, int64_t *offsets) {
   memset(offsets, 0xff, (size_t)(v->taps * PANEL) * sizeof *offsets);
   for (int64_t j = 0; j < m; j++) {
@@ -220,7 +223,7 @@ static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t
     }                                                       \
   } while (0)
 
-/* panel[channels of the group][taps][PANEL]: the order of the kernel's rows. */
+/* Gathers panel[channels of the group][taps][PANEL], which has the order of the kernel's rows. */
 static void gather_panel(const convolution *v, ref_class class, const void *x, const int64_t *offsets, void *panel) {
   if (class == REF_C128) {
     GATHER_PANEL(double complex);
@@ -231,7 +234,7 @@ static void gather_panel(const convolution *v, ref_class class, const void *x, c
   }
 }
 
-/* sums[m] to result points [first, first + m) of channel o of one image. */
+/* Stores sums[m] as result points [first, first + m) of channel o of one image. */
 static void put_sums(const convolution *v, char *image, int64_t o, int64_t first, int64_t m, const char *sums,
                      size_t size) {
   for (int64_t j = 0; j < m; j++) {
@@ -240,7 +243,7 @@ static void put_sums(const convolution *v, char *image, int64_t o, int64_t first
   }
 }
 
-/* One image: x and image are its channels and points in class numbers. */
+/* Convolves one image. x and image are its elements and results, in numbers of class `class`. */
 static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x, const char *kernel,
                              int64_t *offsets, char *panel, char *image) {
   int64_t depth = v->group_channels * v->taps, rows = v->out_channels / v->groups, point[SHAPE_MAX_RANK] = {0};

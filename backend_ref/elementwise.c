@@ -1,4 +1,4 @@
-/* elementwise.c - one kernel an operation and class of numbers, and the loop over chunks that runs them. */
+/* elementwise.c - one kernel per operation and number class, and the loop over chunks that runs them. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
       r[k] = (R)(expression);                                                        \
     }                                                                                \
   }
-/* In f64 for both, rounded once. */
+/* Both classes are computed in f64 and rounded once. */
 #define MATH1(name, expression)                 \
   KERNEL1(name##_f32, float, float, expression) \
   KERNEL1(name##_f64, double, double, expression)
@@ -29,11 +29,11 @@ MATH1(neg, -x)
 MATH1(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 KERNEL1(sqrt_f32, float, float, sqrtf(x))
 KERNEL1(sqrt_f64, double, double, sqrt(x))
-/* Two roundings, as targets do it: the bits must agree. */
+/* rsqrt is rounded twice, as by other targets, since the bits must agree. */
 KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
 
-/* Functions of floats: the operation and what it computes.  An entry here is all that such an operation needs. */
+/* Functions of floats: each operation and its formula.  Such an operation needs no more than an entry here. */
 /* clang-format off */
 #define FLOAT_FUNCTIONS(F)                                                            \
   F(CEIL, ceil(x)) F(FLOOR, floor(x)) F(ROUND, nearbyint(x)) F(EXP, exp(x))           \
@@ -93,11 +93,11 @@ static const by_class unary_kernels[HLO_OP_COUNT] = {
   KERNEL2(name##_s64, int64_t, int64_t, signed_expression) \
   KERNEL2(name##_u64, uint64_t, uint64_t, unsigned_expression)
 
-/* NaN wins; +0 is larger than -0, so that the operands' order never shows. */
+/* If one is NaN the result is NaN. +0 is larger than -0, so that the order of operands does not matter. */
 #define MAXIMUM (x != x ? x : y != y ? y : x == y ? (signbit(x) ? y : x) : x > y ? x : y)
 #define MINIMUM (x != x ? x : y != y ? y : x == y ? (signbit(x) ? x : y) : x < y ? x : y)
 
-/* Narrow integers wrap when they are stored; 64-bit ones here, as unsigned. */
+/* Narrow integers wrap when they are stored. 64-bit ones must wrap here, so they are negated as unsigned. */
 static int64_t divide_s64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
 static int64_t remainder_s64(int64_t x, int64_t y) { return y == 0 ? x : y == -1 ? 0 : x % y; }
 
@@ -185,7 +185,7 @@ static const by_class compare_kernels[] = {
 
 /* --- the loops --- */
 
-/* Runs the kernel over all elements in class `in`; it gives numbers of that class, or uint8_t if `to_pred`. */
+/* Runs the kernel over all elements, in class `in`.  It writes numbers of that class, or uint8_t if `to_pred`. */
 static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
   if (!kernel) {
     return ref_unsupported(c->i);
@@ -195,7 +195,7 @@ static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
   int bits = dtype_get_info(from)->bits;
   char *data = ref_result(c, 0);
   ref_buffer x, y, r;
-  bool direct = to_pred || ref_class_bytes(in) == dtype_bytes(to); /* then its type is the class's */
+  bool direct = to_pred || ref_class_bytes(in) == dtype_bytes(to); /* the kernel writes the result itself */
   for (int64_t k = 0; k < n; k += REF_CHUNK) {
     int64_t m = n - k < REF_CHUNK ? n - k : REF_CHUNK;
     const void *px = ref_load(from, in, c->in[0].data, k, m, &x);
@@ -247,7 +247,7 @@ status ref_is_finite(ref_call *c) {
 status ref_compare(ref_call *c) {
   dtype t = (dtype)c->in[0].shape.type;
   int64_t which = hlo_int(c->i, HLO_ATTR_COMPARISON);
-  if (t == DTYPE_STR && which != HLO_EQ && which != HLO_NE) { /* the order of ids means nothing */
+  if (t == DTYPE_STR && which != HLO_EQ && which != HLO_NE) { /* strings are ids, whose order means nothing */
     return ref_unsupported(c->i);
   }
   return map(c, compare_kernels[which][ref_class_of(t)], ref_class_of(t), true);
@@ -290,7 +290,7 @@ status ref_select(ref_call *c) {
   return NULL;
 }
 
-/* A chunk of a bound of clamp: a scalar fills the buffer. */
+/* Returns a chunk of a bound of clamp.  A scalar fills the whole buffer. */
 static const void *load_bound(const literal *bound, ref_class class, int64_t first, int64_t n, ref_buffer *buffer) {
   dtype t = (dtype)bound->shape.type;
   if (bound->shape.rank) {

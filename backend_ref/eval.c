@@ -1,9 +1,9 @@
-/* eval.c - the table of operations and the entries of the evaluator. */
+/* eval.c - the table of operations, and the functions of eval.h. */
 #include "backend_ref/eval.h"
 
 #include "backend_ref/ref.h"
 
-/* Which element types an operation takes, in operands and results. */
+/* The element types that an operation supports, in operands and results. */
 enum { NUMBERS = 1, COMPLEX = 2, STRINGS = 4, ANYTHING = NUMBERS | COMPLEX | STRINGS };
 
 typedef struct row {
@@ -11,7 +11,7 @@ typedef struct row {
   int types;
 } row;
 
-/* Elementwise kernels for real numbers alone have no row: see row_of. */
+/* Operations of elementwise.c that support only NUMBERS have no row here (row_of). */
 static const row table[HLO_OP_COUNT] = {
     [HLO_CONSTANT] = {ref_constant, ANYTHING},
     [HLO_FUSION] = {ref_called, ANYTHING},
@@ -60,7 +60,7 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_REDUCE_WINDOW] = {ref_reduce_window, NUMBERS | COMPLEX},
     [HLO_ARG_REDUCE_WINDOW] = {ref_arg_reduce_window, NUMBERS},
     [HLO_CUMULATIVE] = {ref_cumulative, NUMBERS | COMPLEX},
-    [HLO_SORT] = {ref_sort, ANYTHING}, /* the keys, though, are numbers */
+    [HLO_SORT] = {ref_sort, ANYTHING}, /* ref_sort itself checks that the keys are numbers */
     [HLO_NMS] = {ref_nms, NUMBERS},
     [HLO_DOT] = {ref_dot, NUMBERS | COMPLEX},
     [HLO_CONVOLUTION] = {ref_convolution, NUMBERS | COMPLEX},
@@ -68,7 +68,7 @@ static const row table[HLO_OP_COUNT] = {
 
 static row row_of(hlo_op op) { return table[op].fn ? table[op] : (row){ref_elementwise(op), NUMBERS}; }
 
-/* --- what a call offers to the operations --- */
+/* --- functions for the operations --- */
 
 void *ref_result(ref_call *c, uint32_t k) {
   void *data;
@@ -90,7 +90,7 @@ static void destroy_scratch(void *data) {
 }
 
 arena *ref_scratch(ref_call *c) {
-  if (!c->scratch) { /* in this order: each step may run out of memory */
+  if (!c->scratch) { /* each step may run out of memory, so the arena is made after its cleanup is registered */
     arena **scratch = ARENA_NEW(c->a, arena *);
     arena_cleanup(c->a, destroy_scratch, scratch);
     *scratch = arena_create(arena_budget(c->a));
@@ -105,7 +105,7 @@ status ref_unsupported(const hlo_instr *i) {
                       hlo_info(i)->name, s ? SHAPE_STR(NULL, s) : "nothing");
 }
 
-/* Handles are passed on by structure and control operations only. */
+/* Values that are not arrays are supported only by operations that call computations. */
 static bool takes_shape(const row *r, const hlo_instr *i, const shape *s) {
   if (s->kind != SHAPE_ARRAY) {
     return hlo_n_callees(i) > 0;
@@ -186,7 +186,7 @@ status ref_eval_computation(const hlo_computation *c, const literal *args, arena
   return ref_run(ref_pool_create(a), c, args, NULL, roots, slots);
 }
 
-/* Multiplications of a contraction; saturates. */
+/* Returns the number of multiplications of a contraction. */
 static double contraction_work(const hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]), *y = hlo_shape(i->operands[1]);
   double per_result = 1;
@@ -202,7 +202,7 @@ static double contraction_work(const hlo_instr *i) {
 
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   enum { SMALL = 256, MAX_WORK = 1 << 26 };
-  bool refuse = !ref_supports(i) || i->op == HLO_PARAMETER || hlo_n_callees(i) > 0; /* a loop might never end */
+  bool refuse = !ref_supports(i) || i->op == HLO_PARAMETER || hlo_n_callees(i) > 0; /* a loop might not terminate */
   if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA || i->op == HLO_RNG)) {
     refuse = shape_bytes(&i->shapes[0]) > SMALL;
   } else if (!refuse && hlo_info(i)->kind == HLO_CONTRACTION) {

@@ -1,11 +1,11 @@
-/* eval.h - the reference evaluator: what every HLO operation means, in plain C.
+/* eval.h - the reference evaluator, which defines what every HLO operation means, in plain C.
  *
- * It is the oracle of the tests and what folds constants.  Floats accumulate in f64 and are rounded once; f16 and
- * the smaller floats are computed in f32 and rounded after each operation; transcendental functions are libm's in
- * f64.  Modules must have passed the verifier; the contents of arrays may be anything.
+ * It is the oracle of the tests, and folds constants.  Sums of floats are accumulated in f64 and rounded once; f16 and
+ * smaller floats are computed in f32 and rounded after each operation; transcendental functions are libm's in f64.
+ * Modules must have passed the verifier; arrays may contain anything.
  *
- * Memory comes from arenas: call inside guard_run.  The budget of the arena that is passed in bounds memory and
- * time (STATUS_RESOURCE).  Thread-safe as long as nobody changes the module. */
+ * Memory comes from arenas, so call these functions inside guard_run.  The budget of the arena bounds memory and time
+ * (STATUS_RESOURCE).  They are thread-safe as long as nobody changes the module. */
 #ifndef BACKEND_REF_EVAL_H
 #define BACKEND_REF_EVAL_H
 
@@ -16,18 +16,18 @@
  * calls as well. */
 bool ref_supports(const hlo_instr *i);
 
-/* Evaluates one instruction, also one that calls computations, into results[n_results].  Their elements live on
- * `a`, or are those of an operand or a constant (reshape, copy): keep the operands as long as the results. */
+/* Evaluates one instruction, also one that calls computations, into results[n_results].  The elements of a result
+ * are on `a`, or are those of an operand or a constant (reshape, copy), so the operands must live as long as the
+ * results. */
 STATUS_MUST_USE status ref_eval(const hlo_instr *i, const literal *operands, arena *a, literal *results);
 
-/* Evaluates a computation: args[n_params] to roots[n_roots].  Intermediate values are freed as soon as they have
- * been used; the roots live as long as `a`, the arguments and the module.  A failure leaves what was allocated
- * to `a`. */
+/* Evaluates a computation with args[n_params] into roots[n_roots].  Intermediate values are freed after their last use.
+ * The roots need `a`, the arguments and the module to live.  After a failure, what was allocated stays on `a`. */
 STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots);
 
-/* For hlo_builder.eval and the folding pass: an instruction whose operands are constants.  Gives up
- * (STATUS_UNSUPPORTED) where folding does not pay: large broadcasts, iotas and random bits, which are constants in a
- * compact form already, contractions that take long, and what calls computations: they may loop. */
+/* Evaluates an instruction whose operands are constants, for hlo_builder.eval and the folding pass.  Fails with
+ * STATUS_UNSUPPORTED where folding does not pay: for large broadcasts, iotas and random bits, which are compact
+ * already, for contractions that take long, and for instructions that call computations, since these may loop. */
 hlo_eval_fn ref_fold;
 
 #endif

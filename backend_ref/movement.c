@@ -1,5 +1,5 @@
-/* movement.c - operations whose result elements are operand elements: nearly all are one box of elements with
- * strides on both sides. */
+/* movement.c - operations that only move elements.  Nearly all of them move one box of elements with strides on both
+ * sides. */
 #include <string.h>
 
 #include "backend_ref/ref.h"
@@ -24,7 +24,7 @@ int64_t ref_offset(int rank, const int64_t *strides, const int64_t *index) {
   return offset;
 }
 
-/* Drops extents of 1 and joins neighbours that are one run on both sides. */
+/* Drops dimensions of one element and merges neighbours that are contiguous on both sides. */
 static ref_box simplify(const ref_box *b) {
   ref_box r = {.rank = 0};
   for (int d = 0; d < b->rank; d++) {
@@ -96,7 +96,7 @@ static const void *element(const ref_call *c, uint32_t operand, int64_t offset) 
   return (const char *)c->in[operand].data + offset * (int64_t)element_size(c);
 }
 
-/* All of result 0, with no strides on the operand's side yet. */
+/* Returns the box of the whole result 0, with the strides on the operand's side still 0. */
 static ref_box result_box(const ref_call *c) {
   const shape *s = &c->out[0].shape;
   ref_box b = {.rank = s->rank};
@@ -112,7 +112,7 @@ status ref_copy(ref_call *c) {
   return NULL;
 }
 
-/* Anything would do; zeros are the same in every run. */
+/* The contents are undefined; zeros make every run equal. */
 status ref_empty(ref_call *c) {
   void *r = ref_result(c, 0);
   size_t bytes = (size_t)shape_bytes(&c->out[0].shape);
@@ -122,7 +122,7 @@ status ref_empty(ref_call *c) {
   return NULL;
 }
 
-/* The line of indices, broadcast along the other dimensions. */
+/* Writes one line of indices and broadcasts it along the other dimensions. */
 status ref_iota(ref_call *c) {
   int64_t dimension = hlo_int(c->i, HLO_ATTR_DIMENSION);
   ref_box b = result_box(c);
@@ -232,7 +232,7 @@ status ref_pad(ref_call *c) {
     b.extents[d] = landing(x->dims[d], low, step, all.extents[d], &first);
     from += first * b.from[d];
     to += (low + first * step) * b.to[d];
-    b.to[d] *= b.extents[d] > 1 ? step : 0; /* a single one may have any step: no overflow */
+    b.to[d] *= b.extents[d] > 1 ? step : 0; /* the step of a single element is not used and could overflow */
     if (b.extents[d] == 0) {
       return NULL;
     }
@@ -298,7 +298,7 @@ void ref_windows_start(const ref_windows *w, const literal *indices, int rank, c
   }
 }
 
-/* One window of the operand for each index vector. */
+/* Copies one window of the operand for each index vector. */
 status ref_gather(ref_call *c) {
   const shape *x = &c->in[0].shape, *out = &c->out[0].shape;
   const int64_t *sizes = hlo_ints(c->i, HLO_ATTR_SIZES);
@@ -328,7 +328,7 @@ status ref_gather(ref_call *c) {
     }
     ref_move(size, &b, r + ref_offset(out->rank, to, index) * (int64_t)size,
              element(c, 0, ref_offset(x->rank, strides, start)));
-    TRY(ref_work(c, 8)); /* as slow as so many of others */
+    TRY(ref_work(c, 8)); /* copying a window takes as long as 8 elements of other operations */
   } while (ref_next(out->rank, batch, index));
   return NULL;
 }

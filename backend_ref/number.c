@@ -1,4 +1,4 @@
-/* number.c - brings arrays of any element type into the five classes of numbers and back. */
+/* number.c - converts arrays of any element type to the five number classes and back. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ ref_class ref_sum_class(dtype t) {
 
 size_t ref_class_bytes(ref_class c) { return dtype_bytes(class_types[c]); }
 
-/* Strings are ids of 8 bytes: unsigned numbers without any conversion. */
+/* Returns true if no conversion is needed.  Strings are ids of 8 bytes and are used as unsigned numbers. */
 static bool same_layout(dtype t, ref_class c) { return t == class_types[c] || (t == DTYPE_STR && c == REF_U64); }
 
 const void *ref_load(dtype t, ref_class c, const void *data, int64_t first, int64_t n, void *buffer) {

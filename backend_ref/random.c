@@ -1,15 +1,15 @@
-/* random.c - random bits, and the seed that they depend on. */
+/* random.c - random bits, and the seed from which they are made. */
 #include "base/random.h"
 
 #include "backend_ref/ref.h"
 
-/* An evaluation is no run: its seed is 0.  In programs the runtime writes it (runtime/exec/random.c). */
+/* The evaluator uses the seed 0.  In programs the runtime writes the seed of the run (runtime/exec/random.c). */
 status ref_run_seed(ref_call *c) {
   *(uint64_t *)ref_result(c, 0) = 0;
   return NULL;
 }
 
-/* A u64 is two words, the first one low. */
+/* Combines two words to a u64; the first word is the low one. */
 static void combine(const uint32_t *words, uint64_t n, uint64_t *out) {
   for (uint64_t k = 0; k < n; k++) {
     out[k] = (uint64_t)words[2 * k + 1] << 32 | words[2 * k];

@@ -1,4 +1,4 @@
-/* reduce.c - reductions over whole dimensions, and the row kernels that windows and scans use too. */
+/* reduce.c - reductions over whole dimensions, and the row kernels that windows and scans also use. */
 #include <complex.h>
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,8 @@
     }                                                                                             \
   }
 
-/* What roundings lose is added up beside (Neumaier): this is what other sums are measured by. */
+/* Sums with Neumaier's compensation: rounding errors are summed separately, since other targets' sums are compared with
+ * these. */
 static void sum_f64(double *acc, const double *x, int64_t x_stride, int64_t n) {
   double sum = 0, lost = 0;
   for (int64_t k = 0; k < n; k++) {
@@ -67,7 +68,7 @@ ROW(add_c128, double complex, a + b)
 ROW(mul_c128, double complex, a *b)
 
 ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
-  /* Bits do not care about signs, so and, or, xor serve both. */
+  /* Bitwise operations are the same for signed and unsigned integers. */
   static ref_row_kernel *const rows[][REF_CLASSES] = {
       [HLO_REDUCE_ADD] = {NULL, add_f64, add_s64, add_u64, add_c128},
       [HLO_REDUCE_MUL] = {NULL, mul_f64, mul_s64, mul_u64, mul_c128},
@@ -81,7 +82,8 @@ ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
   return rows[r][c];
 }
 
-/* The largest value of the type, infinity if it has one; as its own element, so that conversions agree. */
+/* Stores the largest or smallest value of the type, which is infinite if the type has infinities.  It is stored as an
+ * element of the type, so that conversions agree. */
 static void store_extreme(dtype t, bool largest, void *element) {
   const dtype_info *info = dtype_get_info(t);
   if (info->kind == DTYPE_CLASS_FLOAT) {
@@ -98,7 +100,7 @@ static void store_extreme(dtype t, bool largest, void *element) {
 }
 
 void ref_identity(hlo_reducer r, dtype t, ref_class c, void *values, int64_t n) {
-  double element[2] = {0}, buffer[2]; /* room for one of any type */
+  double element[2] = {0}, buffer[2]; /* room for one element of any type */
   if (r == HLO_REDUCE_MUL) {
     int64_t one = 1;
     dtype_convert(DTYPE_S64, &one, t, element, 1, false, DTYPE_ROUND_NEAREST);
@@ -116,7 +118,8 @@ void ref_identity(hlo_reducer r, dtype t, ref_class c, void *values, int64_t n) 
 
 /* --- reduce --- */
 
-/* The operand's dims with the accumulator's strides (0: reduced); neighbours of one kind are joined. */
+/* The operand's dims with the accumulator's strides, which are 0 in reduced dims.  Neighbours of the same kind are
+ * merged. */
 typedef struct reduction {
   int rank;
   int64_t extents[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
@@ -182,7 +185,7 @@ typedef struct extreme {
   bool largest, last;
 } extreme;
 
-/* Returns true if the later x takes the place of best.  The first NaN wins and stays. */
+/* Returns true if x, which comes later, replaces best.  The first NaN wins. */
 static bool beats(const extreme *e, const void *x, const void *best) {
   if (ref_is_nan(e->class, best)) {
     return false;

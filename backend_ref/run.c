@@ -1,26 +1,26 @@
-/* run.c - runs computations: a plan of numbered values, memory that goes as soon as nobody needs it. */
+/* run.c - runs computations by plans of numbered values, and frees memory after the last use. */
 #include <assert.h>
 #include <string.h>
 
 #include "backend_ref/ref.h"
 
-/* Deeper nests of computations than any model has; they would use up the stack. */
+/* The largest depth of nested computations.  No real model is as deep; deeper ones would use up the stack. */
 enum { MAX_DEPTH = 200 };
 
 struct ref_slot {
   arena *memory;
   uint32_t refs;
-  ref_slot *prev, *next; /* among the live ones; next also among the free */
+  ref_slot *prev, *next; /* links in the list of live slots; `next` also in the list of free slots */
 };
 
-/* A computation with its values numbered, made once per pool: loops run it often. */
+/* A computation with its values numbered.  It is made once per pool, since loops run it often. */
 typedef struct plan {
   const hlo_computation *c;
   uint32_t n_values, n_steps, max_operands;
   const hlo_instr **steps;
-  uint32_t *results;  /* of a step: the number of its first result */
-  uint32_t *operands; /* all steps' one after the other */
-  uint32_t *uses;     /* of a value, roots included */
+  uint32_t *results;  /* for each step, the number of its first result */
+  uint32_t *operands; /* the value numbers of all steps' operands, one after the other */
+  uint32_t *uses;     /* for each value, how often it is used, as a root included */
   uint32_t *roots;
   struct plan *next;
 } plan;
@@ -49,7 +49,7 @@ ref_pool *ref_pool_create(arena *home) {
   return p;
 }
 
-/* A slot with one reference and empty memory. */
+/* Returns a slot with one reference and an empty arena. */
 static ref_slot *take_slot(ref_pool *p) {
   ref_slot *s = p->free;
   if (s) {
@@ -91,7 +91,8 @@ void ref_slot_release(ref_pool *p, ref_slot *s) {
 
 /* --- plans --- */
 
-/* Ids must be dense.  They are numbered here only if they are not, so that threads may share a numbered module. */
+/* Returns the number of instructions.  Numbers them if their ids are not dense already; otherwise nothing is written,
+ * so that threads may share a numbered module. */
 static uint32_t number(const hlo_computation *c, uint32_t *n_operands) {
   uint32_t n = 0;
   bool dense = true;
@@ -155,7 +156,7 @@ typedef struct frame {
   const plan *plan;
   literal *values, *in;
   ref_slot **slots, **in_slots;
-  uint32_t *uses; /* still to come */
+  uint32_t *uses; /* for each value, the uses still to come */
 } frame;
 
 static frame make_frame(ref_pool *p, const plan *r, arena *a) {
@@ -173,7 +174,8 @@ static void drop_value(frame *f, uint32_t v) {
   f->slots[v] = NULL;
 }
 
-/* Evaluates one instruction into values[result...]; memory of its own for what does not share an operand's. */
+/* Evaluates one instruction into values[result...].  Results that do not share an operand's memory get memory of their
+ * own. */
 static status run_step(frame *f, const hlo_instr *i, uint32_t result) {
   ref_slot *own = take_slot(f->pool);
   ref_call call = {.i = i,

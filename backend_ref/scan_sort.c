@@ -1,4 +1,4 @@
-/* scan_sort.c - running sums, sorting, suppression of boxes: they work along lines of one dimension. */
+/* scan_sort.c - cumulative operations, sorting and non-maximum suppression, which work along one dimension. */
 #include <string.h>
 
 #include "backend_ref/ref.h"
@@ -6,7 +6,7 @@
 
 /* --- cumulative --- */
 
-/* The running values of all lines of one outer index advance together, row by row. */
+/* All lines of one outer index are advanced together, row by row. */
 status ref_cumulative(ref_call *c) {
   const shape *x = &c->in[0].shape;
   dtype t = (dtype)x->type;
@@ -43,8 +43,8 @@ status ref_cumulative(ref_call *c) {
 typedef struct keys {
   ref_class class;
   bool descending;
-  const char *values; /* of the line, all of one class */
-  int64_t step;       /* bytes from one to the next */
+  const char *values; /* of a line, all of one class */
+  int64_t step;       /* the distance of two keys in bytes */
 } keys;
 
 static bool goes_first(const keys *k, int64_t x, int64_t y) {
@@ -52,7 +52,8 @@ static bool goes_first(const keys *k, int64_t x, int64_t y) {
   return k->descending ? order > 0 : order < 0;
 }
 
-/* Merges the sorted runs [0, middle) and [middle, n) of from; of equals the first run's come first. */
+/* Merges the sorted runs [0, middle) and [middle, n) of `from` into `to`.  Of equal keys those of the first run come
+ * first. */
 static void merge(const keys *k, const int64_t *from, int64_t middle, int64_t n, int64_t *to) {
   int64_t x = 0, y = middle;
   for (int64_t at = 0; at < n; at++) {
@@ -61,7 +62,7 @@ static void merge(const keys *k, const int64_t *from, int64_t middle, int64_t n,
   }
 }
 
-/* Puts the order of the line's n keys into one of the two arrays of n, and gives that one. */
+/* Sorts the line's n keys.  *sorted is set to `order` or `other`, whichever holds the sorted positions. */
 static status sort_line(ref_call *c, const keys *k, int64_t n, int64_t *order, int64_t *other, const int64_t **sorted) {
   for (int64_t i = 0; i < n; i++) {
     order[i] = i;
@@ -118,7 +119,7 @@ status ref_sort(ref_call *c) {
   return NULL;
 }
 
-/* --- non-max-suppression --- */
+/* --- non-maximum suppression --- */
 
 status ref_nms(ref_call *c) {
   const shape *scores = &c->in[1].shape;

@@ -1,5 +1,5 @@
-/* target.c - the reference target.  Thunk kind "ref.op": buffers are the operands, then the results; the config is the
- * text of an HLO module whose entry computes one instruction. */
+/* target.c - the reference target.  The buffers of a thunk of kind "ref.op" are the operands, then the results.  Its
+ * config is the text of an HLO module whose entry computes one instruction. */
 #include "backend_ref/target.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* --- running a thunk --- */
 
-/* Shape of a buffer; extents from a file must be constants, and few enough to be an array. */
+/* Computes the shape of a buffer.  Extents come from a file: they must be constant, and the array not too large. */
 static status buffer_shape(const rt_buffer *b, shape *out) {
   *out = shape_make((dtype)b->type, b->rank, b->extents);
   CHECK_THAT(shape_is_static(out), STATUS_INVALID_FILE, "a buffer has no constant size");
@@ -48,7 +48,8 @@ static status load_guarded(void *data) {
   return NULL;
 }
 
-/* The caller may be another library's copy of runtime/, whose guard is none of ours. */
+/* Runs under a guard of this library, since the caller may be another library with its own copy of runtime/, whose
+ * guard cannot be used here. */
 static status load_op(rt_thunk *t, rt_loader *l) { return guard_run(load_guarded, &(load_call){t, l}); }
 
 static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *from, void *dst, const void *src) {
@@ -59,7 +60,7 @@ static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *fr
   ref_move(dtype_bytes((dtype)b->type), &box, dst, src);
 }
 
-/* The buffer as an array; one with holes is copied. */
+/* Returns the buffer as an array.  A buffer that is not dense is copied. */
 static literal read_buffer(const rt_buffer *b, rt_run *r, arena *a) {
   shape s = shape_make((dtype)b->type, b->rank, b->extents);
   if (rt_buffer_is_dense(b)) {
@@ -110,7 +111,7 @@ static status run_op(const rt_thunk *t, rt_run *r) {
 
 /* --- compiling --- */
 
-/* The instruction in a module of its own, with what it calls, as text. */
+/* Writes the text of a module with only this instruction and what it calls. */
 static status text_of(const hlo_instr *i, arena *a, rt_span *out) {
   hlo_module *m = hlo_module_create(a, "ref");
   m->entry = hlo_computation_create(m, "op");
@@ -140,7 +141,7 @@ static status emit_op(lower_context *c, const hlo_instr *i) {
 
 static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || hlo_is_bitcast_view(i); }
 
-/* A thunk computes in memory of its own before it writes, so one result may lie over any operand. */
+/* A thunk computes in memory of its own before it writes, so a single result may share the buffer of any operand. */
 static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
   (void)data;
   (void)operand;
@@ -148,7 +149,7 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
   return i->n_results == 1;
 }
 
-/* An evaluator's is much longer than what it takes to share it out, whatever it is. */
+/* Every instruction is assumed to take much longer than starting a thread. */
 static lower_time time_of(void *data, const hlo_instr *i) {
   (void)data, (void)i;
   return (lower_time){1e5, 1e5};

@@ -1,9 +1,9 @@
-/* update.c - operations that give their first operand with some elements changed. */
+/* update.c - operations whose result is their first operand with some elements changed. */
 #include <string.h>
 
 #include "backend_ref/ref.h"
 
-/* Result 0 begins as a copy of operand 0. */
+/* Makes result 0 a copy of operand 0. */
 static char *copy_operand(ref_call *c) {
   char *r = ref_result(c, 0);
   size_t bytes = (size_t)shape_bytes(&c->out[0].shape);
@@ -31,7 +31,7 @@ status ref_dynamic_update_slice(ref_call *c) {
   return NULL;
 }
 
-/* old = f(old, update) for one element; kernel NULL: replace. */
+/* Computes old = f(old, update) for one element; with kernel NULL update replaces old. */
 static void combine(dtype t, ref_class class, ref_kernel *kernel, void *old, const void *update) {
   if (!kernel) {
     memcpy(old, update, dtype_bytes(t));
@@ -46,7 +46,7 @@ typedef struct scatter {
   ref_windows w;
   const shape *x;
   int64_t strides[SHAPE_MAX_RANK]; /* of x */
-  int64_t sizes[SHAPE_MAX_RANK];   /* of a window, one a dim of x */
+  int64_t sizes[SHAPE_MAX_RANK];   /* the sizes of a window in each dim of x */
 } scatter;
 
 static void scatter_init(scatter *s, const ref_call *c) {
@@ -62,7 +62,7 @@ static void scatter_init(scatter *s, const ref_call *c) {
   }
 }
 
-/* Where the window of update `index` starts in x; -1 if it does not fit. */
+/* Returns the offset in x of the window of update `index`; -1 if it does not fit. */
 static int64_t window_at(const scatter *s, const literal *indices, const int64_t *index) {
   int64_t start[SHAPE_MAX_RANK];
   ref_windows_start(&s->w, indices, s->x->rank, index, start);
@@ -74,7 +74,7 @@ static int64_t window_at(const scatter *s, const literal *indices, const int64_t
   return ref_offset(s->x->rank, s->strides, start);
 }
 
-/* Element by element in row-major order of the updates: the order that decides where windows overlap. */
+/* Applies the updates element by element in row-major order, which matters where windows overlap. */
 status ref_scatter(ref_call *c) {
   const shape *updates = &c->in[2].shape;
   hlo_reducer reducer = (hlo_reducer)hlo_int(c->i, HLO_ATTR_REDUCER);
@@ -90,7 +90,7 @@ status ref_scatter(ref_call *c) {
   scatter s;
   scatter_init(&s, c);
   for (; k < n; k++, ref_next(updates->rank, updates->dims, index)) {
-    TRY(ref_work(c, 8)); /* as slow as so many of others */
+    TRY(ref_work(c, 8)); /* an update takes as long as 8 elements of other operations */
     int64_t at = window_at(&s, &c->in[1], index);
     if (at < 0) {
       continue;

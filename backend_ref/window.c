@@ -6,7 +6,7 @@
 typedef struct window {
   int rank;
   const int64_t *extents, *strides, *low, *dilation;
-  int64_t operand[SHAPE_MAX_RANK]; /* strides */
+  int64_t operand[SHAPE_MAX_RANK]; /* the strides of the operand */
 } window;
 
 static window window_of(const ref_call *c) {
@@ -22,11 +22,11 @@ static window window_of(const ref_call *c) {
 
 /* The part of a window that lies inside the operand. */
 typedef struct visible {
-  int64_t count[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK]; /* elements, and the way from one to the next */
-  int64_t base;                                         /* offset of the first */
+  int64_t count[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK]; /* the number of elements, and their distance */
+  int64_t base;                                         /* the offset of the first element */
 } visible;
 
-/* For the window of result index `index`; false if all of it is padding. */
+/* Finds the visible part of the window of result index `index`.  Returns false if the window is all padding. */
 static bool see(const window *w, const shape *x, const int64_t *index, visible *v) {
   v->base = 0;
   for (int d = 0; d < w->rank; d++) {
@@ -38,7 +38,8 @@ static bool see(const window *w, const shape *x, const int64_t *index, visible *
       return false;
     }
     v->count[d] = end - first;
-    v->steps[d] = v->count[d] > 1 ? step * w->operand[d] : 0; /* a single one may have any step: no overflow */
+    /* the step of a single element is not used and could overflow */
+    v->steps[d] = v->count[d] > 1 ? step * w->operand[d] : 0;
     v->base += (start + first * step) * w->operand[d];
   }
   return true;
@@ -76,7 +77,7 @@ status ref_reduce_window(ref_call *c) {
   return NULL;
 }
 
-/* Offset of the largest element: the first of equals, the first NaN before all others. */
+/* Returns the offset of the largest element: the first of equal ones, or the first NaN if there is one. */
 static int64_t largest(const window *w, const visible *v, ref_class class, const char *values) {
   int64_t best = v->base, at[SHAPE_MAX_RANK] = {0}, size = (int64_t)ref_class_bytes(class);
   do {

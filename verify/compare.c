@@ -11,7 +11,8 @@
 
 /* --- tolerances --- */
 
-/* Half a unit in the last place of 1: the largest relative error of rounding to the type. */
+/* Returns half a unit in the last place of 1, the largest relative error of rounding to the type; 0 if it is not
+ * floating. */
 static double unit_of(dtype type) {
   switch (type) {
     case DTYPE_F64:
@@ -20,7 +21,7 @@ static double unit_of(dtype type) {
     case DTYPE_C64: return 0x1p-24;
     case DTYPE_F16: return 0x1p-11;
     case DTYPE_BF16: return 0x1p-8;
-    default: /* of 8 bits and fewer, 2 or 3 of them behind the point */ return dtype_is_float(type) ? 0x1p-3 : 0;
+    default: /* floats of 8 bits and fewer, which have 1 to 3 fraction bits */ return dtype_is_float(type) ? 0x1p-3 : 0;
   }
 }
 
@@ -29,7 +30,7 @@ static int64_t contracted(const hlo_instr *i) {
   return results ? (int64_t)(hlo_cost_of(i).operations / (2 * results)) : 1;
 }
 
-/* Terms of the sums behind one element; 1: it is computed from single elements. */
+/* Returns the number of terms of the sums behind one element; 1 if there is no sum. */
 static int64_t terms_of(const hlo_instr *i) {
   int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
@@ -90,7 +91,7 @@ verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow) {
                                                       : sums};
 }
 
-/* --- elements as numbers: a complex one is two --- */
+/* --- elements as numbers; a complex element is two numbers --- */
 
 typedef struct numbers {
   dtype type;
@@ -118,7 +119,7 @@ static bool same_bytes(const numbers *x, const numbers *y, int64_t k) {
   return memcmp(x->data + (size_t)k * x->step, y->data + (size_t)k * y->step, x->step) == 0;
 }
 
-/* Zeros are equal whatever their signs, and so are all that is no number. */
+/* Returns true if two elements are equal.  Zeros of both signs are equal, and so are all NaNs. */
 static bool same(const numbers *x, const numbers *y, int64_t k) {
   if (same_bytes(x, y, k)) {
     return true;
@@ -139,10 +140,10 @@ static double largest(const numbers *x) {
   return most;
 }
 
-/* --- moving --- */
+/* --- changing numbers at random --- */
 
-/* The first two go all up and all down, and count for integers only: a number that is rounded near a tie must be seen
- * to pass it, and of the others each may happen to stay on its side. */
+/* The first two movements have all signs positive and all negative, and count for integers only: a number near a tie
+ * must be seen to cross it, and with random signs it might stay on its side. */
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 
@@ -162,7 +163,7 @@ literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) 
 
 uint64_t verify_seed(uint64_t seed, uint64_t k) { return seed == VERIFY_ALL_UP ? VERIFY_ALL_UP : hash_mix(seed, k); }
 
-/* Constants, and what only brings elements elsewhere, round nothing. */
+/* Returns true if the instruction rounds.  Constants and instructions that only move elements do not. */
 static bool rounds(const hlo_instr *i) {
   hlo_kind kind = hlo_info(i)->kind;
   return kind != HLO_STRUCTURE && kind != HLO_MOVEMENT && kind != HLO_SORTING;
@@ -180,7 +181,7 @@ static void move_results(void *data, const hlo_instr *i, arena *a, literal *resu
   }
 }
 
-/* The body of a fusion with each result moved. */
+/* Evaluates the body of a fusion with each result changed. */
 static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a,
                         literal *roots) {
   movement_of_body movement = {unit, seed};
@@ -211,7 +212,7 @@ typedef struct comparison {
   const void *checked_data;
   verify_move_fn *move;
   void *move_data;
-  literal *moves[MOVES]; /* the results of each movement, once they are wanted */
+  literal *moves[MOVES]; /* the results of each movement, made when they are needed */
 } comparison;
 
 static status move(comparison *c) {
@@ -224,7 +225,7 @@ static status move(comparison *c) {
   return NULL;
 }
 
-/* How far the reference moved: infinitely far where it became another special value or another integer. */
+/* Returns how much the reference changes: infinitely if it becomes another special value or another integer. */
 static double movement(const comparison *c, uint32_t r, int64_t k) {
   numbers want = numbers_of(&c->want[r]);
   double most = 0;
@@ -269,7 +270,7 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* moving: with what the movements allow. */
+/* Compares result r.  `moving`: the movements are also allowed. */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

@@ -1,20 +1,21 @@
-/* compare.h - whether values that a target computed are those that the reference evaluator computes from the
- * same operands.
+/* compare.h - decides whether values that a target computed agree with those that the reference evaluator computes from
+ * the same operands.
  *
- * What is compared is one instruction (which may be a fusion), so errors do not add up over a model.  An
- * array that only exact operations make (hlo/ir/ops.def) must be equal.  Any other element may differ by
+ * The results of one instruction (which may be a fusion) are compared, so errors do not add up over a model.  An array
+ * that only exact operations make (hlo/ir/ops.def) must be equal.  Any other element may differ by
  *
- *   u * (16 + 2 n) * |reference|                 for n operations, and in addition
- *   s * (128 + 4 sqrt(k)) * largest |reference|  behind sums of k terms, in any order (Winograd's algorithm
- * may lose 7 bits, 128 s),
+ *   u * (16 + 2 n) * |reference|                  for n operations, plus
+ *   s * (128 + 4 sqrt(k)) * largest |reference|   if there are sums of k terms, added in any order (Winograd's
+ *                                                 algorithm may lose 7 bits, which is 128 s),
  *
- * u being half a unit in the last place of the coarsest floating type that a result in the instruction has,
- * and s that of the sums: f32, or f64 if all is.  Where products are of narrower numbers, as the user
- * allowed, 4 units of these take the place of the second term.  What is still apart is compared with how the
- * reference moves when each element of the operands, and of each result within a fusion, is moved by 4 u of
- * itself, at random, several times (as Monte Carlo arithmetic does, Parker 1997): an element may differ by 16
- * times its largest movement, and an integer may be another where a movement makes it another, of which
- * two more go all up and all down. */
+ * where u is half a unit in the last place of the coarsest floating type that a result in the instruction has, and s
+ * that of the type of the sums: f32, or f64 if all is f64.  If the user allowed products in reduced precision, 4 units
+ * of that type replace the second term.
+ *
+ * An element that differs by more is compared with how much the reference changes if each element of the operands, and
+ * of each result within a fusion, is changed by 4 u of itself, several times with random signs (Monte Carlo arithmetic,
+ * Parker 1997).  A float may differ by 16 times its largest change.  An integer may differ if it changes; for integers,
+ * two more changes have all signs positive and all negative. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -22,42 +23,43 @@
 #include "hlo/ir/ir.h"
 
 typedef struct verify_difference {
-  uint32_t result;                    /* of the instruction; the first with a difference */
-  int64_t n_wrong, n_elements;        /* of that result */
-  int64_t element;                    /* the worst, in row-major order */
-  double got, want, allowed, largest; /* of that element; the largest finite magnitude of the result */
+  uint32_t result;             /* the first result of the instruction with a difference */
+  int64_t n_wrong, n_elements; /* elements of that result */
+  int64_t element;             /* the worst element, in row-major order */
+  /* got, want and allowed are of that element; largest is the largest finite magnitude of the result */
+  double got, want, allowed, largest;
 } verify_difference;
 
-/* Evaluates the results again, on `a`, with numbers moved by 4 units of themselves, up or down as the seed
- * says: at random, or (VERIFY_ALL_UP) all up, which a negative unit makes all down. */
+/* A function that evaluates the results again, on `a`, with numbers changed by 4 `unit`s of themselves.  The signs are
+ * random, by the seed; with the seed VERIFY_ALL_UP all are positive, or all negative if `unit` is negative. */
 enum { VERIFY_ALL_UP = 0 };
 typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
 
-/* The array with each element of a floating type so moved; others as they are. */
+/* Returns the array with each element changed in this way if its type is floating, otherwise the array itself. */
 literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed);
-/* The seed of part k of what a seed is for. */
+/* Returns a seed for part k of something that has a seed. */
 uint64_t verify_seed(uint64_t seed, uint64_t k);
 
-/* For verify_move_fn: an instruction and its operands. */
+/* The data of verify_move_instr: an instruction and its operands. */
 typedef struct verify_evaluation {
   const hlo_instr *i;
   const literal *operands;
 } verify_evaluation;
-verify_move_fn verify_move_instr; /* data: a verify_evaluation */
+verify_move_fn verify_move_instr; /* its data is a verify_evaluation */
 
 /* How strict a comparison is, derived from what is computed. */
 typedef struct verify_tolerance {
-  double unit;       /* u; 0 means must be equal */
-  double of_element; /* what an element may differ by, relative to itself */
-  double of_largest; /* and relative to the largest of its array */
+  double unit;       /* u; 0 means that elements must be equal */
+  double of_element; /* the allowed difference of an element relative to itself */
+  double of_largest; /* the allowed difference relative to the largest element of the array */
 } verify_tolerance;
 
-/* For the results of one instruction.  narrow: a type that operands of products may be rounded to, or
- * DTYPE_INVALID. */
+/* Returns the tolerance for the results of one instruction.  `narrow` is a type to which operands of products may be
+ * rounded, or DTYPE_INVALID. */
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
-/* Compares got[n] with want[n]; *differ tells whether anything is wrong, and what is written to *out.
- * `checked`, if not NULL, says for result r and element k whether it means anything. */
+/* Compares got[n] with want[n].  Sets *differ to whether anything is wrong, and then fills *out.  If `checked` is not
+ * NULL, it returns whether element k of result r is defined; others are not compared. */
 STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
                                       const literal *got,
                                       bool (*checked)(const void *data, uint32_t result, int64_t element),

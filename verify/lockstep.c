@@ -14,8 +14,8 @@
 typedef struct frame {
   arena *a;
   const hlo_computation *c;
-  literal **values; /* by instruction id, then by result; NULL if it is not there */
-  arena **owners;   /* by instruction id; NULL: borrowed */
+  literal **values; /* by instruction id, then by result; NULL if the instruction has no values now */
+  arena **owners;   /* by instruction id; NULL if the values are borrowed */
   uint32_t *last;   /* by instruction id: the id of the last user */
 } frame;
 
@@ -43,7 +43,7 @@ static void find_last_uses(frame *f) {
   }
 }
 
-/* Given arguments are borrowed. */
+/* Makes a frame for a computation; the arguments are borrowed. */
 static frame *new_frame(walk *w, const hlo_computation *c, const literal *args) {
   arena *a = arena_create(w->v->budget);
   frame *f = ARENA_NEW(a, frame);
@@ -62,7 +62,7 @@ static frame *new_frame(walk *w, const hlo_computation *c, const literal *args) 
 
 static void give_up_frame(frame *f) { arena_destroy(f->a); }
 
-/* Memory for the results of `i`. */
+/* Returns memory for the results of `i`. */
 static arena *own(walk *w, frame *f, const hlo_instr *i) { return f->owners[i->id] = arena_create(w->v->budget); }
 
 static literal copy_of(arena *a, const literal *l) {
@@ -81,7 +81,7 @@ static literal *operands_of(arena *a, const frame *f, const hlo_instr *i) {
   return operands;
 }
 
-/* Values whose last user was `i`. */
+/* Frees the values whose last user was `i`. */
 static void drop_dead(frame *f, const hlo_instr *i) {
   for (uint32_t k = 0; k <= i->n_operands; k++) {
     const hlo_instr *def = k < i->n_operands ? i->operands[k].def : i;
@@ -112,7 +112,7 @@ static status run_thunk(walk *w, const rt_thunk *t) {
 
 static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
 
-/* Of what has no thunk, but memory. */
+/* Returns the origin of an instruction that has no thunk, but memory. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
   const rt_origin *o = w->v->origins->items;
   while (o->instr != i) {
@@ -126,7 +126,7 @@ static bool comes_from(const walk *w, const rt_sequence *s, uint32_t at, const h
   return origin && w->v->origins->items[origin - 1].instr == i;
 }
 
-/* Results as they lie in memory now. */
+/* Copies the results of an instruction from their buffers. */
 static literal *read_results(walk *w, frame *f, const rt_origin *o) {
   const hlo_instr *i = o->instr;
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
@@ -140,11 +140,11 @@ static literal *read_results(walk *w, frame *f, const rt_origin *o) {
 
 /* --- one instruction --- */
 
-/* Which elements of a result mean something. */
+/* Which elements of a result are defined. */
 typedef struct meaning {
   const hlo_instr *i;
   int64_t front, line,
-      step; /* of a sort: elements of a line that are ordered, its length, and the distance of its elements */
+      step; /* for a sort: the defined elements of a line, the line's length, and the distance of its elements */
 } meaning;
 
 static bool means_something(const void *data, uint32_t result, int64_t element) {
@@ -192,9 +192,9 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   return failed;
 }
 
-/* What has no thunk of its own: a view, or what nobody reads. */
+/* Evaluates an instruction that has no thunk: a view, or one whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
-  if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* what happens to lie there is its value */
+  if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* its value is whatever the memory contains */
     f->values[i->id] = read_results(w, f, find_origin(w, i));
     return NULL;
   }
@@ -202,7 +202,7 @@ static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
   TRY(ref_eval(i, operands_of(memory, f, i), memory, values));
   for (uint32_t k = 0; k < i->n_results;
-       k++) { /* it may be the operand's own memory, which may go before this value does */
+       k++) { /* it may share the operand's memory, which may be freed before this value */
     values[k] = copy_of(memory, &values[k]);
   }
   f->values[i->id] = values;
@@ -228,7 +228,7 @@ static status run_plain(walk *w, frame *f, const hlo_instr *i, const rt_sequence
 
 static status run_sequence(walk *w, frame *f, const rt_sequence *s);
 
-/* Roots of the computation for these arguments, as copies on `a`. */
+/* Runs a computation with these arguments; the roots are copied to `a`. */
 static status call(walk *w, const hlo_computation *c, const rt_sequence *s, const literal *args, arena *a,
                    literal *roots) {
   frame *f = new_frame(w, c, args);
@@ -251,7 +251,8 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
   return NULL;
 }
 
-/* What a loop or a conditional leaves is, bit for bit, what its last body gave. */
+/* Takes the results of a loop or a conditional, which must be equal bit for bit to the results of the last body that
+ * ran. */
 static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
   f->values[i->id] = read_results(w, f, origin_of(w, t));
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -311,7 +312,7 @@ static status run_instr(walk *w, frame *f, const hlo_instr *i, const rt_sequence
   }
 }
 
-/* Members of a group run one after the other here. */
+/* Runs a concurrent group; here its members run one after the other. */
 static status run_group(walk *w, frame *f, const hlo_instr **i, const rt_thunk *t) {
   const hlo_instr *member = *i;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
@@ -336,7 +337,7 @@ static status run_sequence(walk *w, frame *f, const rt_sequence *s) {
       w->v->progress(w->v->data, i->id + 1, f->c->n_ids);
     }
   }
-  for (; at < s->n; at++) { /* roots that lie elsewhere are copied */
+  for (; at < s->n; at++) { /* the remaining thunks copy roots to other buffers */
     TRY(run_thunk(w, &s->thunks[at]));
   }
   return NULL;

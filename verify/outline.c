@@ -7,8 +7,8 @@ typedef struct outline {
   arena *a;
   hlo_module *m;
   literal *const *values;
-  hlo_instr **made;   /* by instruction id of the original */
-  hlo_value **params; /* by instruction id and result: the parameter in its place */
+  hlo_instr **made;   /* the copies, by instruction id of the original */
+  hlo_value **params; /* the parameters that replace values, by instruction id and result */
   literal *inputs;
   uint32_t n_inputs, cap_inputs;
 } outline;
@@ -17,7 +17,7 @@ static bool is_taken(const hlo_instr *i, int depth) {
   return i->op == HLO_CONSTANT || (depth >= 0 && i->op != HLO_PARAMETER);
 }
 
-/* Parameters first, as they stand first in a computation. */
+/* Adds the parameters, which must come before all other instructions of a computation. */
 static void add_params(outline *o, const hlo_instr *i, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = i->operands[k];
@@ -35,7 +35,7 @@ static void add_params(outline *o, const hlo_instr *i, int depth) {
   }
 }
 
-/* A value that one path takes and another cuts off is taken. */
+/* Copies an instruction.  A value that is within `depth` on one path and beyond it on another is copied. */
 static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   if (o->made[i->id]) {
     return o->made[i->id];
@@ -48,7 +48,7 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   }
   hlo_instr *made = hlo_instr_clone(o->m->entry, NULL, i, operands);
   made->concurrent = false;
-  made->config = ""; /* alone it is computed by each algorithm in turn */
+  made->config = ""; /* so that each algorithm can be tried */
   return o->made[i->id] = made;
 }
 

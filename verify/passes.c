@@ -12,9 +12,9 @@
 #include "verify/program.h"
 #include "verify/write.h"
 
-/* The module as each application of a pass left it. */
+/* The module after one application of a pass. */
 typedef struct stage {
-  const char *file; /* "012-simplify.hlo" */
+  const char *file; /* its name as a dump, such as "012-simplify.hlo" */
   hlo_module *m;
 } stage;
 
@@ -64,7 +64,7 @@ static status is_wrong(search *s, const hlo_module *m, bool *wrong) {
   return failed;
 }
 
-/* The first stage that is wrong, if the last one is; n: none. */
+/* Finds the first stage that is wrong if the last one is; otherwise *out is the number of stages. */
 static status first_wrong(search *s, const stages *all, uint32_t *out) {
   bool wrong;
   uint32_t right = 0, bad = all->n - 1;
@@ -86,9 +86,9 @@ static status first_wrong(search *s, const stages *all, uint32_t *out) {
   return NULL;
 }
 
-/* --- the smallest module that shows it --- */
+/* --- the smallest module that shows the difference --- */
 
-/* Whether compiling this small module changes what it computes. */
+/* Sets *change to whether a pass changes what this small module computes. */
 static status passes_change(const verify_options *o, arena *a, hlo_module *m, const literal *inputs, bool *change) {
   stages s;
   literal *want = ARENA_NEW_N(a, literal, m->entry->n_roots + 1);
@@ -111,7 +111,7 @@ typedef struct trial {
   bool change;
 } trial;
 
-/* What cannot be compiled alone shows nothing. */
+/* Tries one outline.  A failure means that it cannot be compiled alone. */
 static status try_outline(void *data) {
   trial *t = data;
   literal *inputs;
@@ -127,7 +127,7 @@ static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, i
   return !failed && t.change;
 }
 
-/* Tries parts of the module, the smallest first, and writes down the first that shows it. */
+/* Tries parts of the module, the smallest first, and writes the first one in which the pass changes the result. */
 static status write_smallest(search *s, const hlo_module *m, verify_finding *out) {
   enum { DEEPEST = 6 };
   const double most_seconds = 120;

@@ -15,7 +15,8 @@
 
 enum { MOST_FINDINGS = 10 };
 
-/* Instructions by where they stand: the same ones when the module is compiled again in the same way. */
+/* Identifies an instruction by its computation and id, which stay the same if the module is compiled again in the same
+ * way. */
 typedef struct place {
   const char *computation;
   uint32_t id;
@@ -29,10 +30,10 @@ typedef struct verifier {
   const verify_options *o;
   verify_report *out;
   uint32_t cap_findings;
-  place *places; /* of the findings; those that passes made come behind them */
+  place *places; /* of the findings of instructions, which come before findings of passes */
   uint32_t n_places, cap_places;
-  uint32_t n_results; /* of the module */
-  bool waiting;       /* for a run in which no result lies over an operand */
+  uint32_t n_results; /* the number of results of the module */
+  bool waiting;       /* whether a finding needs a run in which no result shares an operand's buffer */
 } verifier;
 
 static void tell(const verifier *v, const char *what, double share) {
@@ -49,10 +50,10 @@ typedef struct lone {
   const literal *operands, *want;
   uint32_t algorithm;
   arena *a;
-  /* Filled. */
+  /* Set by the trial. */
   bool right;
   uint32_t n_algorithms;
-  const char *how; /* the note of its last thunk that has one, on the verifier's arena */
+  const char *how; /* the note of the last thunk that has one, on the verifier's arena */
 } lone;
 
 static hlo_module *outline_of(arena *a, const hlo_instr *i, const literal *operands, literal **inputs) {
@@ -84,7 +85,8 @@ static status run_alone(void *data) {
   verify_difference d;
   bool differ;
   options.algorithm = l->algorithm;
-  options.tune = l->algorithm ? RT_TUNE_OFF : options.tune; /* what is asked for by number need not be timed */
+  /* an algorithm that is chosen by number need not be timed */
+  options.tune = l->algorithm ? RT_TUNE_OFF : options.tune;
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.numerics.reduced_precision);
@@ -96,7 +98,7 @@ static status run_alone(void *data) {
   return NULL;
 }
 
-/* algorithm: as rt_compile_options has it. */
+/* Compiles and runs the instruction alone.  `algorithm` is that of rt_compile_options. */
 static status try_alone(const verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
                         uint32_t algorithm, lone *out) {
   *out = (lone){.v = v,
@@ -117,19 +119,19 @@ static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computat
 
 static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
 
-/* Another algorithm may be right. */
+/* Tries all algorithms, and blames the chosen one if another is right, otherwise the kernel. */
 static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
                               verify_finding *f) {
   lone one;
   uint32_t n = 1;
   f->cause = VERIFY_KERNEL;
-  f->why = "it is wrong alone, too, in every way that there is to compute it: the kernel is wrong";
+  f->why = "it is wrong alone, too, with every algorithm: the kernel is wrong";
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
     n = one.n_algorithms;
     if (n && one.right) {
       f->cause = VERIFY_ALGORITHM;
-      f->why = arena_printf(v->a, "it is wrong alone, too, and right as '%s': its algorithm is wrong", one.how);
+      f->why = arena_printf(v->a, "it is wrong alone, too, but right with '%s': its algorithm is wrong", one.how);
       return NULL;
     }
   }
@@ -146,14 +148,14 @@ static status find_cause(verifier *v, const hlo_instr *i, const literal *operand
                          verify_finding *f) {
   lone one;
   f->cause = VERIFY_UNKNOWN;
-  f->why = "what control flow leaves is not what its body gave";
+  f->why = "the results of the control flow are not those of its body";
   if (!operands) {
     return NULL;
   }
   TRY(try_alone(v, i, operands, want, v->o->compile.algorithm, &one));
   if (one.right) {
     v->waiting = true;
-    f->why = "it is right alone, and wrong in the program wherever results lie";
+    f->why = "it is right alone, but wrong in the program even if no result shares an operand's buffer";
     return NULL;
   }
   TRY(blame_algorithm(v, i, operands, want, f));
@@ -164,7 +166,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
                       const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
-    if (is_same(v->places[k], place_of(i))) { /* in another round of a loop */
+    if (is_same(v->places[k], place_of(i))) { /* it is known from another iteration of a loop */
       return NULL;
     }
   }
@@ -183,7 +185,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
   return find_cause(v, i, operands, want, f);
 }
 
-/* verify_options.all_algorithms. */
+/* Implements verify_options.all_algorithms. */
 static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
   verifier *v = data;
   lone one;
@@ -191,7 +193,7 @@ static status try_all_algorithms(void *data, const hlo_instr *i, const literal *
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
     n = one.n_algorithms;
-    if (n == 0) { /* no contraction */
+    if (n == 0) { /* not a contraction */
       return NULL;
     }
     v->out->n_algorithms++;
@@ -205,7 +207,7 @@ static status try_all_algorithms(void *data, const hlo_instr *i, const literal *
                               .thunk = "",
                               .algorithm = one.how,
                               .difference = "",
-                              .why = "this way to compute it is wrong alone; the program computes it in another way"};
+                              .why = "this algorithm is wrong alone; the program uses another one"};
         *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
         TRY(write_alone(v, i, operands, f));
       }
@@ -220,8 +222,8 @@ static void run_progress(void *data, uint32_t done, uint32_t all) {
   tell(data, "comparing instructions", (double)done / (double)all);
 }
 
-/* A compiler that does not fill rt_compile_options.origins would have nothing compared, and so nothing wrong.
- * Thunks of the runtime's own kinds have none where they only copy results. */
+/* Fails if the compiler did not fill rt_compile_options.origins: then nothing would be compared, and nothing found
+ * wrong.  Thunks of the runtime's own kinds may have no origin, since they copy results. */
 static status check_origins(const rt_program *p) {
   uint32_t n = 0, n_known = 0;
   for (uint32_t k = 0; k < p->body.n; k++) {
@@ -233,8 +235,8 @@ static status check_origins(const rt_program *p) {
   return NULL;
 }
 
-/* Compiles as `compile` says and runs in lockstep.  results: of the entry, on the verifier's arena, as is
- * what is compiled. */
+/* Compiles with the options `compile` and runs in lockstep.  The results of the entry, and the program, are on the
+ * verifier's arena. */
 static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given, literal *results) {
   hlo_module *m;
   rt_executable *e;
@@ -256,13 +258,13 @@ static status run_lockstep(verifier *v, const rt_compile_options *compile, verif
 
 /* --- buffers --- */
 
-/* A part of the module as the second run has it, imported again and again. */
+/* The verify_import_fn for a module that exists: clones it. */
 static status import_copy(void *data, arena *a, hlo_module **out) {
   *out = hlo_module_clone(a, data);
   return NULL;
 }
 
-/* Numbers for an input whose content does not matter. */
+/* Makes an input with arbitrary numbers. */
 static literal any_literal(arena *a, const shape *s) {
   void *data;
   literal l = literal_new(a, *s, &data);
@@ -290,7 +292,7 @@ typedef struct context_trial {
   bool shown;
 } context_trial;
 
-/* Which values the inputs of a module that shows a wrong buffer have does not matter. */
+/* Returns values without data: to show a wrong buffer, the values of inputs do not matter. */
 static literal *const *any_values(arena *a, const hlo_computation *c) {
   literal **values = ARENA_NEW_N(a, literal *, c->n_ids);
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -316,7 +318,7 @@ static status try_in_context(void *data) {
   return t->shown ? verify_write(t->v->a, t->v->o->folder, m, inputs, t->f) : NULL;
 }
 
-/* With more and more of what stands before it, until it is wrong again. */
+/* Outlines the instruction with more and more of the instructions before it, until it is wrong again. */
 static status write_in_context(const verifier *v, const hlo_instr *i, verify_finding *f) {
   enum { DEEPEST = 8 };
   for (int depth = 1; depth <= DEEPEST && v->o->folder; depth++) {
@@ -356,10 +358,10 @@ static status find_place(void *data, const hlo_instr *i, const literal *operands
 }
 
 static void second_progress(void *data, uint32_t done, uint32_t all) {
-  tell(((second_run *)data)->v, "comparing again with no result over an operand", (double)done / (double)all);
+  tell(((second_run *)data)->v, "comparing again with no result in an operand's buffer", (double)done / (double)all);
 }
 
-/* For those that are right alone. */
+/* Runs again with no result in an operand's buffer, for the findings that are right alone. */
 static status blame_buffers(verifier *v) {
   uint32_t n = v->out->n_findings;
   second_run s = {v, ARENA_NEW_N(v->a, bool, n + 1), ARENA_NEW_N(v->a, const hlo_instr *, n + 1)};
@@ -372,14 +374,14 @@ static status blame_buffers(verifier *v) {
     verify_finding *f = &v->out->findings[k];
     if (f->cause == VERIFY_UNKNOWN && *f->thunk && !s.still[k]) {
       f->cause = VERIFY_BUFFER;
-      f->why = "it is right where no result lies over an operand: its result is written over what is still read";
+      f->why = "it is right if no result shares an operand's buffer: its result overwrites what is still read";
       TRY(s.where[k] ? write_in_context(v, s.where[k], f) : NULL);
     }
   }
   return NULL;
 }
 
-/* The module as imported against what the target made of it; passes are looked at only where that differs. */
+/* Compares the results of the module as imported with those of the target, and searches the passes if they differ. */
 static status check_passes(verifier *v, const hlo_module *m, const literal *got) {
   verify_difference d;
   verify_finding f;

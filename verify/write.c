@@ -32,7 +32,7 @@ static status write_file(const char *path, const void *bytes, size_t size) {
   return failed ? status_prefix(failed, "%s", path) : NULL;
 }
 
-/* A finding may have a file of each kind, under one name. */
+/* Returns true if a file with that stem exists.  A finding may have a file of each kind with the same stem. */
 static bool is_taken(arena *a, const char *stem) {
   return access(arena_printf(a, "%s.hlo", stem), F_OK) == 0 || access(arena_printf(a, "%s.onnx", stem), F_OK) == 0;
 }
@@ -65,7 +65,7 @@ status verify_write_example(arena *a, const char *stem, const char *extension, c
   return NULL;
 }
 
-/* --- where instructions come from --- */
+/* --- the ONNX nodes of instructions --- */
 
 typedef struct sources {
   arena *a;
@@ -80,13 +80,14 @@ static sources no_sources(arena *a) {
   return s;
 }
 
-/* Constants and what repeats them: passes make one of equal ones, which then stand far apart in the model. */
+/* Returns true for constants and broadcasts of them.  Passes merge equal ones, so their sources may be nodes far apart
+ * in the model. */
 static bool is_known(const hlo_instr *i) {
   bool repeats = i->op == HLO_BROADCAST && i->operands[0].def->op == HLO_CONSTANT;
   return i->op == HLO_CONSTANT || i->op == HLO_IOTA || repeats;
 }
 
-/* What a fusion has as its source is a list for people. */
+/* Adds the sources of an instruction and of what it calls.  The source of a fusion itself is a list for people. */
 static void add_sources(sources *s, const hlo_instr *i) {
   bool is_node = *i->source && i->op != HLO_FUSION && i->op != HLO_PARAMETER && !is_known(i);
   if (is_node && !str_map_get(&s->seen, i->source)) {

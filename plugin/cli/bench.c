@@ -1,4 +1,4 @@
-/* bench.c - onnx-xla bench */
+/* bench.c - the command onnx-xla bench. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Of sorted numbers, between neighbours in proportion. */
+/* Returns a quantile of the sorted times, interpolated linearly. */
 static double quantile(const timings *t, double q) {
   double at = q * (t->n - 1);
   uint32_t k = (uint32_t)at, next = k + 1 < t->n ? k + 1 : k;
   return t->seconds[k] + (at - k) * (t->seconds[next] - t->seconds[k]);
 }
 
-/* The kernel's own count where there is one: getrusage has the peak of whoever started this process, if that
- * was larger. */
+/* Returns the peak resident memory.  The kernel's own value is preferred, since getrusage returns the peak of the
+ * process that started this one if that was larger. */
 static double peak_megabytes(void) {
   char line[256];
   unsigned long kilobytes = 0;
@@ -49,11 +49,11 @@ typedef struct bench {
   session *s;
   const session_program *c;
   const literal *inputs;
-  double first, elapsed; /* elapsed: of all measured runs */
+  double first, elapsed; /* seconds of the first run, and of all measured runs */
   timings t;
 } bench;
 
-/* Who runs again and again; several do so at a time. */
+/* One of the threads that run the model repeatedly. */
 typedef struct runner {
   bench *b;
   arena *a;
@@ -72,7 +72,7 @@ static status run_once(runner *r, double *seconds) {
   return NULL;
 }
 
-/* Until there are enough runs and they took long enough. */
+/* Runs until there are enough runs and enough time has passed. */
 static status run_many(void *data) {
   runner *r = data;
   const cli_args *args = r->b->args;
@@ -102,7 +102,7 @@ static status warm_up(runner *r) {
 
 static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
 
-/* Each has an arena of its own. */
+/* Makes n runners, each with an arena of its own. */
 static runner *make_runners(bench *b, uint32_t n, arena *a) {
   runner *all = ARENA_NEW_N(a, runner, n);
   for (uint32_t k = 0; k < n; k++) {
@@ -131,8 +131,8 @@ static status measure(bench *b, arena *a) {
   for (; begun < n && !failed; begun++) {
     all[begun].start = start;
     int error = n == 1 ? (run_thread(&all[0]), 0) : pthread_create(&all[begun].thread, NULL, run_thread, &all[begun]);
-    failed =
-        error ? status_error(STATUS_RESOURCE, "thread %" PRIu32 " cannot be made: %s", begun, strerror(error)) : NULL;
+    failed = error ? status_error(STATUS_RESOURCE, "thread %" PRIu32 " cannot be created: %s", begun, strerror(error))
+                   : NULL;
   }
   for (uint32_t k = 0; k < begun - (failed != NULL); k++) {
     if (n > 1) {
@@ -182,7 +182,8 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   bench b = {.args = args};
   session_options options;
   literal *inputs;
-  CHECK_THAT(args->parallel >= 1 && args->parallel <= 1024, STATUS_INVALID_ARGUMENT, "--parallel is from 1 to 1024");
+  CHECK_THAT(args->parallel >= 1 && args->parallel <= 1024, STATUS_INVALID_ARGUMENT,
+             "--parallel must be from 1 to 1024");
   TRY(cli_session_options(args, a, &options));
   options.keep_programs = args->warm;
   TRY(cli_open(args, &options, path, a, &b.s));

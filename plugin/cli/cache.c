@@ -1,4 +1,4 @@
-/* cache.c - onnx-xla cache */
+/* cache.c - the command onnx-xla cache. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 
 static void close_store(void *data) { content_store_close(data); }
 
-/* Of the entries, those of one model, which is named. */
+/* Prints one line for the model of entry `first`, with the sum of its entries. */
 static void print_model(content_store *store, const content_store_entry *entries, uint32_t n, uint32_t first,
                         arena *a) {
   const content_store_entry *e = &entries[first];
@@ -30,7 +30,7 @@ static void print_model(content_store *store, const content_store_entry *entries
          model_description_name(content_store_get_source(store, a, e->model)));
 }
 
-/* The files of that model. */
+/* Prints the files of a model. */
 static void print_files(const content_store_entry *entries, uint32_t n, const char *model) {
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(entries[k].model, model) == 0) {
@@ -62,7 +62,8 @@ static void print_all(content_store *store, bool files, arena *a) {
   printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, programs, programs == 1 ? "" : "s");
 }
 
-/* By the name that --verbose shows.  Of a model whose weights go its programs are useless: they are compiled again. */
+/* Removes the file with this name, which --verbose shows.  If the weights of a model are removed, its programs are
+ * useless and are compiled again. */
 static status remove_one(content_store *store, const char *name, arena *a) {
   content_store_entry *entries;
   uint32_t n, k = 0;

@@ -15,7 +15,7 @@ typedef struct difference {
   double largest;
 } difference;
 
-/* Element k as numbers: two of a complex one. */
+/* Writes element k as one number, or as two if it is complex.  Returns how many. */
 static int parts_of(const literal *l, int64_t k, double *out) {
   dtype type = (dtype)l->shape.type;
   if (!dtype_is_complex(type)) {
@@ -100,7 +100,7 @@ static bool exists(const char *path) {
   return stat(path, &st) == 0;
 }
 
-/* As ONNX's runner feeds light models: element i of n is i/n. */
+/* Makes the inputs that ONNX's runner uses for light models: element i of n is i/n. */
 static status make_light_inputs(arena *a, const compiler_model *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     shape s = source->inputs[k].shape;
@@ -124,8 +124,9 @@ static status read_inputs(arena *a, const char *folder, const compiler_model *so
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
     shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED, "input '%s' is %s, which is no array",
-               source->inputs[k].name, SHAPE_STR(NULL, &source->inputs[k].shape));
+    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
+               "input '%s' is %s, which is not an array", source->inputs[k].name,
+               SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,
                "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
     TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &inputs[k]), "input %" PRIu32, k));
@@ -133,7 +134,7 @@ static status read_inputs(arena *a, const char *folder, const compiler_model *so
   return NULL;
 }
 
-/* Files prefix0.pb, prefix1.pb, ... */
+/* Reads the expected outputs from the files prefix0.pb, prefix1.pb, ... */
 static status read_outputs(arena *a, const compiler_model *source, data_set *set) {
   set->outputs = ARENA_NEW_N(a, literal, source->n_outputs);
   for (;; set->n_outputs++) {
@@ -141,15 +142,16 @@ static status read_outputs(arena *a, const compiler_model *source, data_set *set
     if (!exists(path)) {
       break;
     }
-    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE, "more outputs are expected than the model has");
+    CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE,
+               "there are more expected outputs than the model has outputs");
     shape_kind kind = (shape_kind)source->outputs[set->n_outputs].shape.kind;
     CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
-               "output '%s' is %s, which is no array", source->outputs[set->n_outputs].name,
+               "output '%s' is %s, which is not an array", source->outputs[set->n_outputs].name,
                SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
     TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &set->outputs[set->n_outputs]), "output %" PRIu32,
                       set->n_outputs));
   }
-  CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "no outputs are expected: there is no %s0.pb",
+  CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "there are no expected outputs: there is no file %s0.pb",
              set->outputs_prefix);
   return NULL;
 }
@@ -159,7 +161,8 @@ typedef struct data_sets {
   data_set *items;
 } data_sets;
 
-/* Inputs alone: what is wrong with the model shall be said before what cannot be read of its outputs. */
+/* Reads the inputs of all data sets.  Outputs are read later, so that faults of the model are reported before faults of
+ * those files. */
 static status read_sets(const cli_case *c, const compiler_model *source, arena *a, data_sets *out) {
   for (;; out->n++) {
     const char *folder = arena_printf(a, "%s/test_data_set_%" PRIu32, c->path, out->n);
@@ -200,7 +203,7 @@ static void add_times(const session_program *c, cli_case_report *report) {
   report->kernels += c->report.kernels_unique;
 }
 
-/* A session that the case closes itself: one is gone before the other is opened. */
+/* Compiles the case and saves the program to `image`.  Its session is closed before another is opened. */
 static status save(const cli_case *c, const session_options *options, const char *image, arena *a, data_sets *sets,
                    cli_case_report *report) {
   session *s;
@@ -239,7 +242,7 @@ static status compare_set(const cli_case *c, session *s, const data_set *set, ar
   return NULL;
 }
 
-/* On an arena of its own: outputs end before their session. */
+/* Runs one data set on an arena of its own, since outputs must be freed before their session is closed. */
 static status run_set(const cli_case *c, session *s, const data_set *set, cli_case_report *report) {
   arena *a = arena_create(NULL);
   status failed = compare_set(c, s, set, a, report);
@@ -259,12 +262,12 @@ static status run_sets(const cli_case *c, const session_options *options, const 
   return failed;
 }
 
-/* Where memory is checked, runs that share it as programs do follow. */
+/* If memory is checked, the case also runs without the check, where values share memory as usual. */
 status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a, cli_case_report *report) {
   session_options options;
   data_sets sets = {0};
   TRY(cli_session_options(args, a, &options));
-  options.tune = options.tune ? options.tune : "off"; /* results that do not depend on time */
+  options.tune = options.tune ? options.tune : "off"; /* so that results do not depend on timing */
   options.compile.threads = options.compile.threads ? options.compile.threads : 1;
   TRY(save(c, &options, image, a, &sets, report));
   TRY(options.check_memory ? run_sets(c, &options, image, &sets, report) : NULL);

@@ -1,4 +1,4 @@
-/* case.h - ONNX test cases: finding them, running one, and the list of those that are known to fail. */
+/* case.h - ONNX test cases: finding them, running one, and the list of those that are expected to fail. */
 #ifndef PLUGIN_CLI_CASE_H
 #define PLUGIN_CLI_CASE_H
 
@@ -6,11 +6,11 @@
 #include "plugin/cli/cli.h"
 
 typedef struct cli_case {
-  const char *path; /* its folder */
-  const char *name; /* kind/case: the folder's last two parts, the same on every machine */
+  const char *path; /* the case's folder */
+  const char *name; /* "kind/case": the last two parts of the folder, which are the same on every machine */
   const char *model;
-  const char *light_output; /* of a light model: its outputs' path up to the number; NULL: data sets beside
-                               the model */
+  /* for a light model, the paths of its outputs without number and extension; NULL if data sets are beside the model */
+  const char *light_output;
   double rtol, atol;
 } cli_case;
 
@@ -19,38 +19,39 @@ typedef struct cli_cases {
   cli_case *items;
 } cli_cases;
 
-/* All cases at or below a folder, sorted by path.  Symbolic links are not followed below it. */
+/* Finds all cases in a folder and below it, sorted by path.  Symbolic links below the folder are not followed. */
 STATUS_MUST_USE status cli_find_cases(arena *a, const char *dir, cli_cases *out);
 
-/* What a case took. */
+/* Facts about a run of a case. */
 typedef struct cli_case_report {
-  bool host_thunks;                     /* some step runs outside of compiled code */
-  bool differs;                         /* it fails since elements differ, and for nothing else */
+  bool host_thunks;                     /* whether some thunk runs outside of compiled code */
+  bool differs;                         /* whether it fails only because elements differ */
   double compile, passes, codegen, run; /* seconds; passes and codegen are parts of compile */
   uint32_t kernels;
 } cli_case_report;
 
-/* Runs the case's data sets through an executable saved to `image` and loaded from it; the failure says what
+/* Runs the case's data sets with an executable that is saved to `image` and loaded from it.  The failure says what
  * differs. */
 STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
                                     cli_case_report *report);
 
-/* Whether `got` is `want` as ONNX's runner has it: type, shape, |got - want| <= atol + rtol * |want|, NaN
- * equal to NaN.  Of bfloat16 values, rtol is at least two of their steps. */
+/* Compares two arrays as ONNX's runner does: types and shapes must be equal, and |got - want| <= atol + rtol * |want|;
+ * NaN is equal to NaN.  For bfloat16, rtol is at least two units in the last place.  Fails if they differ. */
 STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *want, double rtol, double atol);
 
 typedef struct cli_expected {
   const char *name, *reason;
-  bool met; /* such a case is there */
+  bool met; /* whether such a case exists */
 } cli_expected;
 
-/* path NULL: an empty list. */
+/* A list of expected failures. cli_read_expected makes it empty if `path` is NULL. */
 typedef struct cli_expect_list {
   uint32_t n, cap;
   cli_expected *items;
 } cli_expect_list;
 STATUS_MUST_USE status cli_read_expected(arena *a, const char *path, cli_expect_list *out);
-/* The entry for a case, by its path, its name or its folder's name alone; NULL when there is none. */
+/* Returns the entry for a case, which is found by its path, its name or the name of its folder; NULL if there is
+ * none. */
 cli_expected *cli_find_expected(const cli_expect_list *list, const cli_case *c);
 
 #endif

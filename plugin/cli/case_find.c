@@ -1,4 +1,4 @@
-/* case_find.c - test cases in folders, and lists of cases. */
+/* case_find.c - finds test cases in folders, and reads lists of cases. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static bool exists(const char *path) {
   return stat(path, &st) == 0;
 }
 
-/* --- data.json: one object; what is no string or number in it is passed over --- */
+/* --- data.json: one object, of which only members that are strings or numbers are read --- */
 
 typedef struct json {
   const char *at, *end;
@@ -37,7 +37,7 @@ static bool accept(json *j, char c) {
   return false;
 }
 
-/* A string without its quotes; escapes stay as they are (paths and names have none). */
+/* Reads a string without its quotes.  Escapes are not decoded, since paths and names have none. */
 static const char *read_string(json *j, arena *a) {
   if (!accept(j, '"')) {
     return NULL;
@@ -50,7 +50,7 @@ static const char *read_string(json *j, arena *a) {
   return accept(j, '"') ? text : NULL;
 }
 
-/* Up to the comma or brace that ends a value of the outer object. */
+/* Reads any other value, up to the comma or brace that ends it. */
 static const char *read_other(json *j, arena *a) {
   int depth = 0;
   skip_blanks(j);
@@ -72,12 +72,12 @@ static const char *read_other(json *j, arena *a) {
 static status set_number(const char *key, const char *text, double *out) {
   char *end;
   *out = strtod(text, &end);
-  CHECK_THAT(end != text && *out >= 0, STATUS_INVALID_FILE, "\"%s\" is no number", key);
+  CHECK_THAT(end != text && *out >= 0, STATUS_INVALID_FILE, "\"%s\" is not a number", key);
   return NULL;
 }
 
 static status parse_json(json j, arena *a, cli_case *c, const char **url) {
-  CHECK_THAT(accept(&j, '{'), STATUS_INVALID_FILE, "is no JSON object");
+  CHECK_THAT(accept(&j, '{'), STATUS_INVALID_FILE, "is not a JSON object");
   while (!accept(&j, '}')) {
     const char *key = read_string(&j, a);
     CHECK_THAT(key && accept(&j, ':'), STATUS_INVALID_FILE, "a key is missing or has no value");
@@ -108,8 +108,8 @@ static status read_json(arena *a, const char *path, cli_case *c, const char **ur
 
 /* --- one folder --- */
 
-/* A light model is named by its path in ONNX's source tree: looked for below the case's ancestors, there or
- * in a folder "light". */
+/* Finds a light model, which is given by its path in ONNX's source tree.  It is searched for in the folders above the
+ * case, directly or in a subfolder "light". */
 static const char *find_light(arena *a, const char *path, const char *url) {
   const char *slash = strrchr(url, '/'), *base = slash ? slash + 1 : url, *up = path;
   for (int k = 0; k < 8; k++) {
@@ -131,7 +131,7 @@ static const char *without_suffix(arena *a, const char *path, const char *suffix
   return n > m && strcmp(path + n - m, suffix) == 0 ? arena_strndup(a, path, n - m) : path;
 }
 
-/* The last two parts of a path. */
+/* Returns the last two parts of a path. */
 static const char *case_name(arena *a, const char *path) {
   char *full = realpath(path, NULL);
   const char *text = full ? arena_strdup(a, full) : path;
@@ -154,9 +154,9 @@ static status describe_case(arena *a, const char *path, bool has_model, bool has
     TRY(read_json(a, arena_printf(a, "%s/data.json", path), c, &url));
   }
   if (!has_model) {
-    CHECK_THAT(url, STATUS_INVALID_FILE, "%s/data.json: it names no model", path);
+    CHECK_THAT(url, STATUS_INVALID_FILE, "%s/data.json: the object has no \"url\" of a model", path);
     c->model = find_light(a, path, url);
-    CHECK_THAT(c->model, STATUS_INVALID_FILE, "%s/data.json: the model %s is not there", path, url);
+    CHECK_THAT(c->model, STATUS_INVALID_FILE, "%s/data.json: the model %s does not exist", path, url);
     c->light_output = arena_printf(a, "%s_output_", without_suffix(a, c->model, ".onnx"));
   }
   return NULL;

@@ -1,10 +1,10 @@
-/* check.c - onnx-xla check */
+/* check.c - the command onnx-xla check. */
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"
 #include "plugin/session/opened_file.h"
 
-/* An arena of its own for the model, so that a budget bounds it. */
+/* The model gets an arena of its own, whose budget bounds it. */
 static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
 
 static arena *bounded_arena(const cli_args *args, arena *a) {
@@ -47,8 +47,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   const char *path = args->files.items[0];
   TRY(status_name_file(opened_file_open(a, path, NULL, 0, &file), path));
   CHECK_THAT(file->kind != OPENED_IMAGE, STATUS_INVALID_ARGUMENT,
-             "%s: a compiled file was checked when it was compiled; onnx-xla run runs it, check is for ONNX files",
-             path);
+             "%s: a compiled file was checked when it was compiled; check takes ONNX files only", path);
   compile_request request = {.backend = args->backend ? args->backend : session_default_backend(),
                              .dims = options.dims,
                              .n_dims = options.n_dims,
@@ -73,7 +72,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
     printf("not supported: %s\n", found.problems[k]);
   }
   if (found.n_problems == 0) {
-    printf("nothing that is not supported was found\n");
+    printf("no unsupported operator or type was found\n");
   }
   *code = found.n_problems ? CLI_FAILED : CLI_OK;
   return NULL;

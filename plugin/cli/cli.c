@@ -1,4 +1,4 @@
-/* cli.c - the program onnx-xla: finds the command and runs it. */
+/* cli.c - the main function of onnx-xla: finds the command and runs it. */
 #include "plugin/cli/cli.h"
 
 #include <dlfcn.h>
@@ -11,41 +11,47 @@
 
 static const cli_command commands[] = {
     {CLI_RUN, "run", "MODEL",
-     "Runs a model (.onnx), a compiled one (.oxla) or HLO text (.hlo), and sums up its outputs.",
-     "Inputs that are not given are random; a dimension that nothing tells is 1.\n", 1, 1, cli_run},
-    {CLI_COMPILE, "compile", "MODEL", "Compiles a model to a .oxla file, and reports what was made of it.",
-     "The file holds the program for the shapes that --dim and --input give; --input is for inputs that "
-     "decide sizes.\n",
+     "Runs a model (.onnx), a compiled model (.oxla) or HLO text (.hlo), and summarises its outputs.",
+     "Inputs without --input are random. A dimension without a size is 1.\n", 1, 1, cli_run},
+    {CLI_COMPILE, "compile", "MODEL", "Compiles a model to a .oxla file, and reports what the compiler did.",
+     "The file holds the program for the shapes that --dim, --shape and --input give. --input is needed for inputs "
+     "whose\n"
+     "values decide sizes.\n",
      1, 1, cli_compile},
     {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.", NULL, 1, 1,
      cli_check},
     {CLI_TEST, "test", "DIR...", "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
-     "Folders are searched for cases.  Each case runs in a process of its own, through a saved and loaded "
-     "executable.\n"
-     "The last line is 'N passed, N failed, N skipped'; expected failures count as skipped, unexpected "
-     "passes and all\n"
-     "crashes as failed.\n",
+     "Cases are searched for in the folders. Each case runs in a process of its own, with an executable that was "
+     "saved to a\n"
+     "file and loaded. The last line is 'N passed, N failed, N skipped'. Expected failures count as skipped; "
+     "unexpected passes\n"
+     "and all crashes count as failed.\n",
      1, UINT32_MAX, cli_test},
     {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1, cli_bench},
     {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
-     "Shares are medians of those in each run; peak and mem are of what this machine reaches in loops of multiply-adds "
-     "and of reads,\n"
-     "measured now.  Caches read faster than memory.\n",
+     "A share is the median of the shares in all runs. The columns peak and mem are percentages of what this machine "
+     "reaches in\n"
+     "loops of multiply-adds and of reads from memory, which are measured now. Data in caches is read faster than "
+     "from memory.\n",
      1, 1, cli_profile},
     {CLI_VERIFY, "verify", "MODEL",
-     "Runs a model beside the reference evaluator and says which instruction differs first, and why.",
-     "Each instruction's results are compared with what the reference makes of the same operands, then the model's "
-     "with those of\n"
-     "the model as it was imported.  What differs is tried alone, with other algorithms and other buffers; if a pass "
-     "is to blame, it\n"
-     "is searched for.  The smallest module that shows it is written to the output folder, with a command to run it "
-     "again.\n"
-     "Exit status 1: something differs.  Inputs that are not given are random; a dimension that nothing tells is 1.\n",
+     "Compares each instruction of a model with the reference evaluator, and finds the cause of a difference.",
+     "The results of each instruction are compared with what the reference evaluator computes from the same operands; "
+     "then the\n"
+     "results of the model are compared with those of the model as it was imported. An instruction that differs is "
+     "compiled alone,\n"
+     "with other algorithms and with other buffers; if a pass causes the difference, it is found. The smallest module "
+     "that shows\n"
+     "a difference is written to the output folder, with the command to run it again. The exit status is 1 if anything "
+     "differs.\n"
+     "Inputs without --input are random. A dimension without a size is 1.\n",
      1, 1, cli_verify},
     {CLI_INFO, "info", "FILE.oxla", "Describes a compiled file, and finds out whether it is damaged.",
-     "Opening such a file checks all but its constants, which are only read as they are used.\n", 1, 1, cli_info},
-    {CLI_CACHE, "cache", "", "Lists what is kept of compiled models, and clears it.",
-     "A model's second start maps a program that an earlier one compiled.\n", 0, 0, cli_cache},
+     "Opening a compiled file checks everything except its constants, which are read only when they are used.\n", 1, 1,
+     cli_info},
+    {CLI_CACHE, "cache", "", "Lists the compiled models in the cache folder, and removes them.",
+     "When a model is started again, the program in the cache folder is mapped and nothing is compiled.\n", 0, 0,
+     cli_cache},
     {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL, 1, 1,
      cli_opt},
 };
@@ -124,7 +130,7 @@ typedef struct call {
   int *code;
 } call;
 
-/* Of what the command itself takes: inputs, outputs, texts.  --max-memory bounds it too. */
+/* The budget of the memory that the command itself allocates: inputs, outputs, texts. --max-memory bounds it too. */
 static mem_budget own_budget;
 
 static status run_guarded(void *data) {
@@ -190,14 +196,13 @@ static int dispatch(int argc, char **argv) {
 }
 
 static void end_without_memory(void) {
-  static const char text[] = "onnx-xla: a library gets no more memory (resource)\n";
+  static const char text[] = "onnx-xla: a library is out of memory (resource)\n";
   (void)!write(STDERR_FILENO, text, sizeof text - 1);
   _exit(CLI_FAILED);
 }
 
-/* LLVM and oneDNN are C++: where they get no memory they throw, and nothing could catch that.  The process is this
- * program's own, so it ends with a message instead of a signal.  (std::set_new_handler, where a library has brought
- * C++'s.) */
+/* Makes the process end with a message if LLVM or oneDNN run out of memory.  They are C++ and throw an exception, which
+ * C code cannot catch.  This calls std::set_new_handler if a library has loaded the C++ runtime. */
 static void expect_lack_of_memory(void) {
   typedef void handler(void);
   handler *(*set_new_handler)(handler *);
@@ -210,7 +215,7 @@ static void expect_lack_of_memory(void) {
 int main(int argc, char **argv) {
   expect_lack_of_memory();
   int code = dispatch(argc, argv);
-  /* What was printed must have arrived: a full disk is a failure, not silence. */
+  /* If not everything could be written, for example to a full disk, the command fails. */
   if (fflush(stdout) || ferror(stdout)) {
     fprintf(stderr, "onnx-xla: standard output cannot be written: %s (io)\n", strerror(errno));
     return code ? code : CLI_FAILED;

@@ -1,4 +1,4 @@
-/* compile.c - onnx-xla compile */
+/* compile.c - the command onnx-xla compile. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +15,23 @@ static const char *size_text(arena *a, uint64_t bytes) {
                             : arena_printf(a, "%.1f MB", (double)bytes / 1e6);
 }
 
-/* Each contraction with the way that was chosen and the times of all that were tried. */
+/* Prints how the contractions were tuned; with `verbose` each of them, with its config and all times. */
 static void print_tuning(FILE *f, const rt_report *r, const char *precision, bool verbose) {
-  uint32_t from_log = 0, timed = 0, narrow = 0;
+  uint32_t from_log = 0, timed = 0, reduced = 0;
   for (uint32_t k = 0; k < r->n_tuned; k++) {
     from_log += strcmp(r->tuned[k].how, "log") == 0;
     timed += strcmp(r->tuned[k].how, "timed") == 0;
-    narrow += strncmp(r->tuned[k].winner, "reduced-precision", strlen("reduced-precision")) == 0;
+    reduced += strncmp(r->tuned[k].winner, "reduced-precision", strlen("reduced-precision")) == 0;
   }
   if (r->n_tuned) {
     fprintf(f,
             "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
-            " as the log says, %" PRIu32 " by rules\n",
+            " by the log, %" PRIu32 " by estimates\n",
             r->n_tuned, timed, r->n_timed, from_log, r->n_tuned - timed - from_log);
   }
   if (precision) {
-    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", narrow,
-            precision, r->n_tuned - narrow);
+    fprintf(f, "precision         %" PRIu32 " contractions in %s, where it is faster; %" PRIu32 " in fp32\n", reduced,
+            precision, r->n_tuned - reduced);
   }
   for (uint32_t k = 0; k < r->n_tuned && verbose; k++) {
     const rt_tuned *t = &r->tuned[k];
@@ -39,7 +39,7 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
   }
 }
 
-/* The dimensions that nothing told a size of: "n, x[1]". */
+/* Returns the dimensions whose size was not given, such as "n, x[1]". */
 static const char *guessed_dims(const session *s, const session_inputs *inputs, arena *a) {
   const compiler_model *source = session_source(s);
   str_map seen;
@@ -63,7 +63,7 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
   const rt_report *r = &c->report;
   const char *guessed = guessed_dims(s, inputs, a);
   if (*guessed) {
-    fprintf(f, "open dimensions   %s: 1 (--dim and --shape say otherwise)\n", guessed);
+    fprintf(f, "unknown sizes     %s are taken as 1 (--dim and --shape set them)\n", guessed);
   }
   fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
@@ -72,7 +72,7 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
           r->convolutions - r->clustered_convolutions);
   fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots,
           r->dots - r->clustered_dots);
-  fprintf(f, "elementwise       %" PRIu32 " left alone\n", r->lone_elementwise);
+  fprintf(f, "elementwise       %" PRIu32 " not fused\n", r->lone_elementwise);
   fprintf(f, "bytes moved       %s before fusion, %s after\n", size_text(a, r->bytes_moved_before),
           size_text(a, r->bytes_moved_after));
   fprintf(f, "arena             %s (lower bound %s)\n", size_text(a, r->arena_bytes),
@@ -110,7 +110,7 @@ static status save(session *s, const char *path) {
 
 /* --- the command --- */
 
-/* Texts that need no program of the session's: HLO, PTX, a node's history. */
+/* Writes a text that needs no compiled program: HLO, PTX, or the history of a node. */
 static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
@@ -169,7 +169,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));
-  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: it is compiled already", path);
+  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: the file is compiled already", path);
   TRY(cli_told_inputs(args, s, a, &inputs));
   cli_progress_start(args->quiet, "compiling", 0);
   bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;

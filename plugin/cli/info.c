@@ -1,4 +1,4 @@
-/* info.c - onnx-xla info */
+/* info.c - the command onnx-xla info. */
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"
@@ -16,7 +16,7 @@ static void print_values(const char *what, const rt_io *io, uint32_t n) {
   printf("  %-10s", what);
   for (uint32_t k = 0; k < n; k++) {
     printf("%s %s %s%s", k ? "," : "", io[k].name, SHAPE_STR(NULL, &io[k].shape),
-           io[k].value ? " (of certain contents)" : "");
+           io[k].value ? " (with fixed contents)" : "");
   }
   fputs("\n", stdout);
 }
@@ -42,10 +42,11 @@ status cli_info(const cli_args *args, arena *a, int *code) {
     print_program(image->programs[k], k + 1);
   }
   if (image->source.size) {
-    printf("the model itself, %" PRIu64 " bytes: its sizes depend on what it computes\n", image->source.size);
+    printf("the file holds the model itself, %" PRIu64 " bytes, since its sizes depend on computed data\n",
+           image->source.size);
   }
   if (args->verify) {
-    puts("verified   all sums are right");
+    puts("verified   all checksums are right");
   }
   return NULL;
 }

@@ -1,4 +1,4 @@
-/* model.c - opening what a command names, and giving it inputs. */
+/* model.c - opens the model of a command and makes its inputs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static status read_dims(const cli_args *args, arena *a, session_options *out) {
     dims[k].name = arena_strndup(a, text, (size_t)(equals - text));
     dims[k].value = strtoll(equals + 1, &end, 10);
     CHECK_THAT(end != equals + 1 && *end == '\0' && dims[k].value >= 0 && dims[k].value <= DIM_MAX,
-               STATUS_INVALID_ARGUMENT, "--dim %s: the size is no number from 0 to 2^56", text);
+               STATUS_INVALID_ARGUMENT, "--dim %s: the size is not a number from 0 to 2^56", text);
   }
   out->dims = dims;
   out->n_dims = args->dims.n;
@@ -49,10 +49,10 @@ typedef struct opened {
   bool quiet;
 } opened;
 
-/* What a session keeps for the next start it may write now. */
+/* Closing a session may take long, since it writes to the cache what the next start can use. */
 static void close_session(void *data) {
   opened *o = data;
-  cli_progress_start(o->quiet, "closing, and keeping what was compiled", 0);
+  cli_progress_start(o->quiet, "closing the session and writing the cache", 0);
   session_close(o->s);
   cli_progress_end();
 }
@@ -78,7 +78,7 @@ static const char *list_inputs(const compiler_model *source, arena *a) {
   return text;
 }
 
-/* The input that NAME=FILE is for; names may hold '='. */
+/* Finds the input that NAME=FILE names; names may contain '='. */
 static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
                          const char **file) {
   size_t longest = 0;
@@ -96,7 +96,7 @@ static status find_input(const compiler_model *source, const char *option, const
   return NULL;
 }
 
-/* AxBxC for an input of that type. */
+/* Reads a shape such as AxBxC for an input with the type of `declared`. */
 static status read_shape(const char *text, const shape *declared, shape *out) {
   const char *at = text;
   *out = shape_make((dtype)declared->type, 0, NULL);
@@ -142,14 +142,14 @@ status cli_told_inputs(const cli_args *args, const session *s, arena *a, session
   return NULL;
 }
 
-/* The shape of input k as a run would have it. */
+/* Computes the shape that input k has in a run. */
 static status shape_input(const session *s, const session_inputs *told, uint32_t k, literal *out) {
   const model_value *v = &session_source(s)->inputs[k];
   shape_kind kind = (shape_kind)v->shape.kind;
   CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-             "the model says no rank for input '%s': --input or --shape must", v->name);
+             "the model does not give the rank of input '%s': give it with --input or --shape", v->name);
   CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "input '%s' is no array: sequences, optional values and maps are not supported", v->name);
+             "input '%s' is not an array: sequences, optional values and maps are not supported", v->name);
   *out = literal_make(told->values[k] ? *told->shapes[k] : session_input_shape(s, told, k), told->values[k]);
   return shape_check(&out->shape, v->name);
 }
@@ -165,7 +165,7 @@ static status shape_inputs(const cli_args *args, const session *s, arena *a, lit
   return NULL;
 }
 
-/* Random numbers for the inputs of at most so many bytes that have none yet. */
+/* Fills with random numbers the inputs that have no data yet and at most `bytes` bytes. */
 static status fill_inputs(const cli_args *args, const session *s, int64_t bytes, arena *a, literal *inputs) {
   const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
   uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
@@ -202,7 +202,7 @@ status cli_compile_for(session *s, const literal *inputs, arena *a, const sessio
 }
 
 status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
-  enum { SMALL = 1 << 20 }; /* bytes; what decides a size is seldom larger */
+  enum { SMALL = 1 << 20 }; /* bytes; an input whose values decide sizes is rarely larger */
   const char *path = args->files.items[0];
   TRY(shape_inputs(args, s, a, out));
   literal *inputs = *out;

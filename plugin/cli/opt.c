@@ -1,4 +1,4 @@
-/* opt.c - onnx-xla opt */
+/* opt.c - the command onnx-xla opt. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ status cli_opt(const cli_args *args, arena *a, int *code) {
   const char *text;
   size_t size;
   if (!args->list && !args->passes) {
-    fprintf(stderr, "onnx-xla opt: -p NAME,... is missing (onnx-xla opt --list names the passes)\n");
+    fprintf(stderr, "onnx-xla opt: -p NAME,... is missing (onnx-xla opt --list lists the passes)\n");
     *code = CLI_USAGE;
     return NULL;
   }

@@ -1,4 +1,4 @@
-/* options.c - parses options by the table of the commands. */
+/* options.c - parses options, by the table in options.def. */
 #include "plugin/cli/options.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How an option's argument is read, and into what (options.def). */
+/* The types of options, as in options.def: how an argument is read. */
 typedef enum option_type {
   option_flag,
   option_text,
@@ -22,10 +22,10 @@ typedef enum option_type {
 
 typedef struct option {
   const char *name;
-  char letter; /* 0: none */
+  char letter; /* 0 if there is none */
   const char *argument;
   option_type type;
-  size_t offset; /* in cli_args */
+  size_t offset; /* the offset of the member in cli_args */
   unsigned commands;
   const char *help;
 } option;
@@ -50,12 +50,12 @@ static const cli_args defaults = {
 
 /* --- messages --- */
 
-/* Two rows of the table of edits: names are short. */
+/* The longest words that are compared. */
 enum { WORD_MAX = 32 };
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Insertions, deletions and changes between two words; WORD_MAX for long ones. */
+/* Returns the edit distance (insertions, deletions, changes) of two words; WORD_MAX for long words. */
 static uint32_t edits(const char *a, const char *b) {
   uint32_t row[WORD_MAX + 1], n = (uint32_t)strlen(b);
   if (n > WORD_MAX || strlen(a) > WORD_MAX) {
@@ -78,7 +78,7 @@ static uint32_t edits(const char *a, const char *b) {
 
 const char *cli_nearest(const char *word, const char *const *words, uint32_t n) {
   const char *best = NULL;
-  uint32_t fewest = 3; /* more is no typing mistake */
+  uint32_t fewest = 3; /* with more edits it is probably another word */
   for (uint32_t k = 0; k < n; k++) {
     size_t length = strlen(word);
     uint32_t far = length >= 3 && strncmp(word, words[k], length) == 0 ? 1 : edits(word, words[k]);
@@ -194,8 +194,8 @@ static int set(const cli_command *c, const option *o, const char *value, arena *
 
 /* --- parsing --- */
 
-/* The option that argv[k] begins with: --name, --name=value, -n, -nvalue; *value NULL where it would be the
- * next word. */
+/* Finds the option in an argument: --name, --name=value, -n or -nvalue.  *value is NULL if the value is not in this
+ * argument. */
 static const option *find(const cli_command *c, const char *text, size_t *length, const char **value) {
   bool is_long = text[1] == '-';
   *length = is_long ? strcspn(text, "=") : 2;
@@ -213,7 +213,7 @@ static const option *find(const cli_command *c, const char *text, size_t *length
 
 static int check_files(const cli_command *c, const cli_args *args) {
   if (args->files.n > c->max_files) {
-    return usage(c, "'%s' is one file too many", args->files.items[c->max_files]);
+    return usage(c, "there is one file too many: '%s'", args->files.items[c->max_files]);
   }
   if (args->files.n < c->min_files && !args->list) {
     return usage(c, "%s is missing", c->operands);
@@ -243,7 +243,7 @@ int cli_parse(const cli_command *c, int argc, char **argv, arena *a, cli_args *o
       return usage(c, "--%s takes no argument", o->name);
     }
     if (o->type != option_flag && !value && k + 1 == argc) {
-      return usage(c, "--%s wants %s", o->name, o->argument);
+      return usage(c, "--%s needs %s", o->name, o->argument);
     }
     int code = set(c, o, o->type == option_flag || value ? value : argv[++k], a, out);
     if (code) {

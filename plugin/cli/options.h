@@ -1,5 +1,5 @@
-/* options.h - the options of all commands: a table (options.def), from which parsing, --help and the test of the man
- * page come. */
+/* options.h - the options of all commands.  They are a table (options.def), from which parsing, --help and the test of
+ * the man page come. */
 #ifndef PLUGIN_CLI_OPTIONS_H
 #define PLUGIN_CLI_OPTIONS_H
 
@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "plugin/session/session.h"
 
-/* Commands as bits, to say which options each takes. */
+/* The commands as bits, which say in the table which commands an option has. */
 enum {
   CLI_RUN = 1 << 0,
   CLI_COMPILE = 1 << 1,
@@ -38,33 +38,33 @@ typedef int64_t cli_integer, cli_bytes;
 typedef double cli_number;
 typedef cli_list cli_pairs;
 
-/* What the command line said. */
+/* The values of all options, and the files. */
 typedef struct cli_args {
 #define CLI_OPTION(type, member, ...) cli_##type member;
 #include "plugin/cli/options.def"
   session_options session; /* the options of compile_options.def; cli_session_options adds the others */
-  cli_list files;          /* what is no option */
+  cli_list files;          /* the arguments that are not options */
 } cli_args;
 
 typedef struct cli_command {
   unsigned bit;
   const char *name;
-  const char *operands; /* in the usage line */
+  const char *operands; /* the operands for the usage line */
   const char *summary;  /* one line */
-  const char *more;     /* below the options; NULL if there is nothing */
+  const char *more;     /* text that --help prints below the options; NULL if there is none */
   uint32_t min_files, max_files;
   /* Runs inside a guard; the arena ends with the command.  *code is the exit status unless it fails. */
   status (*run)(const cli_args *args, arena *a, int *code);
 } cli_command;
 
-/* The defaults, then what the command line says.  Returns CLI_OK, or CLI_USAGE after a message on standard
+/* Sets the defaults, then what the command line says.  Returns CLI_OK, or CLI_USAGE after a message on standard
  * error. */
 int cli_parse(const cli_command *c, int argc, char **argv, arena *a, cli_args *out);
 
-/* The help page of a command. */
+/* Prints the help page of a command. */
 void cli_print_help(FILE *f, const cli_command *c);
 
-/* The known word nearest to a mistyped one, NULL when none is near. */
+/* Returns the word that a mistyped word probably meant; NULL if none is similar. */
 const char *cli_nearest(const char *word, const char *const *words, uint32_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* profile.c - onnx-xla profile */
+/* profile.c - the command onnx-xla profile. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void print_rest(uint32_t n, uint32_t shown) {
 
 static double giga(double amount, double seconds) { return seconds > 0 ? 1e-9 * amount / seconds : 0; }
 
-/* The first of the nodes, of a long name the end, how many more there are, and the operation. */
+/* Prints the first node (only its end if the name is long), the number of further nodes, and the operation. */
 static void print_label(const rt_profiled *t) {
   enum { WIDTH = 56 };
   if (t->n_nodes == 0) {
@@ -69,7 +69,7 @@ static void print_groups(const cli_args *args, const char *what, const char *of,
 static void print_all(const cli_args *args, const run_profile *p) {
   const rt_roofline *r = &p->roofline;
   printf("run: median %.4f ms, min %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s); %" PRIu32
-         " thunks, beside them %.4f ms (%.1f%%)\n",
+         " thunks, outside of thunks %.4f ms (%.1f%%)\n",
          1e3 * p->median, 1e3 * p->min, p->raw->n_runs, p->threads, p->backend, p->raw->n_thunks, 1e3 * p->gaps,
          100 * p->gaps / p->median);
   printf("machine: %.1f GFLOP/s on 1 thread, %.1f on %" PRIu32 "; reads %.1f GB/s on 1, %.1f on %" PRIu32 "\n",

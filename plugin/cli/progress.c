@@ -1,4 +1,4 @@
-/* progress.c - what a person sees while waiting. */
+/* progress.c - the progress line on a terminal. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct {
   const char *what;
   uint64_t total;
   double started, last;
-  /* Of the thread, where there is one: */
+  /* Only used if a thread draws: */
   bool ticking, ended;
   char note[64];
   pthread_t thread;
@@ -39,7 +39,7 @@ static void draw(uint64_t done, const char *note, double seconds) {
   fflush(stderr);
 }
 
-/* Draws until the end, with the last note. */
+/* The thread: draws the last note until the end. */
 static void *tick(void *data) {
   (void)data;
   enum { TENTH = CLOCK_SECOND / 10 };

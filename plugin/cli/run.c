@@ -1,4 +1,4 @@
-/* run.c - onnx-xla run */
+/* run.c - the command onnx-xla run. */
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"

@@ -1,4 +1,4 @@
-/* tensor.c - arrays in and out of files, made at random, summed up for people. */
+/* tensor.c - reads and writes arrays in files, makes random arrays, and prints summaries. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
     return npy_parse(a, path, bytes, size, raw, out);
   }
   CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
-             "%s: an archive of arrays (.npz): give each array as a file of its own, numpy.save writes a .npy", path);
+             "%s: this is an archive of arrays (.npz): give each array as a .npy file, which numpy.save writes", path);
   const compiler_api *compiler;
   TRY(session_open_compiler(&compiler));
   return status_name_file(compiler->read_pb(a, path, &name, out), path);
@@ -51,7 +51,7 @@ status cli_write_tensor(arena *a, const char *dir, const char *format, const cha
 
 /* --- random arrays --- */
 
-/* splitmix64: the same numbers on every machine. */
+/* The generator splitmix64, which gives the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -59,12 +59,12 @@ static uint64_t next_random(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* How many different values an integer gets: bytes are pixels and quantised numbers, wide integers mostly
- * indices into tables of unknown length. */
+/* Returns how many different values a random integer can have.  Integers of up to 8 bits are usually pixels or
+ * quantised numbers; wider ones are usually indices into arrays of unknown length. */
 static int64_t integer_range(const dtype_info *t) { return t->bits <= 8 ? (int64_t)1 << t->bits : 2; }
 
 static status fill(dtype type, uint8_t *at, int64_t n, uint64_t seed, const mem_budget *time) {
-  enum { LOOK = 1 << 20 }; /* elements between two looks at the clock */
+  enum { LOOK = 1 << 20 }; /* elements between two checks of the time */
   const dtype_info *info = dtype_get_info(type);
   dtype part = type == DTYPE_C64 ? DTYPE_F32 : type == DTYPE_C128 ? DTYPE_F64 : type;
   int64_t range = integer_range(info), low = dtype_is_signed(type) && info->bits <= 8 ? -range / 2 : 0;
@@ -88,11 +88,11 @@ static status fill(dtype type, uint8_t *at, int64_t n, uint64_t seed, const mem_
 status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out) {
   void *data;
   *out = literal_new(a, *s, &data);
-  /* 0 is the empty string */
+  /* strings stay 0, the empty string */
   return s->type == DTYPE_STR ? NULL : fill((dtype)s->type, data, shape_elements(s), seed, time);
 }
 
-/* --- for people --- */
+/* --- summaries --- */
 
 enum { SHOWN = 8 };
 

@@ -1,4 +1,4 @@
-/* test.c - onnx-xla test: many cases, each in a process of its own. */
+/* test.c - the command onnx-xla test: runs many cases, each in a process of its own. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,7 +15,7 @@ typedef enum verdict { NOT_RUN, PASSED, FAILED, EXPECTED, CRASHED } verdict;
 
 enum { FLAG_FAILED = 1, FLAG_HOST = 2, FLAG_DIFFERS = 4 };
 
-/* The first line of a worker's text. */
+/* The times in the first line of a worker's text. */
 #define TIMES_OUT "%.6f %.6f %.6f %.6f %" PRIu32
 #define TIMES_IN "%lf %lf %lf %lf %" SCNu32
 
@@ -29,7 +29,7 @@ typedef struct result {
 typedef struct suite {
   const cli_args *args;
   arena *a;
-  const char *folder; /* for executables */
+  const char *folder; /* the temporary folder for executables */
   cli_cases cases;
   cli_expect_list expected;
   result *results;
@@ -59,7 +59,7 @@ static status run_one(void *data) {
   return failed;
 }
 
-/* Takes `what` out of a text, wherever it stands. */
+/* Removes all occurrences of `what` from a text. */
 static void remove_text(char *text, const char *what) {
   size_t n = strlen(what);
   for (char *at = text; n && (at = strstr(at, what));) {
@@ -67,7 +67,7 @@ static void remove_text(char *text, const char *what) {
   }
 }
 
-/* Lists of failures are kept: nothing in them may depend on where the cases lie. */
+/* Removes paths from a failure's text, since lists of failures must not depend on where the cases are. */
 static void remove_paths(const suite *s, const one *o, char *text) {
   const cli_case *c = &s->cases.items[o->number];
   remove_text(text, arena_printf(s->a, "%s: ", c->model));
@@ -92,7 +92,7 @@ static uint32_t work(void *data, uint32_t k, char text[CLI_REPORT_MAX]) {
 
 /* --- in the parent --- */
 
-/* Cases' lines come in the cases' order. */
+/* Prints the lines of cases in the order of the cases, not in the order in which they end. */
 static void show(suite *s) {
   for (; s->shown < s->cases.n && s->results[s->shown].verdict != NOT_RUN; s->shown++) {
     const result *r = &s->results[s->shown];
@@ -105,7 +105,7 @@ static void show(suite *s) {
   }
 }
 
-/* A crash is never expected. */
+/* Judges a result.  A crash is never an expected failure. */
 static verdict judge(const result *r, const cli_outcome *o) {
   if (!o->ended && !o->timed_out) {
     return CRASHED;
@@ -152,7 +152,8 @@ static status run_cases(suite *s) {
   const compiler_api *compiler;
   cli_workers w = {
       .n = s->cases.n, .at_once = s->args->jobs, .timeout = s->args->timeout, .work = work, .done = done, .data = s};
-  status_free(session_open_compiler(&compiler)); /* once for all workers; they say it if it is not there */
+  /* opened once for all workers, which report it if it cannot be opened */
+  status_free(session_open_compiler(&compiler));
   TRY(make_folder(s->a, &s->folder));
   cli_progress_start(s->args->quiet, "testing", s->cases.n);
   status failed = cli_run_workers(&w, s->a, &number);
@@ -164,7 +165,7 @@ static status run_cases(suite *s) {
   show(s);
   if (number) {
     fflush(stdout);
-    raise(number); /* dies as the sender meant it to */
+    raise(number); /* ends by the signal that was received */
   }
   return failed;
 }
@@ -195,18 +196,19 @@ static uint32_t show_strangers(const suite *s) {
   return n;
 }
 
-/* Crashes are left out: they are to be mended, not listed; and so are numbers that differ, but for those that the old
- * list has: somebody found out why, and those words stay. */
+/* Writes the list of expected failures.  Crashes are left out, since they must be fixed.  Cases whose elements differ
+ * are left out, too, unless the old list has them; then their old reason is kept. */
 static status write_list(const suite *s) {
   char *text;
   size_t size;
   FILE *f = open_memstream(&text, &size);
   CHECK_THAT(f, STATUS_RESOURCE, "out of memory");
-  fprintf(f, "# Cases that onnx-xla test --backend %s is known to fail, and what is missing.\n",
+  fprintf(f, "# Cases that onnx-xla test --backend %s is expected to fail, and the reasons.\n",
           s->args->backend ? s->args->backend : session_default_backend());
   for (uint32_t k = 0; k < s->cases.n; k++) {
     const result *r = &s->results[k];
-    if (r->verdict == EXPECTED || (r->verdict == FAILED && !r->expected)) { /* not what passes and should fail */
+    /* not cases that pass although they are listed */
+    if (r->verdict == EXPECTED || (r->verdict == FAILED && !r->expected)) {
       const char *reason = !r->report.differs ? r->reason : r->expected ? r->expected->reason : NULL;
       if (reason) {
         fprintf(f, "%s %s\n", s->cases.items[k].name, reason);

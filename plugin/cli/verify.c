@@ -1,4 +1,4 @@
-/* verify.c - onnx-xla verify */
+/* verify.c - the command onnx-xla verify. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void print_line(const char *title, const char *text) {
   }
 }
 
-/* As a shell takes it for one word. */
+/* Prints a text quoted as one word for a shell. */
 static void print_word(const char *text) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+,=@%-";
   bool quoted = text[strspn(text, plain)];
@@ -44,7 +44,7 @@ static void print_word(const char *text) {
   printf("%s", quoted ? "'" : "");
 }
 
-/* The file, and the command that shows the finding again. */
+/* Prints the file, and the command that runs the finding again. */
 static void print_example(const char *title, const verify_example *x) {
   if (!x->file) {
     return;
@@ -103,8 +103,8 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   TRY(cli_open(&own, &options, args->files.items[0], a, &s));
   CHECK_THAT(
       !session_is_image(s), STATUS_INVALID_ARGUMENT,
-      "a compiled file holds no HLO to compare it with: verify the model that it was compiled from, with the same "
-      "options; to see whether the file is damaged, onnx-xla info --verify FILE");
+      "a compiled file holds no HLO to compare it with: verify the model from which it was compiled, with the same "
+      "options; onnx-xla info --verify FILE finds out whether the file is damaged");
   TRY(cli_make_inputs(&own, s, a, &inputs));
   session_inputs all = cli_inputs(s, inputs, a);
   compile_request request = session_request(s, &all);
@@ -124,7 +124,7 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   return NULL;
 }
 
-/* "batch=1,length=8" behind what --dim says. */
+/* Returns the dims of --dim, followed by those of a set such as "batch=1,length=8". */
 static cli_list dims_of(const cli_args *args, const char *set, arena *a) {
   cli_list dims = {.items = arena_memdup(a, args->dims.items, args->dims.n * sizeof *args->dims.items)};
   dims.n = dims.cap = args->dims.n;

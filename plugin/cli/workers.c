@@ -17,7 +17,7 @@
 #include "plugin/cli/cli.h"
 
 typedef struct job {
-  pid_t pid; /* 0: free */
+  pid_t pid; /* 0 if the slot is free */
   int fd;
   uint32_t number;
   double deadline;
@@ -53,7 +53,7 @@ _Noreturn static void be_child(const cli_workers *w, job *j, int fd) {
     at += n > 0 ? n : 0;
     left -= n > 0 ? (size_t)n : 0;
   }
-  _exit(0); /* nothing of the parent's is flushed or cleaned up twice */
+  _exit(0); /* without flushing or cleaning up again what belongs to the parent */
 }
 
 static status start(const cli_workers *w, job *j, uint32_t number) {
@@ -106,7 +106,7 @@ static void finish(const cli_workers *w, job *j) {
   w->done(w->data, j->number, &outcome);
 }
 
-/* Returns true if the job has come to its end. */
+/* Reads from the job's pipe.  Returns true if the job has ended. */
 static bool receive(job *j) {
   size_t room = sizeof j->report - j->n;
   ssize_t n = room ? read(j->fd, (char *)&j->report + j->n, room) : 0;
@@ -117,7 +117,7 @@ static bool receive(job *j) {
   return n <= 0;
 }
 
-/* Waits a little for any of the jobs, and finishes those that are at their end. */
+/* Waits a short time for any of the jobs, and handles those that have ended. */
 static void attend(const cli_workers *w, job *jobs, struct pollfd *fds, uint32_t n) {
   enum { MILLISECONDS = 100 };
   for (uint32_t k = 0; k < n; k++) {

@@ -9,9 +9,9 @@ enum { CLI_REPORT_MAX = 2048 };
 
 /* How a job ended.  `text` is what the job wrote, or why there is none. */
 typedef struct cli_outcome {
-  bool ended; /* it came to its own end; otherwise it crashed */
+  bool ended; /* whether it exited normally; otherwise it crashed or was killed */
   bool timed_out;
-  uint32_t flags; /* the work's */
+  uint32_t flags; /* what `work` returned */
   const char *text;
 } cli_outcome;
 
@@ -19,7 +19,7 @@ typedef struct cli_workers {
   uint32_t n;       /* the number of jobs, which are numbered from 0 */
   uint32_t at_once; /* 0 means the cores of this machine */
   double timeout;   /* seconds for a job; 0 means no limit */
-  /* In a process of its own: fills text, gives flags. */
+  /* Runs job k in a process of its own: fills `text` and returns flags. */
   uint32_t (*work)(void *data, uint32_t k, char text[CLI_REPORT_MAX]);
   /* Is called in this process, in the order in which jobs end. */
   void (*done)(void *data, uint32_t k, const cli_outcome *outcome);

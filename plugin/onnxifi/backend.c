@@ -1,4 +1,4 @@
-/* backend.c - whether a model can be run, and backends with their properties. */
+/* backend.c - checks whether a model can be run, and initialises backends with their properties. */
 #include <stdlib.h>
 
 #include "plugin/onnxifi/internal.h"
@@ -7,8 +7,8 @@ ifi_defaults ifi_the_defaults = {.log_level = ONNXIFI_LOG_LEVEL_WARNING};
 
 /* --- compatibility --- */
 
-/* Models come here without their initializers' values, often a single node: a size that such a value decides is known
- * when the graph is made. */
+/* Models come without their initializers' values, and often are a single node.  A size that depends on such a value is
+ * checked when the graph is initialised. */
 onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize, const void *onnxModel) {
   const ifi_id *id = ifi_id_of(backendID);
   if (!id || !onnxModel || onnxModelSize == 0) {
@@ -30,9 +30,9 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
 
 /* --- properties --- */
 
-enum { OPTIMIZATION_AOT = 4 }; /* foxi's: take your time */
+enum { OPTIMIZATION_AOT = 4 }; /* a goal of foxi only: compile ahead of time, however long it takes */
 
-/* Throughput and latency are the same thing here: a run gets all cores, and runs side by side share them. */
+/* High throughput and low latency are treated alike: a run uses all cores, and concurrent runs share them. */
 static onnxStatus set_optimization(ifi_backend *b, uint64_t goal) {
   switch (goal <= ifi_the_abi.max_optimization ? goal : UINT64_MAX) {
     case ONNXIFI_OPTIMIZATION_HIGH_THROUGHPUT:
@@ -69,7 +69,7 @@ static onnxStatus set_properties(ifi_backend *b, const uint64_t *list) {
 
 static void destroy(ifi_object *o) { free(o); }
 
-/* Without the compiler half there is no backend. */
+/* Fails if the compiler library cannot be opened, since then no backend works. */
 static onnxStatus open_compiler(const ifi_backend *b) {
   int ir, opset;
   onnxStatus s = ifi_status(ifi_log_error(b, "backend", oxla_onnx_versions(&ir, &opset)));

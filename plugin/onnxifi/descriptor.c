@@ -1,22 +1,23 @@
-/* descriptor.c - reading tensor descriptors, and what one alone can be wrong about. */
+/* descriptor.c - reads tensor descriptors and checks each by itself. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plugin/onnxifi/internal.h"
 
-/* The standard names neither 8 (strings) nor 9 (bool), yet models that compare give bools. */
+/* The standard defines neither type 8 (strings) nor 9 (bool), but models with comparisons have bools, so 9 is
+ * accepted. */
 enum { STRING = 8 };
 
-/* Longer dimensions would overflow somewhere. */
+/* Larger dimensions could overflow. */
 static const uint64_t DIMENSION_MAX = (uint64_t)1 << 56;
 
-/* Bytes of an element; 0: unknown. */
+/* Returns the bytes of an element; 0 if the type is unknown. */
 static size_t element_bytes(onnxEnum type) {
   static const unsigned char bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, 8, 1, 2, 8, 4, 8, 8, 16, 2};
   return type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* How many elements; false: more than can be. */
+/* Counts the elements.  Returns false if there are too many. */
 static bool count(const onnxTensorDescriptorV1 *d, uint64_t *out) {
   bool fits = true, empty = false;
   *out = 1;
@@ -50,8 +51,8 @@ static onnxStatus check_memory_type(onnxEnum type) {
   }
 }
 
-/* The standard forbids dimensions of 0; official models have empty tensors all the same, which need no memory.  Weights
- * are held to the letter. */
+/* The standard forbids dimensions of 0, but official models have empty tensors, which need no memory.  Only weights
+ * must obey the standard. */
 onnxStatus ifi_check_descriptor(const onnxTensorDescriptorV1 *d, bool is_weight) {
   uint64_t elements = 0;
   onnxStatus s = check_shape(d, is_weight, &elements);

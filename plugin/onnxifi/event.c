@@ -1,4 +1,4 @@
-/* event.c - events: signalled once, never taken back. */
+/* event.c - events, which are signalled once and never reset. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ ifi_event *ifi_event_create(bool promised) {
     ifi_object_init(&e->object, IFI_EVENT, destroy);
     e->promised = promised;
     pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_t steady; /* waits must not end sooner or later when somebody sets the time */
+    pthread_condattr_t steady; /* the timeout of a wait must not depend on changes of the system time */
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_cond_init(&e->changed, &steady);
@@ -141,7 +141,7 @@ onnxStatus onnxWaitEvent(onnxEvent event) {
   return waited == IFI_SIGNALLED ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_EVENT;
 }
 
-/* Whoever waits for an event that is released without a signal would wait for ever, unless a run still signals it. */
+/* Marks the event as abandoned unless a run will signal it: otherwise others could wait for it without end. */
 onnxStatus onnxReleaseEvent(onnxEvent event) {
   ifi_event *e = ifi_handle_take(event, IFI_EVENT);
   if (!e) {

@@ -1,9 +1,9 @@
-/* foxi.c - libfoxi-xla.so: foxi's descriptors and its onnxInitGraph, over the core of ONNXIFI. */
+/* foxi.c - libfoxi-xla.so: foxi's descriptors and onnxInitGraph, on top of the ONNXIFI core. */
 #include "plugin/onnxifi/foxi_internal.h"
 
 _Static_assert(sizeof(foxiTensorDescriptorV1) == 96, "the layout of foxi on machines of 64 bits");
 
-/* Quantized arrays and such that come later are not what an ONNX model says of its inputs and weights. */
+/* Quantised and offline arrays are refused, since an ONNX model does not declare such inputs and weights. */
 static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1 *out) {
   const foxiTensorDescriptorV1 *d = descriptor;
   *out = (onnxTensorDescriptorV1){.tag = d->tag,
@@ -18,7 +18,7 @@ static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1
                                : ONNXIFI_STATUS_SUCCESS;
 }
 
-/* Caffe2 takes the second one for ONNX models, the first for models of its own format, unless it is told a number. */
+/* By default Caffe2 uses the second ID for ONNX models and the first one for models of its own format. */
 static const ifi_id ids[] = {
     {"cpu", "onnx-xla cpu", false}, {"cpu", "onnx-xla cpu (ONNX models)", false}, {"ref", "onnx-xla reference", true}};
 
@@ -34,7 +34,8 @@ const ifi_abi ifi_the_abi = {
     .fills_batches = true,
 };
 
-/* Graphs are compiled ahead anyway; nodes have no times of their own in a trace. */
+/* Graphs are always compiled ahead of time, so AOT changes nothing.  Instrumenting nodes is not supported, since a
+ * trace has no times of nodes. */
 static onnxStatus check_properties(const uint64_t *list) {
   for (; list && *list != ONNXIFI_GRAPH_PROPERTY_NONE; list++) {
     if (*list != ONNXIFI_GRAPH_PROPERTY_AOT) {

@@ -1,4 +1,4 @@
-/* foxi_extensions.c - foxi's extension functions, and finding them by name. */
+/* foxi_extensions.c - foxi's extension functions, and the function that finds them by name. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* --- traces --- */
 
-/* One event for the whole run. */
+/* Adds one trace event for the whole run. */
 static void trace(void *data, uint64_t start, uint64_t end) {
   onnxTraceEventList *list = data;
   onnxTraceEvent **events = calloc(1, sizeof *events), *event = calloc(1, sizeof *event);
@@ -34,7 +34,7 @@ static onnxStatus release_trace_events(onnxTraceEventList *list) {
   for (uint64_t k = 0; k < list->numEvents; k++) {
     free(list->traceEvents[k]);
   }
-  free(list->numEvents ? list->traceEvents : NULL); /* Caffe2's list of no events has no address */
+  free(list->numEvents ? list->traceEvents : NULL); /* in Caffe2, an empty list's pointer is not initialised */
   *list = (onnxTraceEventList){0};
   return ONNXIFI_STATUS_SUCCESS;
 }
@@ -130,7 +130,7 @@ static onnxStatus set_option(const char *name, const char *value) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-/* FALLBACK where there is not room enough; the length, with its NUL, is told in any case. */
+/* Returns FALLBACK if there is not enough room.  *length is set to the length with its NUL in any case. */
 static onnxStatus get_option(const char *name, char *value, size_t *length) {
   if (!name || !value || !length) {
     return ONNXIFI_STATUS_INVALID_POINTER;
@@ -153,7 +153,7 @@ onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID backendID, const char *
     const char *name;
     onnxExtensionFunctionPointer function;
   } functions[] = {
-/* Its type must be the one that clients cast the pointer to. */
+/* _Generic checks that a function has the type to which clients cast the pointer. */
 #define EXTENSION(name, function) \
   {#name "Function", (onnxExtensionFunctionPointer)(void (*)(void)) _Generic(&function, name##Function : &function)}
       EXTENSION(onnxSetIOAndRunGraph, set_io_and_run),

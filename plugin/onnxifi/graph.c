@@ -1,4 +1,4 @@
-/* graph.c - making graphs of models, and ending them. */
+/* graph.c - initialises graphs from models, and releases them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static onnxStatus copy_weights(ifi_graph *g, uint32_t n, const onnxTensorDescrip
     if (s) {
       return s;
     }
-    g->n_weights = k + 1; /* a copy that failed halfway is freed too */
+    g->n_weights = k + 1; /* a copy that failed is freed, too */
     s = copy_weight(&weights[k], &g->weights[k]);
     if (s) {
       return s;
@@ -85,8 +85,8 @@ static oxla_error *load(ifi_graph *g, size_t size) {
   return ifi_log_error(b, "graph", oxla_load_memory(g->bytes, size, &options, &g->model));
 }
 
-/* Weights come either in the model or by descriptors.  Where the model has any, the descriptors are not even looked at:
- * ONNX's own driver passes a list whose entries are not all filled then. */
+/* Weights are either in the model or given by descriptors.  If the model has any, the descriptors are not read, since
+ * ONNX's own driver then passes a list that is not completely filled in. */
 static onnxStatus load_with_weights(ifi_graph *g, size_t size, const ifi_list *weights) {
   onnxStatus s = ifi_status(load(g, size));
   if (s || weights->n == 0 || oxla_initializer_count(g->model) > 0) {
@@ -131,8 +131,8 @@ static oxla_error *compile_ahead(oxla_model *m) {
   return error;
 }
 
-/* What can be found out now is: all of it where the shapes are fixed.  A size that an input's contents decide must wait
- * for them. */
+/* Finds errors as early as possible: checks the model, and compiles it if all shapes are fixed.  If a size depends on
+ * the values of an input, compiling waits for them. */
 static onnxStatus prepare(ifi_graph *g) {
   oxla_error *error = oxla_check(g->model);
   if (!error && is_closed(g->model)) {

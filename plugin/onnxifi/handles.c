@@ -1,5 +1,5 @@
-/* handles.c - the table of live handles.  A handle is a slot's number and its generation, which changes
- * with every use of the slot. */
+/* handles.c - the table of live handles.  A handle consists of a slot's number and its generation, which changes with
+ * every use of the slot. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -8,14 +8,14 @@
 _Static_assert(sizeof(uintptr_t) == 8, "a handle holds two numbers of 32 bits");
 
 typedef struct slot {
-  ifi_object *object; /* NULL: free */
+  ifi_object *object; /* NULL if the slot is free */
   uint32_t generation;
-  uint32_t next_free; /* of a free slot: number of the next one + 1 */
+  uint32_t next_free; /* for a free slot, the number of the next free slot + 1, or 0 */
 } slot;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static slot *slots;
-static uint32_t n_slots, capacity, first_free; /* a slot's number + 1, or 0 */
+static uint32_t n_slots, capacity, first_free; /* first_free: a slot's number + 1, or 0 */
 
 void ifi_object_init(ifi_object *o, ifi_kind kind, void (*destroy)(ifi_object *)) {
   o->kind = kind;
@@ -41,10 +41,10 @@ static bool grow(void) {
   return grown;
 }
 
-/* Where in memory the library lies tells it from others of this kind: a handle of theirs is none of ours. */
+/* Generations begin with a hash of an address in the library, so that handles of other libraries are not valid here. */
 static uint32_t first_generation(void) { return ((uint32_t)((uintptr_t)&slots >> 4) * 0x9E3779B1u) | 1; }
 
-/* Under the lock.  The number of a free slot + 1, or 0. */
+/* Returns the number of a free slot + 1, or 0.  The caller holds the lock. */
 static uint32_t free_slot(void) {
   if (first_free) {
     uint32_t found = first_free;
@@ -70,7 +70,7 @@ void *ifi_handle_create(ifi_object *o) {
   return (void *)handle;
 }
 
-/* Under the lock. */
+/* Returns the slot of a live handle of that kind, or NULL.  The caller holds the lock. */
 static slot *find(void *handle, ifi_kind kind) {
   uint32_t number = (uint32_t)(uintptr_t)handle, generation = (uint32_t)((uintptr_t)handle >> 32);
   if (number == 0 || number > n_slots) {
@@ -97,7 +97,7 @@ void *ifi_handle_take(void *handle, ifi_kind kind) {
   ifi_object *o = s ? s->object : NULL;
   if (o) {
     s->object = NULL;
-    if (++s->generation != first_generation()) { /* a slot whose generations are used up stays empty */
+    if (++s->generation != first_generation()) { /* a slot whose generations are used up is not used again */
       s->next_free = first_free;
       first_free = (uint32_t)(s - slots) + 1;
     }

@@ -1,4 +1,4 @@
-/* info.c - backend IDs and what they tell. */
+/* info.c - backend IDs and the information about them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 /* --- IDs --- */
 
-/* An ID is the address of one of these: good for the life of the process, so that releasing one changes nothing. */
+/* An ID is the address of an entry of this table, which is valid for the life of the process; releasing it does
+ * nothing. */
 const ifi_id *ifi_id_of(onnxBackendID id) {
   for (size_t k = 0; k < ifi_the_abi.n_ids; k++) {
     if (id == (onnxBackendID)&ifi_the_abi.ids[k]) {
@@ -40,7 +41,7 @@ onnxStatus onnxReleaseBackendID(onnxBackendID backendID) {
 
 /* --- info --- */
 
-/* The processor's name as Linux tells it. */
+/* Gets the processor's name from Linux, or "CPU". */
 static void cpu_name(char *text, size_t size) {
   char line[256];
   snprintf(text, size, "CPU");
@@ -58,7 +59,7 @@ static void cpu_name(char *text, size_t size) {
   }
 }
 
-/* The IR versions from 3 (what came before is not in use), or the operator set; needs the compiler half. */
+/* Writes the IR versions from 3 on (earlier ones are not in use), or the operator set.  Needs the compiler library. */
 static onnxStatus versions(onnxBackendInfo type, char *text, size_t size) {
   int ir, opset;
   onnxStatus s = ifi_status(oxla_onnx_versions(&ir, &opset));
@@ -74,7 +75,7 @@ static onnxStatus versions(onnxBackendInfo type, char *text, size_t size) {
   return s;
 }
 
-/* SUCCESS with a text, FALLBACK where the type is no text. */
+/* Returns SUCCESS and a text, or FALLBACK if this information is not a text. */
 static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, size_t size) {
   switch (type) {
     case ONNXIFI_BACKEND_NAME: snprintf(text, size, "%s", id->name); return ONNXIFI_STATUS_SUCCESS;
@@ -88,7 +89,7 @@ static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, 
   }
 }
 
-/* The reference is nowhere near what the machine could do. */
+/* The rates are those of the machine.  The reference evaluator has none, since it is far slower. */
 static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   ifi_rates rates = {0, 0};
   onnxStatus s = !id->is_reference ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
@@ -96,7 +97,7 @@ static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *ou
   return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
 }
 
-/* Other rates and places on buses are optional, and not known here. */
+/* Other rates and bus positions are optional and not provided. */
 static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION: *out = (uint64_t)1 << 32; return ONNXIFI_STATUS_SUCCESS;
@@ -108,19 +109,20 @@ static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *
       return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MEMORY_TYPES: *out = ONNXIFI_MEMORY_TYPE_CPU; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES: *out = ONNXIFI_SYNCHRONIZATION_EVENT; return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_INIT_PROPERTIES: /* vendors' own: none */
+    case ONNXIFI_BACKEND_INIT_PROPERTIES: /* there are no properties of this vendor */
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES: *out = 0; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MEMORY_SIZE:
       *out = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
       return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
-      *out = INT32_MAX; /* what a protobuf message may have */
+      *out = INT32_MAX; /* the limit of a protobuf message */
       return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MACS_FP32:
     case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
-    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the memory is the processor's */ return rate_info(id, type, out);
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the backend's memory is that of the processor */
+      return rate_info(id, type, out);
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
-      *out = UINT32_MAX; /* handles */
+      *out = UINT32_MAX; /* limited by the number of handles */
       return ONNXIFI_STATUS_SUCCESS;
     default: return ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
   }

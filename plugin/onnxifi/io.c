@@ -1,4 +1,4 @@
-/* io.c - where a graph's inputs and outputs lie, and runs on them. */
+/* io.c - sets the memory of a graph's inputs and outputs, and runs the graph with them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void ifi_io_release(ifi_io *io) {
   }
 }
 
-/* The graph's side of a list of descriptors: inputs or outputs. */
+/* A list of descriptors and the functions for the graph's values that it describes, inputs or outputs. */
 typedef struct side {
   const oxla_model *model;
   size_t (*count)(const oxla_model *model);
@@ -31,7 +31,7 @@ typedef struct side {
 
 /* --- checks --- */
 
-/* The number of the graph's value of that name, or its count. */
+/* Returns the number of the graph's value of that name, or the count if there is none. */
 static size_t find(const side *s, const char *name) {
   size_t n = s->count(s->model), k = 0;
   while (k < n && !(name && strcmp(s->name(s->model, k), name) == 0)) {
@@ -40,7 +40,7 @@ static size_t find(const side *s, const char *name) {
   return k;
 }
 
-/* Every name must be known and stand once, and none may be missing. */
+/* Checks that every name is known and used once, and that none is missing. */
 static onnxStatus check_names(const side *s) {
   size_t n = s->count(s->model), seen = 0;
   bool *given = calloc(n + 1, sizeof *given);
@@ -64,13 +64,13 @@ static onnxStatus check_fields(const side *s) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-/* An input that may be filled up with zeros to the rows that the model declares. */
+/* Returns true if this is an input with fewer rows than declared, which is filled up with zeros. */
 static bool wants_rows(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
   return s->is_input && ifi_the_abi.fills_batches && declared->rank > 0 && d->dimensions == (uint32_t)declared->rank &&
          declared->dims[0] > 0 && d->shape[0] < (uint64_t)declared->dims[0];
 }
 
-/* Open dimensions, and 0, which exporters write for "any", fit everything. */
+/* Symbolic dimensions match everything, and so does 0, which exporters write for an unknown size. */
 static onnxStatus compare_with_declared(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
   if (declared->type == 0) {
     return ONNXIFI_STATUS_SUCCESS;
@@ -109,7 +109,7 @@ static onnxStatus check(const side *in, const side *out) {
 
 /* --- inputs --- */
 
-/* The client's data, or memory of our own that it is copied into before each run. */
+/* Returns the client's data, or memory to which it is copied and filled up before each run. */
 static const void *input_data(ifi_io *io, const onnxTensorDescriptorV1 *d, const int64_t *dims) {
   const void *given = (const void *)(uintptr_t)d->buffer;
   if (d->dimensions == 0 || (uint64_t)dims[0] == d->shape[0]) {
@@ -160,7 +160,8 @@ static void add_cut(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d) 
   ifi_get_dims(d, cut->dims);
 }
 
-/* The shape is what compiling tells: where it leaves a dimension open, the descriptor's is the most that it can be. */
+/* Sets where an output is written.  Compiling determines its shape; a dimension that is still unknown then is bounded
+ * by the descriptor's. */
 static onnxStatus set_output(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *t) {
   if (t->type && (oxla_type)d->dataType != t->type) {
     return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
@@ -192,8 +193,8 @@ static onnxStatus set_outputs(ifi_io *io, const side *s, bool compiled) {
 
 /* --- making one --- */
 
-/* Compiles for the shapes alone: what inputs hold may be read only when a run's input event is signalled.  Where it
- * decides a size, the run compiles. */
+/* Compiles for the shapes only, since the inputs' contents may be read only after a run's input event is signalled.  If
+ * they decide a size, the run compiles. */
 static onnxStatus fill_run(const ifi_graph *g, ifi_io *io, const side *in, const side *out) {
   onnxStatus s = set_inputs(io, in, false);
   if (s) {
@@ -259,7 +260,7 @@ onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_l
   onnxStatus s = ifi_io_create(g, inputs, outputs, &io);
   pthread_mutex_lock(&g->lock);
   ifi_io *old = g->io;
-  g->io = io; /* after a failure there is none */
+  g->io = io; /* NULL after a failure */
   pthread_mutex_unlock(&g->lock);
   ifi_io_release(old);
   ifi_release(&g->object);
@@ -268,7 +269,7 @@ onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_l
 
 /* --- runs --- */
 
-/* The array goes to the front of the client's memory: its dimensions are its own, not the descriptor's. */
+/* Copies an output of its actual size to the beginning of the client's memory, densely. */
 static onnxStatus cut(const ifi_cut *c, const oxla_run *run, char *message) {
   oxla_tensor t;
   onnxStatus s = ifi_status(oxla_get_output(run, c->name, &t));

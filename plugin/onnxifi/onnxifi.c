@@ -1,4 +1,4 @@
-/* onnxifi.c - libonnxifi-xla.so: ONNXIFI 1.0 as ONNX's own loader wants it, over the core. */
+/* onnxifi.c - libonnxifi-xla.so: ONNXIFI 1.0, as ONNX's own loader expects it, on top of the core. */
 #include "plugin/onnxifi/graph.h"
 
 static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1 *out) {
@@ -21,7 +21,8 @@ const ifi_abi ifi_the_abi = {
 onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                          const void *onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1 *weightDescriptors,
                          onnxGraph *graph) {
-  bool any = auxPropertiesList && *auxPropertiesList != ONNXIFI_GRAPH_PROPERTY_NONE; /* the standard has none */
+  /* the standard defines no properties */
+  bool any = auxPropertiesList && *auxPropertiesList != ONNXIFI_GRAPH_PROPERTY_NONE;
   return ifi_init_graph(backend, any ? ONNXIFI_STATUS_UNSUPPORTED_PROPERTY : ONNXIFI_STATUS_SUCCESS, onnxModelSize,
                         onnxModel, &(ifi_list){weightsCount, weightDescriptors}, graph);
 }

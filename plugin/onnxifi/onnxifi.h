@@ -1,8 +1,9 @@
-/* onnxifi.h - the binary interface of ONNXIFI 1.0, as libonnxifi-xla.so exports it: names, numbers and layouts of the
- * standard.  Clients may as well use ONNX's own header of this name.
+/* onnxifi.h - the binary interface of ONNXIFI 1.0, as libonnxifi-xla.so exports it: the names, numbers and layouts of
+ * the standard.  Clients may use ONNX's own header of this name instead.
  *
- * A client opens a backend library with dlopen, asks for its backend IDs, makes a backend of one, then graphs (models)
- * and events (things to wait for) of the backend, tells a graph where its inputs and outputs lie, and runs it. */
+ * A client opens a backend library with dlopen, gets its backend IDs, and initialises a backend, then graphs (models)
+ * and events (for synchronisation) of the backend.  It sets the memory of a graph's inputs and outputs, and runs the
+ * graph. */
 #ifndef ONNXIFI_H
 #define ONNXIFI_H 1
 
@@ -13,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Calling convention and visibility: the platform's own on all that we build for. */
+/* The calling convention is the default of all platforms that are supported. */
 #define ONNXIFI_ABI
 #define ONNXIFI_PUBLIC __attribute__((visibility("default")))
 #define ONNXIFI_CHECK_RESULT __attribute__((warn_unused_result))
@@ -27,14 +28,14 @@ typedef int32_t onnxEventState;
 typedef int32_t onnxBackendInfo;
 typedef uint64_t onnxEnum;
 typedef uint64_t onnxBitfield;
-typedef uint64_t onnxPointer; /* an address, or a number that stands for memory elsewhere */
+typedef uint64_t onnxPointer; /* an address, or a handle of memory on another device */
 
 /* --- statuses --- */
 
 #define ONNXIFI_STATUS_SUCCESS 0x0000
-#define ONNXIFI_STATUS_FALLBACK 0x0001 /* it works, but slowly; of queries: the buffer is too small */
+#define ONNXIFI_STATUS_FALLBACK 0x0001 /* success, but slow; for queries: the buffer is too small */
 
-/* What was given is wrong in itself. */
+/* An argument is wrong by itself. */
 #define ONNXIFI_STATUS_INVALID_ID 0x0101
 #define ONNXIFI_STATUS_INVALID_SIZE 0x0102
 #define ONNXIFI_STATUS_INVALID_POINTER 0x0103
@@ -52,7 +53,7 @@ typedef uint64_t onnxPointer; /* an address, or a number that stands for memory 
 #define ONNXIFI_STATUS_INVALID_FENCE_TYPE 0x010F
 #define ONNXIFI_STATUS_INVALID_PROPERTY 0x0110
 
-/* What was given is right, but this backend cannot do it. */
+/* An argument is valid, but this backend does not support it. */
 #define ONNXIFI_STATUS_UNSUPPORTED_TAG 0x0201
 #define ONNXIFI_STATUS_UNSUPPORTED_VERSION 0x0202
 #define ONNXIFI_STATUS_UNSUPPORTED_OPERATOR 0x0203
@@ -63,12 +64,12 @@ typedef uint64_t onnxPointer; /* an address, or a number that stands for memory 
 #define ONNXIFI_STATUS_UNSUPPORTED_FENCE_TYPE 0x0208
 #define ONNXIFI_STATUS_UNSUPPORTED_PROPERTY 0x0209
 
-/* What was given does not fit together. */
+/* The arguments do not fit together. */
 #define ONNXIFI_STATUS_UNIDENTIFIED_NAME 0x0301
 #define ONNXIFI_STATUS_MISMATCHING_SHAPE 0x0302
 #define ONNXIFI_STATUS_MISMATCHING_DATATYPE 0x0303
 
-/* The machine said no. */
+/* A resource of the machine is missing. */
 #define ONNXIFI_STATUS_NO_SYSTEM_MEMORY 0x0401
 #define ONNXIFI_STATUS_NO_DEVICE_MEMORY 0x0402
 #define ONNXIFI_STATUS_NO_SYSTEM_RESOURCES 0x0403
@@ -82,7 +83,7 @@ typedef uint64_t onnxPointer; /* an address, or a number that stands for memory 
 #define ONNXIFI_EVENT_STATE_NONSIGNALLED 0x16BD
 #define ONNXIFI_EVENT_STATE_SIGNALLED 0x3395
 
-/* --- what onnxGetBackendInfo tells; the type stands behind --- */
+/* --- information of onnxGetBackendInfo; the comments give the types of the values --- */
 
 #define ONNXIFI_BACKEND_ONNXIFI_VERSION 0             /* uint64_t: major version << 32 | minor */
 #define ONNXIFI_BACKEND_NAME 1                        /* UTF-8 */
@@ -146,7 +147,7 @@ typedef uint64_t onnxPointer; /* an address, or a number that stands for memory 
 #define ONNXIFI_DATATYPE_COMPLEX128 15
 #define ONNXIFI_DATATYPE_BFLOAT16 16
 
-/* --- properties: lists of key and value, ended by key 0 --- */
+/* --- properties: lists of pairs of key and value, ended by key 0 --- */
 
 #define ONNXIFI_BACKEND_PROPERTY_NONE 0
 #define ONNXIFI_BACKEND_PROPERTY_OPTIMIZATION 1
@@ -180,7 +181,7 @@ typedef struct onnxTensorDescriptorV1 {
   const char *name;
   onnxEnum dataType;
   onnxEnum memoryType;
-  uint32_t dimensions; /* how many */
+  uint32_t dimensions; /* the number of dimensions */
   const uint64_t *shape;
   onnxPointer buffer;
 } onnxTensorDescriptorV1;
@@ -194,11 +195,11 @@ typedef struct onnxMemoryFenceV1 {
   int32_t tag;
   onnxEnum type;
   union {
-    onnxEvent event; /* of an output fence: made by onnxRunGraph, released by the caller */
+    onnxEvent event; /* for an output fence: created by onnxRunGraph, released by the caller */
   };
 } onnxMemoryFenceV1;
 
-/* --- functions; each has the type of a pointer to it --- */
+/* --- functions; the type NAMEFunction is that of function NAME --- */
 
 #define ONNXIFI_FUNCTION(name, ...)                        \
   ONNXIFI_PUBLIC onnxStatus ONNXIFI_ABI name(__VA_ARGS__); \
@@ -216,7 +217,7 @@ ONNXIFI_FUNCTION(onnxSignalEvent, onnxEvent event);
 ONNXIFI_FUNCTION(onnxGetEventState, onnxEvent event, onnxEventState *state);
 ONNXIFI_FUNCTION(onnxWaitEvent, onnxEvent event);
 ONNXIFI_FUNCTION(onnxReleaseEvent, onnxEvent event);
-#ifndef FOXI_H /* which has its own */
+#ifndef FOXI_H /* foxi.h declares its own */
 ONNXIFI_FUNCTION(onnxInitGraph, onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                  const void *onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1 *weightDescriptors,
                  onnxGraph *graph);

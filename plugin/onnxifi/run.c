@@ -1,5 +1,5 @@
-/* run.c - onnxRunGraph: runs wait for their input event on threads of their graph, so that the call returns at once
- * and no run waits for another to be let go. */
+/* run.c - onnxRunGraph.  Runs wait for their input event on threads of their graph, so that the call returns at once
+ * and runs do not block each other. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -7,7 +7,7 @@
 
 /* --- threads --- */
 
-/* Microseconds since the epoch. */
+/* Returns the microseconds since the epoch. */
 static uint64_t now(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -21,7 +21,7 @@ static void destroy_job(ifi_job *job) {
   free(job);
 }
 
-/* A run that cannot be done still signals its output event: ONNXIFI 1.0 has no way to say that it failed, foxi has. */
+/* A run that fails also signals its output event, since ONNXIFI 1.0 has no way to report the failure; foxi has. */
 static void run_job(const ifi_graph *g, ifi_job *job) {
   char message[IFI_MESSAGE] = "the input event was released before it was signalled";
   onnxStatus s = ONNXIFI_STATUS_INVALID_EVENT;
@@ -63,7 +63,7 @@ static void *work(void *data) {
   return NULL;
 }
 
-/* Under the lock.  The thread counts as idle from now on. */
+/* Starts a thread, which counts as idle.  Returns false on failure.  The caller holds the lock. */
 static bool start_thread(ifi_graph *g) {
   if (g->n_threads == g->threads_capacity) {
     uint32_t capacity = g->threads_capacity ? 2 * g->threads_capacity : 4;
@@ -91,7 +91,8 @@ void ifi_graph_stop(ifi_graph *g) {
 
 /* --- the interface --- */
 
-/* Under the lock.  Jobs wait for events in any order, so each has a thread of its own as soon as it is there. */
+/* Appends a job.  Jobs may wait for events in any order, so each gets a thread of its own.  Returns false if there is
+ * none.  The caller holds the lock. */
 static bool add_job(ifi_graph *g, ifi_job *job) {
   if (g->n_jobs >= g->n_idle && !start_thread(g)) {
     return false;
@@ -107,7 +108,7 @@ static bool add_job(ifi_graph *g, ifi_job *job) {
   return true;
 }
 
-/* Without inputs and outputs of its own the job takes the graph's. */
+/* Queues a job.  It gets the graph's inputs and outputs if it has none of its own. */
 static onnxStatus enqueue(ifi_graph *g, ifi_job *job) {
   pthread_mutex_lock(&g->lock);
   onnxStatus s = g->closing           ? ONNXIFI_STATUS_INVALID_GRAPH
@@ -131,7 +132,7 @@ static bool has_io(ifi_graph *g) {
   return there;
 }
 
-/* Takes over the job's references, also when it fails; `after` is made here. */
+/* Creates the output event and queues a copy of `wanted`, whose references it takes over, also after a failure. */
 static onnxStatus start(ifi_graph *g, ifi_job wanted, onnxEvent *out) {
   ifi_job *job = calloc(1, sizeof *job);
   wanted.after = ifi_event_create(true);
@@ -143,7 +144,7 @@ static onnxStatus start(ifi_graph *g, ifi_job wanted, onnxEvent *out) {
     free(job);
     return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
   }
-  ifi_retain(ifi_event_object(wanted.after)); /* the job's, beside the handle's */
+  ifi_retain(ifi_event_object(wanted.after)); /* the job's reference; the handle has another */
   *job = wanted;
   onnxStatus s = enqueue(g, job);
   if (s) {

@@ -1,4 +1,4 @@
-/* status.c - errors of onnx-xla as statuses of ONNXIFI, and the log. */
+/* status.c - converts errors of onnx-xla to statuses of ONNXIFI, and writes the log. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,7 +16,7 @@ static onnxStatus unsupported(oxla_subject about) {
   }
 }
 
-/* What does not fit together, or `otherwise`. */
+/* Returns the status for arguments that do not fit together, or `otherwise`. */
 static onnxStatus mismatch(oxla_subject about, onnxStatus otherwise) {
   return about == OXLA_ABOUT_TYPE    ? ONNXIFI_STATUS_MISMATCHING_DATATYPE
          : about == OXLA_ABOUT_SHAPE ? ONNXIFI_STATUS_MISMATCHING_SHAPE
@@ -58,7 +58,8 @@ void ifi_log(const ifi_backend *b, uint64_t level, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  fprintf(stderr, "%s: %s: %s\n", ifi_the_abi.library, b->name, text); /* in one piece, as threads write side by side */
+  /* with one call, since other threads may print, too */
+  fprintf(stderr, "%s: %s: %s\n", ifi_the_abi.library, b->name, text);
 }
 
 oxla_error *ifi_log_error(const ifi_backend *b, const char *what, oxla_error *error) {

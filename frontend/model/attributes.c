@@ -49,7 +49,7 @@ static const char *type_name(attr_type type) {
   return (unsigned)type < sizeof names / sizeof *names ? names[type] : "of an unknown type";
 }
 
-/* "fc1: Gemm: attribute transB" in front. */
+/* Returns an INVALID_MODEL error whose message starts like "fc1: Gemm: attribute transB". */
 static STATUS_PRINTF(3, 4) status bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
   char rule[300];
   va_list args;
@@ -60,7 +60,8 @@ static STATUS_PRINTF(3, 4) status bad(const Onnx__NodeProto *node, const char *n
                       node->op_type, name, rule);
 }
 
-/* NULL in *out when absent.  A list without elements and without a type is of any list type. */
+/* Finds an attribute and checks its type.  *out is NULL if it is absent.  A file may omit the type; then an empty list
+ * is accepted as a list of any type. */
 static status find_typed(const Onnx__NodeProto *node, const char *name, attr_type type,
                          const Onnx__AttributeProto **out) {
   *out = onnx_attr_find(node, name);
@@ -160,7 +161,7 @@ status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name
   return NULL;
 }
 
-/* --- messages --- */
+/* --- attributes that are protobuf messages --- */
 
 status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__TensorProto **out) {
   const Onnx__AttributeProto *t;

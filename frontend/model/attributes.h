@@ -1,4 +1,4 @@
-/* attributes.h - typed access to the attributes of a node, and its name for messages.
+/* attributes.h - typed access to the attributes of a node, and the node's name for messages.
  *
  * Every accessor returns the default if the attribute is absent and fails with STATUS_INVALID_MODEL if it has another
  * type; messages name the node and the attribute.  Arrays and messages are borrowed from the model. */
@@ -11,44 +11,45 @@
 #include "base/arena.h"
 #include "frontend/onnx.pb-c.h"
 
-/* Returns NULL if it is absent.  An attribute that is still a reference (ref_attr_name) is returned as it is; see
- * onnx_node_bind in functions.h. */
+/* Returns the attribute of that name, or NULL if it is absent.  In a function's body it may be a reference to an
+ * attribute of the function (ref_attr_name is set); onnx_node_bind in functions.h replaces those. */
 const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const char *name);
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
 /* Returns the declared type, or the type that the set fields imply. */
 Onnx__AttributeProto__AttributeType onnx_attr_type(const Onnx__AttributeProto *attribute);
 
 STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out);
-/* Returns an int within [low, high]. */
+/* Returns an integer attribute; it is INVALID_MODEL if the value is outside of [low, high]. */
 STATUS_MUST_USE status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t low,
                                         int64_t high, int64_t *out);
-/* Returns whether an int is not 0. */
+/* Returns true if an integer attribute is not 0. */
 STATUS_MUST_USE status onnx_attr_bool(const Onnx__NodeProto *node, const char *name, bool def, bool *out);
 STATUS_MUST_USE status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def, float *out);
-/* Returns a copy on the arena that ends with NUL, or `def`, which may be NULL, if the attribute is absent.  A NUL
- * inside is refused. */
+/* Returns a NUL-terminated copy on the arena, or `def`, which may be NULL, if the attribute is absent.  A string that
+ * contains a NUL is refused. */
 STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
                                         const char **out);
 
 /* Return lists: *values is NULL and *n is 0 if the attribute is absent; use onnx_attr_has to tell absent from empty. */
 STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values, size_t *n);
 STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values, size_t *n);
-/* Returns copies on the arena that end with NUL. */
+/* Returns NUL-terminated copies on the arena. */
 STATUS_MUST_USE status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name,
                                          const char *const **values, size_t *n);
 
-/* Returns NULL if it is absent. */
+/* Return NULL in *out if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__TensorProto **out);
 STATUS_MUST_USE status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
                                                const Onnx__SparseTensorProto **out);
 STATUS_MUST_USE status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name, const Onnx__TypeProto **out);
-/* Fails if it is absent. */
+/* Returns a graph; unlike the functions above it fails if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx__GraphProto **out);
 
-/* Fails when the attribute is absent. */
+/* Returns an error if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const char *name);
 
-/* Returns the name of a node for messages, on the arena: "fc1: Gemm", "Gemm that makes y" or "Gemm". */
+/* Returns the label of a node for messages, on the arena: `fc1: Gemm` if the node has a name, otherwise
+ * `Gemm that makes "y"` with its first output, or `Gemm` if it has neither. */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
 /* Returns the name of a node for its instructions (hlo_instr.source), on the arena: "fc1: Gemm" or, if the node has no
  * name, "y: Gemm". */

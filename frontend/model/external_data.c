@@ -20,9 +20,9 @@ enum { LOCATION_MAX = 4000, OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_N
 
 struct onnx_folder {
   arena *arena;
-  int fd; /* -1 until it is open */
+  int fd; /* -1 until the folder is open */
   bool avoid_openat2;
-  str_map files; /* location -> file */
+  str_map files; /* from a location, as the model spells it, to a `file` */
 };
 
 typedef struct file {
@@ -69,7 +69,8 @@ const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_
 
 /* --- the location --- */
 
-/* A relative path with '/' between plain names; a "./" in front is let through. */
+/* Returns an error unless the location is a relative path whose components are neither empty nor "." nor "..".  A "./"
+ * at the beginning is allowed, since exporters write it. */
 static status check_location(const char *location) {
   CHECK_THAT(*location, STATUS_INVALID_MODEL, "external data has no location");
   CHECK_THAT(strlen(location) <= LOCATION_MAX, STATUS_INVALID_MODEL, "the location of external data has %zu characters",
@@ -93,7 +94,7 @@ static status check_location(const char *location) {
 
 /* --- opening --- */
 
-/* -1 and ENOSYS where the kernel does not have it. */
+/* Opens a file below the folder with openat2.  Returns -1 with errno ENOSYS if the kernel does not have that call. */
 static int open_beneath(int folder, const char *location) {
 #if defined SYS_openat2 && defined RESOLVE_BENEATH
   struct open_how how = {.flags = OPEN_FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
@@ -111,7 +112,8 @@ static int open_beneath(int folder, const char *location) {
 #endif
 }
 
-/* The same by hand: each component is opened from the one before, none may be a link. */
+/* Does the same without openat2: opens each component of the path relative to the one before and refuses symbolic
+ * links. */
 static int open_by_walking(int folder, const char *location) {
   char name[LOCATION_MAX + 1];
   int at = folder;
@@ -138,7 +140,7 @@ static int open_location(const onnx_folder *folder, const char *location) {
   int fd = -1;
   if (!folder->avoid_openat2) {
     fd = open_beneath(folder->fd, location);
-    /* Sandboxes answer EPERM to calls that they do not know. */
+    /* Sandboxes (seccomp) return EPERM for system calls that they do not know. */
     if (fd >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) {
       return fd;
     }
@@ -198,7 +200,7 @@ static status take_entry(const char **slot, const Onnx__StringStringEntryProto *
   return NULL;
 }
 
-/* Keys that the standard does not have (and its checksum) are read over. */
+/* Reads location, offset and length.  The key `checksum` and keys that the standard does not define are ignored. */
 static status read_entries(const Onnx__TensorProto *t, entry *out) {
   *out = (entry){0};
   for (size_t i = 0; i < t->n_external_data; i++) {
@@ -214,7 +216,7 @@ static status read_entries(const Onnx__TensorProto *t, entry *out) {
   return check_location(out->location ? out->location : "");
 }
 
-/* Decimal digits and nothing else. */
+/* Parses a number below 2^63 that consists of decimal digits only. */
 static status read_number(const char *key, const char *text, uint64_t *out) {
   uint64_t value = 0;
   bool good = *text != '\0';

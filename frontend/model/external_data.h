@@ -14,13 +14,15 @@ typedef struct onnx_folder onnx_folder;
 /* Opens the folder.  It is closed, and the files that were mapped are unmapped, when the arena is destroyed. */
 STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder **out);
 
-/* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL): a part of a mapped
- * file that lives as long as the folder.  Every file is mapped once.  A NULL folder means that external data is
- * refused.  Errors: INVALID_MODEL (keys, location, numbers, size), INVALID_FILE (the file is too short), IO. */
+/* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL).  They are a part of a
+ * mapped file, which lives as long as the folder; every file is mapped once.  A NULL folder means that external data is
+ * refused.  Errors: INVALID_MODEL (a key, the location, a number or the size is wrong), INVALID_FILE (the file is too
+ * short), IO. */
 STATUS_MUST_USE status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
                                           const uint8_t **data);
 
-/* Returns the location of the mapped file in which the address lies, and the offset in it; NULL if it lies in none. */
+/* Returns the location of the mapped file that contains the address, and the offset in that file, or NULL if no mapped
+ * file contains it. */
 const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_t *offset);
 
 /* For tests: opens folders component by component, as on kernels without openat2. */

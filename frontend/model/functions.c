@@ -7,11 +7,12 @@
 #include "frontend/model/attributes.h"
 #include "frontend/model/model_internal.h"
 
-/* --- the table: the three parts of a name, each with its NUL, make the key --- */
+/* --- the table --- */
 
 enum { KEY_MAX = 1000 };
 
-/* The length, or 0 when the parts do not fit: no function is called that. */
+/* Writes the key of a function: its domain, name and overload, each with its terminating NUL.  Returns the key's
+ * length, or 0 if it is longer than KEY_MAX; functions with such names are refused. */
 static size_t make_key(char *key, const char *domain, const char *name, const char *overload) {
   const char *parts[] = {onnx_domain(domain), name, overload};
   size_t n = 0;
@@ -37,14 +38,14 @@ const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProt
   return onnx_model_function(m, node->domain, node->op_type, node->overload);
 }
 
-/* A function while the call graph is looked at. */
+/* A function as a node of the call graph. */
 typedef struct call_info {
-  onnx_function f;   /* first: the table points here */
-  uint32_t *callees; /* indices; one entry a call */
+  onnx_function f;   /* must be the first member, since m->functions points to it and `collect` casts it back */
+  uint32_t *callees; /* the indices of the called functions, one entry for each call */
   uint32_t n_callees, callees_cap;
   uint64_t own_nodes;
   enum { NEW, OPEN, DONE } state;
-  uint32_t next; /* the callee to look at next while open */
+  uint32_t next; /* while `state` is OPEN: the position in callees[] of the next callee to visit */
   uint32_t index;
 } call_info;
 
@@ -69,7 +70,7 @@ static status add_function(onnx_model *m, call_info *c, Onnx__FunctionProto *pro
   return NULL;
 }
 
-/* --- who calls whom --- */
+/* --- the call graph --- */
 
 typedef struct collect_call {
   const onnx_model *m;
@@ -107,7 +108,8 @@ static status recursion(const call_info *first, const call_info *last) {
                       FUNCTION_ARGS(a), FUNCTION_ARGS(b));
 }
 
-/* Depth first over the calls, with a stack of our own, from one function on. */
+/* Visits the call graph depth first from one function, with an explicit stack, so that deep call chains do not exhaust
+ * the C stack. */
 static status explore(call_info *all, uint32_t *stack, uint32_t from) {
   uint32_t depth = 0;
   stack[depth++] = from;
@@ -180,7 +182,8 @@ static bool has_reference(const Onnx__NodeProto *node) {
   return false;
 }
 
-/* The referenced value under the name that the node gives it. */
+/* Returns a copy of the attribute to which `reference` refers, with the name that it has in the node; NULL in *out if
+ * neither the call nor the function's defaults have it. */
 static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeProto *call,
                              const Onnx__AttributeProto *reference, Onnx__AttributeProto **out) {
   const char *name = reference->ref_attr_name;

@@ -1,11 +1,11 @@
-/* functions.h - the table of model-local functions, and what importing a call needs. */
+/* functions.h - the table of model-local functions, and the binding of a function's attributes for one call. */
 #ifndef FRONTEND_MODEL_FUNCTIONS_H
 #define FRONTEND_MODEL_FUNCTIONS_H
 
 #include "frontend/model/model.h"
 
-/* Fills m->functions and m->expanded_nodes.  Refuses duplicates, recursion (direct, mutual, or through subgraphs) and
- * models that would grow beyond max_nodes.  It is a step of loading. */
+/* Fills m->functions and m->expanded_nodes while a model is loaded.  Refuses duplicate functions, recursion (direct,
+ * mutual, or through subgraphs) and models with more than max_nodes nodes after all calls are inlined. */
 STATUS_MUST_USE status onnx_functions_load(onnx_model *m, uint64_t max_nodes);
 
 /* Returns a node of a function's body for one call of the function: attributes that are references get the call's value

@@ -1,39 +1,40 @@
-/* graph_check.c - names, domains and order of graphs and functions (model_internal.h).
+/* graph_check.c - checks the names, domains and node order of graphs and functions (model_internal.h).
  *
- * A body with all the subgraphs inside it becomes a list of scopes, outer ones first; each has a table of the
- * names it defines.  Then every use is looked up from the inside out.  All is linear in the size of the
- * model, times the depth of nesting, which the wire scan bounds. */
+ * A graph or function with all the subgraphs inside it becomes a list of scopes, outer ones first.  Each scope has a
+ * table of the names that it defines; every use of a name is looked up from the innermost scope outwards.  The time is
+ * at most the size of the model times the depth of nesting, which the wire scan bounds. */
 #include <string.h>
 
 #include "frontend/model/attributes.h"
 #include "frontend/model/model_internal.h"
 
-/* A value's definition as the tables keep it; from DEF_NODE on: by node (value - DEF_NODE). */
+/* How a name is defined, as stored in scope.defs.  A value from DEF_NODE on means an output of node
+ * (value - DEF_NODE).  DEF_BOTH means an input that has an initializer. */
 enum { DEF_NONE = 0, DEF_INPUT, DEF_INITIALIZER, DEF_BOTH, DEF_NODE };
 
 typedef struct edge {
-  uint32_t from, to; /* node `to` needs node `from`, */
-  const char *value; /* because of this value */
+  uint32_t from, to; /* node `to` reads an output of node `from` */
+  const char *value; /* the name of that output */
 } edge;
 
 typedef struct scope {
   struct scope *parent;
-  uint32_t at; /* the node of the parent that this is a subgraph of */
-  const char *attribute;
+  uint32_t at;           /* the index of the parent's node that has this subgraph as an attribute */
+  const char *attribute; /* the name of that attribute */
   Onnx__NodeProto **nodes;
   uint32_t n_nodes;
-  Onnx__GraphProto *graph; /* NULL: a function's body */
-  str_map defs;
-  bool unsorted;
-  edge *edges; /* of an unsorted scope */
+  Onnx__GraphProto *graph; /* NULL if the scope is a function's body */
+  str_map defs;            /* from a name to its DEF_... value */
+  bool unsorted;           /* a node reads an output of a later node */
+  edge *edges;             /* the dependencies between the nodes; only filled if the scope is unsorted */
   uint32_t n_edges, edges_cap;
 } scope;
 
 typedef struct check {
   const onnx_model *m;
-  const onnx_function *function; /* NULL: the main graph */
+  const onnx_function *function; /* NULL if the main graph is checked */
   const onnx_opsets *opsets;
-  str_map declared; /* attributes of the function */
+  str_map declared; /* the names of the attributes that the function declares */
   arena *scratch;
   scope **scopes; /* outer ones before inner ones */
   uint32_t n_scopes, scopes_cap;
@@ -41,7 +42,7 @@ typedef struct check {
 
 /* --- messages --- */
 
-/* Puts the nodes that the scope lies inside of in front of the message. */
+/* Prefixes the message with the labels of the nodes around the scope, and with the name of the function. */
 static status in_scope(const check *c, const scope *s, status failed) {
   for (; failed && s->parent; s = s->parent) {
     const char *label = onnx_node_label(c->scratch, s->parent->nodes[s->at]);
@@ -66,18 +67,19 @@ static uintptr_t get_def(const scope *s, const char *name) { return (uintptr_t)s
 static status define_input(scope *s, const char *name) {
   CHECK_THAT(*name, STATUS_INVALID_MODEL, "an input has no name");
   void **slot = str_map_put(&s->defs, name);
-  CHECK_THAT(!*slot, STATUS_INVALID_MODEL, "input \"%.200s\" is there twice", name);
+  CHECK_THAT(!*slot, STATUS_INVALID_MODEL, "input \"%.200s\" is defined twice", name);
   *slot = (void *)(uintptr_t)DEF_INPUT;
   return NULL;
 }
 
-/* IR versions before 4 want every initializer to be an input too; files that forget it are in use, and mean a
- * constant like any other. */
+/* IR versions before 4 require that every initializer is also listed as an input.  Some files in use do not do that;
+ * their initializer is accepted as a constant. */
 static status define_initializer(scope *s, const char *name) {
   CHECK_THAT(*name, STATUS_INVALID_MODEL, "an initializer has no name");
   void **slot = str_map_put(&s->defs, name);
   uintptr_t def = (uintptr_t)*slot;
-  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL, "initializer \"%.200s\" is there twice", name);
+  CHECK_THAT(def == DEF_NONE || def == DEF_INPUT, STATUS_INVALID_MODEL, "initializer \"%.200s\" is defined twice",
+             name);
   *slot = (void *)(uintptr_t)(def == DEF_INPUT ? DEF_BOTH : DEF_INITIALIZER);
   return NULL;
 }
@@ -115,7 +117,7 @@ static status define_outputs(scope *s, uint32_t at) {
   return NULL;
 }
 
-/* --- nodes by themselves --- */
+/* --- checks of a single node --- */
 
 static status check_attributes(const check *c, const Onnx__NodeProto *node) {
   str_map names;
@@ -126,11 +128,11 @@ static status check_attributes(const check *c, const Onnx__NodeProto *node) {
     CHECK_THAT(*attribute->name, STATUS_INVALID_MODEL, "an attribute has no name");
     for (size_t k = 0; k < i && i < 16; k++) {
       CHECK_THAT(strcmp(node->attribute[k]->name, attribute->name) != 0, STATUS_INVALID_MODEL,
-                 "attribute \"%.200s\" is there twice", attribute->name);
+                 "attribute \"%.200s\" is given twice", attribute->name);
     }
     if (node->n_attribute > 16) {
       void **slot = str_map_put(&names, attribute->name);
-      CHECK_THAT(!*slot, STATUS_INVALID_MODEL, "attribute \"%.200s\" is there twice", attribute->name);
+      CHECK_THAT(!*slot, STATUS_INVALID_MODEL, "attribute \"%.200s\" is given twice", attribute->name);
       *slot = node->attribute[i];
     }
     if (*reference) {
@@ -195,8 +197,9 @@ static status define_scope(check *c, scope *s) {
 
 /* --- uses --- */
 
-/* Where a use of the name by node `at` of scope s is defined: *where, and by which of its nodes (*from, or -1
- * for inputs and initializers); *to is the node of *where that the use is, or is inside of. */
+/* Finds the definition of a name that node `at` of scope s reads; returns false if there is none.  *where is the scope
+ * that defines it, and *from the index of the defining node, or -1 for an input or initializer.  *to is the index, in
+ * *where, of the node that reads the name or contains the subgraph that reads it. */
 static bool resolve(scope *s, uint32_t at, const char *name, scope **where, int64_t *from, uint32_t *to) {
   for (; s; at = s->at, s = s->parent) {
     uintptr_t def = get_def(s, name);
@@ -210,8 +213,8 @@ static bool resolve(scope *s, uint32_t at, const char *name, scope **where, int6
   return false;
 }
 
-/* A use of a name.  In the first round it is checked that the name is defined; in the second round, for lists of nodes
- * that are out of order, an edge between the nodes is recorded. */
+/* Handles one use of a name; returns false if the name is not defined.  The first pass over all uses finds out which
+ * scopes are unsorted.  The second pass, with note_edges, records the edges of those scopes. */
 static bool use(check *c, scope *s, uint32_t at, const char *name, bool note_edges) {
   scope *where;
   int64_t from;
@@ -249,16 +252,16 @@ static status use_all(check *c, scope *s, bool note_edges) {
   return NULL;
 }
 
-/* --- order --- */
+/* --- sorting nodes into dependency order --- */
 
-/* What sorting a scope works on: the edges of node i are by_node[first[i] .. first[i + 1]). */
+/* The state of sorting one scope.  The edges that lead to node i are by_node[first[i]] to by_node[first[i + 1] - 1]. */
 typedef struct sorter {
   const check *c;
   scope *s;
   uint32_t *first;
   const edge **by_node;
-  uint8_t *state; /* 0 new, 1 on the stack, 2 placed */
-  uint32_t *next; /* the edge of the node to look at next */
+  uint8_t *state; /* for each node: 0 if it is not visited yet, 1 if it is on the stack, 2 if it is in order[] */
+  uint32_t *next; /* for each node: the position in by_node[] of its next edge to follow */
   uint32_t *stack, depth;
   Onnx__NodeProto **order;
   uint32_t n_order;
@@ -279,7 +282,8 @@ static void index_edges(sorter *w) {
   memcpy(w->next, w->first, s->n_nodes * sizeof *w->next);
 }
 
-/* The nodes on the stack from e->from on need each other in a ring. */
+/* Returns the error for a cycle: the edge e leads back to a node on the stack, so the nodes from there to the top of
+ * the stack depend on each other. */
 static status cycle(const sorter *w, const edge *e) {
   uint32_t start = w->depth - 1;
   while (w->stack[start] != e->from) {
@@ -295,7 +299,7 @@ static status cycle(const sorter *w, const edge *e) {
                               onnx_node_label(a, s->nodes[e->from])));
 }
 
-/* Places a node behind all that it needs. */
+/* Appends a node to order[], after all nodes that it depends on (a depth-first search with an explicit stack). */
 static status place(sorter *w, uint32_t node) {
   w->stack[w->depth++] = node;
   w->state[node] = 1;
@@ -338,7 +342,7 @@ static status sort_scope(const check *c, scope *s) {
   return NULL;
 }
 
-/* --- the whole --- */
+/* --- the main graph and functions --- */
 
 static status check_body(check *c) {
   for (uint32_t i = 0; i < c->n_scopes; i++) {
@@ -354,7 +358,7 @@ static status check_body(check *c) {
   for (uint32_t i = 0; i < c->n_scopes && !sorted; i++) {
     TRY(use_all(c, c->scopes[i], true));
   }
-  /* Inner scopes first: messages about them need the outer node lists as they were. */
+  /* Inner scopes are sorted first, because scope.at, which messages use, is an index into the unsorted outer list. */
   for (uint32_t i = c->n_scopes; i-- > 0;) {
     if (c->scopes[i]->unsorted) {
       TRY(in_scope(c, c->scopes[i], sort_scope(c, c->scopes[i])));

@@ -1,4 +1,4 @@
-/* graph_walk.c - going over nodes and the subgraphs in their attributes (model_internal.h). */
+/* graph_walk.c - visits nodes and the subgraphs in their attributes (model_internal.h). */
 #include "frontend/model/model_internal.h"
 
 Onnx__GraphProto *onnx_attribute_graph(const Onnx__AttributeProto *attribute, size_t nth) {

@@ -11,7 +11,7 @@
 
 enum { DEFAULT_MAX_NODES = 10000000 };
 
-/* --- files that are something else --- */
+/* --- files that are not ONNX models --- */
 
 typedef struct magic {
   size_t offset, size;
@@ -69,7 +69,7 @@ static status load_opsets(onnx_model *m) {
   Onnx__OperatorSetIdProto first = ONNX__OPERATOR_SET_ID_PROTO__INIT, *only = &first;
   first.version = 1;
   if (!p->n_opset_import && m->ir_version < 3) {
-    return onnx_opsets_load(m->arena, &only, 1, &m->opsets); /* before there were operator sets */
+    return onnx_opsets_load(m->arena, &only, 1, &m->opsets); /* opset_import came with IR version 3 */
   }
   CHECK_THAT(p->n_opset_import, STATUS_INVALID_MODEL, "opset_import is missing");
   return onnx_opsets_load(m->arena, p->opset_import, p->n_opset_import, &m->opsets);
@@ -126,7 +126,7 @@ static status load(onnx_model *m, const onnx_load_options *options) {
   return NULL;
 }
 
-/* The path up to its last slash. */
+/* Returns the path up to its last slash, or "." if it has none. */
 static const char *folder_of(arena *a, const char *path) {
   const char *slash = strrchr(path, '/');
   return !slash ? "." : slash == path ? "/" : arena_strndup(a, path, (size_t)(slash - path));

@@ -1,16 +1,15 @@
 /* model.h - an ONNX model: opened, scanned, unpacked and checked, before anything of it is imported.
  *
- * A loaded model keeps these promises, so that importers need not look again:
+ * Importers may rely on these properties of a loaded model and need not check them again:
  * - every string is valid UTF-8 without NUL and never a NULL pointer; messages nest at most 100 deep;
- * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; IR version and opsets are known
- * ones;
+ * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; the IR version and the opset versions are
+ * not newer than those that this program knows;
  * - every domain that a node uses is imported by its model or function;
  * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every input
- * that is not "" is defined, and node[] is in dependency order (it is sorted while loading if need be);
- * - no function calls itself, however indirectly, and inlining all calls gives at most `max_nodes` nodes.
+ * that is not "" is defined, and node[] is in dependency order (loading sorts it if it is not);
+ * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes.
  *
- * What is not checked here: operators, their attributes and their types (importers), tensor contents
- * (tensor.h). */
+ * Operators, their attributes and their types are checked by the importers, tensor contents by tensor.h. */
 #ifndef FRONTEND_MODEL_MODEL_H
 #define FRONTEND_MODEL_MODEL_H
 
@@ -22,12 +21,12 @@ enum { ONNX_IR_VERSION_MAX = 14, ONNX_OPSET_MAX = 28 };
 
 /* The operator set versions that a model or function imports. */
 typedef struct onnx_opsets {
-  str_map versions; /* from a domain to the version as a pointer-sized integer; use onnx_opset_version */
+  str_map versions; /* from a domain to the version, stored in the pointer itself; read it with onnx_opset_version */
 } onnx_opsets;
 
-/* Returns 0 if the domain is not imported.  The standard operators' domain is "" or "ai.onnx". */
+/* Returns the imported version of a domain, or 0 if it is not imported.  "" and "ai.onnx" are the same domain. */
 int64_t onnx_opset_version(const onnx_opsets *o, const char *domain);
-/* Returns the domain, and "" for "ai.onnx". */
+/* Returns "" for "ai.onnx", and every other domain unchanged. */
 const char *onnx_domain(const char *domain);
 
 /* A model-local function. */
@@ -37,7 +36,8 @@ typedef struct onnx_function {
   uint64_t expanded_nodes; /* the number of nodes if it and all that it calls are inlined */
 } onnx_function;
 
-/* Everything here is read-only for users and is on the arena on which the model was loaded. */
+/* A loaded model.  It and everything that it points to is on the arena on which it was loaded; callers must not change
+ * it. */
 typedef struct onnx_model {
   arena *arena;
   onnx_source source;

@@ -1,15 +1,17 @@
-/* model_internal.h - the steps of loading a model, for the files that share the work.  Users include model.h. */
+/* model_internal.h - the steps of loading a model, private to the files of this folder and of import/ that share them.
+ * All others include model.h. */
 #ifndef FRONTEND_MODEL_MODEL_INTERNAL_H
 #define FRONTEND_MODEL_MODEL_INTERNAL_H
 
 #include "frontend/model/functions.h"
 #include "frontend/model/model.h"
 
-/* opsets.c: checks the versions.  The tables are on `a`. */
+/* opsets.c: reads and checks a list of opset imports.  The table is on `a`. */
 STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n, onnx_opsets *out);
 
-/* graph_check.c: checks names, domains and the order of nodes of all graphs.  It sorts lists of nodes that are not in
- * order and replaces the domain "ai.onnx" by "".  Temporary memory is on `scratch`. m->functions must be loaded. */
+/* graph_check.c: check names, domains and the order of nodes in the main graph, or in a function's body, with all
+ * subgraphs.  They sort lists of nodes that are not in dependency order and replace the domain "ai.onnx" by "".
+ * Temporary memory is on `scratch`.  m->functions must be loaded. */
 STATUS_MUST_USE status onnx_graph_check(const onnx_model *m, arena *scratch);
 STATUS_MUST_USE status onnx_function_check(const onnx_model *m, const onnx_function *f, arena *scratch);
 

@@ -27,7 +27,7 @@ status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size
     int64_t version = imports[i]->version;
     TRY(check_version(domain, version));
     void **slot = str_map_put(&out->versions, domain);
-    /* Twice the same is common: "" and "ai.onnx". */
+    /* Exporters often import both "" and "ai.onnx", which is allowed if the versions are equal. */
     CHECK_THAT(!*slot || (intptr_t)*slot == version, STATUS_INVALID_MODEL,
                "opset_import has version %" PRId64 " and %" PRId64 " of %s", (int64_t)(intptr_t)*slot, version,
                *domain ? domain : "ai.onnx");

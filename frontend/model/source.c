@@ -1,4 +1,4 @@
-/* source.c - maps a model's file and opens its folder. */
+/* source.c - maps a model's file. */
 #include "frontend/model/source.h"
 
 #include "base/file.h"

@@ -15,8 +15,8 @@ typedef struct onnx_source {
   struct onnx_folder *folder;
 } onnx_source;
 
-/* Maps a regular file, read-only, until the arena ends.  Refuses what is not a regular file; an empty file
- * gives size 0. */
+/* Maps a regular file read-only; it is unmapped when the arena is destroyed.  Anything that is not a regular file is
+ * refused.  The size of an empty file is 0.  The folder stays NULL. */
 STATUS_MUST_USE status onnx_source_open(arena *a, const char *path, onnx_source *out);
 
 #endif

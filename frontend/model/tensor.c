@@ -9,10 +9,10 @@
 #include "frontend/model/wire_scan.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tensor data is little-endian, and so must the machine be"
+#error "tensor data in a model is little-endian and is read in place, so the machine must be little-endian"
 #endif
 
-/* Numbers of TensorProto's fields that hold elements. */
+/* The field numbers of those fields of TensorProto that hold elements. */
 typedef enum field {
   FIELD_NONE = 0,
   FIELD_FLOAT = 4,
@@ -33,7 +33,7 @@ static const char *field_name(field f) {
   return f < sizeof names / sizeof *names && names[f] ? names[f] : "no data";
 }
 
-/* The typed field where the standard puts elements of a type. */
+/* Returns the field in which the standard stores elements of this type if they are not in raw_data. */
 static field field_of_type(dtype type) {
   switch (type) {
     case DTYPE_F32:
@@ -48,7 +48,7 @@ static field field_of_type(dtype type) {
   }
 }
 
-/* --- type and dims --- */
+/* --- element type and dimensions --- */
 
 static status make_shape(int32_t data_type, const int64_t *dims, size_t n_dims, shape *out) {
   dtype type = dtype_from_onnx(data_type);
@@ -78,7 +78,7 @@ status onnx_tensor_shape(const Onnx__TensorProto *t, shape *out) { return named(
 
 /* --- where the elements are --- */
 
-/* All fields with elements in them; more than one is an error. */
+/* Finds the field that has the elements, or FIELD_NONE.  It is an error if more than one field has elements. */
 static status find_field(const Onnx__TensorProto *t, field *out) {
   const struct {
     field field;
@@ -104,13 +104,13 @@ static status find_field(const Onnx__TensorProto *t, field *out) {
   return NULL;
 }
 
-/* Elements as bytes, as raw_data holds them. */
+/* Elements as a sequence of bytes in the format of raw_data. */
 typedef struct byte_span {
   const uint8_t *bytes;
   uint64_t size;
 } byte_span;
 
-/* Resolves what the wire scan cut out. */
+/* Finds in the file the bytes that the wire scan cut out of the message. */
 static status cut_span(const onnx_source *src, const Onnx__TensorProto *t, byte_span *out) {
   CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length, STATUS_INTERNAL,
              "its data was cut out, but lies outside the file");
@@ -141,7 +141,7 @@ static bool is_packed(dtype type) {
   return info->bits < 8 && info->kind != DTYPE_CLASS_BOOL;
 }
 
-/* Bytes that n elements take in a file: sub-byte types are packed. */
+/* Returns the number of bytes that n elements take in a file, where types smaller than a byte are packed. */
 static uint64_t packed_bytes(dtype type, int64_t n) {
   const dtype_info *info = dtype_get_info(type);
   uint64_t count = (uint64_t)n;
@@ -150,8 +150,8 @@ static uint64_t packed_bytes(dtype type, int64_t n) {
 
 /* --- decoding --- */
 
-/* One byte a packed element: the first in the lowest bits; signed ones are sign-extended.  Those of 6 bits may lie
- * across two bytes. */
+/* Unpacks n elements smaller than a byte to one byte each.  The first element is in the lowest bits; signed elements
+ * are sign-extended.  An element of 6 bits may extend over two bytes. */
 static void unpack(dtype type, const uint8_t *from, size_t n, uint8_t *to) {
   unsigned bits = dtype_get_info(type)->bits, mask = (1u << bits) - 1;
   unsigned sign = dtype_is_signed(type) ? 1u << (bits - 1) : 0;
@@ -163,7 +163,7 @@ static void unpack(dtype type, const uint8_t *from, size_t n, uint8_t *to) {
   }
 }
 
-/* `to` is zero before. */
+/* Does the reverse of unpack.  The caller must have set the bytes of `to` to 0. */
 static void pack(dtype type, const uint8_t *from, size_t n, uint8_t *to) {
   unsigned bits = dtype_get_info(type)->bits, mask = (1u << bits) - 1;
   for (size_t i = 0; i < n; i++) {
@@ -184,7 +184,8 @@ static bool is_normal_bool(const uint8_t *bytes, uint64_t n) {
   return all <= 1;
 }
 
-/* Elements from the bytes that raw_data or a file holds: borrowed where they can stay as they are. */
+/* Returns n elements in the form that literals have, from bytes in the format of raw_data.  The result is `bytes`
+ * itself if the elements are aligned, or if they are large f32 arrays and `anywhere` permits any address. */
 static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int64_t n, bool anywhere) {
   enum { LARGE = 1 << 14 /* elements */ };
   if (is_packed(type)) {
@@ -204,11 +205,12 @@ static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int6
   return !stays ? arena_memdup(a, bytes, (size_t)n * width) : bytes;
 }
 
-/* int32_data has packed elements byte by byte; those of 6 bits, which no byte ends with, one by one. */
+/* Returns true if one element of int32_data holds one byte of packed elements.  Types of 6 bits have one element of
+ * int32_data for each element instead, because 8 is not a multiple of 6. */
 static bool is_packed_in_int32(dtype type) { return is_packed(type) && 8 % dtype_get_info(type)->bits == 0; }
 
-/* What one int32_data element may be for a type: a byte of packed elements, an integer in range, or the bits
- * of a float, which some writers sign-extend. */
+/* Returns true if the value of one element of int32_data is valid for the type: a byte of packed elements, an integer
+ * in the type's range, or the bits of a float, which some exporters sign-extend. */
 static bool fits(dtype type, int64_t value) {
   unsigned bits = dtype_get_info(type)->bits;
   if (is_packed_in_int32(type)) {
@@ -231,8 +233,8 @@ static status decode_int32(arena *a, const Onnx__TensorProto *t, dtype type, int
   uint8_t *data = arena_calloc(a, (size_t)count, width);
   for (size_t i = 0; i < count; i++) {
     int32_t value = t->int32_data[i];
-    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL, "element %zu of int32_data is %" PRId32 ", no %s", i, value,
-               dtype_name(type));
+    CHECK_THAT(fits(type, value), STATUS_INVALID_MODEL,
+               "element %zu of int32_data is %" PRId32 ", outside of the range of %s", i, value, dtype_name(type));
     value = type == DTYPE_PRED ? value != 0 : value;
     memcpy(data + i * width, &value, width);
   }
@@ -250,7 +252,7 @@ static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, in
   uint32_t *data = ARENA_NEW_N(a, uint32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++) {
     CHECK_THAT(t->uint64_data[i] <= UINT32_MAX, STATUS_INVALID_MODEL,
-               "element %" PRId64 " of uint64_data is %" PRIu64 ", no u32", i, t->uint64_data[i]);
+               "element %" PRId64 " of uint64_data is %" PRIu64 ", outside of the range of u32", i, t->uint64_data[i]);
     data[i] = (uint32_t)t->uint64_data[i];
   }
   *out = data;
@@ -309,7 +311,7 @@ status onnx_tensor_weights(arena *a, const onnx_source *src, const Onnx__TensorP
 
 /* --- sparse tensors --- */
 
-/* Row-major position of non-zero element i. */
+/* Returns the row-major position of the i-th stored element in the dense array. */
 static status sparse_position(const literal *indices, const shape *dense, int64_t i, int64_t *out) {
   const int64_t *at = indices->data;
   if (indices->shape.rank == 1) {
@@ -351,7 +353,7 @@ static status sparse_literal(arena *a, const onnx_source *src, const Onnx__Spars
   int64_t position, previous = -1;
   for (int64_t i = 0; i < values.shape.dims[0]; i++) {
     TRY(sparse_position(&indices, &dense, i, &position));
-    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not behind the one before it", i);
+    CHECK_THAT(position > previous, STATUS_INVALID_MODEL, "index %" PRId64 " is not greater than the one before it", i);
     memcpy((char *)data + (size_t)position * width, (const char *)values.data + (size_t)i * width, width);
     previous = position;
   }

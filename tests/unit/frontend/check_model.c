@@ -187,14 +187,14 @@ START_TEST(names_and_rules) {
   p->graph->n_node = 1;
   add_attribute(a, n, "k");
   add_attribute(a, n, "k");
-  expect_bad(p, "attribute \"k\" is there twice");
+  expect_bad(p, "attribute \"k\" is given twice");
   for (int i = 0; i < 30; i++) {
     add_attribute(a, n, arena_printf(a, "k%d", i));
   }
   n->attribute[1]->name = "j";
   load_good(p);
   n->attribute[1]->name = "k29";
-  expect_bad(p, "attribute \"k29\" is there twice");
+  expect_bad(p, "attribute \"k29\" is given twice");
   n->attribute[1]->name = "";
   expect_bad(p, "attribute has no name");
   n->attribute[1]->name = "j";
@@ -215,12 +215,12 @@ START_TEST(inputs_and_initializers) {
   m = load_good(p);
   ck_assert(!onnx_model_input_is_overridable(m, m->graph->input[1]));
   PB_ADD(a, p->graph->initializer, p->graph->n_initializer, w);
-  expect_bad(p, "initializer \"w\" is there twice");
+  expect_bad(p, "initializer \"w\" is defined twice");
   p->graph->initializer[1] = new_tensor(a, "", 1, 0, NULL);
   expect_bad(p, "an initializer has no name");
   p->graph->n_initializer = 1;
   PB_ADD(a, p->graph->input, p->graph->n_input, new_value(a, "x"));
-  expect_bad(p, "input \"x\" is there twice");
+  expect_bad(p, "input \"x\" is defined twice");
   p->graph->input[2] = new_value(a, "");
   expect_bad(p, "an input has no name");
   p->graph->n_input = 2;

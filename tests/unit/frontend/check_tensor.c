@@ -148,8 +148,8 @@ START_TEST(packed_six) {
   ck_assert(literal_f64(&l, 0) == 1 && literal_f64(&l, 3) == 28);
   l = decode_good(int32_vector(27, 5, 5, (int32_t[]){12, 48, 1, 31, 20}));
   ck_assert_mem_eq(l.data, want, 5);
-  expect_bad(int32_vector(27, 1, 1, (int32_t[]){64}), "is 64, no f6e2m3fn");
-  expect_bad(int32_vector(28, 1, 1, (int32_t[]){-1}), "is -1, no f6e3m2fn");
+  expect_bad(int32_vector(27, 1, 1, (int32_t[]){64}), "is 64, outside of the range of f6e2m3fn");
+  expect_bad(int32_vector(28, 1, 1, (int32_t[]){-1}), "is -1, outside of the range of f6e3m2fn");
   expect_bad(raw_vector(27, 5, bytes, 3), "raw_data has 3 bytes");
 }
 END_TEST
@@ -159,8 +159,8 @@ END_TEST
 START_TEST(int32_fields) {
   literal l = decode_good(int32_vector(3, 2, 2, (int32_t[]){-128, 127}));
   ck_assert_int_eq(literal_i64(&l, 0), -128);
-  expect_bad(int32_vector(3, 1, 1, (int32_t[]){128}), "element 0 of int32_data is 128, no s8");
-  expect_bad(int32_vector(2, 1, 1, (int32_t[]){-1}), "is -1, no u8");
+  expect_bad(int32_vector(3, 1, 1, (int32_t[]){128}), "element 0 of int32_data is 128, outside of the range of s8");
+  expect_bad(int32_vector(2, 1, 1, (int32_t[]){-1}), "is -1, outside of the range of u8");
   l = decode_good(int32_vector(4, 1, 1, (int32_t[]){65535}));
   ck_assert_int_eq(literal_i64(&l, 0), 65535);
   l = decode_good(int32_vector(6, 1, 1, (int32_t[]){INT32_MIN}));
@@ -168,7 +168,7 @@ START_TEST(int32_fields) {
   l = decode_good(int32_vector(10, 2, 2, (int32_t[]){0x3c00, 0x3c00 - 0x8000 - 0x8000 + 0x8000}));
   ck_assert(literal_f64(&l, 0) == 1);
   ck_assert(literal_f64(&l, 1) == -1); /* sign-extended bits */
-  expect_bad(int32_vector(10, 1, 1, (int32_t[]){65536}), "no f16");
+  expect_bad(int32_vector(10, 1, 1, (int32_t[]){65536}), "outside of the range of f16");
   l = decode_good(int32_vector(16, 1, 1, (int32_t[]){0x4040}));
   ck_assert(literal_f64(&l, 0) == 3);
   l = decode_good(int32_vector(9, 3, 3, (int32_t[]){0, 256, -1}));
@@ -184,7 +184,7 @@ START_TEST(other_fields) {
   literal l = decode_good(t);
   ck_assert_int_eq(literal_i64(&l, 1), UINT32_MAX);
   t->uint64_data[1]++;
-  expect_bad(t, "no u32");
+  expect_bad(t, "outside of the range of u32");
   t->data_type = 13;
   l = decode_good(t);
   t->data_type = 7;
@@ -256,7 +256,7 @@ START_TEST(sparse) {
   s->indices->int64_data[1] = -1;
   expect(guard_run(call_decode, &c), STATUS_INVALID_MODEL, "outside");
   s->indices->int64_data[1] = 1;
-  expect(guard_run(call_decode, &c), STATUS_INVALID_MODEL, "not behind");
+  expect(guard_run(call_decode, &c), STATUS_INVALID_MODEL, "not greater than");
   s->indices = int64_tensor(1, (int64_t[]){3}, 3, (int64_t[]){1, 2, 3});
   expect(guard_run(call_decode, &c), STATUS_INVALID_MODEL, "the indices are");
 }

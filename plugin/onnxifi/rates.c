@@ -1,7 +1,6 @@
 /* rates.c - how fast the machine is, measured when somebody asks for it first, which takes some tenths of a second. */
 #include <locale.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

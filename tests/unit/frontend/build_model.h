@@ -2,7 +2,6 @@
 #ifndef TESTS_UNIT_FRONTEND_BUILD_MODEL_H
 #define TESTS_UNIT_FRONTEND_BUILD_MODEL_H
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"

@@ -1,6 +1,6 @@
 /* check_wire_scan.c - the scan before protobuf-c: what it cuts out, and what it refuses. */
 #include <check.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "frontend/model/wire_scan.h"
 #include "tests/suite.h"

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "frontend/import/import.h"
-#include "frontend/import/op_types.h"
 #include "frontend/model/attributes.h"
 #include "frontend/model/model_internal.h"
-#include "plugin/compiler/backend.h"
 #include "plugin/compiler/support.h"
 
 /* --- operators --- */
@@ -22,7 +20,7 @@ typedef struct ops_call {
 
 static status list_ops(void *data) {
   ops_call *c = data;
-  const loaded *l = c->s->model;
+  const opened_model *l = c->s->model;
   *c->n = 0;
   if (!l->onnx) {
     return NULL;

@@ -2,11 +2,9 @@
  * borrow from the model or share with other programs is decided here. */
 #include "plugin/compiler/internal.h"
 
-#include <inttypes.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <string.h>
 #include <sys/mman.h>
 
 #include "backend_ref/eval.h"
@@ -14,8 +12,8 @@
 #include "frontend/model/external_data.h"
 #include "frontend/model/model_internal.h"
 #include "hlo/passes/pass.h"
-#include "plugin/compiler/backend.h"
 #include "hlo/text/verify.h"
+#include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
 #include "runtime/program/weight_pool.h"
 
@@ -47,7 +45,7 @@ static void put_place(rt_writer *w, const char *where, int64_t offset) {
 }
 
 /* In the model's file or one beside it. */
-static bool file_lasts(const loaded *l, const void *data, rt_writer *place) {
+static bool file_lasts(const opened_model *l, const void *data, rt_writer *place) {
   const onnx_model *m = l->onnx;
   if (m && holds(m->source.bytes, m->source.size, data)) {
     put_place(place, "model", (const uint8_t *)data - (const uint8_t *)m->source.bytes);
@@ -64,7 +62,7 @@ static bool file_lasts(const loaded *l, const void *data, rt_writer *place) {
 
 /* The model and the constants beside it stay for the life of their session; what an import makes does not. */
 static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
-  const loaded *l = owner;
+  const opened_model *l = owner;
   bool is_persistent = file_lasts(l, data, place);
   for (uint32_t k = 0; k < l->n_constants && !is_persistent; k++) {
     const literal *x = &l->constants[k].value;
@@ -82,7 +80,7 @@ static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
             end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (owner && end > start && file_is_mapped(((const loaded *)owner)->arena, data)) {
+  if (owner && end > start && file_is_mapped(((const opened_model *)owner)->arena, data)) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
   }
 }
@@ -145,9 +143,9 @@ static status compile_module(void *data) {
   return NULL;
 }
 
-status segmented_model_of(const compiler_model *s, const compile_request *request, mem_budget *budget,
-                          segmented_model **out) {
-  const loaded *l = s->model;
+status compiler_segments_create(const compiler_model *s, const compile_request *request, mem_budget *budget,
+                                segmented_model **out) {
+  const opened_model *l = s->model;
   return segmented_model_create(s, l->onnx, request, budget, out);
 }
 
@@ -162,9 +160,9 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
 }
 
 /* Constants of the options, and data in files beside the model, are not in its bytes. */
-status model_bytes(const compiler_model *s, rt_span *out) {
-  const onnx_model *m = ((const loaded *)s->model)->onnx;
-  CHECK_THAT(m && ((const loaded *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
+status compiler_model_bytes(const compiler_model *s, rt_span *out) {
+  const onnx_model *m = ((const opened_model *)s->model)->onnx;
+  CHECK_THAT(m && ((const opened_model *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
              "the source is no model file alone");
   for (size_t k = 0; k < m->graph->n_initializer; k++) {
     CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL,
@@ -179,7 +177,7 @@ status model_bytes(const compiler_model *s, rt_span *out) {
 
 /* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that
  * passes looked at count as this process's. */
-static void give_memory_back(const loaded *l) {
+static void give_memory_back(const opened_model *l) {
   if (l->onnx) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
   }

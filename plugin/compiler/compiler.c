@@ -7,6 +7,7 @@
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
 #include "plugin/compiler/support.h"
+#include "plugin/compiler/text.h"
 #include "plugin/compiler/verify.h"
 
 /* --- tensors --- */
@@ -46,10 +47,10 @@ const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
       .open = compiler_open,
       .open_hlo = compiler_open_hlo,
       .compile = compiler_compile,
-      .segments_create = segmented_model_of,
+      .segments_create = compiler_segments_create,
       .segments_destroy = segmented_model_destroy,
       .segments_run = segmented_model_run,
-      .bytes = model_bytes,
+      .bytes = compiler_model_bytes,
       .check = compiler_check,
       .print = compiler_print,
       .explain = compiler_explain,

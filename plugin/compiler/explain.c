@@ -1,9 +1,9 @@
 /* explain.c - what became of one node of a model: imported as, fused into, removed by, computed by, kept where. */
-#include <inttypes.h>
 #include <string.h>
 
-#include "plugin/compiler/text.h"
 #include "hlo/text/text.h"
+#include "plugin/compiler/internal.h"
+#include "plugin/compiler/text.h"
 
 /* Returns true if a list of labels, "a: Conv + b: Relu (output fusion)", contains this one. */
 static bool mentions(const char *text, const char *label) {

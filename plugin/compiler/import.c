@@ -1,19 +1,15 @@
 /* import.c - from a compiler_model to an HLO module for the shapes and values of a request. */
 #include "plugin/compiler/internal.h"
 
-#include <string.h>
-
 #include "backend_ref/eval.h"
 #include "frontend/import/import.h"
 #include "frontend/import/part.h"
-#include "frontend/model/model_internal.h"
-#include "hlo/text/text.h"
 
 /* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
  * gives at least one more, so there are at most as many as inputs. */
 static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
                                  onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
-  const loaded *l = s->model;
+  const opened_model *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
   for (;;) {
     bool more = false, unknown = false;
@@ -40,7 +36,7 @@ static status import_with_values(const compiler_model *s, const compile_request 
 /* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
 status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                        const void **values, bool *complete) {
-  const loaded *l = s->model;
+  const opened_model *l = s->model;
   *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
@@ -69,11 +65,11 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   return NULL;
 }
 
-const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const loaded *)s->model)->onnx; }
+const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const opened_model *)s->model)->onnx; }
 
 compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names) {
   compiler_model *copy = arena_memdup(a, s, sizeof *s);
-  loaded *l = arena_memdup(a, s->model, sizeof *l);
+  opened_model *l = arena_memdup(a, s->model, sizeof *l);
   l->onnx = onnx_model_with_outputs(a, l->onnx, n, names);
   copy->model = l;
   return copy;

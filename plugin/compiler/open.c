@@ -2,17 +2,12 @@
 #include "plugin/compiler/internal.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "frontend/import/import.h"
-#include "frontend/model/attributes.h"
-#include "frontend/model/external_data.h"
 #include "frontend/model/model_internal.h"
 #include "frontend/model/tensor.h"
 #include "hlo/text/text.h"
-#include "hlo/text/verify.h"
 
 /* Symbols become -1 and a name; those that the importer made up for nameless dimensions have none. */
 static model_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
@@ -182,7 +177,7 @@ static status open_onnx(void *data) {
     TRY(check_constant(c->a, m, &c->constants[k]));
     TRY(add_constant(c->a, m, &c->constants[k]));
   }
-  loaded *l = ARENA_NEW(c->a, loaded);
+  opened_model *l = ARENA_NEW(c->a, opened_model);
   l->onnx = m;
   l->n_constants = c->n_constants;
   l->constants = c->constants;
@@ -226,7 +221,7 @@ static status open_text(void *data) {
   arena *a = c->a;
   hlo_module *m;
   TRY(hlo_parse(a, c->bytes, c->size, NULL, &m));
-  loaded *l = ARENA_NEW(a, loaded);
+  opened_model *l = ARENA_NEW(a, opened_model);
   l->hlo = m;
   l->arena = a;
   compiler_model *s = *c->out = ARENA_NEW(a, compiler_model);

@@ -1,12 +1,9 @@
 /* part.c - the nodes of findings as models of their own, with the values around them. */
 #include "plugin/compiler/part.h"
 
-#include <inttypes.h>
-
 #include "backend_ref/eval.h"
 #include "frontend/import/part.h"
-#include "plugin/compiler/text.h"
-#include "plugin/compiler/verify.h"
+#include "plugin/compiler/internal.h"
 #include "verify/write.h"
 
 /* All findings of a model: what stands around their nodes is computed once, in one run of the reference. */

@@ -1,7 +1,6 @@
 /* sequences.c - operators that move or count the elements of a frame's sequences: lists of arrays are made of
  * lists, and no array is copied. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "frontend/import/sequence.h"
 #include "plugin/compiler/interpreter_internal.h"

@@ -9,6 +9,7 @@
 #include "emit/kernel/compile.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/text.h"
+#include "plugin/compiler/internal.h"
 
 /* --- HLO --- */
 

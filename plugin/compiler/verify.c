@@ -2,9 +2,9 @@
 #include "plugin/compiler/verify.h"
 
 #include "plugin/compiler/backend.h"
+#include "plugin/compiler/internal.h"
 #include "plugin/compiler/part.h"
 #include "plugin/compiler/segments.h"
-#include "plugin/compiler/text.h"
 #include "runtime/host/thread_pool.h"
 
 typedef struct verify_call {

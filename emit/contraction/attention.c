@@ -1,4 +1,5 @@
-/* attention.c - see attention.h: where everything lies, and how it is cut. */
+/* attention.c - the plan of attention.h's kernels: where the operands lie in memory, and the sizes of tiles and
+ * blocks. */
 #include "emit/contraction/attention.h"
 
 #include <string.h>
@@ -8,14 +9,15 @@
 #include "emit/element/view.h"
 
 enum {
-  LEAST_ROWS = 8,       /* fewer are bound by reading k and v, which packing reads once more */
+  LEAST_ROWS = 8,       /* with fewer rows, reading k and v takes most of the time, and packing k reads it once more */
   TILE_ELEMENTS = 8192, /* 32 KB of stack */
-  WIDEST = 1024,        /* so a step is soon over */
+  WIDEST = 1024, /* a limit for the width of a row of v, so that a step of the grid, after which a run can be cancelled,
+                    is short */
 };
 
-/* --- where everything lies --- */
+/* --- layout of the operands --- */
 
-/* The result's levels from the strides that dims of pv's result have in the root's. */
+/* Computes the levels of the result from the strides that the dimensions of pv's result have in the root's array. */
 static bool find_result(const hlo_attention *a, emit_attention *c) {
   const shape *s = &a->pv->shapes[0], *v = hlo_shape(a->pv->operands[1]);
   int64_t root[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
@@ -66,10 +68,10 @@ static bool is_f32(const hlo_attention *a) {
   return true;
 }
 
-/* --- how it is cut --- */
+/* --- sizes of tiles and blocks --- */
 
-/* Tiles of one or two blocks of rows, so that few rows are computed twice: blocks load less for their products the
- * higher they are. */
+/* Chooses tiles of one or two blocks of rows.  Few rows should be computed twice (by the last tile), and blocks
+ * should be high, since a higher block loads less for each multiplication. */
 static void cut_rows(emit_attention *c) {
   int64_t most = min_i64(TILE_ELEMENTS / c->stride, c->rows);
   double least = 0;

@@ -16,7 +16,8 @@
 typedef struct emit_attention {
   emit_product qk, pv;      /* batch and sums of pv are those of v; its rows are those of the scores */
   int64_t q_at, k_at, v_at; /* the offsets at which they begin in their operands */
-  int64_t n_out;            /* the batches of the result, outermost first; their steps are in `a` */
+  int64_t n_out; /* the number of the result's batch dimensions, outermost first; member `a` of a level is its stride in
+                    the result */
   emit_level out[EMIT_PRODUCT_LEVELS];
   int64_t out_row; /* the distance between rows of the result; the elements of a row are contiguous */
   int64_t batches, rows, keys, width;

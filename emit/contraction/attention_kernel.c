@@ -1,5 +1,5 @@
-/* attention_kernel.c - the kernels of attention.h: panels of k; then tile by tile scores, softmax and the sum of the
- * values. */
+/* attention_kernel.c - the kernels of attention.h.  One packs k as panels.  The other computes, tile by tile, the
+ * scores, their softmax and the sum of the values. */
 #include <math.h>
 
 #include "base/arith.h"
@@ -14,12 +14,14 @@ typedef struct kernel {
   emit_writer w;
   const emit_attention *c;
   hlo_attention a;
-  LLVMValueRef tile, inverses; /* scores of some rows, later e^(...) of them; of each the shift, later 1 / total */
-  LLVMValueRef q, k, v, out;   /* of this step: its first row, or all of its batch */
-  LLVMValueRef row;            /* the first, of all batches' */
+  LLVMValueRef tile, inverses; /* `tile` holds the scores of some rows, and later their exponentials; `inverses` holds
+                                  for each row the shift (see hlo_attention), and later 1 / total */
+  LLVMValueRef q, k, v,
+      out;          /* addresses for this step: the first row of q and out, the first element of the batch of k and v */
+  LLVMValueRef row; /* the number of the tile's first row, counted over all batches */
 } kernel;
 
-/* --- small words --- */
+/* --- addresses, loads and stores --- */
 
 static LLVMValueRef at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");
@@ -35,12 +37,12 @@ static void store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
 
 /* --- products of a tile --- */
 
-/* C = A B for the rows of a tile, in blocks of `rows` by at most `vectors`. */
+/* C = A B for the rows of a tile, in blocks of `rows` rows by at most `vectors` vectors of columns. */
 typedef struct product {
   int64_t rows, vectors, lanes, n_vectors, sums;
   LLVMValueRef a, b;
   int64_t a_row, a_k, b_k, b_vector;
-  /* Takes the sums of a block whose first place is (row, column). */
+  /* Receives the sums of a block whose first element is at (row, column). */
   void (*take)(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums);
 } product;
 
@@ -61,7 +63,8 @@ static void write_block(const kernel *k, const product *p, int64_t vectors, LLVM
   p->take(k, &g, row, emit_times(w, vector, p->lanes), sums);
 }
 
-/* `n` column blocks of so many vectors, from number `first` on; for each all rows. */
+/* Writes the loops over n column blocks of `vectors` vectors each, the first of which is block number `first`; each
+ * loops over all rows. */
 static void write_columns(const kernel *k, const product *p, int64_t n, int64_t vectors, int64_t first) {
   const emit_ir *w = k->w.e.w;
   emit_loop columns, rows;
@@ -138,14 +141,14 @@ static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *plac
   return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* What `made` is where `from` is x. */
+/* Returns the value of `made` at the index `place`, given that `from`, on which it depends, is x there. */
 static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
   emit_element *e = &k->w.e;
   emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});
   return emit_value(e, made, index_of(k, made, place)).v;
 }
 
-/* Softmax's operand in the lanes from `column` on. */
+/* Returns the operand of the softmax in the lanes from `column` on. */
 static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
   emit_element *e = &k->w.e;
   e->x.lanes = (int)k->c->lanes;
@@ -162,7 +165,7 @@ static LLVMValueRef sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
   return LLVMBuildFAdd(w->builder, x, y, "");
 }
 
-/* All lanes of x as one number. */
+/* Reduces all lanes of x to one number with `join`. */
 static LLVMValueRef over_lanes(const emit_ir *w, LLVMValueRef x, int lanes,
                                LLVMValueRef (*join)(const emit_ir *w, LLVMValueRef x, LLVMValueRef y)) {
   for (int half = lanes / 2; half >= 1; half /= 2) {
@@ -177,7 +180,8 @@ static LLVMValueRef over_lanes(const emit_ir *w, LLVMValueRef x, int lanes,
   return x;
 }
 
-/* The lanes of x, a row's last vector, that no vector before has, in front of others that do not count. */
+/* Returns the last `rest` lanes of x, filled up with -infinity.  x is the last vector of a row and overlaps the
+ * vector before it in its other lanes. */
 static LLVMValueRef new_lanes(const emit_ir *w, LLVMValueRef x, int lanes, int rest) {
   int from[256];
   for (int j = 0; j < lanes; j++) {
@@ -186,7 +190,8 @@ static LLVMValueRef new_lanes(const emit_ir *w, LLVMValueRef x, int lanes, int r
   return emit_shuffle(w, x, emit_f(x, -INFINITY), from, lanes);
 }
 
-/* The row's scores become softmax's operands, filled up with -infinity to whole vectors; gives the largest one. */
+/* Replaces the scores of a row by the operands of the softmax, filled up with -infinity to whole vectors, and
+ * returns the largest one. */
 static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;
@@ -194,7 +199,7 @@ static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   int64_t n = k->c->keys, whole = n - rest;
   LLVMValueRef last = NULL, most = emit_f_of(emit_vector_type(w->f32, lanes), -INFINITY);
   uint32_t mark = emit_table_mark(e->x.table);
-  if (rest) { /* reads places that the loop writes */
+  if (rest) { /* computed before the loop, since it reads elements that the loop overwrites */
     last = score_at(k, row, emit_i64(w, n - lanes), 1);
     last = lanes > 1 ? new_lanes(w, last, lanes, rest) : last;
     most = last;
@@ -213,7 +218,7 @@ static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   return over_lanes(w, l.carried[0], lanes, largest);
 }
 
-/* The row becomes e^(itself - shift); gives the sum. */
+/* Replaces each element x of the row by e^(x - shift) and returns the sum of the row. */
 static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   const emit_ir *w = k->w.e.w;
   int lanes = (int)k->c->lanes;
@@ -229,8 +234,8 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   return over_lanes(w, l.carried[0], lanes, sum);
 }
 
-/* In two loops over the rows, so that rows run side by side where one alone would wait for its maximum, then for its
- * sum. */
+/* Writes two loops over the rows, so that the processor overlaps the work of several rows.  In one loop, each row
+ * would wait for its maximum and then for its sum. */
 static void write_softmax(kernel *k) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;
@@ -283,7 +288,7 @@ static void write_values(const kernel *k) {
   write_product(k, &p);
 }
 
-/* --- steps --- */
+/* Returns the address of q, k or v, which are parameters of the fusion's body (hlo_attention_of_fusion). */
 
 /* Where a parameter of the fusion's body lies, which q, k and v are (hlo_attention_of_fusion). */
 static LLVMValueRef operand(const kernel *k, hlo_value parameter) {
@@ -302,7 +307,8 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
             emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
-/* Step number `item`: the last tile of a batch ends with its last row. */
+/* Sets the addresses for step number `item` of the grid.  The last tile of a batch is moved back so that it ends
+ * with the last row. */
 static void begin_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_attention *c = k->c;
@@ -335,7 +341,7 @@ static void write_tiles(kernel *k) {
   write_values(k);
   emit_table_release(k->w.e.x.table, mark);
   emit_loop_end(w, &l, NULL);
-  const double each = 1; /* of softmax, in nanoseconds */
+  const double each = 1; /* the time of the softmax for one score, in nanoseconds */
   double places = (double)c->batches * (double)c->rows * (double)c->keys;
   double products = (double)emit_product_sums(&c->qk) + (double)c->width;
   k->w.info->grid = c->batches * ceil_div(c->rows, c->tile_rows);

@@ -10,25 +10,25 @@ typedef struct depthwise {
   emit_writer w;
   const emit_depthwise *p;
   const emit_ir *ir;
-  hlo_value convolution; /* what the epilogue starts from */
+  hlo_value convolution; /* the value from which the epilogue starts */
   dtype type, input;
   LLVMValueRef x, weights;
-  LLVMValueRef tile; /* on the stack: a tile's sums, where the epilogue is a loop; else NULL */
+  LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
   int lanes;
 } depthwise;
 
-/* A tile while it is written: `vectors` vectors of channels by `width` places. */
+/* A tile while it is written: `vectors` vectors of channels by `width` positions of a row of the result. */
 typedef struct tile {
-  LLVMValueRef image, row, place;          /* of the result: where it begins */
-  LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* of each vector */
-  LLVMValueRef line, taps;                 /* addresses: of the first place that it reads, of the weights */
-  int64_t first;                           /* its first place, if it is not inside */
+  LLVMValueRef image, row, place;          /* the position in the result at which the tile begins */
+  LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
+  LLVMValueRef line, taps; /* the addresses of the first input element that it reads, and of the weights */
+  int64_t first;           /* the position in the row at which it begins; only used if `inside` is false */
   int64_t width;
   int vectors;
   bool inside;
 } tile;
 
-/* --- small words --- */
+/* --- arithmetic and addresses --- */
 
 static LLVMValueRef number(const depthwise *g, int64_t n) { return emit_i64(g->ir, n); }
 
@@ -48,7 +48,8 @@ static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) 
   return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
 }
 
-/* May lie outside of the array while nothing is read there. */
+/* Returns an address that may lie outside of the array, as long as nothing is read there; so the GEP is not
+ * inbounds. */
 static LLVMValueRef address(const depthwise *g, dtype t, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, t), base, &at, 1, "");
 }
@@ -57,7 +58,7 @@ static LLVMTypeRef sums_type(const depthwise *g) {
   return emit_vector_type(emit_register_type(g->ir, emit_compute_type(g->type)), g->lanes);
 }
 
-/* A vector of elements as they are summed. */
+/* Loads a vector of elements and converts them to the type of the sums. */
 static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
   LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(emit_memory_type(g->ir, t), g->lanes), from, "");
   LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
@@ -76,7 +77,7 @@ static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64
   return i * p->strides[1] + k * p->dilation[1] == column && (t->inside || (at >= 0 && at < p->in[1]));
 }
 
-/* Element j of each group in all lanes of the group. */
+/* Returns a vector in which all lanes of a group have element j of that group of x. */
 static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
   int from[64], group = (int)g->p->group;
   for (int lane = 0; lane < g->lanes; lane++) {
@@ -85,7 +86,7 @@ static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
   return group == 1 ? x : emit_shuffle(g->ir, x, NULL, from, g->lanes);
 }
 
-/* One column of the line, of which channel j of each group, for all places that read it. */
+/* Adds the products of one input column, channel j of each group, to the sums of all positions that read it. */
 static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column, int64_t j,
                        LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
   LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
@@ -104,7 +105,7 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
   }
 }
 
-/* The taps of one row of them; `tap` is its number. */
+/* Adds the products of one row of taps, whose number is `tap`. */
 static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
   const emit_depthwise *p = g->p;
   LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
@@ -124,7 +125,7 @@ static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMVal
   }
 }
 
-/* Rows of taps [from, to). */
+/* Sets the sums to those of the rows of taps [from, to). */
 static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *sums) {
   int n = (int)t->width * t->vectors;
   emit_loop l;
@@ -144,7 +145,8 @@ static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMV
 
 /* --- the epilogue --- */
 
-/* The convolution's value; of bytes also what makes f32 of it. */
+/* Sets the value of the convolution at `index`.  If the operands are bytes, conversions of it to f32 get the sum
+ * itself. */
 static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
   if (g->input == g->type) {
@@ -189,7 +191,8 @@ static LLVMValueRef tile_at(const depthwise *g, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(g->ir->builder, sums_type(g), g->tile, &at, 1, "");
 }
 
-/* Through memory, so that the epilogue is written once for each vector of channels. */
+/* Stores the sums to memory and runs the epilogue in a loop over the positions, so that its code is written once for
+ * each vector of channels and not once for each position. */
 static void finish_loop(depthwise *g, const tile *t, const LLVMValueRef *sums) {
   emit_loop l;
   for (int64_t k = 0; k < t->width * t->vectors; k++) {
@@ -218,11 +221,11 @@ static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
 
 /* --- rows --- */
 
-/* A row of the result for some vectors of channels. */
+/* One row of the result for some vectors of channels. */
 typedef struct row {
   tile tile;
-  LLVMValueRef line;     /* address of the input's line for tap row 0, which need not be there */
-  LLVMValueRef from, to; /* rows of taps that lie in the input */
+  LLVMValueRef line;     /* the address of the input's line for tap row 0, which may lie outside of the input */
+  LLVMValueRef from, to; /* the rows of taps that lie in the input */
 } row;
 
 static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run, LLVMValueRef place) {
@@ -255,7 +258,7 @@ static void write_row(depthwise *g, const row *r) {
   }
 }
 
-/* n / by, rounded up, at least 0; by > 0. */
+/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
 static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
   LLVMValueRef positive = emit_intrinsic2(g->ir, "llvm.smax", n, number(g, 0));
   return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
@@ -265,7 +268,7 @@ static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
 
-/* Which rows of taps a row of the result has. */
+/* Sets from and to of the row: the rows of taps that lie in the input. */
 static void find_taps(const depthwise *g, row *r) {
   const emit_depthwise *p = g->p;
   LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->tile.row, p->strides[0]), number(g, p->low[0]), "");
@@ -284,7 +287,7 @@ static void find_taps(const depthwise *g, row *r) {
 }
 
 typedef struct item {
-  LLVMValueRef image, from, to; /* rows */
+  LLVMValueRef image, from, to; /* the range of rows */
 } item;
 
 static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vectors) {
@@ -306,7 +309,7 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vec
 
 /* --- the kernel --- */
 
-/* Parts of the rows one after the other, in each the vectors of channels. */
+/* Writes the loop over the grid: images, parts of the rows, and blocks of vectors of channels (innermost). */
 static void write_items(depthwise *g) {
   const emit_depthwise *p = g->p;
   emit_gemm_parts cut = emit_gemm_cut((p->channels + g->lanes - 1) / g->lanes, (int)p->vectors);
@@ -334,7 +337,8 @@ static void write_items(depthwise *g) {
   g->w.info->grid = p->images * p->parts * tiles;
 }
 
-/* A vector that overlaps the one before must not be computed again where an operand was overwritten. */
+/* Returns the number of lanes for vectors of channels.  The last vector may overlap the one before, unless a result
+ * overwrites an operand, which must not be computed twice. */
 static int lanes_of(const depthwise *g) {
   bool shared = false;
   int lanes = (int)g->p->lanes;

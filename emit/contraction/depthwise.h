@@ -20,8 +20,8 @@
 
 #include "emit/kernel/compile.h"
 
-/* Only int64_t members, so that equal bytes mean equal kernels.  In arrays [0] is for rows, [1] for positions in a row.
- */
+/* This struct has only int64_t members, so that equal bytes mean equal kernels.  In arrays, [0] is for rows and [1]
+ * for positions in a row. */
 typedef struct emit_depthwise {
   int64_t type;  /* the dtype of the packed weights and of the sums, before they are widened; F32 for bytes */
   int64_t input; /* the dtype of the input: `type`, or U8 or S8 */
@@ -29,7 +29,7 @@ typedef struct emit_depthwise {
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result; 0 means that there is none */
   int64_t weights; /* the operand that the packed weights replace */
-  /* Chosen. */
+  /* Set by emit_depthwise_choose. */
   int64_t lanes, vectors, width, parts; /* parts is the number of parts of the rows for the grid */
 } emit_depthwise;
 

@@ -1,4 +1,4 @@
-/* depthwise_plan.c - the numbers of depthwise.h: geometry, tiles, packed weights. */
+/* depthwise_plan.c - geometry, tiles and packed weights of depthwise.h's convolutions. */
 #include <string.h>
 
 #include "base/arith.h"
@@ -9,7 +9,8 @@
 
 /* --- geometry --- */
 
-/* Dimension k of the convolution: where the input, the result and the taps have one place, nothing happens along it. */
+/* Returns true if input, result and taps have the extent 1 in spatial dimension k of the convolution, so that it can
+ * be left out. */
 static bool is_flat(const hlo_instr *c, int k) {
   return hlo_shape(c->operands[0])->dims[1 + k] == 1 && c->shapes[0].dims[1 + k] == 1 &&
          hlo_shape(c->operands[1])->dims[2 + k] == 1 && hlo_ints(c, HLO_ATTR_LOW)[k] == 0;
@@ -17,7 +18,8 @@ static bool is_flat(const hlo_instr *c, int k) {
 
 static bool in_range(int64_t v) { return v >= -INT32_MAX && v <= INT32_MAX; }
 
-/* Dimension k as the d-th of rows and places. */
+/* Reads spatial dimension k of the convolution into member d of p's arrays: 0 for rows, 1 for positions in a row.
+ * Returns false if it is not supported. */
 static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) {
   enum { MOST_TAPS = 16 };
   p->axis[d] = 1 + k;
@@ -49,7 +51,7 @@ static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
       w->dims[0] != channels || hlo_int(c, HLO_ATTR_GROUPS) == 1) {
     return false;
   }
-  for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat is that of a row's places */
+  for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat becomes the positions in a row */
     if (!is_flat(c, k) && (d == 0 || !read_dimension(c, k, --d, p))) {
       return false;
     }
@@ -68,7 +70,7 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
   bool fits = bytes || (emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t);
   fits = fits && convolution_geometry(c, d);
   d->type = bytes ? DTYPE_F32 : t;
-  const int64_t exact = 512; /* products of bytes whose sum f32 holds */
+  const int64_t exact = 512; /* the number of products of two bytes whose sum f32 holds exactly */
   return fits && (!bytes || d->taps[0] * d->taps[1] * d->group <= exact);
 }
 
@@ -98,7 +100,8 @@ int emit_depthwise_runs(const emit_depthwise *d, emit_depthwise_run *runs) {
   return n;
 }
 
-/* Even tiles are fewer bodies. */
+/* Returns the width of tiles for n positions: a divisor of n of more than most / 2, if there is one, since tiles of
+ * equal width need fewer loop bodies. */
 static int64_t even_width(int64_t n, int64_t most) {
   for (int64_t w = most; w > 1 && w > most / 2; w--) {
     if (n % w == 0) {
@@ -108,8 +111,8 @@ static int64_t even_width(int64_t n, int64_t most) {
   return emit_gemm_cut(n, (int)most).large;
 }
 
-/* The whole rows of few places are tiles of their own, so rows are what threads share; each costs those above it again.
- */
+/* Returns the number of parts into which the rows are divided for the threads.  Parts should not be small, since
+ * each part reads again the input rows that it shares with the part above it. */
 static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   const int64_t fewest_rows = 4;
   int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
@@ -117,7 +120,10 @@ static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
 }
 
 bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads) {
-  enum { OTHERS = 3, LONGEST = 4096 }; /* registers for input vectors; multiplications that are written */
+  enum {
+    OTHERS = 3,
+    LONGEST = 4096
+  }; /* OTHERS: registers for input vectors; LONGEST: the largest number of multiplications to write as straight code */
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {
@@ -141,7 +147,9 @@ double emit_depthwise_size(const emit_depthwise *d) {
 
 double emit_depthwise_effort(const emit_depthwise *d) {
   int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
-  int64_t loads = min_i64(reach, all) * (d->group > 1 ? 2 : 1); /* and spread over the group */
+  int64_t loads =
+      min_i64(reach, all) *
+      (d->group > 1 ? 2 : 1); /* and if channels are grouped, each vector is also broadcast within its groups */
   return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 
@@ -151,7 +159,7 @@ uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
   return (uint64_t)(d->channels * d->taps[0] * d->taps[1] * d->group) * dtype_bytes((dtype)d->type);
 }
 
-/* Where the weights have what is packed as number k. */
+/* Returns the offset in the weights of the element that is packed at offset k. */
 static int64_t place_of(const emit_depthwise *d, int64_t k) {
   int64_t taps = d->taps[0] * d->taps[1], c = k % d->channels, j = k / d->channels % d->group,
           tap = k / d->channels / d->group;

@@ -1,4 +1,4 @@
-/* gemm.c - see gemm.h. */
+/* gemm.c - the size and the code of register blocks; see gemm.h. */
 #include "emit/contraction/gemm.h"
 
 #include <assert.h>
@@ -18,7 +18,8 @@ int emit_gemm_lanes(const emit_target *t, dtype type) {
 
 /* --- the size of a block --- */
 
-/* Vectors of sums that the registers hold; those wider than the machine's take several. */
+/* Returns how many vectors of sums the registers can hold.  A vector that is wider than the target's takes several
+ * registers. */
 static int registers_of(const emit_target *t, dtype type, int lanes) {
   int bits = lanes * 8 * (int)dtype_bytes(emit_compute_type(type));
   int each = t->vector_bits && bits > t->vector_bits ? bits / t->vector_bits : 1;
@@ -32,15 +33,16 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
   return (emit_gemm_parts){parts - n_small, n_small, large};
 }
 
-/* Cycles for one k of m rows and `columns` vectors, about: two multiplications or loads a cycle, of each what takes
- * longer and a part of the other, but no less than a multiplication takes until its sum can be used again. */
+/* Returns about how many cycles one k of an m-row product with `columns` column vectors takes.  A cycle does two
+ * multiplications or two loads; the longer of both counts in full and the other in part.  No k takes less than the
+ * latency of a multiplication. */
 static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   const double latency = 4;
   double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
-  const double uneven = 0.03; /* two sizes of blocks are more code, and seldom both the best */
+  const double uneven = 0.03; /* blocks of two sizes are more code, and both are seldom the best */
   work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
   return row_blocks * column_blocks * (work > latency ? work : latency);
 }
@@ -82,7 +84,7 @@ static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef b
   return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
 }
 
-/* How near a line is brought: llvm.prefetch's locality. */
+/* The locality argument of llvm.prefetch. */
 enum { SECOND_CACHE = 2, FIRST_CACHE = 3 };
 
 static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
@@ -94,20 +96,20 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Asks for what lies `at` elements behind g->ahead behind base.  Not in the nearest cache: so often asked, Winograd's
- * products took a quarter longer. */
+/* Prefetches the line that lies g->ahead + at elements behind `base`, into the second-level cache.  Prefetches into
+ * the first-level cache at this rate made Winograd's products a quarter slower. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
   prefetch(w, LLVMBuildGEP2(w->builder, element, far, (LLVMValueRef[]){emit_i64(w, at)}, 1, ""), SECOND_CACHE);
 }
 
-/* --- what will be multiplied soon --- */
+/* --- prefetching the next operand (emit_fetch) --- */
 
-/* Places within g->fetch are in parts of a byte, so that they go on evenly. */
+/* The offset in g->fetch is counted in 1/256 bytes (PLACE_BITS fraction bits), so that it advances evenly. */
 enum { PLACE_BITS = 8, LINE = 64 };
 
-/* How far a place goes on with each of `steps` (i64, at least 1). */
+/* Returns by how much the offset advances with each of `steps` steps (an i64, at least 1). */
 static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
   return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
 }
@@ -121,7 +123,7 @@ static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place
   }
 }
 
-/* Column vector v of small integers, k being `ahead` steps from where b stands, which is an even k. */
+/* Loads column vector v of small integers for the k that is `ahead` steps after the (even) k at which b points. */
 static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
   int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
   LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
@@ -140,7 +142,7 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
   return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
 }
 
-/* Sums of four products each: x is u8, y s8. */
+/* Adds to each lane of `sum` four products of bytes: x is u8, y is s8. */
 static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
   static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
                                       "llvm.x86.avx512.vpdpbusd.512"};
@@ -150,7 +152,7 @@ static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, L
   return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, (LLVMValueRef[]){sum, x, y}, 3, "");
 }
 
-/* One k: `a` and `b` stand at its elements, `ahead` more steps. */
+/* Adds the products of one k, which is `ahead` steps after the k at which `a` and `b` point. */
 static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead,
                  LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
@@ -186,13 +188,13 @@ static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
 }
 
-/* How far a block's loops have come: where A and B stand, and the place in what is fetched (NULL: nothing is) with its
- * step. */
+/* The state of a block's loops: pointers into A and B; the offset in the memory that is prefetched (NULL means that
+ * nothing is), and by how much it advances with each step. */
 typedef struct position {
   LLVMValueRef a, b, place, step;
 } position;
 
-/* Steps of k in [from, to), `unroll` at a time; from and to differ by a multiple. */
+/* Writes the loop over the steps [from, to) of k, `unroll` at a time; to - from is a multiple of `unroll`. */
 static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
                 position *p, LLVMValueRef *sums) {
   int n = g->tile.rows * g->tile.vectors, n_carried = n + 2 + (p->place != NULL);
@@ -226,8 +228,8 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   p->place = p->place ? l.carried[n + 2] : NULL;
 }
 
-/* About 32 multiplications in the loop's body, and whole bytes of small integers: more make nothing faster, and LLVM
- * slower. */
+/* Returns the number of steps in the loop's body: about 32 multiplications, and whole bytes of small integers.  More
+ * makes the code no faster, and compiling slower. */
 static int choose_unroll(const emit_gemm *g) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < 8 && unroll * 2 * n <= 32) {
@@ -260,7 +262,7 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   } else {
     whole = 0;
   }
-  for (int64_t j = 0; j < k - whole; j++) { /* the rest, fewer than two rounds */
+  for (int64_t j = 0; j < k - whole; j++) { /* the remaining steps, fewer than two rounds of the loop */
     step(w, g, p.a, p.b, j, sums);
   }
 }

@@ -26,7 +26,7 @@ enum {
   EMIT_GEMM_ROWS = 28,
   EMIT_GEMM_VECTORS = 8,
   EMIT_GEMM_SUMS = 48
-}; /* the limits of one block; EMIT_GEMM_SUMS is for rows * vectors */
+}; /* the limits of one block; EMIT_GEMM_SUMS limits rows * vectors */
 
 /* The rows and the vectors of columns of a block: its sums, one row of B and one element of A fill the registers. */
 typedef struct emit_gemm_tile {

@@ -1,4 +1,4 @@
-/* product.c - see product.h: the geometry of contractions, and how their products are cut. */
+/* product.c - the geometry of contractions, and how their products are divided into blocks; see product.h. */
 #include "emit/contraction/product.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ static bool is_among(int d, uint32_t n, const int64_t *dims) {
   return false;
 }
 
-/* Columns must be evenly apart. */
+/* Sets the number of columns and their distance in B.  Returns false if the columns are not evenly spaced. */
 static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_product *p) {
   const shape *y = hlo_shape(dot->operands[1]);
   emit_level columns[EMIT_PRODUCT_LEVELS];
@@ -123,7 +123,8 @@ static bool convolution_fits(const hlo_instr *i) {
   return fits;
 }
 
-/* How far the windows reach in each dimension, and whether a copy with zeros around is needed. */
+/* Sets the extents of the input that the windows reach, and whether a copy of the input with zeros around it is
+ * needed. Returns false if that copy would be too large. */
 static bool pad_input(const hlo_instr *i, emit_product *p) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0], *w = hlo_shape(i->operands[1]);
   bool pads = false;
@@ -174,7 +175,8 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 
 /* --- instructions --- */
 
-/* A matrix of f32 that the fusion makes of small integers: B is those, and the sums go block by block. */
+/* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
+ * integers, and the sums have a level of their own for the blocks that share a scale. */
 static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   hlo_quantized_weights w;
   if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
@@ -190,7 +192,8 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   return emit_product_reads_quantized(&w);
 }
 
-/* Elements of A instead of bytes.  Returns false if they do not lie so. */
+/* Changes strides and sizes from bytes to dot4 groups.  Returns false if some group of four bytes is not contiguous
+ * in A. */
 static bool in_dot4_groups(emit_product *p) {
   enum { DOT4 = 4 };
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
@@ -236,7 +239,7 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   return fits && (!bytes || in_dot4_groups(p));
 }
 
-/* --- how it is cut --- */
+/* --- sizes of blocks and steps --- */
 
 int64_t emit_product_packed(const emit_product *p) {
   return count(p->n_batch, p->batch) * p->group.n * ceil_div(p->columns, p->lanes) * emit_product_panel(p);
@@ -296,11 +299,12 @@ emit_row_cut emit_product_rows(const emit_product *p) {
   return r;
 }
 
-/* Column vectors that lie in B as the kernel loads them. */
+/* Returns true if B already lies in memory as vectors of columns. */
 static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
 
-/* Row blocks of a step: as many as leave its part of A in the cache, so that A comes from farther away once; or all, so
- * that B does, where less is read so. */
+/* Returns the number of row blocks in a step of the grid.  Usually that is so many that their part of A stays in the
+ * cache while all columns are computed, so that A is read from memory once.  It is all of them, so that B is read
+ * once, if less memory is read in that way. */
 static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
   int64_t sum_bytes = max_i64(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
   int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
@@ -310,15 +314,16 @@ static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panel
   if (!b_fits && a * (double)panels + b < a + b * (double)steps) {
     return blocks;
   }
-  return ceil_div(blocks, steps); /* evenly */
+  return ceil_div(blocks, steps); /* so that all steps have about the same size */
 }
 
-/* Lines of the next panels to ask for at a time.  B comes from memory as a rule: what has few rows would wait for it.
- */
+/* Returns how many cache lines of the next panels to prefetch at a time, or 0.  B usually comes from memory, and a
+ * product with few rows would wait for it. */
 static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
   enum {
     FEW_ROWS = 1024
-  }; /* above, waiting is less than 1 % at 100 multiplications for each element that memory can bring */
+  }; /* with more rows, waiting takes less than 1 %, if there are 100 multiplications in the time that memory needs for
+        one element */
   int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
   bool pays =
@@ -326,8 +331,8 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
   return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
 
-/* Steps of the grid: rows, then columns so that there is enough for the threads.  Where B is the larger one, rows go
- * first: its panels are read once. */
+/* Divides the product into steps of the grid: by rows, and by columns as well until there are enough steps for the
+ * threads. If B is larger than A, steps go along the rows first, so that each panel of B is read once. */
 static void cut_grid(emit_product *p, const emit_product_options *options) {
   int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows),
           outside = count(p->n_batch, p->batch) * p->group.n;
@@ -337,7 +342,8 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   p->row_blocks = rows_of_step(p, r.blocks, panels, options->cache_bytes);
   p->column_blocks = panels;
   int64_t wanted = options->threads > 1 ? 4 * (int64_t)options->threads : 1;
-  const double least = 20000; /* multiplications of a step, each about a hundredth of a nanosecond: no less */
+  const double least =
+      20000; /* the least number of multiplications in a step; one takes about a hundredth of a nanosecond */
   double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
   bool weights_larger = p->columns > rows;
   for (;;) {
@@ -353,15 +359,15 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   p->fetch_lines = choose_fetch(p, rows, options->cache_bytes);
 }
 
-/* Rows that lie a multiple of this apart share the lines of a first-level cache that can hold them, which are few:
- * measured, 14 rows 4096 bytes apart ran at a third of the speed of 6. */
+/* Returns the largest number of rows in a block.  Rows whose distance is a multiple of 4096 bytes fall into the same
+ * few lines of the first-level cache: 14 such rows were measured to run at a third of the speed of 6. */
 static int most_rows(const emit_product *p) {
   enum { SAME_LINES = 4096, WAYS = 6 };
   int64_t step = p->n_rows ? p->rows[p->n_rows - 1].a * (int64_t)dtype_bytes((dtype)p->type) : 0;
   return step && step % SAME_LINES == 0 ? WAYS : EMIT_GEMM_ROWS;
 }
 
-/* --- how it is called --- */
+/* --- costs, grid and dynamic M --- */
 
 double emit_product_cost(const emit_product *p) { return emit_product_size(p) / (double)p->lanes * 0.25; }
 
@@ -377,7 +383,9 @@ int64_t emit_product_column_steps(const emit_product *p) { return ceil_div(colum
 
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]) {
-  enum { MANY_BLOCKS = 64 }; /* how long a step may take, for code that asks whether it shall go on */
+  enum {
+    MANY_BLOCKS = 64
+  }; /* the number of row blocks in a step that emit_poll assumes, since the real number is an argument */
   emit_row_cut r = emit_product_rows(p);
   if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->quantized_type ||
       r.n_large + r.n_small < 2) {
@@ -394,7 +402,7 @@ bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *
   *code = *p;
   code->dynamic_m = true;
   code->tile_rows = r.large;
-  code->rows[0].n = *placeholder_m = 2 * (int64_t)r.large - 1; /* a block of each size */
+  code->rows[0].n = *placeholder_m = 2 * (int64_t)r.large - 1; /* so that there is a block of each of the two sizes */
   code->row_blocks = MANY_BLOCKS;
   code->column_blocks = column_blocks_of(p);
   return true;

@@ -1,22 +1,24 @@
-/* product.h - dots and channels-last convolutions as products of matrices, cut into blocks that stay in registers
- * (gemm.h).
+/* product.h - dots and channels-last convolutions as products of matrices, divided into blocks that stay in
+ * registers (gemm.h).
  *
  *     C[batch][group][row][column] = sum over s of A[batch, group, row, s] * B[batch, group, s, column]
  *
- * Rows of a convolution are the places of its result, its columns the channels, and what is summed runs over the
- * kernel's places and the input's channels.  A's places in memory are sums of steps, one a level; so no copy of A is
- * made but one with the padding around it, where a convolution has padding.  B is read as panels of column vectors: a
- * constant is packed so when compiling (emit_product_pack), anything else by the kernel where it does not lie so by
- * itself.
+ * The rows of a convolution are the positions of its result, its columns are the output channels, and s runs over
+ * the taps and the input channels.  The offset of an element of A is a sum of strides, one for each level
+ * (emit_level), so A is not copied, except with zeros around it if a convolution has padding.  B is read as panels,
+ * which are vectors of columns: a constant is packed into panels at compile time (emit_product_pack), any other B is
+ * packed by the kernel, unless it already lies in memory as vectors.
  *
- * Weights of small integers (hlo/analysis/quantized.h) stay so in their panels: products of a block of them are summed,
- * and its sum scaled.
+ * Quantised weights (hlo/analysis/quantized.h) stay small integers in their panels.  The products of one block of
+ * weights, which have one scale, are added up, and their sum is scaled.
  *
- * Bytes (u8 or s8 by constant s8, sums in s32) go four at a time where the target has such an instruction: what this
- * file calls an element is then four bytes of A that follow each other in the sum (quads).
+ * Bytes (u8 or s8 by constant s8, sums in s32) are multiplied in dot4 groups if the target has such an instruction.
+ * Then an element, in the words of this file, is four bytes of A that follow each other along s.
  *
- * What follows the contraction in its fusion is computed in registers, or on a small tile right after the sums.  An
- * element's sum is in the order of s, whatever blocks and threads: the same bits. */
+ * The epilogue of the fusion is computed in registers, or on a small tile right after the sums.  Products are always
+ * added in the order of s, so that the result's bits depend neither on blocks nor on threads.
+ *
+ * This header does not include LLVM's headers. */
 #ifndef EMIT_CONTRACTION_PRODUCT_H
 #define EMIT_CONTRACTION_PRODUCT_H
 
@@ -26,12 +28,12 @@
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
 enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* the limits of a block, which are those of gemm.h */
 
-/* A loop of n steps, and the distance of a step in A and in B, in elements. */
+/* A loop of n steps; a and b are the distances of two steps in A and in B, in elements. */
 typedef struct emit_level {
   int64_t n, a, b;
 } emit_level;
 
-/* Plain numbers only, so that equal bytes mean equal kernels. */
+/* This struct has only int64_t members, so that equal bytes mean equal kernels. */
 typedef struct emit_product {
   int64_t type; /* the dtype of A, B and C */
   /* Levels are listed outermost first; those that are contiguous are merged.  Rows have no step in B. */
@@ -64,8 +66,8 @@ typedef struct emit_product {
 
 typedef enum emit_packing {
   EMIT_B_PLAIN,  /* B as it is: rows of contiguous whole vectors */
-  EMIT_B_PACKED, /* panels that replace the operand, made when compiling */
-  EMIT_B_SCRATCH /* panels that the kernel makes */
+  EMIT_B_PACKED, /* panels that replace the operand and are packed at compile time */
+  EMIT_B_SCRATCH /* panels that the kernel packs into scratch memory */
 } emit_packing;
 
 /* Sets the geometry of the dot or convolution that `i` is or, if it is a fusion, contains.  In a fusion only
@@ -73,14 +75,15 @@ typedef enum emit_packing {
  * file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
-/* The same of a dot in f32 whose operands lie in memory with these strides, a step for each dim. */
+/* Does the same for a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
-/* Appends a level inside of the others, or makes the last one longer (merge_b: if it is also in B).  Returns false if
- * too many. */
+/* Appends a level inside of the others.  If its steps continue those of the last level (in A and, with merge_b, in
+ * B), the last level gets longer instead.  Returns false if there are too many levels. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* What runs it: the size of a block (0: the best by emit_gemm_fit), lanes of a vector (0: the target's), and for how
- * many threads, with how large a second-level cache, the grid is cut. */
+/* What the block sizes and the grid are chosen for.  rows, vectors and lanes are the size of a block; 0 means the
+ * best one by emit_gemm_fit, and for lanes the target's vector width.  cache_bytes is the size of a core's
+ * second-level cache. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
@@ -89,33 +92,37 @@ typedef struct emit_product_options {
 } emit_product_options;
 void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_options *options);
 
-/* All multiplications. */
+/* Returns the number of all multiplications. */
 double emit_product_size(const emit_product *p);
 
-/* Packed B: [batch][group][panel][s][lanes], a panel being a vector of columns; columns that are not there are 0.
- * Panels for quads of s8 begin with what their sums begin with.  Elements: of all, of one panel, of what it begins
- * with. */
+/* The layout of packed B is [batch][group][panel][s][lanes].  A panel is one vector of columns; columns behind the
+ * last one are 0.  For dot4 groups with A in s8, a panel begins with the initial values of its sums (the head; see
+ * EMIT_DOT4_OFFSET).  These return the number of elements of all panels, of one panel, and of its head. */
 int64_t emit_product_packed(const emit_product *p);
 int64_t emit_product_panel(const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
 /* Returns the bytes of all panels.  Small integers of up to 4 bits are stored two in a byte, as emit_gemm reads them.
  */
 uint64_t emit_product_packed_bytes(const emit_product *p);
-/* The bits of small integers, 4 or 8; and what packing adds to them so that none is negative. */
+/* The first returns the bits of the quantised weights, 4 or 8; the second what packing adds to them so that none is
+ * negative. */
 int emit_product_quantized_bits(const emit_product *p);
 int emit_product_quantized_offset(const emit_product *p);
 /* Returns true if no byte of such weights belongs to two blocks. */
 bool emit_product_reads_quantized(const hlo_quantized_weights *w);
-/* Packs B, given as the instruction has it, into `packed`, which has room for emit_product_packed elements. */
+/* Packs B, which `weights` has in the layout of the instruction's operand, into `packed`, which has room for
+ * emit_product_packed_bytes bytes. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* The number of products in a sum, and the offset in B of the element of column 0 for product number s. */
+/* The first returns the number of products in a sum; the second the offset in B of the element of column 0 for
+ * product number s. */
 int64_t emit_product_sums(const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
-/* Rows cut into blocks: `outer` steps of the outer levels, and in each of them parts of so many units.  A unit is one
- * row, or one run of the innermost level if that is short. */
+/* The rows divided into blocks.  There are `outer` steps of the outer levels, each with n_large + n_small parts of
+ * the inner rows.  A part is counted in units: a unit is one row, or all rows of the innermost level if these are
+ * few. */
 typedef struct emit_row_cut {
-  int64_t n_outside, outer; /* the outer levels, and the number of their steps */
+  int64_t n_outside, outer; /* the number of outer levels, and of their steps in all */
   int64_t unit_rows, unit_step, row_step;
   int64_t n_large, n_small, large; /* the parts, counted in units, as in emit_gemm_parts */
   int64_t inner;                   /* the rows of all parts */

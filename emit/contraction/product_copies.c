@@ -6,8 +6,8 @@ typedef struct copy_kernel {
   emit_writer *w;
   const emit_product *p;
   dtype type;
-  LLVMValueRef a, b;         /* the operands; what the kernel does not read is NULL */
-  LLVMValueRef copy, packed; /* where their copies go */
+  LLVMValueRef a, b;         /* the operands; NULL if the kernel does not read it */
+  LLVMValueRef copy, packed; /* the addresses of their copies */
 } copy_kernel;
 
 static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef offset) {
@@ -17,7 +17,7 @@ static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef off
 
 /* --- copies --- */
 
-/* n elements from `from` (NULL: zeros) to `to`. */
+/* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL. */
 static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {
   const emit_ir *w = k->w->e.w;
   LLVMTypeRef element = emit_memory_type(w, k->type);
@@ -42,7 +42,7 @@ static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, i
   }
 }
 
-/* One line of the innermost spatial dimension: zeros, what is there of A, zeros. */
+/* Writes one line of the copy along the innermost spatial dimension: zeros, the line of A if there is one, zeros. */
 static void pad_line(const copy_kernel *k, LLVMValueRef line) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;
@@ -97,7 +97,7 @@ static LLVMValueRef load_vector(const copy_kernel *k, LLVMValueRef base, LLVMVal
   return v;
 }
 
-/* n vectors of n lanes as a matrix, turned around: in each round halves of pairs of rows change places. */
+/* Transposes n vectors of n lanes, as a matrix.  Each round exchanges halves of pairs of rows. */
 static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
   const emit_ir *w = k->w->e.w;
   for (int half = 1; half < n; half *= 2) {
@@ -117,7 +117,7 @@ static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
   }
 }
 
-/* The offsets of a panel's columns; those behind the last one read it again. */
+/* Returns the offset in B of a column of the panel.  Columns behind the last one of B read the last one again. */
 static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int lane) {
   const emit_ir *w = k->w->e.w;
   LLVMValueRef column = emit_add(w, emit_times(w, panel, k->p->lanes), emit_i64(w, lane));
@@ -127,7 +127,8 @@ static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int 
   return emit_times(w, column, k->p->b_column);
 }
 
-/* s = from ... in steps of `size`: `size` rows of the panel, element by element or, turned around, vector by vector. */
+/* Packs `size` rows of the panel, from row s of B on.  size is 1, or the number of lanes: then B is read column by
+ * column as vectors, which are transposed. */
 static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
                       int size) {
   const emit_ir *w = k->w->e.w;
@@ -153,7 +154,7 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* The levels from `level` on; `to` is where their first row goes. */
+/* Packs the rows of the loops over s from `level` on; `to` is the address of their first row. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

@@ -13,18 +13,18 @@ typedef struct kernel {
   const emit_product *p;
   const hlo_instr *contraction;
   dtype type;
-  LLVMValueRef a, b, copy, packed; /* the operands, and the places in scratch memory */
+  LLVMValueRef a, b, copy, packed; /* the operands, and their copies in scratch memory */
   emit_row_cut rows;
   LLVMValueRef blocks, large, row_blocks, column_blocks,
-      first;               /* the call's numbers (product_internal.h), constants unless p->open */
-  emit_gemm_parts columns; /* of a group, in vectors */
-  int64_t n_sums;          /* loops over s, innermost last */
+      first;               /* the kernel's numbers (product_internal.h): arguments if p->dynamic_m, else constants */
+  emit_gemm_parts columns; /* the columns of a group, counted in vectors */
+  int64_t n_sums;          /* the number of loops over s, the innermost of which is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];
-  int64_t b_vector; /* from one column vector of B to the next: of b_type */
+  int64_t b_vector; /* the distance of two column vectors in B, in elements of b_type */
   LLVMTypeRef b_type;
   hlo_quantized_weights small;
-  LLVMValueRef tile; /* memory for a block's sums; NULL: never needed */
-  bool direct;       /* the epilogue is written for each vector of the block, on registers */
+  LLVMValueRef tile; /* memory for a block's sums, or NULL if none is needed */
+  bool direct;       /* true if the epilogue is written for each vector of a block, with the sums in registers */
 } kernel;
 
 static LLVMValueRef at(const kernel *k, LLVMValueRef base, LLVMValueRef offset) {
@@ -56,7 +56,8 @@ static LLVMValueRef load_vector(const kernel *k, LLVMValueRef base, LLVMValueRef
 
 /* --- the epilogue --- */
 
-/* The contraction's value at (row, column) in `lanes` lanes is `sums`: computes and stores the results there. */
+/* Writes the epilogue at (row, column), where the contraction's value in `lanes` lanes is `sums`, and stores the
+ * results. */
 static void finish_place(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple, int lanes,
                          LLVMValueRef sums) {
   emit_element *e = &k->w.e;
@@ -86,7 +87,7 @@ static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef colu
   return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
 }
 
-/* Places of one row of the tile, [from, to) in steps of `lanes`. */
+/* Writes the epilogue for columns [from, to) of one row of the tile, `lanes` at a time. */
 static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMValueRef column, LLVMValueRef from,
                        LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &k->w.e;
@@ -101,7 +102,8 @@ static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMV
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* A block whose sums are in the tile, from column `column` on; `width` columns of it exist. */
+/* Writes the epilogue for a block whose sums are in the tile and whose first column is `column`; `width` of its
+ * columns exist. */
 static void finish_tile(kernel *k, LLVMValueRef row, LLVMValueRef rows, LLVMValueRef column, LLVMValueRef width) {
   const emit_ir *w = k->w.e.w;
   int lanes = (int)k->p->lanes;
@@ -150,14 +152,14 @@ static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LL
 
 /* --- blocks --- */
 
-/* Part `number` of n of what is to be fetched. */
+/* Returns part `number` of n equal parts of the memory that is to be prefetched. */
 static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
   LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""),
                offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
   return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
 }
 
-/* The loops over s from `level` on. */
+/* Writes the loops over s from `level` on. */
 static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   const emit_level *s = &k->sums[level];
@@ -188,7 +190,7 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
   }
 }
 
-/* What a block of small integers is scaled by, or (zero) what is subtracted from them: for a column vector, in f32. */
+/* Returns v, the scales or zero points of the quantised weights, for one block of s and one column vector, in f32. */
 static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LLVMValueRef column) {
   emit_element *e = &k->w.e;
   const hlo_quantized_weights *s = &k->small;
@@ -206,7 +208,8 @@ static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LL
   return x.v;
 }
 
-/* The zeros of emit_gemm: those of the weights, and what packing adds to signed integers. */
+/* Computes the zeros of emit_gemm: the zero points of the weights, and the offset that packing adds to signed
+ * integers. */
 static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
   const emit_ir *w = k->w.e.w;
   double base = EMIT_SMALL_BASE + emit_product_quantized_offset(k->p);
@@ -220,7 +223,8 @@ static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef
   }
 }
 
-/* The sums of all blocks of small integers, each scaled; `column` is that of the first vector. */
+/* Writes the sums over all blocks of quantised weights, each multiplied by its scale; `column` is the first column
+ * of the register block. */
 static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
@@ -252,15 +256,15 @@ static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValu
 }
 
 typedef struct block {
-  LLVMValueRef a, b;         /* A of the batch and group; B of the block's first column */
-  LLVMValueRef first_row;    /* of C: where the batch begins */
-  LLVMValueRef first_column; /* of C */
-  LLVMValueRef vector;       /* number of the block's first column vector, within the group */
+  LLVMValueRef a, b;         /* A of the batch and group; B of the register block's first column */
+  LLVMValueRef first_row;    /* the row of C at which the batch begins */
+  LLVMValueRef first_column; /* the register block's first column of C */
+  LLVMValueRef vector;       /* the number of the first column vector, counted within the group */
   int vectors;
   emit_fetch fetch;
 } block;
 
-/* At zero, or with what the panels begin with. */
+/* Initialises the sums to zero, or to the head of the panels (emit_product_head). */
 static void start_sums(const kernel *k, emit_gemm *g, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   emit_gemm_zero(w, g, sums);
@@ -331,8 +335,8 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   }
 }
 
-/* Writes a body for each of the two sizes that parts have, of which part number `i` has one: the first n_large are
- * large. */
+/* Calls `body` for each of the two sizes of parts, in two branches, of which the one for part number i is run: the
+ * first n_large parts are large. */
 static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
                       void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
   const emit_ir *w = k->w.e.w;
@@ -358,7 +362,7 @@ static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_la
 
 typedef struct step {
   LLVMValueRef a, b, first_row, group;
-  LLVMValueRef row_from, row_to, column_from, column_to; /* blocks */
+  LLVMValueRef row_from, row_to, column_from, column_to; /* numbers of blocks */
   block block;
   LLVMValueRef outer;
 } step;
@@ -368,7 +372,8 @@ static void row_body(kernel *k, void *data, LLVMValueRef unit, int64_t units) {
   write_block(k, &s->block, s->outer, unit, units);
 }
 
-/* The panels behind a block's.  Behind the last ones lies something else, or nothing: asking for that does no harm. */
+/* Returns the memory to prefetch: the panels behind those of block b.  What lies behind the last panel of B is no
+ * harm to prefetch. */
 static emit_fetch next_panels(const kernel *k, const block *b) {
   const emit_ir *w = k->w.e.w;
   if (!k->p->fetch_lines) {
@@ -404,7 +409,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   emit_loop_end(w, &l, NULL);
 }
 
-/* The place of a step along the grid's first dimension, or all that is left of its number. */
+/* Returns the position of step `item` along the first dimension of the grid if `place` is true, else its number
+ * along the remaining dimensions. */
 static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
   const emit_ir *w = k->w.e.w;
   if (LLVMIsAConstantInt(k->first)) {
@@ -415,14 +421,15 @@ static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
       w, place ? LLVMBuildURem(w->builder, item, k->first, "") : LLVMBuildUDiv(w->builder, item, k->first, ""));
 }
 
-/* Step number `item` of the grid. */
+/* Writes step number `item` of the grid. */
 static void write_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   int64_t columns = k->columns.n_large + k->columns.n_small;
-  int64_t second = emit_product_outside(p) == 1 ? INT64_MAX /* more than there are */
-                   : p->rows_first              ? emit_product_column_steps(p)
-                                                : emit_product_row_steps(p);
+  int64_t second = emit_product_outside(p) == 1
+                       ? INT64_MAX /* the second dimension has no end, so no division is needed */
+                   : p->rows_first ? emit_product_column_steps(p)
+                                   : emit_product_row_steps(p);
   LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
   LLVMValueRef j = second == INT64_MAX ? rest : emit_modulo(w, rest, second);
   LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : emit_over(w, rest, second);
@@ -442,15 +449,16 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
   const int64_t much =
-      4 * EMIT_POLL; /* the rows of a column block do not ask: it does, however long they are or may be */
+      4 *
+      EMIT_POLL; /* the loop over the columns polls, also for the rows of each column block, however many there are */
   emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks,
             p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
   each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);
   emit_loop_end(w, &l, NULL);
 }
 
-/* The loops over s as B lies: panels have them all in a row.  Those of small integers have loops of their own
- * (sum_quantized). */
+/* Sets the loops over s: those of B as it lies in memory, or of panels, in which all s are contiguous.  Quantised
+ * weights have loops of their own (sum_quantized). */
 static void set_sums(kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;
@@ -460,7 +468,7 @@ static void set_sums(kernel *k) {
     return;
   }
   k->b_vector = panels ? emit_product_panel(p) : p->lanes;
-  for (int64_t j = p->n_sums, inner = p->lanes; j-- > 0;) { /* innermost first, then turned around */
+  for (int64_t j = p->n_sums, inner = p->lanes; j-- > 0;) { /* built from the innermost outwards, then reversed */
     emit_level s = p->sums[j];
     s.b = panels ? inner : s.b;
     inner *= s.n;

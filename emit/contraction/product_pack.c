@@ -1,10 +1,10 @@
-/* product_pack.c - B as panels of column vectors, made when compiling. */
+/* product_pack.c - packs B into panels of column vectors at compile time. */
 #include <string.h>
 
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/product.h"
 
-/* The panel's rows in the order of s, the innermost level as a run; `columns` of it exist. */
+/* Packs one panel, of which `columns` columns exist; its rows are in the order of s. */
 static void pack_panel(const emit_product *p, size_t bytes, const char *from, int64_t columns, char *to) {
   int64_t sums = emit_product_sums(p);
   emit_level inner = p->n_sums ? p->sums[p->n_sums - 1] : (emit_level){1, 0, 0};
@@ -29,7 +29,7 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
   }
 }
 
-/* One panel of small integers, each a byte of its own in `from`; `to` is zero. */
+/* Packs one panel of quantised weights, each of which is one byte in `from`; `to` is zero. */
 static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
   bool halves = emit_product_quantized_bits(p) == 4;
   int offset = emit_product_quantized_offset(p);
@@ -52,7 +52,7 @@ static void pack_quantized_panels(const emit_product *p, const uint8_t *weights,
   }
 }
 
-/* One panel of quads, `columns` of which exist; `to` is zero. */
+/* Packs one panel of dot4 groups, of which `columns` columns exist; `to` is zero. */
 static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
   enum { DOT4 = 4 };
   int64_t sums = emit_product_sums(p);

@@ -1,12 +1,13 @@
-/* winograd.c - the kernels of winograd.h: which parts are written for which range of a grid, and where numbers lie
- * between them. */
+/* winograd.c - the kernels of winograd.h: which range of the grid runs which transforms and products, and the layout
+ * of the memory between them. */
 #include "emit/contraction/winograd_internal.h"
 
 static int64_t v_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->v_plane; }
 
 static int64_t m_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->m_plane; }
 
-/* Slabs of outputs: multiplied, then finished while they are in the cache. */
+/* Writes the loop over slabs of outputs, each of which is multiplied and then transformed back while it is in the
+ * cache. */
 static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   int64_t panels = emit_winograd_panels(p), step = p->slab / emit_winograd_panel(p);
@@ -19,7 +20,7 @@ static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
   emit_loop_end(g->ir, &l, NULL);
 }
 
-/* The grid is parts of the tiles, each in blocks. */
+/* Writes the fused kernel.  A step of the grid is a part of the tiles, which is computed block by block. */
 static void write_fused(const winograd *g, LLVMValueRef scratch) {
   const emit_winograd *p = g->p;
   int64_t tiles = emit_winograd_all_tiles(p);
@@ -37,7 +38,7 @@ static void write_fused(const winograd *g, LLVMValueRef scratch) {
   g->w->info->grid = p->parts;
 }
 
-/* The grid is panels of weights, product by product. */
+/* Writes the products of a phased kernel.  A step of the grid is one panel of weights of one product. */
 static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   emit_loop l;
@@ -51,7 +52,8 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
   g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
 }
 
-/* The grid is workers, each with some of the panels' shares of the tiles. */
+/* Writes the products with the on-the-fly transform.  The work is panels of weights by shares of the tiles; a step
+ * of the grid is a worker, which does an equal range of it. */
 static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef on_the_fly) {
   const emit_winograd *p = g->p;
   const int64_t shares = emit_winograd_shares(p), pieces = emit_winograd_panels(p) * shares;
@@ -94,7 +96,7 @@ static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch)
   g->w->info->grid = emit_winograd_all_tiles(p);
 }
 
-/* About in nanoseconds: numbers that are transformed, and multiplications. */
+/* Returns the cost of a phase in nanoseconds, from the numbers that are transformed and the multiplications. */
 static double cost_of(const emit_winograd *p, uint32_t phase) {
   double tiles = (double)(emit_winograd_all_tiles(p) * emit_winograd_products(p));
   double c = (double)p->channels, k = (double)p->outputs;
@@ -113,7 +115,7 @@ static hlo_value find_convolution(const hlo_instr *i) {
   return hlo_result(k, 0);
 }
 
-/* Which operand of i the convolution reads as v. */
+/* Returns the number of i's operand that the convolution reads as v. */
 static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
   if (i->op == HLO_CONVOLUTION) {
     return 0;
@@ -124,7 +126,7 @@ static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
   return (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);
 }
 
-/* The widest vectors for n elements, the last of which may overlap the one before; not where `exact`. */
+/* Returns the largest number of lanes for n elements.  The last vector may overlap the one before, unless `exact`. */
 static int lanes_for(int64_t n, int64_t lanes, bool exact) {
   while (lanes > n || (exact && n % lanes)) {
     lanes /= 2;
@@ -141,14 +143,15 @@ static LLVMValueRef make_zeros(const winograd *g) {
   return zeros;
 }
 
-/* Transforms in registers save a quarter of their time, and take LLVM twice as long where the square is a large one. */
+/* Returns true if transforms should be straight code in registers: they save a quarter of the transforms' time, but
+ * take LLVM twice as long if the square is large. */
 static bool is_worth_unrolling(const emit_winograd *p) {
-  /* A transformed number. */
+  /* the multiplications for each number that is transformed */
   double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs);
   return emit_winograd_products(p) <= 16 || sums < 40;
 }
 
-/* For n vectors, on the stack. */
+/* Allocates n vectors on the stack. */
 static LLVMValueRef make_room(const winograd *g, int64_t n) {
   LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
   LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
@@ -163,7 +166,7 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   winograd g = {.w = &w, .p = p, .ir = w.e.w, .convolution = find_convolution(i)};
   bool shared = false;
   for (uint32_t k = 0; k < w.n_results; k++) {
-    shared = shared || w.shared[k]; /* nothing may be computed again where an operand was overwritten */
+    shared = shared || w.shared[k]; /* nothing may be computed twice if a result overwrites an operand */
   }
   g.lanes[0] = lanes_for(p->channels, p->lanes, false);
   g.lanes[1] = lanes_for(p->outputs, p->lanes, shared);

@@ -1,24 +1,25 @@
-/* winograd.h - convolutions of stride 1 by Winograd's minimal filtering, channels last.
+/* winograd.h - convolutions of stride 1 by Winograd's minimal filtering algorithm, channels last.
  *
- * An output tile of m x m places of a convolution with r x r taps comes from a = m + r - 1 squared numbers of the
- * input: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies number by number.  Summed
- * over the channels that is a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of the direct
- * multiplications: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension of one tap is left alone (m = r = 1), so 1-D
- * convolutions are a case of this; the other one may then be longer, since errors do not multiply: F(4,7) takes 1/2.8,
- * F(6,3) 1/2.25, F(4,5) 1/2.5.
+ * An output tile of m x m positions of a convolution with r x r taps is computed from a x a input positions, where a
+ * = m + r - 1: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies elementwise.
+ * Summed over the channels these are a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of
+ * the multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one tap is not
+ * transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since errors do not
+ * multiply: F(4,7) takes 1/2.8, F(6,3) 1/2.25, F(4,5) 1/2.5.
  *
- *   transform  a block of tiles, vectors along the channels:    x -> V[a*a][tiles][C]
- *   multiply   the a*a products, weights packed in panels:      V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
- *   finish     back, then the epilogue, straight to the result: M -> y
+ *   transform  a block of tiles, with vectors along the channels:   x -> V[a*a][tiles][C]
+ *   multiply   the a*a products, with weights packed in panels:     V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
+ *   finish     transforms back, applies the epilogue and stores:    M -> y
  *
- * Two schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid is parts of the
- * tiles, each with scratch memory of its own.  Phased: three kernels one after the other, so that the weights are read
- * once.  Phased and late: the packed weights are the plain ones, W[panels][C][taps][panel], and who multiplies
- * transforms those of some channels just before, in f32: F(4,3) then reads, and keeps, a quarter of the bytes.  Sums
- * run over all channels in one order, so the bits depend on neither the schedule nor the threads, but for weights that
- * are transformed late.
+ * There are three schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid
+ * is parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that
+ * the weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
+ * W[panels][C][taps][panel], and each worker transforms those of some channels right before it multiplies with them,
+ * in f32; then F(4,3) reads and keeps a quarter of the bytes.  Sums run over all channels in one order, so that the
+ * result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that are
+ * transformed on the fly.
  *
- * Free of LLVM's headers. */
+ * This header does not include LLVM's headers. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_H
 #define EMIT_CONTRACTION_WINOGRAD_H
 
@@ -26,71 +27,78 @@
 
 enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
 
-/* Members are int64_t only: equal bytes, equal kernel.  [0]: rows, [1]: columns; 1-D convolutions have columns only. */
+/* This struct has only int64_t members, so that equal bytes mean equal kernels.  [0] is for rows, [1] for columns;
+ * 1-D convolutions have columns only. */
 typedef struct emit_winograd {
-  int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* tiles: of one image */
-  int64_t spatial, batch, channels, outputs;           /* spatial: dimensions that the arrays have, 1 or 2 */
-  int64_t weights;                                     /* which operand the packed weights take the place of */
-  int64_t phased, parts, block;           /* parts of the tiles; tiles that are worked on at once, at most */
-  int64_t rows, vectors, lanes;           /* registers of the product: rows x vectors of lanes */
-  int64_t slab;                           /* outputs between multiplying and finishing, whole panels */
-  int64_t v_row, v_plane, m_row, m_plane; /* distances in V and M, in elements */
-  int64_t on_the_fly, workers; /* weights are transformed when they are multiplied, by so many parts of the work */
-  int64_t chunk,
-      share;       /* channels that are transformed at once, tiles that are then multiplied (whole blocks of rows) */
-  int64_t u_plane; /* the distance of products in a chunk's transformed weights */
+  int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* tiles counts those of one image */
+  int64_t spatial, batch, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
+  int64_t weights;                           /* the number of the operand that the packed weights replace */
+  int64_t phased, parts,
+      block; /* the parts of the tiles for the grid; the largest number of tiles that are worked on at once */
+  int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
+  int64_t slab;                 /* the outputs that are multiplied before they are transformed back: whole panels */
+  int64_t v_row, v_plane, m_row, m_plane; /* the distances of rows and of planes in V and M, in elements */
+  int64_t on_the_fly, workers; /* whether weights are transformed on the fly; the number of workers for that */
+  int64_t chunk, share; /* the channels whose weights are transformed at once; the tiles that are then multiplied, a
+                           multiple of `rows` */
+  int64_t u_plane;      /* the distance of the planes of two products in a chunk's transformed weights, in elements */
 } emit_winograd;
 
-/* What the caller wishes. */
+/* What the caller chooses. */
 typedef struct emit_winograd_options {
-  int64_t tile;            /* m, even (where there are several taps) */
-  bool phased, on_the_fly; /* late: phased, too */
+  int64_t tile;            /* m, which must be even (in a dimension with several taps) */
+  bool phased, on_the_fly; /* on_the_fly requires phased */
   uint32_t threads;
-  int64_t cache_bytes; /* a core's own cache */
+  int64_t cache_bytes; /* the size of a core's own cache */
 } emit_winograd_options;
 
-/* A plan for a convolution (of any epilogue) or false: not f32, groups, strides, holes, channels first, taps other than
- * 3, 5 and 7, m + r - 1 above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, sizes that overflow. */
+/* Makes a plan for a convolution (without regard to its epilogue).  Returns false if it is not f32, has groups,
+ * strides, dilation, channels first, or taps other than 3, 5 and 7, if m + r - 1 is above 6 in two dimensions or
+ * above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
 
-/* m + r - 1 of a dimension. */
+/* Returns m + r - 1 of dimension d. */
 static inline int64_t emit_winograd_size(const emit_winograd *p, int d) { return p->m[d] + p->r[d] - 1; }
 int64_t emit_winograd_products(const emit_winograd *p);  /* a*a */
-int64_t emit_winograd_all_tiles(const emit_winograd *p); /* of the batch */
-int64_t emit_winograd_panel(const emit_winograd *p);     /* outputs of a panel of weights */
+int64_t emit_winograd_all_tiles(const emit_winograd *p); /* the tiles of all images */
+int64_t emit_winograd_panel(const emit_winograd *p);     /* the outputs of a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 int64_t emit_winograd_shares(const emit_winograd *p);
-int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* of a worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* the size of one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 uint64_t emit_winograd_scratch_bytes(const emit_winograd *p);
-/* What the products cost, counted in multiplications of the direct convolution that take as long. */
+/* Returns the cost of the whole algorithm, as a number of multiplications of the direct convolution that take as
+ * long. */
 double emit_winograd_multiplications(const emit_winograd *p);
 
-/* weights[outputs][channels][rows][columns] into packed_bytes: computed in f64, rounded once; late ones are only put in
- * order. */
+/* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes.  They are transformed in
+ * f64 and rounded once; weights for the on-the-fly transform are only rearranged. */
 void emit_winograd_pack(const emit_winograd *p, const float *weights, float *packed);
 
-/* The largest error of a sample of tiles against sums in f64, relative to the largest output of the sample, with these
- * weights and seeded activations in [-1, 1): the arithmetic of the kernel in C.  Fast: some tiles and outputs only. */
+/* Returns the largest error of a sample of tiles and outputs, relative to the sample's largest output, with these
+ * weights and pseudorandom activations in [-1, 1).  It repeats the kernel's arithmetic in C and compares with sums
+ * in f64. */
 double emit_winograd_error(arena *a, const emit_winograd *p, const float *weights);
 
-/* Writes kernel number `phase` (below emit_winograd_kernels) for the convolution or the output fusion around one.
- * Buffers: the operands, of which p->weights is packed; the results; scratch memory. */
+/* The first returns the number of kernels; the second writes kernel number `phase` (below that number) for the
+ * convolution or the output fusion around one.  The kernel's buffers are the operands, of which p->weights is
+ * packed, the results, and scratch memory. */
 uint32_t emit_winograd_kernels(const emit_winograd *p);
 STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const emit_winograd *p, uint32_t phase,
                                             emit_kernel_info *info);
 
-/* --- the numbers --- */
+/* --- the matrices --- */
 
-/* The points ±p that an algorithm of m + r - 1 = size takes besides 0 and infinity; gives their number. */
+/* Sets `points` to the positive ones of the interpolation points ±p for m + r - 1 = size, which are taken besides 0
+ * and infinity. Returns their number. */
 int emit_winograd_points(int64_t size, double *points);
-/* Coefficients, ascending, of the product of (y - p*p) over all points but number `without` (-1: over all); their
- * number - 1. */
+/* Sets the coefficients, lowest power first, of the product of (y - p*p) over all points p but number `without` (-1
+ * means over all).  Returns its degree. */
 int emit_winograd_polynomial(int64_t size, int without, double *coefficients);
-/* G: row k gives number k of the transformed weights from the r taps; row 2 + 2k is row 1 + 2k with every other sign
- * changed. */
+/* Sets G: row k computes number k of the transformed weights from the r taps.  Row 2 + 2k is row 1 + 2k with the
+ * sign of every other element changed. */
 void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]);
 
 #endif

@@ -14,7 +14,7 @@ typedef struct winograd {
   hlo_value convolution;   /* the value from which the epilogue starts */
   LLVMValueRef x, u;       /* the input, packed weights */
   LLVMValueRef zeros;      /* a vector of them */
-  LLVMValueRef room, line; /* on the stack: vectors of a half transformed square, and of rows of results */
+  LLVMValueRef room, line; /* memory on the stack: the vectors of a half transformed square, and rows of results */
   int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
   /* Whether lines are transformed one after the other in registers, which makes larger code and pays for few channels.
    */

@@ -1,23 +1,24 @@
-/* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed already or
- * on the way. */
+/* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed before or
+ * on the fly. */
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/winograd_internal.h"
 
 /* --- multiply --- */
 
-/* The next panel comes from far away: each block of rows brings a part of it nearer, so that reading it takes all the
- * time that computing does.  first: of the block's rows. */
+/* Sets what a block of rows prefetches of the next panel of weights, which comes from a farther cache or from
+ * memory: each block fetches a part, so that the panel arrives evenly while this one is multiplied.  first is the
+ * block's first row. */
 static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block) {
   const emit_winograd *p = g->p;
   int64_t blocks = (p->block + p->rows - 1) / p->rows, each = (p->vectors + blocks - 1) / blocks;
-  /* Blocks that ask for the same, if there are more than vectors. */
+  /* the number of blocks that prefetch the same part, if there are more blocks than vectors */
   int64_t shared = (blocks + p->vectors - 1) / p->vectors;
   LLVMValueRef part = quotient(g, first, p->rows * shared);
   block->ahead = add(g, number(g, panel_size(p)), scaled(g, part, each * p->lanes));
   block->n_ahead = (int)each;
 }
 
-/* `rows` rows of V by one panel, over all channels. */
+/* Multiplies `rows` rows of V by one panel, over all channels. */
 static void multiply_block(const winograd *g, LLVMValueRef first, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},
@@ -63,9 +64,9 @@ void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLV
   emit_loop_end(g->ir, &products, NULL);
 }
 
-/* --- multiply, with weights that are transformed late --- */
+/* --- multiply, with the on-the-fly transform of weights --- */
 
-/* n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
+/* Transforms n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
 static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LLVMValueRef u) {
   const emit_winograd *p = g->p;
   const int64_t panel = emit_winograd_panel(p);
@@ -79,9 +80,9 @@ static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LL
   emit_loop_end(g->ir, &channels, NULL);
 }
 
-/* What a product of one chunk brings nearer of the next chunk's weights, which lie at `next` and come from far away:
- * every k asks for `each` of its vectors, each of which is a tap's of the k-th channel or one that another k would as
- * well ask for. */
+/* Returns the distance `ahead` (emit_gemm) at which the product number `product` of one chunk prefetches weights of
+ * the next chunk, which begin at `next`.  With each k, *each vectors are prefetched, so that all products together
+ * fetch all vectors. */
 static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValueRef next, LLVMValueRef u, int *each) {
   const emit_winograd *p = g->p;
   LLVMBuilderRef b = g->ir->builder;
@@ -96,12 +97,13 @@ static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValu
 }
 
 typedef struct multiplying {
-  LLVMValueRef channel, n; /* the chunk's first, and how many */
+  LLVMValueRef channel, n; /* the first channel of the chunk, and the number of its channels */
   LLVMValueRef ahead;      /* as in emit_gemm */
   int n_ahead;
 } multiplying;
 
-/* Rows of V by a chunk of channels of a panel; sums start at zero or where the channels before left them in M. */
+/* Multiplies a block of rows of V by a chunk of channels of a panel.  The sums start at zero in the first chunk, and
+ * else at what the chunks before have left in M. */
 static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},

@@ -1,5 +1,5 @@
-/* winograd_plan.c - the numbers of winograd.h: points and polynomials, blocks, packed weights, the error of a sample.
- */
+/* winograd_plan.c - the plan of winograd.h's kernels: points and polynomials, blocks, packed weights, and the error
+ * of a sample. */
 #include <math.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@ static const int64_t f32_bytes = sizeof(float);
 
 /* --- points --- */
 
-/* Measured: among points of few bits these have the smallest errors (0, ±1, ±2 has two to four times that of size 6's).
- * Of two dimensions errors multiply: with three or four pairs, as F(4,5) and F(4,7) want, they are small enough for one
- * only. */
+/* These points had the smallest measured errors of those with few significant bits (0, ±1, ±2 has two to four times
+ * the error of the points for size 6).  In two dimensions errors multiply; three or four pairs of points, which
+ * F(4,5) and F(4,7) need, are accurate enough in one dimension only. */
 int emit_winograd_points(int64_t size, double *points) {
   static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
   int n = (int)(size - 2) / 2;
@@ -66,7 +66,8 @@ void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD
 
 /* --- sizes --- */
 
-/* Distances of an odd number of cache lines do not fall into the same lines of a cache. */
+/* Returns a distance of at least `elements` that is an odd number of cache lines, so that consecutive rows do not
+ * fall into the same sets of a cache. */
 static int64_t odd_lines(int64_t elements) {
   const int64_t line = 64 / f32_bytes;
   return (ceil_div(elements, line) | 1) * line;
@@ -96,7 +97,7 @@ uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
 
-/* A transformed number costs about as much as ten multiplications. */
+/* To transform a number costs about as much as ten multiplications. */
 double emit_winograd_multiplications(const emit_winograd *p) {
   double numbers = (double)(emit_winograd_products(p) * emit_winograd_all_tiles(p));
   return numbers * ((double)(p->channels * p->outputs) + 10 * (double)(p->channels + p->outputs));
@@ -115,7 +116,7 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
   }
   *p = (emit_winograd){.spatial = n, .batch = x->dims[0], .channels = x->dims[n + 1], .outputs = y->dims[n + 1]};
   for (int d = 0; d < 2; d++) {
-    int k = d - (2 - n); /* the dimension of the arrays, or there is none */
+    int k = d - (2 - n); /* the spatial dimension of the arrays, or negative if there is none */
     p->r[d] = p->in[d] = p->out[d] = 1;
     if (k < 0) {
       continue;
@@ -153,10 +154,11 @@ static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vect
          rows * vectors <= EMIT_GEMM_SUMS;
 }
 
-/* The registers' block for products of `rows` rows, so that equal blocks cover rows and outputs with little left over.
- */
+/* Chooses the register block for products of `rows` rows, so that equal blocks cover rows and outputs with few left
+ * over. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  /* In multiply-adds, which hide most of the loads; weights come from the second cache, V from the first. */
+  /* all in units of a multiply-add, which hides most loads; weights come from the second-level cache, V from the
+   * first */
   const double latency = 8, of_v = 0.1, of_weights = 0.5;
   double best = INFINITY;
   p->lanes = t->lanes;
@@ -174,8 +176,8 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   }
 }
 
-/* Tiles that are worked on at once: their V and a slab of M fill most of the cache, but enough to be worth reading the
- * weights. */
+/* Returns the number of tiles that are worked on at once: so many that their V and a slab of M fill most of the
+ * cache, but at least so many that reading the weights pays. */
 static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
@@ -196,7 +198,8 @@ static void choose_parts(emit_winograd *p, uint32_t threads) {
   p->parts = parts < 1 ? 1 : parts < tiles ? parts : tiles;
 }
 
-/* Channels in equal chunks of at most `fit`: a number that divides them, if there is one that is not much smaller. */
+/* Returns the size of equal chunks of at most `fit` channels: a divisor of `channels`, if there is one that is not
+ * much smaller. */
 static int64_t choose_chunk(int64_t channels, int64_t fit) {
   int64_t chunk = ceil_div(channels, ceil_div(channels, fit));
   for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {
@@ -207,14 +210,16 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
   return chunk;
 }
 
-/* Each worker has the transformed weights of some channels in its cache, and sums of enough tiles for them to be worth
- * it, which every chunk of channels reads and writes again. */
+/* Chooses chunks and shares for the on-the-fly transform.  The transformed weights of a chunk of channels and the
+ * sums of a share of tiles should fit in a worker's cache.  A share needs enough tiles to pay for the transform; a
+ * chunk enough channels, since every chunk reads and writes the sums again. */
 static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
           wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  int64_t fit =
-      o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes); /* of both */
+  int64_t fit = o->cache_bytes * 9 / 10 /
+                (emit_winograd_products(p) * emit_winograd_panel(p) *
+                 f32_bytes); /* the channels of a chunk and the tiles of a share, together */
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
   int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = ceil_div(wanted, panels);
@@ -238,8 +243,8 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
-  bool whole =
-      o->phased || p->outputs <= SLAB || p->outputs % p->lanes; /* else a last vector would reach into another slab */
+  bool whole = o->phased || p->outputs <= SLAB ||
+               p->outputs % p->lanes; /* otherwise the last vector of a slab would reach into another slab */
   p->slab = whole ? round_up(p->outputs, panel) : round_up(SLAB, panel);
   int64_t held = round_up(p->block, p->rows);
   p->v_row = odd_lines(p->channels);
@@ -254,7 +259,7 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
 
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *p) {
-  const double most = 0x1p36; /* of bytes in scratch memory or packed weights */
+  const double most = 0x1p36; /* the largest size of scratch memory or packed weights in bytes */
   if (!read_geometry(convolution, p) || !choose_tiles(p, o->tile)) {
     return false;
   }
@@ -272,10 +277,10 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
 
 enum {
   MOST_PANEL = EMIT_GEMM_VECTORS * 16,
-  STRIP = 16 /* outputs; compilers make vectors of loops that are so long */
+  STRIP = 16 /* a number of outputs: compilers vectorise loops of this constant length */
 };
 
-/* The transformed weights of `n` outputs side by side: u[a*a][n] from n kernels that are `stride` apart. */
+/* The transformation of the weights of n outputs: u[a*a][n] from n kernels that are `stride` elements apart. */
 typedef struct weights {
   const emit_winograd *p;
   double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
@@ -290,7 +295,7 @@ static void init_weights(weights *t, const emit_winograd *p) {
   }
 }
 
-/* to[j] = sum of row[k] * x[k * step][j], for n rounded up to whole strips. */
+/* Computes to[j] = sum of row[k] * x[k * step][j], for n rounded up to a multiple of STRIP. */
 static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
   for (int64_t at = 0; at < n; at += STRIP) {
     double sum[STRIP];
@@ -329,7 +334,7 @@ static void transform_weights(weights *t, int64_t n, const float *w, int64_t str
   }
 }
 
-/* W[panels][channels][taps][panel], zeros behind the last output. */
+/* Packs the weights as W[panels][channels][taps][panel], with zeros behind the last output. */
 static void pack_on_the_fly(const emit_winograd *p, const float *w, float *packed) {
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
   for (int64_t first = 0; first < p->outputs; first += panel) {
@@ -369,7 +374,7 @@ enum { SAMPLE_OUTPUTS = 8, SAMPLE_TILES = 2, NUMBERS = EMIT_WINOGRAD_MOST * EMIT
 
 static float fused(double x, float y, float z) { return (float)(x * (double)y + (double)z); }
 
-/* B' x along one dimension, `step` apart, in place; as the kernel computes it. */
+/* Computes B' x along one dimension in place, with the arithmetic of the kernel; elements are `step` apart. */
 static void forward(int64_t size, float *x, int64_t step) {
   double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
   float out[EMIT_WINOGRAD_MOST];
@@ -399,7 +404,7 @@ static void forward(int64_t size, float *x, int64_t step) {
   }
 }
 
-/* G x along one dimension in f32, r numbers to `size`, in place; as the kernel computes it where weights are late. */
+/* Computes G x along one dimension in f32 in place, from r numbers to `size`, as the kernel does it on the fly. */
 static void spread(int64_t size, int64_t r, float *x, int64_t step) {
   double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
   float out[EMIT_WINOGRAD_MOST];
@@ -438,7 +443,7 @@ static void transform_on_the_fly(const emit_winograd *p, const float *w, float *
   }
 }
 
-/* A' x, m numbers from `size`, in place. */
+/* Computes A' x in place, from `size` numbers to m. */
 static void backward(int64_t size, int64_t m, float *x, int64_t step) {
   double points[EMIT_WINOGRAD_PAIRS];
   float out[EMIT_WINOGRAD_MOST];
@@ -464,7 +469,7 @@ static uint64_t next_random(uint64_t *state) {
   return *state >> 40;
 }
 
-/* One tile of one output: its largest number, and how far the algorithm is from sums in f64. */
+/* Updates the largest output and the largest error, compared with sums in f64, with those of one tile of one output. */
 static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u,
                    double *largest, double *error) {
   int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1];

@@ -1,12 +1,12 @@
-/* winograd_transform.c - Winograd's transforms: of numbers along one dimension, of tiles of the input, of weights, and
- * of sums of products back to results. */
+/* winograd_transform.c - Winograd's transforms: along one dimension, of tiles of the input, of weights, and of sums
+ * of products back to results. */
 #include <math.h>
 
 #include "emit/contraction/winograd_internal.h"
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 
-/* Vectors between the transforms of columns and of rows, [row][column]: in registers, or in the room on the stack. */
+/* The vectors between the transforms of columns and of rows, [row][column]: in registers, or else in g->room. */
 typedef struct square {
   LLVMValueRef v[MOST][MOST];
 } square;
@@ -20,7 +20,7 @@ static LLVMValueRef times_plus(const winograd *g, double c, LLVMValueRef x, LLVM
                    : emit_fma(g->ir, emit_f(x, c), x, y);
 }
 
-/* The polynomial with x[0], x[2], x[4], ... for its powers; the highest one has coefficient 1. */
+/* Evaluates the polynomial with x[0], x[2], x[4], ... in place of the powers; the highest coefficient is 1. */
 static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, const LLVMValueRef *x) {
   LLVMValueRef sum = x[2 * degree];
   for (int j = degree - 1; j >= 0; j--) {
@@ -29,7 +29,8 @@ static LLVMValueRef apply(const winograd *g, int degree, const double *coefficie
   return sum;
 }
 
-/* B' x in place: the polynomial without a point stands for that point, once for it and once for its negative. */
+/* Computes B' x in place.  The rows of B' for a point and for its negative come from the polynomial of all other
+ * points. */
 static void forward(const winograd *g, int64_t size, LLVMValueRef *x) {
   double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
   LLVMValueRef out[MOST];
@@ -50,7 +51,7 @@ static void forward(const winograd *g, int64_t size, LLVMValueRef *x) {
   }
 }
 
-/* A' x in place, into the first m: the values of a polynomial's coefficients at the points. */
+/* Computes A' x in place: the first m elements are sums over the points, each with a power of its point. */
 static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *x) {
   LLVMBuilderRef b = g->ir->builder;
   double points[EMIT_WINOGRAD_PAIRS];
@@ -76,7 +77,7 @@ static void backward(const winograd *g, int64_t size, int64_t m, LLVMValueRef *x
   }
 }
 
-/* G x in place, r numbers to `size`. */
+/* Computes G x in place, from r numbers to `size`. */
 static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) {
   double c[MOST][MOST];
   LLVMValueRef out[MOST];
@@ -102,7 +103,7 @@ static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) 
   }
 }
 
-/* n vectors whose places are `step` elements apart. */
+/* Loads n vectors that are `step` elements apart. */
 static void load_line(const winograd *g, LLVMValueRef from, int64_t n, int64_t step, int lanes, LLVMValueRef *line) {
   for (int64_t k = 0; k < n; k++) {
     line[k] = load(g, address(g, from, number(g, k * step)), lanes);
@@ -115,7 +116,7 @@ static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, L
   }
 }
 
-/* Column `at` of the square gets n numbers. */
+/* Sets the first n elements of column `at` of the square. */
 static void put_column(const winograd *g, square *s, LLVMValueRef at, const LLVMValueRef *line, int64_t n) {
   const int64_t lanes = g->p->lanes, columns = emit_winograd_size(g->p, 1);
   if (!g->unrolled) {
@@ -171,10 +172,10 @@ void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int6
   }
 }
 
-/* --- places --- */
+/* --- positions --- */
 
 typedef struct place {
-  LLVMValueRef image, at[2]; /* the first place of a tile in the result */
+  LLVMValueRef image, at[2]; /* the first position of a tile in the result */
 } place;
 
 static place place_of(const winograd *g, LLVMValueRef tile) {
@@ -188,9 +189,9 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
 /* --- transform --- */
 
 typedef struct patch {
-  place from;              /* in the input; may lie outside */
-  LLVMValueRef start;      /* its element */
-  LLVMValueRef rows[MOST]; /* i1: the row lies inside */
+  place from;              /* the first position in the input, which may lie outside */
+  LLVMValueRef start;      /* the offset of its element in the input */
+  LLVMValueRef rows[MOST]; /* i1: true if the row lies in the input */
 } patch;
 
 /* Returns true if dimension d of a patch can leave the input. */
@@ -199,7 +200,7 @@ static bool is_padded(const winograd *g, int d) {
   return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
 }
 
-/* i1: place number `at` of the patch lies in the input; NULL where it always does. */
+/* Returns an i1: position number `at` of the patch along dimension d lies in the input; NULL if it always does. */
 static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
   return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), number(g, g->p->in[d])) : NULL;
 }
@@ -210,7 +211,7 @@ static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
 
 typedef struct transforming {
   const patch *from;
-  LLVMValueRef channel, to; /* where the vector lies along the channels, the tile's row of V */
+  LLVMValueRef channel, to; /* the offset of the vector along the channels; the address of the tile's row of V */
 } transforming;
 
 static void transform_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
@@ -238,7 +239,8 @@ static void transform_row(const winograd *g, const void *data, LLVMValueRef at, 
   store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, columns * plane))), plane);
 }
 
-/* Vectors of `lanes` over [0, n): the last one is moved back to end with the last element. */
+/* Begins a loop over [0, n) in vectors of `lanes` and returns the index of the vector's first element.  The last
+ * vector is moved back so that it ends with the last element. */
 static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t n,
                                   int lanes, bool runs) {
   emit_loop_begin(g->ir, l, from, to, lanes, runs, 0, NULL);
@@ -275,7 +277,7 @@ void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
 
 /* --- finish --- */
 
-/* The epilogue of the vector at row i and column j of the tile, column j of the line. */
+/* Writes the epilogue for the vector at row i and column j of the tile, which is column j of `line`. */
 static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
                           LLVMValueRef line) {
   emit_element *e = &g->w->e;
@@ -297,14 +299,14 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
   emit_table_release(e->x.table, mark);
 }
 
-/* How much of a tile lies in the result. */
+/* Returns how much of a tile lies in the result, along dimension d. */
 static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   const emit_winograd *p = g->p;
   LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
   return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
 }
 
-/* data: the tile's vector in M. */
+/* Transforms a column of the tile back; data points at the address of the tile's vector in M. */
 static void finish_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
   const emit_winograd *p = g->p;
   const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
@@ -322,7 +324,8 @@ static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueR
   store_line(g, line, p->m[1], to, p->lanes);
 }
 
-/* A vector of outputs of one tile, [m, m + lanes) of M: those of its places that lie in the result. */
+/* Transforms one vector of outputs of a tile back, [m, m + lanes) of M, and writes the epilogue for those positions
+ * that lie in the result. */
 static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
   const emit_winograd *p = g->p;
   const int64_t row = p->m[1] * p->lanes;

@@ -1,4 +1,4 @@
-/* accumulate.c - see accumulate.h. */
+/* accumulate.c - conversions between elements and accumulated values; see accumulate.h. */
 #include "emit/element/accumulate.h"
 
 static bool by_key(hlo_reducer r, dtype t) {
@@ -15,18 +15,19 @@ dtype emit_acc_type(hlo_reducer r, dtype t) {
 
 static int64_t magnitude_bits(dtype t) { return INT64_MAX >> (64 - 8 * (int)dtype_bytes(t)); }
 
-/* NaN bits that lie beyond an infinity. */
+/* Returns the number of NaNs of each sign, which is the largest value of the fraction's bits. */
 static int64_t nan_bits(dtype t) {
   int fraction = t == DTYPE_F64 ? 52 : t == DTYPE_F32 ? 23 : t == DTYPE_F16 ? 10 : 7;
   return ((int64_t)1 << fraction) - 1;
 }
 
-/* Bits of floats in the order of the numbers, negative ones upside down; its own inverse.  NaN of one sign stands
- * beyond the right end of that order; turning it by `turn` wraps the other ones around to there. */
+/* Maps the bits of floats to integers in the order of the numbers; it is its own inverse with turn = 0.  Positive
+ * numbers keep their bits, negative ones are reversed.  NaNs with a sign bit then lie below -infinity, and other NaNs
+ * above infinity.  `turn` is added to every result, which wraps the NaNs of one end around to the other end. */
 static LLVMValueRef upside_down(const emit_ir *w, dtype t, LLVMValueRef x, int64_t turn) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef negative = emit_icmp(w, LLVMIntSLT, x, emit_i(x, 0));
-  int64_t top = (int64_t)((uint64_t)magnitude_bits(t) + (uint64_t)turn); /* wraps, as all sums here */
+  int64_t top = (int64_t)((uint64_t)magnitude_bits(t) + (uint64_t)turn); /* these sums wrap */
   LLVMValueRef down = LLVMBuildSub(b, emit_i(x, top), x, "");
   return emit_select(w, negative, down, LLVMBuildAdd(b, x, emit_i(x, turn), ""));
 }
@@ -54,7 +55,7 @@ emit_pair emit_acc_identity(const emit_ir *w, hlo_reducer r, dtype t) {
   if (!by_key(r, t)) {
     return emit_reduce_identity(w, r, t);
   }
-  int64_t most = magnitude_bits(t); /* where turning put the infinities */
+  int64_t most = magnitude_bits(t); /* the infinities, after `turn` is added */
   LLVMTypeRef type = emit_register_type(w, emit_acc_type(r, t));
   return (emit_pair){emit_i_of(type, r == HLO_REDUCE_MAX ? -most - 1 : most), NULL};
 }

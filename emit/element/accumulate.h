@@ -13,10 +13,10 @@
 
 /* Returns the element type of memory that holds accumulated values. */
 dtype emit_acc_type(hlo_reducer r, dtype t);
-/* Convert an element to the form in which it is kept, and back. */
+/* These convert an element to the form in which it is accumulated, and back. */
 emit_pair emit_acc_hold(const emit_ir *w, hlo_reducer r, dtype t, emit_pair v);
 emit_pair emit_acc_value(const emit_ir *w, hlo_reducer r, dtype t, emit_pair held);
-/* Return scalars. */
+/* These return scalars. */
 emit_pair emit_acc_identity(const emit_ir *w, hlo_reducer r, dtype t);
 emit_pair emit_acc_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);
 

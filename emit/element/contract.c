@@ -1,5 +1,5 @@
-/* contract.c - dot and convolution, of any type and shape: what runs where no library does.  Vectors along
- * the result's innermost dimension, or along the contracted one where that is innermost in both operands. */
+/* contract.c - dot and convolution of every type and shape, for where no library or other kernel applies.  Vectors run
+ * along the result's innermost dimension, or along the contracted one if that is innermost in both operands. */
 #include "emit/element/elementwise.h"
 #include "emit/element/reduction_loop.h"
 #include "emit/element/loop_plan.h"
@@ -9,12 +9,12 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 typedef struct contraction {
   const hlo_instr *i;
   const emit_index *at;
-  int n; /* contracted dims, before neighbours were merged */
+  int n; /* the number of contracted dimensions, before neighbours were merged */
   int64_t dims[SHAPE_MAX_RANK];
-  bool inside; /* convolution: the whole window is known to lie in the operand */
+  bool inside; /* convolution: whether the whole window is known to lie in the operand */
 } contraction;
 
-/* An element of operand k as it is multiplied: in the type of the sum, small floats in f32. */
+/* Returns v, an element of operand k, in the type of the sum; small floats become f32. */
 static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, emit_pair v) {
   dtype from = hlo_type(i->operands[k]), to = (dtype)i->shapes[0].type;
   return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
@@ -41,7 +41,8 @@ static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMVa
   }
 }
 
-/* clear: NULL, or what is known to hold where `inside` does. */
+/* Returns the sum of products.  If `clear` is not NULL, two loops are written: one with `clear` as its data, which
+ * runs if `inside` holds, and one for the other case. */
 static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
@@ -62,8 +63,8 @@ static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef ins
 
 /* --- dot --- */
 
-/* The index of one side: batch dims and free dims from the result, contracted ones from r.  `free_dim`: the
- * result's first dim of this side's free ones. */
+/* Returns the index of one operand: batch and free dimensions come from the result's index, contracted ones from r.
+ * free_dim is the first of the result's dimensions that are free dimensions of this operand. */
 static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r, int free_dim) {
   hlo_attr_id batch = side ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
   hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
@@ -92,7 +93,8 @@ static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValu
   multiply_add(f, g->i, x, y, acc);
 }
 
-/* Contracted dims that are neighbours on both sides are one, where nothing below needs them apart. */
+/* Merges contracted dimensions that are neighbours in both operands, if no operation that computes the operands needs
+ * them separately. */
 static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
   const shape *x = operand(g->i, 0), *y = operand(g->i, 1);
   const int64_t *p = hlo_ints(g->i, HLO_ATTR_LHS_CONTRACT), *q = hlo_ints(g->i, HLO_ATTR_RHS_CONTRACT);
@@ -121,7 +123,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
   return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
 }
 
-/* --- convolution: r is [input channel of the group, kernel extents...] --- */
+/* --- convolution: the loop's space r is [input channel of the group, taps along each spatial dimension...] --- */
 
 /* Returns true if spatial dimension k of a window can leave the operand. */
 static bool is_padded(const contraction *g, int spatial, int k) {
@@ -131,7 +133,8 @@ static bool is_padded(const contraction *g, int spatial, int k) {
   return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
 }
 
-/* i1: the windows of all lanes are clear of the padding; NULL if there is none, or it cannot be told. */
+/* Returns an i1 that says whether the windows of all lanes lie in the operand without its padding.  Returns NULL if
+ * there is no padding, or if this cannot be computed. */
 static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   const hlo_instr *i = g->i;
   LLVMValueRef inside = NULL;

@@ -1,4 +1,4 @@
-/* element.c - see element.h: the walk, and memory. */
+/* element.c - the walk from a value down to its inputs, and loads and stores; see element.h. */
 #include "emit/element/element.h"
 
 #include <assert.h>
@@ -53,7 +53,7 @@ static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bo
   if (!shared && !constant) {
     LLVMSetMetadata(access, scope, store ? e->scope_results : e->scope_inputs);
     LLVMSetMetadata(access, noalias, store ? e->scope_inputs : e->scope_results);
-  } else if (store) { /* shares its buffer with one input, whose loads carry no scope */
+  } else if (store) { /* it shares its buffer with an input, and loads of that input have no alias scope */
     LLVMSetMetadata(access, noalias, e->scope_inputs);
   }
 }
@@ -61,14 +61,16 @@ static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bo
 typedef struct access {
   emit_element *e;
   LLVMValueRef base;
-  LLVMTypeRef type; /* of an element */
+  LLVMTypeRef type; /* the type of an element */
   unsigned align;
   bool shared, constant;
-  const emit_pos *along; /* masked: place along the innermost dimension, which has n elements; NULL: all are there */
+  const emit_pos *along; /* masked accesses: the position along the innermost dimension, which has n elements; NULL
+                            means not masked */
   int64_t n;
 } access;
 
-/* A masked vector may begin before its array. */
+/* Returns the address of element `at`.  A masked vector may begin before its array, so its address is not `inbounds`.
+ */
 static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
   LLVMBuilderRef b = a->e->w->builder;
   return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "")
@@ -82,8 +84,8 @@ static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) 
   return v;
 }
 
-/* A vector of elements side by side from `at` on, `skip` behind lane 0; of a masked access, those that exist.
- */
+/* Loads contiguous elements from `at` on, of which the first is `skip` elements behind that of lane 0.  A masked
+ * access loads only those that exist. */
 static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
   const emit_ir *w = a->e->w;
   LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
@@ -104,8 +106,8 @@ static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
   return n ? LLVMBuildNSWAdd(a->e->w->builder, at, emit_i64(a->e->w, n), "") : at;
 }
 
-/* Every step-th element: `step` vectors side by side, the last one moved back so that it ends with the last
- * element. */
+/* Loads every step-th element: loads `step` contiguous vectors and shuffles them.  The last vector is moved back so
+ * that it ends with the last element that is needed. */
 static LLVMValueRef load_strided(const access *a, LLVMValueRef at, int step) {
   int lanes = a->e->x.lanes, mask[256];
   LLVMValueRef r = NULL;
@@ -263,7 +265,8 @@ static bool is_number(hlo_value v, double number) {
   return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
 }
 
-/* What a conversion to an integer reads: it clamps to what the type holds, which a clamp before it need not. */
+/* Returns what a conversion to an integer should read in place of v.  A clamp before it is left out if it does not
+ * limit more than the conversion, which clamps to the range of its type. */
 static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   dtype to = (dtype)i->shapes[0].type;
   const hlo_instr *x = v.def;
@@ -276,7 +279,8 @@ static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
 }
 
-/* The operand of a product in f32 that is a logistic for it alone, or -1: the two are written as one. */
+/* Returns the number of the operand of a product in f32 that is a logistic and has no other user, or -1.  Both are
+ * computed together, which is faster. */
 static int gate_of(const emit_element *e, const hlo_instr *i) {
   if (i->op != HLO_MUL || i->shapes[0].type != DTYPE_F32 || e->rows) {
     return -1;
@@ -297,15 +301,15 @@ static bool number_of(hlo_value v, double *number) {
   return known;
 }
 
-/* Returns true if it is clamp(0, y, high). */
+/* Returns true if `clamp` is clamp(0, y, high). */
 static bool is_gate(const hlo_instr *clamp, double high) {
   double low, most;
   return clamp->op == HLO_CLAMP && number_of(clamp->operands[0], &low) && low == 0 &&
          number_of(clamp->operands[2], &most) && most == high;
 }
 
-/* x * clamp(0, y, c) / c in f32, as hard-swish is spelled: multiplying by 1/c, *inverse, is a third of the work, and
- * one ULP off at most. */
+/* Returns true for x * clamp(0, y, c) / c in f32, which is how exporters write hard-swish.  It is then multiplied by
+ * *inverse = 1/c, which takes a third of the time and differs by at most one ULP. */
 static bool divides_gate(const hlo_instr *i, double *inverse) {
   const hlo_instr *x = i->operands[0].def;
   double by;
@@ -329,7 +333,8 @@ static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_ind
     return (emit_pair){emit_times_logistic(e->w, x, emit_value(e, i->operands[gate].def->operands[0], at).v), NULL};
   }
   assert(i->n_operands <= 3);
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* scalars: clamp's bounds, select's condition */
+  for (uint32_t k = 0; k < i->n_operands;
+       k++) { /* scalar operands are the bounds of clamp and the condition of select */
     bool scalar = hlo_rank(i->operands[k]) == 0 && at->rank > 0;
     args[k] = emit_value(e, unclamped(i, i->operands[k]), scalar ? emit_index_new(&e->x, 0, NULL) : at);
   }
@@ -356,7 +361,7 @@ static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit
   return f ? f(e, v.def, i) : elementwise(e, v.def, i);
 }
 
-/* The same place without any lanes in it, for an i that is the same in all of them. */
+/* Returns index i, which is the same in all lanes, as an index for one lane. */
 static const emit_index *uniform_index(emit_element *e, const emit_index *i) {
   emit_index *u = emit_index_new(&e->x, i->rank, i->dims);
   for (int k = 0; k < i->rank; k++) {
@@ -389,7 +394,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   }
   emit_pair r;
   int lanes = e->x.lanes;
-  if (lanes > 1 && at.step == 0) { /* the same in all lanes: once */
+  if (lanes > 1 && at.step == 0) { /* the same in all lanes, so it is computed once as a scalar */
     const emit_index *u = uniform_index(e, i);
     e->x.lanes = 1;
     r = emit_value(e, v, u);
@@ -405,7 +410,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
 static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
   dtype t = (dtype)l->shape.type;
   int64_t n = dtype_load_i64(t, (const char *)l->data + (size_t)k * dtype_bytes(t));
-  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* u64 */
+  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* a u64 of more than INT64_MAX */
   return n < 0 ? 0 : n > limit ? limit : n;
 }
 
@@ -442,7 +447,7 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
   return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
 }
 
-/* --- guarded --- */
+/* --- guarded values --- */
 
 static LLVMValueRef both(const emit_element *e, LLVMValueRef x, LLVMValueRef y) {
   return !x ? y : !y ? x : LLVMBuildAnd(e->w->builder, x, y, "");
@@ -461,7 +466,8 @@ typedef struct guard {
   emit_pair otherwise;
 } guard;
 
-/* All positions clamped; `lanes` in range or not decide by a vector of conditions. */
+/* Returns the value with all positions clamped into range, and g->otherwise in the lanes that are out of range.  If
+ * clamp_lanes is false, lanes are known to be in range along dimensions in which they differ. */
 static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   emit_element *e = g->e;
   emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
@@ -495,7 +501,7 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Where all lanes are in range, which is nearly always, loads stay contiguous. */
+/* Writes a branch on whether all lanes are in range, which is nearly always true: then loads stay contiguous. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -517,8 +523,8 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* An input whose lanes lie side by side along the one dimension that they may leave: loads leave out what is
- * not there. Gives no value where that does not apply. */
+/* Returns the value of an input whose lanes are contiguous along the only dimension that they may leave, by a load
+ * that masks the other lanes.  Returns {NULL, NULL} if that does not apply. */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = find_input(e, g->v);
@@ -559,7 +565,7 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
       continue;
     }
     if (e->x.lanes == 1) {
-      p.step = 0; /* a scalar has no lanes to go astray */
+      p.step = 0; /* a scalar has no other lanes that could be out of range */
       i->axes[k].pos.step = 0;
     }
     if (emit_pos_outside(p, 0, i->dims[k])) {

@@ -48,13 +48,13 @@ emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t che
                        emit_pair otherwise);
 
 /* Returns the integer element of v at i as a position clamped to [0, limit].  It is affine in the lane if v is a
- * constant for which that is known. */
+ * constant whose elements at these lanes are evenly spaced. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
 
 bool emit_is_input(const emit_element *e, hlo_value v);
 
-/* Sets *out to x at `at` as an integer of type `to` if x is a rounded number, perhaps plus a whole number (quantize.c).
- * Otherwise returns false. */
+/* Sets *out to x at `at` as an integer of type `to`, and returns true, if x is a rounded number, perhaps plus a zero
+ * point (quantize.c).  Otherwise returns false. */
 bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out);
 
 /* Load and store.  `base` points to elements of type t; the number of lanes is e->x.lanes. */

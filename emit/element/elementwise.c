@@ -1,4 +1,4 @@
-/* elementwise.c - see elementwise.h. */
+/* elementwise.c - emitters of operations on one element of each operand; see elementwise.h. */
 #include "emit/element/elementwise.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ typedef LLVMValueRef V;
 
 static V float_sign(W w, V x) {
   V one = emit_intrinsic2(w, "llvm.copysign", emit_f(x, 1), x);
-  return emit_select(w, emit_fcmp(w, LLVMRealONE, x, emit_f(x, 0)), one, x); /* zeros and NaN stay */
+  return emit_select(w, emit_fcmp(w, LLVMRealONE, x, emit_f(x, 0)), one, x); /* zeros and NaN stay as they are */
 }
 
 static V float_unary(W w, hlo_op op, V x) {
@@ -30,7 +30,7 @@ static V float_unary(W w, hlo_op op, V x) {
   }
 }
 
-/* x / y; by the inverse of a y that is known. */
+/* Returns x / y.  A constant y is replaced by its inverse where that gives the same result. */
 static V quotient(W w, V x, V y) {
   V one = LLVMIsConstant(y) && emit_lanes(y) ? LLVMGetAggregateElement(y, 0) : y;
   if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma) {
@@ -46,9 +46,9 @@ static V quotient(W w, V x, V y) {
   return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
 }
 
-/* Exactly C's fmod.  The rounded quotient's whole part is that of the exact one, or one more; so what is left is exact,
- * and y is added where that went below 0.  Lanes whose quotient has no places behind the point, infinities, NaN and a y
- * of 0 go to libm. */
+/* Returns C's fmod exactly.  The truncated rounded quotient is that of the exact one or one more, so the remainder is
+ * exact, and y is added if it is negative.  Lanes whose quotient is too large to have a fraction, infinities, NaN and
+ * y = 0 call libm. */
 static V remainder_of(W w, V x, V y) {
   const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
   if (!w->target->fma || !w->target->rounding) {
@@ -120,7 +120,7 @@ static V quotient_or_rest(W w, hlo_op op, dtype t, V x, V y) {
   return is_signed ? LLVMBuildSRem(b, x, y, "") : LLVMBuildURem(b, x, y, "");
 }
 
-/* The processor traps on x / 0 and on INT_MIN / -1: those lanes divide by 1. */
+/* The processor traps on x / 0 and on INT_MIN / -1, so those lanes divide by 1 and get their result by a select. */
 static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   V zero = emit_icmp(w, LLVMIntEQ, y, emit_i(y, 0)), bad = zero, minus = NULL;
@@ -133,10 +133,10 @@ static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
     r = minus ? emit_select(w, minus, LLVMBuildNeg(b, x, ""), r) : r;
     return emit_select(w, zero, emit_i(x, -1), r);
   }
-  return emit_select(w, zero, x, r); /* rem 1 is 0, right for -1 */
+  return emit_select(w, zero, x, r); /* x rem 1 is 0, which is also x rem -1 */
 }
 
-/* Squares and multiplies until no lane has bits of its exponent left. */
+/* Computes x^y by squaring and multiplying until no lane has bits of its exponent left. */
 static V int_power(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   V result = emit_i(x, 1);
@@ -200,7 +200,7 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
   }
 }
 
-/* --- complex numbers: in f64 where they are pairs of f32, rounded at the end --- */
+/* --- complex numbers: pairs of f32 are computed in f64 and rounded at the end --- */
 
 static V part_in_f64(W w, V x) {
   return emit_bits(x) == 64 ? x : LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), "");
@@ -242,7 +242,7 @@ static emit_pair complex_unary(W w, hlo_op op, emit_pair x) {
   if (op == HLO_NEG) {
     return (emit_pair){LLVMBuildFNeg(b, x.v, ""), LLVMBuildFNeg(b, x.im, "")};
   }
-  emit_pair p = complex_in_f64(w, x); /* ABS */
+  emit_pair p = complex_in_f64(w, x); /* HLO_ABS */
   V norm = LLVMBuildFAdd(b, LLVMBuildFMul(b, p.v, p.v, ""), LLVMBuildFMul(b, p.im, p.im, ""), "");
   return (emit_pair){part_back(w, emit_intrinsic1(w, "llvm.sqrt", norm), x.v), NULL};
 }
@@ -288,7 +288,8 @@ static emit_pair bitcast(W w, dtype from, dtype to, emit_pair x) {
     return (emit_pair){emit_from_memory(w, to, emit_to_memory(w, from, x.v)), NULL};
   }
   V v = LLVMBuildBitCast(w->builder, x.v, emit_type_like(x.v, emit_register_type(w, to)), "");
-  if (!dtype_is_int(to)) { /* a signed 4-bit value fills its byte with its sign */
+  if (!dtype_is_int(to)) { /* the register of a signed 4-bit value is sign-extended; 4-bit types that are not integers
+                              have zeros there */
     int bits = dtype_get_info(to)->bits;
     v = bits < 8 ? LLVMBuildAnd(w->builder, v, emit_i(v, (1 << bits) - 1), "") : v;
   }
@@ -353,7 +354,7 @@ bool emit_elementwise_supported(hlo_op op, dtype t, dtype to) {
 
 /* --- reductions --- */
 
-/* Lowest or highest value: infinities where the type has them. */
+/* Returns the lowest or highest value of type t, which is an infinity if the type has one. */
 static V extreme(W w, dtype t, bool lowest) {
   if (dtype_is_float(t)) {
     bool infinite = t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16 || t == DTYPE_F8E5M2;

@@ -11,7 +11,7 @@ bool emit_elementwise_supported(hlo_op op, dtype operand, dtype result);
 /* Returns the result's value.  The operands' values are in registers (number.h) and have equal lanes. */
 emit_pair emit_elementwise(const emit_ir *w, const hlo_instr *i, const emit_pair *args);
 
-/* --- what reductions need; `t` is the element type of the array --- */
+/* --- operations on accumulated values; `t` is the element type of the array that is reduced --- */
 
 /* Returns the identity in the type that accumulates (emit_compute_type). */
 emit_pair emit_reduce_identity(const emit_ir *w, hlo_reducer r, dtype t);
@@ -20,7 +20,7 @@ emit_pair emit_reduce_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pai
 bool emit_reduce_supported(hlo_reducer r, dtype t);
 /* Returns x * y + z in the accumulating type. */
 emit_pair emit_multiply_add(const emit_ir *w, dtype t, emit_pair x, emit_pair y, emit_pair z);
-/* Returns an i1: whether x comes before y in HLO's order.  With `or_nan` a NaN x comes before everything. */
+/* Returns an i1 that says whether x < y.  x and y have the accumulating type of t. */
 LLVMValueRef emit_less(const emit_ir *w, dtype t, LLVMValueRef x, LLVMValueRef y);
 
 #endif

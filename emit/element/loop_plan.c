@@ -1,4 +1,4 @@
-/* loop_plan.c - see loop_plan.h. */
+/* loop_plan.c - dimensions that loops must keep apart, and widths of vectors; see loop_plan.h. */
 #include "emit/element/loop_plan.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static bool was_seen(walk *w, const hlo_instr *i) {
   return false;
 }
 
-/* Returns true if there is nothing but elementwise operations and reshapes down to the leaves. */
+/* Returns true if v is computed from the leaves by elementwise operations and reshapes only. */
 static bool is_flat(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return true;
@@ -70,8 +70,9 @@ static bool is_flat(walk *w, hlo_value v) {
   return true;
 }
 
-/* Where a result dim comes from: dims that stay neighbours in the operand need no cut.  -1: from nowhere;
- * -2: changed on the way. */
+/* Sets from[k] to the operand's dimension from which dimension k of the result comes; dimensions that are neighbours
+ * in both need no boundary between them.  -1 means that it comes from no dimension, -2 that the operation changes
+ * positions along it. */
 static void origins(const hlo_instr *i, int *from) {
   const shape *s = &i->shapes[0], *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   for (int k = 0; k < s->rank; k++) {
@@ -165,7 +166,7 @@ static void visit(walk *w, hlo_value v) {
   origins(i, from);
   const shape *s = &i->shapes[v.index];
   int64_t right = 1;
-  int inner = -3; /* origin of the dim to the right, dims of 1 left out */
+  int inner = -3; /* the origin of the dimension to the right of k, without dimensions of size 1 */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
       continue;
@@ -187,7 +188,7 @@ void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundar
 int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
   int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
   int n = 1;
-  for (;;) { /* the next larger cut that fits */
+  for (;;) { /* finds the next larger boundary that is a multiple of the last one */
     int64_t next = INT64_MAX;
     for (int k = 0; k < c->n; k++) {
       int64_t s = c->at[k];
@@ -207,9 +208,9 @@ int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t exten
   return n;
 }
 
-/* --- stops --- */
+/* --- split points --- */
 
-/* The innermost dimension of more than one element; -1 if there is none. */
+/* Returns the innermost dimension with more than one element, or -1 if there is none. */
 static int innermost(const shape *s) {
   int k = s->rank - 1;
   while (k >= 0 && s->dims[k] == 1) {
@@ -218,7 +219,10 @@ static int innermost(const shape *s) {
   return k;
 }
 
-enum { MAX_SPLIT_POINTS = 24, MAX_WRITTEN = 256 }; /* pieces; instructions times pieces */
+enum {
+  MAX_SPLIT_POINTS = 24,
+  MAX_WRITTEN = 256
+}; /* the limits for the number of split points, and for the number of instructions that are visited */
 
 typedef struct split_points {
   const emit_element *e;
@@ -263,7 +267,7 @@ static void split_points_of_parts(split_points *s, const hlo_instr *i, int d, in
   }
 }
 
-/* What is taken by a constant list: where that goes on with another step. */
+/* Adds the split points of a gather with constant indices: where the difference of neighbouring indices changes. */
 static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, int64_t from) {
   const literal *l = hlo_literal(i->operands[1]);
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS); k++) {
@@ -289,7 +293,7 @@ static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, i
   }
 }
 
-/* v's innermost dimension lies at `from` of the loop's. */
+/* Adds the split points of v.  The first element of its innermost dimension is at position `from` of the loop. */
 static void find_split_points(split_points *s, hlo_value v, int64_t from) {
   int d = innermost(hlo_shape(v));
   if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN) {
@@ -372,7 +376,8 @@ static bool prefers_row_loop(walk *w, hlo_value v) {
   return false;
 }
 
-/* A reduction whose lanes are kept elements, which lie side by side, is wanted at its own place. */
+/* Returns true if v, or a value that it reads at the same position, is a reduction whose lanes are contiguous kept
+ * elements, so that each lane has its own sum. */
 static bool sums_columns(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return false;

@@ -1,5 +1,5 @@
-/* movement.c - operations whose result elements are operand elements: each finds the operand's index from the
- * result's. */
+/* movement.c - operations whose result elements are elements of an operand.  Each emitter computes the operand's index
+ * from the result's index. */
 #include "emit/element/element.h"
 #include "hlo/analysis/queries.h"
 
@@ -74,7 +74,8 @@ emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) 
   return emit_value(e, i->operands[0], x);
 }
 
-/* Between elements that stand `gap` apart lies padding: which lanes stand on an element, and on which one. */
+/* Elements are `gap` apart, with padding between them.  *mask says which lanes are at an element; the result is the
+ * number of that element. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
   emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
   emit_pos rest = emit_pos_mod(&e->x, safe, gap);
@@ -123,7 +124,7 @@ typedef struct concat {
   const hlo_instr *i;
   const emit_index *at;
   int d;
-  emit_pos p; /* along d */
+  emit_pos p; /* the position along dimension d */
 } concat;
 
 static emit_index *part_index(const concat *c, uint32_t k, int64_t start) {
@@ -138,7 +139,7 @@ static emit_index *part_index(const concat *c, uint32_t k, int64_t start) {
   return x;
 }
 
-/* Every operand at a safe position; lanes take the one they belong to. */
+/* Loads every operand at a clamped position; each lane selects the operand that it belongs to. */
 static emit_pair concat_lanes(const concat *c) {
   emit_pair r = {NULL, NULL};
   int64_t start = 0;
@@ -177,7 +178,7 @@ static emit_pair join_arms(const concat *c, const arm *arms, uint32_t n) {
   return r;
 }
 
-/* Returns whether all lanes are in [start, start + n). */
+/* Returns an i1 that says whether all lanes are in [start, start + n). */
 static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
   emit_pos own = emit_pos_add_const(&c->e->x, c->p, -start);
   LLVMValueRef first = emit_icmp(c->e->w, LLVMIntULT, own.base, emit_i(own.base, n));
@@ -188,7 +189,7 @@ static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
   return LLVMBuildAnd(c->e->w->builder, first, emit_icmp(c->e->w, LLVMIntULT, last, emit_i(last, n)), "");
 }
 
-/* One branch an operand, and one for lanes that belong to several. */
+/* Writes one branch for each operand, and one for vectors whose lanes belong to several operands. */
 static emit_pair concat_branches(const concat *c) {
   emit_element *e = c->e;
   const emit_ir *w = e->w;
@@ -243,7 +244,7 @@ emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index
     c.p.step = 0;
   }
   int64_t start = 0;
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* one operand, as is known */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* all lanes are known to belong to one operand */
     int64_t n = operand(i, k)->dims[c.d];
     if (emit_pos_inside(c.p, start, start + n)) {
       return emit_value(e, i->operands[k], part_index(&c, k, start));
@@ -254,12 +255,12 @@ emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index
   bool scattered = c.p.step == EMIT_SCATTERED || (c.p.step != 0 && e->slow);
   emit_pair r = scattered ? concat_lanes(&c) : concat_branches(&c);
   if (!scattered) {
-    emit_table_release(e->x.table, mark); /* conditions stand in blocks that do not dominate the join */
+    emit_table_release(e->x.table, mark); /* values that were computed in a branch do not dominate the code after it */
   }
   return r;
 }
 
-/* --- indices that are computed --- */
+/* --- dynamic slices --- */
 
 emit_pair emit_dynamic_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_index *x = emit_operand_index(e, i, 0);
@@ -313,7 +314,7 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
   return w;
 }
 
-/* The index of component `component` of the index vector that `at` picks. */
+/* Returns the index of component `component` of the index vector for element `at` of the result. */
 static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
                                 int component) {
   emit_index *x = emit_operand_index(e, i, 1);
@@ -351,7 +352,7 @@ void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_d
   }
 }
 
-/* --- bytes from a table --- */
+/* --- lookup tables of 256 bytes --- */
 
 static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t from) {
   LLVMValueRef at = emit_i64(e->w, from), p = LLVMBuildInBoundsGEP2(e->w->builder, e->w->i8, base, &at, 1, "");
@@ -360,7 +361,8 @@ static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t
   return v;
 }
 
-/* Of 128 bytes, those whose numbers are the lower seven bits of `bytes`. */
+/* Returns, for each of 64 bytes, the byte of the table's 128 bytes from `from` on whose number is in its lower seven
+ * bits. */
 static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from, LLVMValueRef bytes) {
   static const char name[] = "llvm.x86.avx512.vpermi2var.qi.512";
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
@@ -368,7 +370,8 @@ static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from,
   return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
 }
 
-/* The table's address, if the kernel has that but not the numbers of its elements. */
+/* Returns the table's address if it is an input of the kernel but the converted indices are not.  Otherwise returns
+ * NULL. */
 static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   LLVMValueRef base = NULL;
   for (uint32_t k = 0; k < e->n_inputs; k++) {
@@ -381,7 +384,7 @@ static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   return base;
 }
 
-/* hlo_is_lookup, 64 bytes at a time at most. */
+/* Looks up to 64 bytes at once up in a table of 256 bytes (hlo_is_lookup). */
 static LLVMValueRef look_up(emit_element *e, const hlo_instr *i, LLVMValueRef base, const emit_index *at) {
   enum { MOST = 64 };
   int lanes = e->x.lanes, wide[MOST], narrow[MOST];
@@ -409,7 +412,7 @@ emit_pair emit_gather(emit_element *e, const hlo_instr *i, const emit_index *at)
   for (int k = 0; k < x->rank; k++) {
     int outer = d.offset_of[k];
     bool whole = outer >= 0 && x->dims[k] == at->dims[outer];
-    if (whole) { /* nothing to choose: the start is 0 */
+    if (whole) { /* the window is as large as the operand, so that the start is 0 */
       emit_axis_from(x, k, at, outer);
     } else {
       emit_axis_at(x, k, outer < 0 ? starts[k] : emit_pos_add(&e->x, starts[k], emit_index_dim(&e->x, at, outer)));

@@ -1,15 +1,15 @@
-/* quantize.c - numbers rounded to small integers: convert(add(round(v), zero)), clamped to what the type holds.
+/* quantize.c - numbers rounded to small integers: convert(add(round(v), zero)), clamped to the range of the type.
  *
- * Whole numbers may be added to limits as well as to what is limited: so v is limited first, and then one addition
- * rounds it and leaves the integer in its lowest bits.  Where v is x divided by a constant, x is limited before that,
- * and what is divided is finite: the quotient by the inverse needs no guard. */
+ * The zero point is an integer, so v can be clamped first, to the type's limits minus the zero point.  One addition
+ * then rounds it and leaves the integer in its lowest bits.  If v is x divided by a constant, x is clamped before the
+ * division; then it is finite, and multiplying by the inverse needs no special case. */
 #include <math.h>
 
 #include "emit/element/element.h"
 
 typedef struct quantization {
-  hlo_value v, zero; /* zero: the same in all elements; .def NULL if there is none */
-  bool is_known;     /* zero is `number` */
+  hlo_value v, zero; /* zero is the same in all elements; its .def is NULL if there is none */
+  bool is_known;     /* whether zero is the constant `number` */
   double number, low, high;
 } quantization;
 
@@ -29,7 +29,7 @@ static bool is_one_number(hlo_value v, double *number) {
   return true;
 }
 
-/* A whole number of no more than 16 bits, one for all elements. */
+/* Returns true if v is a zero point: an integer of at most 16 bits that is the same for all elements. */
 static bool is_zero_point(quantization *q, hlo_value v) {
   enum { LARGEST = 1 << 16 };
   hlo_value x = unspread(v);
@@ -64,13 +64,14 @@ static bool is_quantization(const emit_element *e, dtype to, hlo_value v, quanti
   return true;
 }
 
-/* Limits as selects, which become one instruction each; NaN becomes one of them. */
+/* Returns x clamped to [low, high].  The selects become one instruction each, and NaN becomes a limit. */
 static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, LLVMValueRef high) {
   x = emit_select(w, emit_fcmp(w, LLVMRealOLT, x, high), x, high);
   return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, low), x, low);
 }
 
-/* v is a quotient whose limits, as limits of the dividend, are known; *nan says where it is none. */
+/* If q->v is a quotient by a constant: sets *v to it, with the dividend clamped to the limits times the divisor, and
+ * *number to an i1 that is false if the dividend is NaN.  Otherwise returns false. */
 static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
                     LLVMValueRef *number) {
   const emit_ir *w = e->w;
@@ -103,8 +104,8 @@ bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at,
     LLVMValueRef low = emit_f(v, q.low), high = emit_f(v, q.high);
     v = limited(w, v, zero ? LLVMBuildFSub(b, low, zero, "") : low, zero ? LLVMBuildFSub(b, high, zero, "") : high);
   }
-  /* Between 2^23 and 2^24 neighbours are 1 apart: the sum is rounded to even, and the last 16 bits of 1.5 2^23 are 0.
-   */
+  /* Floats between 2^23 and 2^24 are 1 apart, so the sum is rounded to an integer, half to even.  The lowest 16 bits
+   * of 1.5 * 2^23 are 0, so those of the sum are the integer. */
   LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, v, emit_f(v, 0x1.8p23), ""));
   n = zero ? LLVMBuildAdd(b, n, LLVMBuildFPToSI(b, zero, LLVMTypeOf(n), ""), "") : n;
   n = emit_select(w, number, n, emit_i(n, 0));

@@ -1,9 +1,9 @@
-/* random.c - rng-bit-generator by Philox: each element is a function of its place, so that random bits are written into
- * whatever uses them. */
+/* random.c - rng-bit-generator by Philox.  Each element is a function of its position, so random bits need no memory
+ * and are computed within the fusion that uses them. */
 #include "base/random.h"
 #include "emit/element/element.h"
 
-/* Scalar `index` of the state, the same in all lanes. */
+/* Returns scalar number `index` of the state, which is the same in all lanes. */
 static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   int lanes = e->x.lanes;
   e->x.lanes = 1;
@@ -14,7 +14,8 @@ static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   return v;
 }
 
-/* Words are kept in 64 bits, whose upper half is 0: so processors multiply them without moving them about. */
+/* The 32-bit words of Philox are kept in 64-bit lanes with zeros in the upper half, so that the processor multiplies
+ * them without shuffles. */
 static LLVMValueRef low_half(const emit_ir *w, LLVMValueRef v) {
   return LLVMBuildAnd(w->builder, v, emit_i(v, 0xffffffff), "");
 }
@@ -27,7 +28,7 @@ static LLVMValueRef in_lanes(const emit_ir *w, LLVMValueRef scalar, int lanes) {
   return lanes > 1 ? emit_splat(w, scalar, lanes) : scalar;
 }
 
-/* philox_block (base/random.c) in all lanes of the counter's words x. */
+/* Computes philox_block (base/random.c) in all lanes; x are the words of the counter and of the result. */
 static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x[PHILOX_WORDS]) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef k[2] = {low_half(w, key), high_half(w, key)};
@@ -46,7 +47,7 @@ static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x
   }
 }
 
-/* n vectors (or scalars) of m lanes as one of n * m that takes one lane of each in turn; n is 2 or 4. */
+/* Interleaves n vectors (or scalars) of m lanes to one of n * m lanes; n is 2 or 4. */
 static LLVMValueRef interleave(const emit_ir *w, const LLVMValueRef *parts, int n, int m) {
   int mask[256];
   if (m == 1) {
@@ -74,7 +75,7 @@ static LLVMValueRef has_bit(const emit_ir *w, LLVMValueRef number, int64_t bit) 
   return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, number, emit_i(number, bit), ""), emit_i(number, 0));
 }
 
-/* Part `number` modulo n, lane by lane. */
+/* Returns, lane by lane, parts[number % n]; n is 2 or 4. */
 static LLVMValueRef choose(const emit_ir *w, const LLVMValueRef *parts, int n, LLVMValueRef number) {
   LLVMValueRef odd = has_bit(w, number, 1), r = emit_select(w, odd, parts[1], parts[0]);
   if (n == 2) {
@@ -83,7 +84,7 @@ static LLVMValueRef choose(const emit_ir *w, const LLVMValueRef *parts, int n, L
   return emit_select(w, has_bit(w, number, 2), emit_select(w, odd, parts[3], parts[2]), r);
 }
 
-/* The words of the blocks as elements: 4 of u32, or 2 of u64 with the first word low. */
+/* Converts the words of blocks to elements: 4 of u32, or 2 of u64 with the first word as the low half. */
 static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_block) {
   for (int k = 0; k < per_block; k++) {
     if (per_block == PHILOX_WORDS) {
@@ -95,7 +96,8 @@ static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_
   }
 }
 
-/* The blocks of n_blocks lanes from element `number` on, which is a scalar if they stand side by side. */
+/* Returns the numbers of the Philox blocks of n_blocks lanes.  `number` is that of the first element if blocks are
+ * shared, else of each element. */
 static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per_block, int n_blocks, bool shared) {
   LLVMValueRef block = LLVMBuildLShr(w->builder, number, emit_i(number, per_block == 2 ? 1 : 2), "");
   if (shared && n_blocks > 1) {
@@ -109,7 +111,8 @@ static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per
   return block;
 }
 
-/* Lanes that stand side by side from the start of a block on share blocks; others compute one each. */
+/* If lanes are contiguous and begin at the start of a block, they share blocks.  Otherwise each lane computes its own.
+ */
 emit_pair emit_rng(emit_element *e, const hlo_instr *i, const emit_index *at) {
   const emit_ir *w = e->w;
   int per_block = i->shapes[0].type == DTYPE_U64 ? 2 : PHILOX_WORDS, lanes = e->x.lanes;

@@ -4,10 +4,10 @@
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
 
-/* What emit_reduce adds to the reductions: where the kept dims stand. */
+/* The data of emit_reduce's loop: the result's index and the reduced dimensions. */
 typedef struct reduced {
   const emit_index *at;
-  int n_gone, gone[SHAPE_MAX_RANK]; /* reduced dims */
+  int n_gone, gone[SHAPE_MAX_RANK]; /* the reduced dimensions */
   int64_t gone_dims[SHAPE_MAX_RANK];
 } reduced;
 
@@ -15,7 +15,8 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 
 int emit_reduction_parts(const hlo_instr *i) { return dtype_is_complex((dtype)i->shapes[0].type) ? 2 : 1; }
 
-/* The operand's index: kept dims from `at`, reduced ones from r, a place in the space of merged dims. */
+/* Returns the operand's index: kept dimensions from the result's index, reduced ones from r, a position in the loop's
+ * space, whose dimensions may be merged. */
 static const emit_index *reduced_index(emit_element *e, const emit_reductions *g, const emit_index *r) {
   const reduced *d = g->data;
   emit_index *x = emit_operand_index(e, g->of[0], 0);
@@ -32,7 +33,7 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
-/* The lanes that the fold sees a second time leave the sum as it is. */
+/* Returns v with the identity in the lanes that the mask excludes, which were accumulated before. */
 static emit_pair masked(const emit_reduction_loop *f, const hlo_instr *i, dtype t, emit_pair v) {
   if (!f->mask) {
     return v;
@@ -105,7 +106,8 @@ static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
   return budget <= 0;
 }
 
-/* Reductions of a fusion over elements of the same places share a loop. */
+/* Finds the other reductions of the fusion over the same dimensions of an array of the same shape; they share a loop.
+ */
 static void find_siblings(const emit_element *e, emit_reductions *g) {
   const hlo_instr *i = g->of[0];
   int parts = emit_reduction_parts(i);
@@ -129,7 +131,7 @@ static void find_siblings(const emit_element *e, emit_reductions *g) {
   }
 }
 
-/* Reduced dims that are neighbours become one where nothing below needs them apart. */
+/* Merges reduced dimensions that are neighbours, if no operation that computes the operands needs them separately. */
 static void merge_dims(emit_reduction_loop *f, const emit_reductions *g, const reduced *d) {
   emit_dim_boundaries cuts = {0};
   for (int k = 0; k < g->n; k++) {
@@ -161,14 +163,15 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
   LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
   emit_reduction_loop_run(&f, out);
   emit_pos linear = emit_index_linear(&e->x, at);
-  for (int k = 1; k < g.n; k++) { /* the caller of emit_value keeps the first */
+  for (int k = 1; k < g.n; k++) { /* the first one is put into the table by emit_value */
     uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
     emit_table_put(e->x.table, key, emit_reductions_value(e, &g, k, out));
   }
   return emit_reductions_value(e, &g, 0, out);
 }
 
-/* --- arg-reduce: values {best, its position}; position -1: none yet --- */
+/* --- arg-reduce: the accumulated values are {best value, its position}; position -1 means that there is none yet ---
+ */
 
 typedef struct arg {
   const hlo_instr *i;

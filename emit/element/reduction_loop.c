@@ -1,4 +1,4 @@
-/* reduction_loop.c - see reduction_loop.h. */
+/* reduction_loop.c - the loops of reductions, windows and contractions; see reduction_loop.h. */
 #include <assert.h>
 
 #include "emit/element/reduction_loop.h"
@@ -6,12 +6,14 @@
 
 enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
 
-/* Carried values: copies * n vectors, then for rows n scalars for what is left at the ends of rows. */
+/* Returns the number of values that the loop carries: copies * n vectors, and with `rows` also n scalars for the
+ * elements after the last whole vector of a row. */
 static int carried(const emit_reduction_loop *f) { return f->n * (f->copies + f->rows); }
 
 static LLVMValueRef *scalars_of(const emit_reduction_loop *f, LLVMValueRef *acc) { return acc + f->n * f->copies; }
 
-/* One step at position `p` of the innermost dimension, into copy number `copy` (copies: the scalars). */
+/* Writes one step at position p of the innermost dimension.  It accumulates into copy number `copy`, or into the
+ * scalars if `copy` equals f->copies. */
 static void step_at(const emit_reduction_loop *f, emit_index *outer, emit_pos p, int copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int lanes = e->x.lanes;
@@ -27,7 +29,8 @@ static void step_at(const emit_reduction_loop *f, emit_index *outer, emit_pos p,
   e->x.lanes = lanes;
 }
 
-/* Positions [from, to) of the innermost dimension, `copies` steps of `width` each time around. */
+/* Writes the loop over positions [from, to) of the innermost dimension; each iteration has `copies` steps of `width`
+ * elements. */
 static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
@@ -62,7 +65,7 @@ static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t 
   }
 }
 
-/* The row's last vector, of which `seen` lanes have been taken. */
+/* Accumulates the last vector of a row, whose first `seen` lanes were accumulated before and are masked. */
 static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
   const emit_ir *w = f->e->w;
   LLVMValueRef lanes[256];
@@ -76,7 +79,7 @@ static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t
 
 static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc);
 
-/* The part of dim `level` that is wanted, or all of it. */
+/* Writes the loop over dimension `level`, within the limits from[level] and to[level]. */
 static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t left = 1;
@@ -146,7 +149,7 @@ static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLV
   }
 }
 
-/* The upper half of the lanes onto the lower one until one is left. */
+/* Combines the upper half of the lanes with the lower half, until one lane is left. */
 static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int lanes = e->x.lanes, mask[256];
@@ -171,10 +174,12 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
   e->x.lanes = lanes;
 }
 
-/* How many sums at once hide the latency of one: as long as the body is small. */
+/* Returns how many copies of the accumulators are used to hide the latency of an operation; fewer if the body is
+ * large. */
 static int choose_copies(const emit_reduction_loop *f) {
   int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
-  bool many = !f->rows && f->e->x.lanes > f->e->wide; /* several vectors at once are copies enough */
+  bool many =
+      !f->rows && f->e->x.lanes > f->e->wide; /* several vectors for each accumulator already hide the latency */
   int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
     copies /= 2;
@@ -182,7 +187,7 @@ static int choose_copies(const emit_reduction_loop *f) {
   return copies;
 }
 
-/* Lanes for a row of n elements, of which the last vector may be taken twice. */
+/* Returns the number of lanes for a row of n elements.  If f->masks, the last vector may overlap the one before. */
 static int row_lanes(const emit_reduction_loop *f, int64_t n) {
   if (!f->masks) {
     return emit_choose_lanes(n, f->e->wide);
@@ -236,7 +241,7 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
 }
 
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
-  if (p.step < 0 && e->x.lanes > 1) { /* scattered, or backwards */
+  if (p.step < 0 && e->x.lanes > 1) { /* the positions are scattered or decreasing */
     return false;
   }
   if (n - span <= 0) {

@@ -1,4 +1,4 @@
-/* view.c - see view.h. */
+/* view.c - strides of views; see view.h. */
 #include "emit/element/view.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static int skip_ones(const shape *s, int d) {
 static bool reshape_strides(const shape *from, const int64_t *given, const shape *to, int64_t *out) {
   memset(out, 0, sizeof *out * SHAPE_MAX_RANK);
   int f = skip_ones(from, 0), t = skip_ones(to, 0);
-  while (f < from->rank && t < to->rank) { /* the next dims of both that are of one size together */
+  while (f < from->rank && t < to->rank) { /* the next dimensions of both shapes that have the same product */
     int64_t n = from->dims[f], m = to->dims[t];
     int last_f = f, last_t = t;
     while (n != m) {
@@ -44,7 +44,7 @@ static bool reshape_strides(const shape *from, const int64_t *given, const shape
   return true;
 }
 
-/* The view of i's operand becomes that of i. */
+/* Changes x from a view of i's operand into the view of i.  Returns false if that has no strides. */
 static bool step(const hlo_instr *i, emit_view *x) {
   const shape *s = &i->shapes[0];
   int64_t before[SHAPE_MAX_RANK];

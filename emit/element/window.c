@@ -9,9 +9,9 @@ typedef struct windows {
   const hlo_instr *i;
   const emit_index *at;
   int64_t size[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], hole[SHAPE_MAX_RANK];
-  int loop_of[SHAPE_MAX_RANK]; /* operand dim -> dim of the loop's space, or -1 */
-  emit_pair outside;           /* what padding holds, in registers */
-  uint32_t inside;             /* dims along which the whole loop is known to lie in the operand */
+  int loop_of[SHAPE_MAX_RANK]; /* from an operand's dimension to a dimension of the loop's space, or -1 */
+  emit_pair outside;           /* the value of the padding, in registers */
+  uint32_t inside;             /* the dimensions along which the whole loop is known to lie in the operand, as bits */
 } windows;
 
 static windows windows_of(const hlo_instr *i, const emit_index *at) {
@@ -33,7 +33,8 @@ static bool leaves(const windows *g, int k) {
   return g->low[k] > 0 || last >= operand(g->i, 0)->dims[k];
 }
 
-/* Place in the operand of place r in the window; *checked: dims that may be outside of it. */
+/* Returns the operand's index for position r in the window.  *checked gets the dimensions, as bits, along which it may
+ * be outside of the operand. */
 static emit_index *window_index(emit_element *e, const windows *g, const emit_index *r, uint32_t *checked) {
   emit_index *x = emit_operand_index(e, g->i, 0);
   *checked = 0;
@@ -75,7 +76,8 @@ static LLVMValueRef steps_to(const emit_ir *w, LLVMValueRef distance, int64_t ho
   return LLVMBuildUDiv(w->builder, LLVMBuildAdd(w->builder, n, emit_i64(w, hole - 1), ""), emit_i64(w, hole), "");
 }
 
-/* Where all lanes' windows leave the operand alike, the loop runs over what is inside. */
+/* Limits the loops to the part of the window that lies in the operand, along dimensions where that part is the same
+ * for all lanes. */
 static void cut_loops(emit_reduction_loop *f, windows *g) {
   emit_element *e = f->e;
   const emit_ir *w = e->w;
@@ -93,7 +95,7 @@ static void cut_loops(emit_reduction_loop *f, windows *g) {
   }
 }
 
-/* Windows inside of the operand, nearly all of them, go without looking at every place. */
+/* Nearly all windows lie in the operand, so they get a loop of their own without checks of positions. */
 static void run_windows(emit_reduction_loop *f, windows *g, LLVMValueRef *out) {
   LLVMValueRef inside;
   if (!has_padding(f->e, g, &inside)) {
@@ -149,7 +151,7 @@ static void window_space(emit_reduction_loop *f, windows *g) {
   }
 }
 
-/* What windows hold in the end. */
+/* Returns the reduced windows in accumulated form. */
 static emit_pair reduce_windows(emit_element *e, windows *g) {
   dtype t = hlo_type(g->i->operands[0]);
   emit_reduction_loop f = {.e = e, .data = g, .step = window_step, .combine = window_combine, .unroll = true};

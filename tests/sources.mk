@@ -54,6 +54,7 @@ check_programs = \
 	tests/unit/frontend/check_sizes \
 	tests/unit/frontend/check_tensor \
 	tests/unit/frontend/check_wire_scan \
+	tests/unit/hlo/check_activation \
 	tests/unit/hlo/check_affine \
 	tests/unit/hlo/check_gradient \
 	tests/unit/hlo/check_hlo_text \
@@ -750,6 +751,8 @@ tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_wire_scan_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_activation_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_activation_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_affine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_affine_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_gradient_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

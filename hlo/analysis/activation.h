@@ -25,8 +25,9 @@ typedef struct hlo_activation {
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
 /* Finds the activation that is computed of result 0 of `x`.  Only members use x, and only members use any member but
- * the last.  Constants may be off by the rounding of f32, and the operations may be in any order that means the same.
- * splat tells what a splat is, since bodies of fusions have theirs outside; NULL means hlo_splat_of. */
+ * the last.  Constants may be off by the rounding of f32, and the operations may be any that compute the same
+ * polynomial, such as (x + x * t) / 2 for x * (1 + t) / 2.  splat tells what a splat is, since bodies of fusions have
+ * theirs outside; NULL means hlo_splat_of. */
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out);
 
 #endif

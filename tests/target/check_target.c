@@ -356,6 +356,8 @@ static const char *const activations[] = {
     "%8 = multiply(%7, %c) : f32[24,200]\n%9 = add(%4, %8) : f32[24,200]\n%10 = multiply(%9, %s) : f32[24,200]\n"
     "%11 = tanh(%10) : f32[24,200]\n%12 = add(%11, %o) : f32[24,200]\n%y = multiply(%5, %12) : f32[24,200]\n",
     "%5 = multiply(%4, %a) : f32[24,200]\n%6 = logistic(%5) : f32[24,200]\n%y = multiply(%4, %6) : f32[24,200]\n",
+    "%5 = divide(%4, %r) : f32[24,200]\n%6 = erf(%5) : f32[24,200]\n%7 = multiply(%4, %h) : f32[24,200]\n"
+    "%8 = multiply(%7, %6) : f32[24,200]\n%y = add(%8, %7) : f32[24,200]\n",
 };
 
 /* Products of 64 numbers from [-1, 1] stand around 0 with a deviation of 2.7, so that all parts of the functions are

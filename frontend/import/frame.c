@@ -15,7 +15,7 @@ onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *o
   *f = (onnx_frame){.model = m, .outer = outer, .graph = graph, .function = function, .call = call, .arena = a};
   f->n_nodes = graph ? graph->n_node : function->proto->n_node;
   f->nodes = graph ? graph->node : function->proto->node;
-  f->n_outputs = graph ? graph->n_output : call->n_output; /* a call may want less than the function gives */
+  f->n_outputs = graph ? graph->n_output : call->n_output; /* a call may name fewer outputs than the function has */
   f->states = ARENA_NEW_N(a, uint8_t, f->n_nodes);
   str_map_init(&f->arrays, a);
   return f;
@@ -36,7 +36,7 @@ status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__Node
 
 /* --- values --- */
 
-/* Dense or sparse; *out stays NULL where there is none of that name. */
+/* Reads the initializer of that name, dense or sparse; *out is unchanged if the frame's graph has none. */
 static status find_initializer(const onnx_frame *f, arena *a, const char *name, literal **out) {
   const Onnx__GraphProto *g = f->graph;
   const onnx_source *source = &f->model->source;
@@ -55,7 +55,7 @@ static status find_initializer(const onnx_frame *f, arena *a, const char *name, 
   return NULL;
 }
 
-enum { NO_TEXT = '\xff' }; /* a byte that no text in UTF-8 has */
+enum { NO_TEXT = '\xff' }; /* a byte that does not occur in UTF-8 */
 
 const char *onnx_element_name(arena *a, const char *sequence, uint32_t k) {
   return arena_printf(a, "%s%c%" PRIu32, sequence, NO_TEXT, k);
@@ -97,7 +97,7 @@ bool onnx_frame_leaves_out(const onnx_frame *f, const char *name) {
 
 /* --- what a node reads --- */
 
-/* Names that are defined in subgraphs around the place that is looked at, innermost first. */
+/* The names that the enclosing subgraphs define; a chain from the innermost subgraph outwards. */
 typedef struct defined {
   const struct defined *outer;
   str_map names;
@@ -126,7 +126,7 @@ static void read_node(reading *r, const defined *d, const Onnx__NodeProto *node)
 
 static void define(defined *d, const char *name) { *str_map_put(&d->names, name) = d; }
 
-/* Graphs nest no deeper than the wire scan lets messages nest. */
+/* The recursion is bounded, since the wire scan bounds how deep graphs nest. */
 static void read_graph(reading *r, const defined *outer, const Onnx__GraphProto *g) {
   defined inner = {.outer = outer};
   str_map_init(&inner.names, r->a);

@@ -1,12 +1,12 @@
-/* frame.h - a graph that runs segment by segment: the values that its nodes have computed so far, and its next segment
- * as a module.
+/* frame.h - the state of a graph that runs segment by segment: the values that its nodes have computed so far, and the
+ * import of its next segment as a module.
  *
  * Most models become one module.  A model whose sizes depend on what it computes runs segment by segment.  A node that
- * needs the content of a value which is not known yet is deferred, and so is everything that depends on it; the other
- * nodes are one module.  After that has run, its results are arrays of the frame.  Those whose content was needed are
- * constants from then on, and the next segment is imported.  A node whose own body needs such contents (a loop whose
- * values change their shapes) is left to the caller, who runs the body with a frame of its own.  The caller is
- * plugin/compiler/segments.c. */
+ * needs the content of a value which is not known yet is deferred, and so is every node that depends on it; the other
+ * nodes become one module.  After that module has run, its results are arrays of the frame.  Those whose content was
+ * needed are constants from then on, and the next segment is imported.  If a node's own body needs such contents (a
+ * loop whose values change their shapes), the caller, plugin/compiler/segments.c, runs that body with a frame of its
+ * own. */
 #ifndef FRONTEND_IMPORT_FRAME_H
 #define FRONTEND_IMPORT_FRAME_H
 
@@ -19,7 +19,7 @@
 typedef struct onnx_array {
   literal value;                /* if data is NULL, only the shape is known */
   bool known;                   /* whether segments use it as a constant; otherwise it is a parameter */
-  bool asked;                   /* set by an import: a size depends on it, so import again with `known` set */
+  bool asked;                   /* set by an import if a size depends on the content; import again with `known` set */
   uint32_t n;                   /* the number of elements of a sequence */
   struct onnx_array **elements; /* NULL if it is not a sequence */
 } onnx_array;
@@ -44,8 +44,8 @@ typedef struct onnx_findings {
   const char *deferred; /* which contents of computed values the first deferred node needs, or NULL */
 } onnx_findings;
 
-/* A graph that runs: the main graph, a subgraph or a function's body.  Of an outer frame only values that exist are
- * visible. */
+/* A graph that runs segment by segment: the main graph, a subgraph or a function's body.  A subgraph sees those values
+ * of the frames around it that have been computed already. */
 typedef struct onnx_frame {
   const onnx_model *model;
   const struct onnx_frame *outer; /* the frame around a subgraph; NULL if nothing around it is visible */
@@ -66,11 +66,12 @@ typedef struct onnx_frame {
   onnx_findings *findings;
 } onnx_frame;
 
-/* The name of the array in the frame of a loop's body that numbers its steps, u64[], for random operators. */
+/* The name under which the frame of a loop's body has the number of the current step, u64[]; random operators use it.
+ */
 #define ONNX_FRAME_STEP ""
 
-/* Returns a frame without arrays; graph and function are as above.  `call` must be bound and must live as long as the
- * frame. */
+/* Returns a frame without arrays, either of a graph or, if `graph` is NULL, of the body of `function`.  `call` is the
+ * node that calls the function, after onnx_node_bind; it must live as long as the frame. */
 onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 const char *onnx_frame_output(const onnx_frame *f, size_t k);
@@ -78,11 +79,12 @@ const onnx_opsets *onnx_frame_opsets(const onnx_frame *f);
 /* Returns the node with references to attributes of the call replaced. */
 STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__NodeProto **out);
 
-/* Looks a value up: an array of the frame or of a frame around it, or, with *array NULL, an initializer, which is read
- * onto `a`.  Both are NULL if there is no such value. */
+/* Looks a value up in the frame and the frames around it.  It is either an array of a frame, in *array, or an
+ * initializer, which is read onto `a`, in *initializer; the other is NULL.  Both are NULL if there is no such value. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
-/* Returns the name of an element of a sequence.  No value of a model can have it, since it is not UTF-8. */
+/* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.
+ */
 const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
 /* Returns true if the name is an input of the function that the call leaves out, so that it has no value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
@@ -105,7 +107,7 @@ typedef struct onnx_array_uses {
   onnx_array_use *items;
 } onnx_array_uses;
 
-/* A sequence that a segment computes.  Its elements are results, one after the other. */
+/* A sequence that a segment computes.  Its n elements are the module's results from number `first` on. */
 typedef struct onnx_leaving {
   const char *name;
   dtype type;
@@ -121,15 +123,15 @@ typedef struct onnx_segment {
   onnx_leaving *leaving;
   uint32_t n_leaving, cap_leaving;
   uint8_t *states;    /* the states of the frame's nodes after this segment has run */
-  bool *known;        /* by result: whether it is a constant from then on */
+  bool *known;        /* for each result: true if later segments use it as a constant */
   bool complete;      /* whether all nodes are done */
   const char *reason; /* why the first deferred node is deferred */
 } onnx_segment;
 
-/* Imports as many of the deferred nodes as possible.  If it needs contents of arrays, it sets `asked`; the segment then
- * does less than it could, and should be imported again with those arrays known.  With `signature` all inputs of the
- * graph become parameters, in order, known or not, and if no node remains deferred, all outputs become results, in
- * order. */
+/* Imports as many of the nodes that have not run yet as possible.  If a node needs the content of an array whose
+ * content is not known, the array's `asked` is set and the node is deferred; the caller should import again with that
+ * array known.  With `signature`, all inputs of the graph become parameters, in order, even those that are known, and
+ * if no node is deferred, all outputs become results, in order. */
 STATUS_MUST_USE status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval,
                                            onnx_segment *out);
 

@@ -1,5 +1,5 @@
-/* import.c - walks an ONNX graph and calls one importer per node: onnx_import_graph and onnx_import_node; what
- * importers call back stands in importer.c, where the walk begins in segment.c. */
+/* import.c - imports the nodes of an ONNX graph, by calling one importer for each node, and resolves names in scopes.
+ * segment.c starts the import of a frame's nodes; importer.c has the functions that importers call. */
 #include "frontend/import/import.h"
 
 #include <assert.h>
@@ -16,7 +16,8 @@
 
 /* --- scopes --- */
 
-/* Outputs have different names; a node without any is told by its own. */
+/* The outputs of a graph's nodes have distinct names, so the first output identifies a node; a node without outputs is
+ * identified by its own name. */
 uint64_t onnx_node_hash(const Onnx__NodeProto *node) {
   for (size_t k = 0; k < node->n_output; k++) {
     if (*node->output[k]) {
@@ -56,7 +57,8 @@ void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v) {
   }
 }
 
-/* A constant, or a splat of one, is copied into the computation that wants it, so that its value stays known there. */
+/* Copies an outer constant, or the broadcast of one, into the scope's computation, so that its value is known there
+ * too.  Returns false if the value is neither. */
 static bool copy_constant(onnx_scope *s, hlo_value outer, hlo_value *out) {
   hlo_computation *c = s->b->computation;
   hlo_instr *def = outer.def;
@@ -107,7 +109,7 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   return hlo_result(s->b->computation->params[s->n_inputs + k], 0);
 }
 
-/* In a function's body: what a node would give that could not be imported.  Nodes that read it fail as if they waited.
+/* Marks the outputs of a node in a function's body that could not be imported.  Nodes that read them count as deferred.
  */
 static hlo_instr poison;
 
@@ -136,7 +138,8 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
 
 /* --- nodes --- */
 
-/* The messages of opset holes name the version, since a newer model may use an operator's newer meaning. */
+/* Finds the operator's row.  Messages about unsupported operators name the version, since often only the newest version
+ * of an operator is unsupported. */
 static status find_row(const onnx_scope *s, const Onnx__NodeProto *node, const onnx_op_row **row) {
   int64_t opset = onnx_opset_version(s->opsets, node->domain);
   const char *domain = *node->domain ? node->domain : "ai.onnx";
@@ -162,7 +165,8 @@ static status check_arity(const Onnx__NodeProto *node, const onnx_op_row *row) {
   return NULL;
 }
 
-/* Room for at least `limit` entries, so that importers may look at optional ones without counting. */
+/* Returns a zeroed list with room for n entries, and for `limit` entries unless that is UINT32_MAX, so that importers
+ * may read optional inputs and set optional outputs that the node does not list. */
 static hlo_value *value_list(arena *a, size_t n, uint32_t limit) {
   return ARENA_NEW_N(a, hlo_value, limit == UINT32_MAX || n > limit ? n + 1 : (size_t)limit + 1);
 }
@@ -178,10 +182,11 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
   return NULL;
 }
 
+/* Leaves a node that reads a sequence of the frame to the interpreter: returns an error, and sets host_interpreted. */
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
     s->importer->requirements.host_interpreted = true;
-    return status_error(STATUS_UNSUPPORTED, "it reads a sequence that was made before");
+    return status_error(STATUS_UNSUPPORTED, "it reads a sequence that an earlier segment computed");
   }
   return NULL;
 }
@@ -213,7 +218,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
   if (failed) {
-    status_free(in_builder); /* what failed first in the builder is what made the importer stop, or worse than it */
+    status_free(in_builder); /* the importer's own error is the more specific one */
     return failed;
   }
   TRY(in_builder);
@@ -227,7 +232,8 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   return NULL;
 }
 
-/* A function sees its inputs only; its body is imported in place. */
+/* Imports a function call: the body is imported in place, in a scope in which only the function's inputs are visible.
+ */
 static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx_function *f) {
   onnx_scope body = onnx_scope_make(s, node, "", s->b, NULL);
   body.outer = NULL;
@@ -236,7 +242,7 @@ static status import_call(onnx_scope *s, const Onnx__NodeProto *node, const onnx
   body.opsets = &f->opsets;
   const Onnx__FunctionProto *proto = f->proto;
   CHECK_THAT(node->n_input <= proto->n_input && node->n_output <= proto->n_output, STATUS_INVALID_MODEL,
-             "gives %zu inputs and wants %zu outputs; the function has %zu and %zu", node->n_input, node->n_output,
+             "has %zu inputs and %zu outputs, but the function has %zu and %zu", node->n_input, node->n_output,
              proto->n_input, proto->n_output);
   TRY(leave_sequences(s, node));
   for (size_t k = 0; k < proto->n_input; k++) {
@@ -271,7 +277,7 @@ status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
 
 bool onnx_requires_contents(const onnx_requirements *w) { return w->host_interpreted || w->asked.n || w->contents.n; }
 
-/* With the labels of the calls around it, outermost first. */
+/* The text begins with the labels of the enclosing function calls, the outermost one first. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   arena *a = s->importer->arena;
   const char *text = arena_printf(a, "%s: %s", onnx_node_label(a, node), status_message(failed));
@@ -293,8 +299,9 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
   return true;
 }
 
-/* A body that is imported once, since all around it are calls of functions, can do without one of its nodes.  (Those of
- * loops are imported in more than one way, and the first that works counts.) */
+/* Returns true if the import of a function's body continues without a node that failed, because findings are listed;
+ * the node's outputs are then poison values.  Bodies of Loop, Scan and If are excluded: they may be imported in several
+ * ways until one succeeds, so a failure in them is not final. */
 static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   onnx_importer *im = s->importer;
   onnx_requirements *w = &im->requirements;

@@ -24,16 +24,16 @@ typedef struct onnx_input_shape {
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
-  const onnx_dim_binding *dims; /* symbols of the model */
+  const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
-  /* Whole shapes of inputs, if they are known; they also give values to their symbols. */
+  /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  /* N_inputs flags, or NULL.  If the import fails with ABOUT_VALUE because sizes depend on the content of inputs, their
-   * flags are set; import again with their values. */
+  /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
+   * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with the input's `value` set. */
   bool *wanted;
   int64_t open_dim; /* the value of a dimension that has no other; 0 means that such a dimension is an error */
-  /* Whether an index out of range or a division by 0 gives an arbitrary number instead of a failure of the run. */
+  /* If true, an index out of range or an integer division by 0 yields an arbitrary number; otherwise the run fails. */
   bool unchecked;
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
@@ -41,9 +41,9 @@ typedef struct onnx_import_options {
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
 
-/* Inputs of the graph without initializer become parameters and its outputs become roots, both with their names.  The
- * module is on `a`; its large constants are borrowed from the model, which must live as long.  If *complete is false,
- * sizes depend on what the model computes, and this module is only its first segment (frame.h). */
+/* Imports the main graph as a module on `a`.  Inputs without an initializer become parameters and outputs become roots,
+ * both with their names.  Large constants are borrowed from the model, which must live as long as the module.  If
+ * *complete is false, sizes depend on what the model computes, and the module is only the first segment (frame.h). */
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 
@@ -51,17 +51,18 @@ STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_imp
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
                                        onnx_frame **out);
 
-/* Returns the declared type of an input or output of the graph.  Dimensions without a value become symbols of `dims`,
- * with a new name if the model gives none.  The kind is SHAPE_UNRANKED if the model does not declare a rank. */
+/* Returns the declared type of an input or output of the graph.  Dimensions without a value become symbolic dimensions
+ * in `dims`, with a new name if the model does not name them.  The shape's kind is SHAPE_UNRANKED if the model declares
+ * no rank. */
 STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out);
 
-/* One operator version of the table. */
 typedef struct onnx_node onnx_node;
 typedef status onnx_import_fn(onnx_node *n);
 typedef struct onnx_sizes onnx_sizes;
 typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
-/* When a node is host-interpreted (onnx_ops.def). */
+/* The reasons for which a node may be host-interpreted; onnx_ops.def explains them. */
 typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences } onnx_host;
+/* One row of onnx_ops.def: an operator from one version of its operator set on. */
 typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
@@ -70,20 +71,21 @@ typedef struct onnx_op_row {
   onnx_host host;
   onnx_import_fn *importer;
 } onnx_op_row;
-/* Returns the row that is in force at an operator set version, or NULL if there is none. */
+/* Returns the row that is valid at an operator set version, or NULL if there is none. */
 const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t opset);
-/* Returns all rows, for pages about coverage. */
+/* Returns all rows in the order of onnx_ops.def. */
 const onnx_op_row *onnx_op_rows(uint32_t *n);
 bool onnx_op_is_supported(const onnx_op_row *row);
 
-/* Every operator that the model uses, including functions and subgraphs, once each, with its row (NULL if it is
- * unknown) and the number of nodes that use it; sorted by domain and name. */
+/* An operator version that a model uses. */
 typedef struct onnx_op_usage {
   const char *domain, *name;
-  int64_t opset; /* the version of the domain that is in force */
-  const onnx_op_row *row;
-  uint64_t count;
+  int64_t opset;          /* the version of the domain that the model or function imports */
+  const onnx_op_row *row; /* NULL if the operator is unknown */
+  uint64_t count;         /* the number of nodes that use it */
 } onnx_op_usage;
+/* Lists every operator version that the model uses, including functions and subgraphs, once each.  The list is on the
+ * arena, sorted by domain and name. */
 STATUS_MUST_USE status onnx_list_ops(arena *a, const onnx_model *m, onnx_op_usage **out, uint32_t *n);
 
 #endif

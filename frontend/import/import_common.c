@@ -23,7 +23,7 @@ hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
 hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
   const shape *s = hlo_shape(n->in[k]);
   if (shape_elements(s) != 1) {
-    hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is wanted", what, SHAPE_STR(NULL, s)));
+    hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is required", what, SHAPE_STR(NULL, s)));
     return (hlo_value){0};
   }
   return hlo_reshape(n->b, n->in[k], 0, NULL);
@@ -31,7 +31,7 @@ hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
 
 static status const_scalar(const onnx_node *n, uint32_t k, const char *what, const literal **l) {
   TRY(onnx_const_literal(n, k, what, l));
-  CHECK_THAT(shape_elements(&(*l)->shape) == 1, INVALID, "input %s is %s; a scalar is wanted", what,
+  CHECK_THAT(shape_elements(&(*l)->shape) == 1, INVALID, "input %s is %s; a scalar is required", what,
              SHAPE_STR(NULL, &(*l)->shape));
   return NULL;
 }
@@ -39,7 +39,7 @@ static status const_scalar(const onnx_node *n, uint32_t k, const char *what, con
 status onnx_const_int(const onnx_node *n, uint32_t k, const char *what, int64_t *out) {
   const literal *l;
   TRY(const_scalar(n, k, what, &l));
-  CHECK_THAT(dtype_is_int(l->shape.type), INVALID, "input %s is %s; an integer is wanted", what,
+  CHECK_THAT(dtype_is_int(l->shape.type), INVALID, "input %s is %s; an integer is required", what,
              SHAPE_STR(NULL, &l->shape));
   *out = literal_i64(l, 0);
   return NULL;
@@ -49,7 +49,7 @@ status onnx_const_float(const onnx_node *n, uint32_t k, const char *what, double
   const literal *l;
   TRY(const_scalar(n, k, what, &l));
   CHECK_THAT(dtype_is_int(l->shape.type) || dtype_is_float(l->shape.type), INVALID,
-             "input %s is %s; a number is wanted", what, SHAPE_STR(NULL, &l->shape));
+             "input %s is %s; a number is required", what, SHAPE_STR(NULL, &l->shape));
   *out = literal_f64(l, 0);
   return NULL;
 }
@@ -112,7 +112,8 @@ hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, dou
   return hlo_compare(b, c, x, hlo_like(b, x, scalar));
 }
 
-/* y's dims with 1s behind, so that they start at x's dimension `axis`. */
+/* Appends dimensions of extent 1 to y, so that numpy's broadcasting matches y's first dimension with x's dimension
+ * `axis`. */
 static status align_at_axis(onnx_node *n, hlo_value x, hlo_value *y) {
   const shape *sx = hlo_shape(x), *sy = hlo_shape(*y);
   int64_t axis;
@@ -152,7 +153,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
 
 /* --- indices --- */
 
-/* x, with a number that lies inside in the place of what is behind an open dimension's size. */
+/* Returns x with the elements beyond the sizes of its dynamic dimensions, which are undefined, replaced by `inside`, so
+ * that a check of all elements does not fail because of them. */
 static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(x);
@@ -178,7 +180,7 @@ status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t co
   if (n->b->error || shape_elements(hlo_shape(x)) == 0) {
     return NULL;
   }
-  if (known) { /* large constants are not folded, but their values are known all the same */
+  if (known) { /* checked here, since constant folding skips large constants */
     const bounds b = {what, count, low, high};
     status failed = bounds_check(&b, hlo_type(x), literal_aligned(known, n->arena), shape_elements(&known->shape));
     status invalid = failed ? status_error(INVALID, "%s", status_message(failed)) : NULL;

@@ -1,5 +1,5 @@
-/* import_entry.c - from what a caller tells of a model's inputs to the frame of its main graph; a whole model as a
- * module. */
+/* import_entry.c - makes the frame of the main graph from the input shapes and values that a caller gives; imports a
+ * whole model as one module. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
              "'%s' is not a tensor; sequences, optionals, maps and sparse tensors are not supported yet", v->name);
   const Onnx__TypeProto__Tensor *t = type->tensor_type;
   dtype element = dtype_from_onnx(t->elem_type);
-  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has element type %d, which is none", v->name,
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", v->name,
              (int)t->elem_type);
   CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
              "'%s' holds strings, which are not supported yet", v->name);
@@ -35,14 +35,14 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
     } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *d->dim_param &&
                strcmp(d->dim_param, "?") != 0) {
       out->dims[k] = dim_symbol(dims, d->dim_param);
-    } else { /* nothing, or a negative number, which exporters write for "any" */
+    } else { /* the dimension is absent, or a negative number, which some exporters write for "any size" */
       out->dims[k] = dim_nameless(dims, v->name, k);
     }
   }
   return shape_check(out, v->name);
 }
 
-/* --- values for symbols: the caller's, then those that given input shapes tell --- */
+/* --- values of symbolic dimensions: those that the caller gives, then those that follow from given input shapes --- */
 
 typedef struct binding {
   dim symbol;
@@ -66,8 +66,8 @@ static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
   return false;
 }
 
-/* Compares a given shape with the declared one, and learns symbols from it.  Exporters write 0 for "any" too, so a
- * declared 0 accepts everything. */
+/* Checks a given shape against the declared one, and binds symbolic dimensions that have no value yet to its sizes.
+ * Some exporters write 0 for "any size", so a declared 0 accepts every size. */
 static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
   bool any_rank = declared->kind == SHAPE_UNRANKED;
   CHECK_THAT(given->type == declared->type && (any_rank || given->rank == declared->rank),
@@ -97,9 +97,10 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
   return NULL;
 }
 
+/* Replaces the symbolic dimensions of an input's shape by their values. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
   CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-             "the model says no rank for input '%s': its shape must be given", name);
+             "the model declares no rank for input '%s', so its shape must be given", name);
   for (int k = 0; k < s->rank; k++) {
     dim d = s->dims[k];
     if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {
@@ -112,7 +113,7 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
   return shape_check(s, name);
 }
 
-/* The declared shape with what the caller tells. */
+/* Returns the shape that the caller gives for an input, or the declared shape if the caller gives none. */
 static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *input, shape *out) {
   const onnx_input_shape *given = given_input(b->options, input->name);
   TRY(onnx_value_shape(b->dims, input, out));
@@ -123,7 +124,8 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   return NULL;
 }
 
-/* Returns true if the frame has it as an array.  Initializers are found where they are read. */
+/* Returns true if the input becomes an array of the frame.  An input with an initializer does not: the initializer is
+ * found when a node reads it.  If findings are listed, an input without a given shape does not either. */
 static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
   return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
 }
@@ -184,8 +186,8 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
     const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);
     options->wanted[k] = array && array->asked;
   }
-  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; what input '%s' holds decides that", segment.reason,
-             asked);
+  CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; that depends on the content of input '%s'",
+             segment.reason, asked);
   if (options->findings) {
     options->findings->deferred = segment.reason;
   }

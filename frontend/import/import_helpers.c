@@ -56,7 +56,7 @@ hlo_value onnx_along(hlo_builder *b, hlo_value v, const shape *to, int64_t dimen
   return hlo_broadcast(b, v, *to, s->rank ? &dimension : NULL);
 }
 
-/* x minus its largest element, so that no exponential overflows. */
+/* Subtracts from x the largest element along the axis, so that the exponentials in a softmax do not overflow. */
 static hlo_value shifted(hlo_builder *b, hlo_value x, int64_t axis) {
   return onnx_op_stretched(b, HLO_SUB, x, onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, &axis));
 }
@@ -112,7 +112,7 @@ hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, cons
   return array_of(n, DTYPE_F32, values, rank, dims);
 }
 
-/* The conversion itself clamps to the 8- to 64-bit types; what is left is the narrower ones. */
+/* The explicit clamp is needed for types below 8 bits; the conversion to wider integers saturates anyway. */
 hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype to) {
   hlo_value y = hlo_unary(b, HLO_ROUND, x);
   if (zero_point.def) {
@@ -125,8 +125,7 @@ hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype
 
 /* --- windows --- */
 
-/* A list of `count` integers within [low, ONNX_WINDOW_MAX], or `def` for all where the attribute is absent.
- */
+/* Reads an attribute that lists `count` integers within [low, ONNX_WINDOW_MAX].  If it is absent, each is `def`. */
 static status read_list(const onnx_node *n, const char *name, int count, int64_t low, int64_t def, int64_t *out) {
   const int64_t *values;
   size_t given;

@@ -1,12 +1,13 @@
 /* import_helpers.h - functions that importers of neural-network operators share: checks, small compositions of HLO, and
- * the attributes of sliding windows.  After an error of the builder they return no value. */
+ * the attributes of sliding windows.  After an error of the builder the functions that return a value return one whose
+ * def is NULL. */
 #ifndef FRONTEND_IMPORT_IMPORT_HELPERS_H
 #define FRONTEND_IMPORT_IMPORT_HELPERS_H
 
 #include "frontend/import/import_common.h"
 
-/* Larger kernels, strides, dilations and pads are refused, so that sums of their products stay within 64
- * bits. */
+/* The largest kernel, stride, dilation or pad that is accepted; with it, sums of products of two such numbers fit into
+ * 64 bits. */
 enum { ONNX_WINDOW_MAX = 1 << 30 };
 
 /* --- checks --- */
@@ -21,19 +22,19 @@ STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor);
 hlo_value onnx_plus(hlo_builder *b, hlo_value x, double term);
-/* Returns x op y with y broadcast to x's dimensions as numpy does. */
+/* Returns x op y, where y is broadcast to x's dimensions by numpy's rule. */
 hlo_value onnx_op_stretched(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
-/* Broadcasts v to `to`: a value of rank 1 along one dimension, a scalar or a single element along all.  The type of v
- * is kept. */
+/* Broadcasts v to the dimensions of `to`; v keeps its type.  The elements of a v of rank 1 vary along `dimension`; a
+ * scalar or a v of one element is repeated everywhere. */
 hlo_value onnx_along(hlo_builder *b, hlo_value v, const shape *to, int64_t dimension);
-/* Softmax over one dimension, computed in x's own type. */
+/* Return the softmax of x, or its logarithm, over one dimension, computed in x's own type. */
 hlo_value onnx_softmax(hlo_builder *b, hlo_value x, int64_t axis);
 hlo_value onnx_log_softmax(hlo_builder *b, hlo_value x, int64_t axis);
-/* Takes one index of `dimension`, which is removed. */
+/* Returns the part of x at one index of `dimension`; the result does not have that dimension. */
 hlo_value onnx_pick(hlo_builder *b, hlo_value x, int64_t dimension, int64_t index);
 /* Inserts a dimension of extent 1 before `dimension`. */
 hlo_value onnx_insert_dim(hlo_builder *b, hlo_value x, int64_t dimension);
-/* Returns a constant s64 array of the values, which are copied to the arena. */
+/* Return a constant array of the values, which are copied to the arena. */
 hlo_value onnx_s64_array(const onnx_node *n, const int64_t *values, int rank, const dim *dims);
 hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, const dim *dims);
 /* Rounds to nearest even, adds the zero point, clamps to the range of `to` and converts. x is a float. zero_point may
@@ -44,22 +45,23 @@ hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype
 
 typedef enum onnx_auto_pad { ONNX_PAD_NOTSET, ONNX_PAD_VALID, ONNX_PAD_SAME_UPPER, ONNX_PAD_SAME_LOWER } onnx_auto_pad;
 
-typedef struct onnx_window { /* arrays of one entry for each spatial dimension */
+/* The attributes of a sliding window; each array has one entry for each of the n spatial dimensions. */
+typedef struct onnx_window {
   int n;
   onnx_auto_pad auto_pad;
   int64_t kernel[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
-  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
+  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK]; /* the padding before and after, 0 until auto_pad is resolved */
 } onnx_window;
 
-/* Reads kernel_shape, strides, dilations, pads and auto_pad for `spatial` dimensions.  `kernel` are the extents of the
- * weights, which kernel_shape must match; if it is NULL, kernel_shape is required. */
+/* Reads kernel_shape, strides, dilations, pads and auto_pad for `spatial` dimensions.  `kernel` has the spatial extents
+ * of the weights, which kernel_shape must match if it is given.  If `kernel` is NULL, kernel_shape is required. */
 STATUS_MUST_USE status onnx_read_window(const onnx_node *n, int spatial, const dim *kernel, onnx_window *w);
 /* Returns the extent that the dilated kernel covers. */
 static inline int64_t onnx_window_extent(const onnx_window *w, int k) {
   return (w->kernel[k] - 1) * w->dilations[k] + 1;
 }
-/* Replaces auto_pad by pads for an input of these spatial extents, so that a window slides over ceil(in / stride)
- * positions (SAME) or only where it fits (VALID). */
+/* Computes the pads of auto_pad SAME_UPPER and SAME_LOWER for an input of these spatial extents, such that the window
+ * has ceil(in / stride) positions.  For other values of auto_pad it does nothing. */
 void onnx_window_same_pads(onnx_window *w, const dim *in);
 /* Returns an error if the kernel is larger than the padded input. */
 STATUS_MUST_USE status onnx_window_fits(const onnx_window *w, const dim *in);

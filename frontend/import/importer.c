@@ -1,4 +1,4 @@
-/* importer.c - what importers call: constants, axes, subgraphs. */
+/* importer.c - functions that importers of operators call: for constants, axes and subgraphs. */
 #include "frontend/import/importer.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@ bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->p
 
 /* --- constants --- */
 
-/* Folding leaves a large splat as broadcast(scalar); importers that need its elements get them here. */
+/* Returns the elements of a broadcast of a constant scalar, or NULL if v is not that.  Constant folding leaves a large
+ * splat as such a broadcast, but some importers need its elements. */
 static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   const hlo_instr *i = v.def;
   const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;
@@ -29,7 +30,8 @@ static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   return l;
 }
 
-/* The body that the scope's computation is, or the main graph (or a function, which cannot see out). */
+/* Returns the innermost scope around s that has a computation of its own.  The search ends at the main graph, or at a
+ * function's body, from which nothing around it is visible. */
 static const onnx_scope *body_of(const onnx_scope *s) {
   while (!s->captures && s->outer) {
     s = s->outer;
@@ -37,10 +39,10 @@ static const onnx_scope *body_of(const onnx_scope *s) {
   return s;
 }
 
-/* What a value is computed from: arrays of the frame, through captures, body by body. */
+/* The parameters that a value is computed from, found through the captures of the enclosing bodies. */
 typedef struct sources {
-  onnx_array_uses arrays;
-  bool more; /* and from what a body computes or is given, which nobody knows before it runs */
+  onnx_array_uses arrays; /* arrays of the frame */
+  bool more;              /* it also depends on values that are not known before the body that gets them runs */
 } sources;
 
 static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *values, sources *out) {
@@ -51,7 +53,7 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   for (uint32_t k = 0; k < n; k++) {
     depends[values[k].def->id] = true;
   }
-  for (const hlo_instr *i = c->last; i; i = i->prev) { /* users stand behind what they use */
+  for (const hlo_instr *i = c->last; i; i = i->prev) { /* operands come before their users in the list */
     for (uint32_t k = 0; depends[i->id] && k < i->n_operands; k++) {
       depends[i->operands[k].def->id] = true;
     }
@@ -74,8 +76,9 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   }
 }
 
-/* A value that is computed from a few numbers of the caller's (a shape, a count) is computed during the import.  A
- * value that is computed from more is computed by a segment, since its content changes less often than theirs. */
+/* A required constant that is computed from at most this many elements of the caller's inputs (a shape, a count) is
+ * computed during the import, which then depends on the inputs' contents.  If it depends on more elements, a segment
+ * computes it, since such inputs change from run to run while the computed value often stays the same. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {
@@ -136,7 +139,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
 
 static status const_list(const onnx_node *n, uint32_t k, const char *what, const literal **out, int64_t *count) {
   TRY(onnx_const_literal(n, k, what, out));
-  CHECK_THAT((*out)->shape.rank <= 1, STATUS_INVALID_MODEL, "input %s is %s; a list is wanted", what,
+  CHECK_THAT((*out)->shape.rank <= 1, STATUS_INVALID_MODEL, "input %s is %s; a list is required", what,
              SHAPE_STR(NULL, &(*out)->shape));
   *count = shape_elements(&(*out)->shape);
   return NULL;
@@ -145,7 +148,7 @@ static status const_list(const onnx_node *n, uint32_t k, const char *what, const
 status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values, int64_t *count) {
   const literal *l;
   TRY(const_list(n, k, what, &l, count));
-  CHECK_THAT(dtype_is_int(l->shape.type), STATUS_INVALID_MODEL, "input %s is %s; integers are wanted", what,
+  CHECK_THAT(dtype_is_int(l->shape.type), STATUS_INVALID_MODEL, "input %s is %s; integers are required", what,
              SHAPE_STR(NULL, &l->shape));
   int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
   for (int64_t i = 0; i < *count; i++) {
@@ -202,7 +205,7 @@ status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out) {
   for (size_t k = 0; k < n; k++) {
     int64_t axis;
     TRY(onnx_axis(axes[k], rank, &axis));
-    CHECK_THAT(axis < SHAPE_MAX_RANK && !seen[axis], STATUS_INVALID_MODEL, "axis %" PRId64 " stands twice", axes[k]);
+    CHECK_THAT(axis < SHAPE_MAX_RANK && !seen[axis], STATUS_INVALID_MODEL, "axis %" PRId64 " is given twice", axes[k]);
     seen[axis] = true;
   }
   for (int64_t axis = 0; axis < rank && axis < SHAPE_MAX_RANK; axis++) {
@@ -269,7 +272,7 @@ status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(n->proto, attribute, &g));
   TRY(check_inputs(g, attribute, n_inputs));
-  CHECK_THAT(g->n_output == n_outputs, STATUS_INVALID_MODEL, "subgraph %s has %zu outputs; %" PRIu32 " are wanted",
+  CHECK_THAT(g->n_output == n_outputs, STATUS_INVALID_MODEL, "subgraph %s has %zu outputs; %" PRIu32 " are required",
              attribute, g->n_output, n_outputs);
   onnx_scope scope = onnx_scope_make(n->scope, n->proto, attribute, n->b, NULL);
   scope.step = step;

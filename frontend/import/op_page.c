@@ -1,4 +1,5 @@
-/* op_page.c - what is supported, of all that the standard has: doc/operators.md. */
+/* op_page.c - writes the list of all operator versions of the standard and whether they are supported, which is most of
+ * doc/operators.md. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -26,20 +27,20 @@ static void put(page *p, const char *text) {
 static const char head[] =
     "# Operators\n"
     "\n"
-    "Written by `onnx-xla check --list`: %" PRIu32 " of %" PRIu32
-    " operator versions are supported, on every backend; those\n"
-    "without types are experiments that the standard has no longer.\n"
-    "Of the types, str is not supported, nor are opt, map and sparse, which are no arrays; seq is a sequence of "
-    "tensors of any\n"
-    "type, which may stand between nodes, while a model's own inputs and outputs are tensors.  A model that gives an "
-    "operator\n"
-    "a type that its version does not take is refused.\n"
+    "This page is written by `onnx-xla check --list`.  %" PRIu32 " of %" PRIu32
+    " operator versions are supported, on every backend.\n"
+    "The versions without types are experimental operators that ONNX has withdrawn.\n"
+    "The types str (strings), opt (optionals), map and sparse (sparse tensors) are not supported.  The type seq is a "
+    "sequence\n"
+    "of tensors of any type; values between nodes may be sequences, but the inputs and outputs of a model must be "
+    "tensors.\n"
+    "A model is refused if it gives an operator a type that the operator's version does not allow.\n"
     "\n"
     "- any: pred, str, ints, floats, complex\n"
     "- ints: s8, s16, s32, s64, u8, u16, u32, u64\n"
     "- floats: f16, f32, f64; complex: c64, c128\n"
     "- f8: f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz; f6: f6e2m3fn, f6e3m2fn\n"
-    "- T...: any number of inputs of one type; T*: each of its own\n";
+    "- T...: any number of inputs, all of one type; T*: any number of inputs, each of which may have its own type\n";
 
 static const char columns[] =
     "| operator | version | supported | inputs | outputs | types |\n"

@@ -1,4 +1,4 @@
-/* op_table.c - the table of ONNX operator versions, and what a model uses of it. */
+/* op_table.c - looks up operator versions in onnx_ops.def, and lists those that a model uses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static const onnx_op_row rows[] = {
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* Never called: onnx_op_is_supported is asked first. */
+/* The importer of rows whose operator is not supported.  It is never called, since the driver checks
+ * onnx_op_is_supported first. */
 status onnx_import_unsupported(onnx_node *n) {
   return status_error(STATUS_UNSUPPORTED, "%s is not supported yet", n->proto->op_type);
 }
@@ -36,7 +37,7 @@ static int compare_name(const onnx_op_row *row, const char *domain, const char *
   return by_name ? by_name : strcmp(row->domain, domain);
 }
 
-/* The rows of one domain are sorted by name, then version; the few domains are searched one after the other. */
+/* The rows of a domain are contiguous and sorted by name, then version, so the name is found by binary search. */
 const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t opset) {
   const onnx_op_row *best = NULL;
   uint32_t low = 0, high;
@@ -45,7 +46,7 @@ const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t op
   }
   for (high = low; high < N_ROWS && strcmp(rows[high].domain, domain) == 0; high++) {
   }
-  while (low < high) { /* the first row with a name not below */
+  while (low < high) { /* finds the first row whose name is not less than `name` */
     uint32_t middle = low + (high - low) / 2;
     if (compare_name(&rows[middle], domain, name) < 0) {
       low = middle + 1;
@@ -59,14 +60,14 @@ const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t op
   return best;
 }
 
-/* --- what a model uses --- */
+/* --- the operators that a model uses --- */
 
 typedef struct usage_list {
   arena *arena;
   const onnx_model *model;
   onnx_op_usage *items;
   uint32_t n, cap;
-  str_map by_key; /* "domain:name:opset" -> index + 1 */
+  str_map by_key; /* from "domain:name:opset" to the index in items[] plus 1 */
 } usage_list;
 
 static void count_op(usage_list *u, const onnx_opsets *opsets, const Onnx__NodeProto *node) {

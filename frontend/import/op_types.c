@@ -1,4 +1,4 @@
-/* op_types.c - onnx_types.def: rows, and inputs checked against them. */
+/* op_types.c - finds the rows of onnx_types.def and checks the types of a node's inputs against them. */
 #include "frontend/import/op_types.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ const onnx_op_types *onnx_op_types_rows(uint32_t *n) {
   return rows;
 }
 
-/* --- the texts --- */
+/* --- parsing the texts of the rows --- */
 
 typedef struct part {
   const char *text;
@@ -44,7 +44,8 @@ typedef struct part {
 static bool same_text(part p, part q) { return p.n == q.n && memcmp(p.text, q.text, p.n) == 0; }
 static bool is_text(part p, const char *text) { return same_text(p, (part){text, strlen(text)}); }
 
-/* The next part of *list up to one of `ends`, which is skipped with the blanks behind it; false at the end. */
+/* Splits off the part of *list before the next character that is in `ends`, and skips that character and the blanks
+ * after it.  Returns false if *list was empty. */
 static bool next_part(part *list, const char *ends, part *out) {
   *out = (part){list->text, 0};
   while (out->n < list->n && !strchr(ends, out->text[out->n])) {
@@ -59,14 +60,14 @@ static bool next_part(part *list, const char *ends, part *out) {
   return found;
 }
 
-/* An input or output as listed. */
+/* A formal input or output, as the standard lists it. */
 typedef struct formal {
   part name, type;
-  bool alone;  /* one of many whose types may differ */
-  uint32_t of; /* which of many it is */
+  bool alone;  /* it is variadic, and its values may have different types */
+  uint32_t of; /* the index among the values of a variadic input; otherwise 0 */
 } formal;
 
-/* Entry k; the last one again where it stands for many. */
+/* Finds formal input k; the last one repeats if it is variadic.  Returns false if there is none. */
 static bool formal_at(const char *text, uint32_t k, formal *out) {
   part list = {text, strlen(text)}, entry, name;
   for (uint32_t j = 0; next_part(&list, " ", &entry); j++) {
@@ -81,7 +82,7 @@ static bool formal_at(const char *text, uint32_t k, formal *out) {
   return false;
 }
 
-/* "X", or "inputs[2]" of many. */
+/* Returns the name of an input for messages: "X", or "inputs[2]" for the third value of a variadic input. */
 static const char *label(arena *a, const formal *f) {
   const char *name = arena_printf(a, "%.*s", (int)f->name.n, f->name.text);
   return f->of ? arena_printf(a, "%s[%" PRIu32 "]", name, f->of) : name;
@@ -94,7 +95,7 @@ static const char *label(arena *a, const formal *f) {
 #define FLOATS (BIT(F16) | BIT(F32) | BIT(F64))
 #define COMPLEX (BIT(C64) | BIT(C128))
 #define SEQUENCE ((uint64_t)1 << 63) /* of any element type */
-_Static_assert(DTYPE_COUNT <= 63, "a bit each");
+_Static_assert(DTYPE_COUNT <= 63, "every element type has a bit below SEQUENCE's");
 
 static uint64_t types_of_word(part word) {
   static const struct group {
@@ -114,7 +115,7 @@ static uint64_t types_of_word(part word) {
       return groups[k].types;
     }
   }
-  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for what is neither array nor sequence */
+  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for opt, map and sparse */
   return t == DTYPE_INVALID ? 0 : (uint64_t)1 << t;
 }
 
@@ -126,7 +127,7 @@ static uint64_t types_of_words(part words) {
   return types;
 }
 
-/* What a variable of the row stands for; a type stands for itself. */
+/* Returns the set of types that a type variable of the row allows; the name of a type denotes that type. */
 static uint64_t types_of(const onnx_op_types *row, part variable) {
   part list = {row->types, strlen(row->types)}, entry, names, name;
   while (next_part(&list, ";", &entry)) {
@@ -154,7 +155,7 @@ static uint64_t type_of_value(hlo_value v) { return onnx_is_sequence(v) ? SEQUEN
 
 /* --- checking --- */
 
-/* The first input of each variable: the others must be like it. */
+/* For each type variable the first input that has it; the types of the other inputs with it must be equal. */
 enum { VARIABLES_MAX = 8 };
 typedef struct variables {
   uint32_t n;

@@ -1,4 +1,4 @@
-/* part.c - cuts some nodes out of a model as a model of its own. */
+/* part.c - extracts some nodes of a model as a model of its own. */
 #include "frontend/import/part.h"
 
 #include <inttypes.h>
@@ -14,10 +14,10 @@
 typedef struct finder {
   arena *a;
   const onnx_model *m;
-  str_map sources;   /* wanted source -> its number, from 1 */
-  uint32_t *holders; /* by source: how many nodes of the main graph are or hold one */
-  uint32_t *last;    /* by source: the last of them, from 1 */
-  uint32_t at;       /* the node of the main graph that is being looked through, from 1 */
+  str_map sources;   /* from a requested source to its index plus 1 */
+  uint32_t *holders; /* for each source: the number of main-graph nodes that have it, or contain a node that has it */
+  uint32_t *last;    /* for each source: the index plus 1 of the last such node */
+  uint32_t at;       /* the index plus 1 of the main-graph node that is being searched */
 } finder;
 
 static status look_at(void *data, Onnx__NodeProto *node) {
@@ -31,13 +31,14 @@ static status look_at(void *data, Onnx__NodeProto *node) {
   return callee ? onnx_walk_nodes(f->a, callee->proto->node, callee->proto->n_node, look_at, f) : NULL;
 }
 
-/* Adds the chosen nodes' readers, and theirs, to `after`; what they need to `before`. */
+/* Sets after[k] for the chosen nodes and all nodes that depend on them, and before[k] for the chosen nodes and all
+ * nodes that they depend on. */
 static void follow(arena *a, const Onnx__GraphProto *g, const bool *chosen, bool *after, bool *before) {
   str_map given, needed;
   onnx_names *reads = ARENA_NEW_N(a, onnx_names, g->n_node);
   str_map_init(&given, a);
   str_map_init(&needed, a);
-  for (size_t k = 0; k < g->n_node; k++) { /* nodes stand in order */
+  for (size_t k = 0; k < g->n_node; k++) { /* nodes are in dependency order */
     onnx_node_reads(a, g->node[k], &reads[k]);
     after[k] = chosen[k];
     for (uint32_t r = 0; r < reads[k].n; r++) {
@@ -59,7 +60,7 @@ static void follow(arena *a, const Onnx__GraphProto *g, const bool *chosen, bool
 }
 
 static void find_inputs(arena *a, const onnx_model *m, onnx_part *part) {
-  str_map known; /* values that the part has, or has asked for */
+  str_map known; /* values that the part defines, and inputs that are listed already */
   str_map_init(&known, a);
   for (size_t k = 0; k < m->graph->n_node; k++) {
     const Onnx__NodeProto *node = m->graph->node[k];
@@ -78,7 +79,7 @@ static void find_inputs(arena *a, const onnx_model *m, onnx_part *part) {
   }
 }
 
-/* wanted NULL: all. */
+/* Adds the values of the part whose names are in `wanted`, or all of them if it is NULL, to the part's results. */
 static void add_results(arena *a, const onnx_model *m, const str_map *wanted, onnx_part *part) {
   for (size_t k = 0; k < m->graph->n_node; k++) {
     const Onnx__NodeProto *node = m->graph->node[k];
@@ -110,7 +111,8 @@ static void find_results(arena *a, const onnx_model *m, onnx_part *part) {
   }
 }
 
-/* Bodies that are called often are gone through once for each call: their number is bounded (onnx_model). */
+/* Chooses the main-graph node of each source.  The body of a function is searched once for each call; the time is
+ * bounded, since loading bounds the number of nodes after inlining (max_nodes). */
 static status choose(finder *f, uint32_t n, const char *const *sources, bool *chosen) {
   const Onnx__GraphProto *g = f->m->graph;
   for (uint32_t k = 0; k < n; k++) {
@@ -122,7 +124,7 @@ static status choose(finder *f, uint32_t n, const char *const *sources, bool *ch
   for (uint32_t k = 0; k < n; k++) {
     uint32_t holders = f->holders[(uintptr_t)str_map_get(&f->sources, sources[k]) - 1];
     CHECK_THAT(holders, STATUS_UNSUPPORTED, "'%s' is no node of the model", sources[k]);
-    CHECK_THAT(holders == 1, STATUS_UNSUPPORTED, "%" PRIu32 " nodes of the model are or hold '%s'", holders,
+    CHECK_THAT(holders == 1, STATUS_UNSUPPORTED, "%" PRIu32 " nodes of the model are or contain '%s'", holders,
                sources[k]);
     chosen[f->last[(uintptr_t)str_map_get(&f->sources, sources[k]) - 1] - 1] = true;
   }
@@ -229,7 +231,7 @@ static status add_inputs(arena *a, const onnx_part *part, const onnx_part_value 
   return NULL;
 }
 
-/* Those of the model that the chosen nodes read. */
+/* Adds the initializers of the model that the nodes of g read. */
 static void add_initializers(arena *a, const Onnx__GraphProto *from, Onnx__GraphProto *g) {
   str_map read;
   str_map_init(&read, a);
@@ -274,11 +276,11 @@ static status add_callee(void *data, Onnx__NodeProto *node) {
 
 /* --- constants --- */
 
-/* Puts arrays that lie elsewhere in the file, or in others, into the messages. */
+/* Copies tensor data that the wire scan cut out, and external data, back into the messages. */
 typedef struct restorer {
   arena *a;
   const onnx_source *source;
-  uint64_t left; /* bytes that they may take */
+  uint64_t left; /* the number of bytes that may still be copied */
 } restorer;
 
 static status restore(restorer *r, Onnx__TensorProto *t) {
@@ -330,7 +332,7 @@ static status restore_node(void *data, Onnx__NodeProto *node) {
   return NULL;
 }
 
-/* size: of the rest. */
+/* Restores all tensor data of p.  `size` is the size in bytes of the packed model without that data. */
 static status restore_model(arena *a, const onnx_model *m, size_t size, Onnx__ModelProto *p) {
   const uint64_t most = (uint64_t)64 << 20;
   restorer r = {a, &m->source, most - size};
@@ -350,10 +352,11 @@ static uint8_t *pack(arena *a, const Onnx__ModelProto *p, size_t *size) {
   return bytes;
 }
 
-/* Nodes and tensors are the model's own until they are packed; what lies elsewhere is put into a copy. */
+/* The part shares nodes and tensors with the model m until it is packed.  It is unpacked again as a copy, so that
+ * restoring the tensor data does not change m. */
 status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part, const onnx_part_value *inputs,
                       const onnx_part_value *results, uint8_t **bytes, size_t *size) {
-  enum { OLDEST = 3, UNLISTED = 4 }; /* from version 4 on an initializer need not be an input, too */
+  enum { OLDEST = 3, UNLISTED = 4 }; /* from IR version 4 on, an initializer need not be listed as an input */
   const Onnx__GraphProto *from = m->graph;
   Onnx__ModelProto p = ONNX__MODEL_PROTO__INIT;
   Onnx__GraphProto g = ONNX__GRAPH_PROTO__INIT;

@@ -1,35 +1,36 @@
-/* part.h - takes some nodes of a model as a model of its own, which can be shown and run alone. */
+/* part.h - extracts some nodes of a model as a model of its own, which can be shown and run alone. */
 #ifndef FRONTEND_IMPORT_PART_H
 #define FRONTEND_IMPORT_PART_H
 
 #include "frontend/import/frame.h"
 
-/* Nodes of the main graph, including those between them. */
+/* Some nodes of the main graph, and all nodes on the paths between them. */
 typedef struct onnx_part {
-  bool *chosen;       /* by node of the main graph */
-  onnx_names inputs;  /* values that they read and that neither they nor an initializer define */
-  onnx_names results; /* values that other nodes read, or all that they define */
+  bool *chosen;      /* for each node of the main graph: whether it belongs to the part */
+  onnx_names inputs; /* values that the part reads, and that neither the part nor an initializer defines */
+  onnx_names
+      results; /* values of the part that other nodes or the graph's outputs read; all its values if there are none */
 } onnx_part;
 
-/* Finds the nodes with these sources (onnx_node_source).  For a node in a body or a function it takes the node of the
- * main graph around it.  The result is UNSUPPORTED if there is none or more than one, since instructions do not say
- * which it was. */
+/* Finds the nodes with these sources (onnx_node_source, which hlo_instr.source contains).  If such a node is in a body
+ * or a function, the node of the main graph that contains the body or calls the function is taken.  The error is
+ * UNSUPPORTED if no node or more than one node of the main graph matches a source. */
 STATUS_MUST_USE status onnx_part_find(arena *a, const onnx_model *m, uint32_t n, const char *const *sources,
                                       onnx_part *out);
 
-/* Returns the same model with other outputs, which may be any values of its main graph, and without nodes that they do
- * not need. */
+/* Returns a copy of the model with other outputs, which may be any values of its main graph, and without the nodes that
+ * these do not depend on.  The copy shares the rest with the model. */
 onnx_model *onnx_model_with_outputs(arena *a, const onnx_model *m, uint32_t n, const char *const *names);
 
-/* A value at the border of the part. */
+/* The contents of an input or a result of a part. */
 typedef struct onnx_part_value {
   const char *name;
   literal value;
-  bool is_constant; /* whether an input becomes an initializer */
+  bool is_constant; /* for inputs: whether it becomes an initializer of the new model */
 } onnx_part_value;
 
-/* Returns the part as the bytes of a model file with everything that it needs.  Values are in the order of part->inputs
- * and part->results.  More than 64 MiB are UNSUPPORTED. */
+/* Returns the part as the bytes of a self-contained model file, on the arena.  `inputs` and `results` are in the order
+ * of part->inputs and part->results.  A file of more than 64 MiB is UNSUPPORTED. */
 STATUS_MUST_USE status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part,
                                       const onnx_part_value *inputs, const onnx_part_value *results, uint8_t **bytes,
                                       size_t *size);

@@ -1,4 +1,4 @@
-/* random_stream.c - states of rng-bit-generator for random operators, and numbers made of their bits. */
+/* random_stream.c - makes states of rng-bit-generator for random operators, and random numbers from its bits. */
 #include "frontend/import/random_stream.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static hlo_value vector(hlo_builder *b, uint32_t n, const hlo_value *scalars) {
 
 static hlo_value u64(hlo_builder *b, uint64_t value) { return hlo_scalar_int(b, DTYPE_U64, (int64_t)value); }
 
-/* Different pairs give different numbers, as good as surely: the first two words of a block. */
+/* Hashes two numbers into one, u64[1], with a block of Philox; two different pairs practically never collide. */
 static hlo_value mix_one(hlo_builder *b, hlo_value key, hlo_value number) {
   hlo_value state = vector(b, 3, (hlo_value[]){key, number, u64(b, 0)});
   return hlo_rng(b, state, HLO_PHILOX, shape_make(DTYPE_U64, 1, (dim[]){1}));
@@ -28,7 +28,8 @@ static hlo_value mix(hlo_builder *b, hlo_value key, hlo_value number) {
   return hlo_reshape(b, mix_one(b, key, number), 0, NULL);
 }
 
-/* Made in the entry, captured on the way in. */
+/* Returns the seed of the run: the result of one run-seed instruction in the entry computation, which bodies capture.
+ */
 static hlo_value run_seed(onnx_scope *s) {
   if (!s->run_seed.def) {
     s->run_seed = s->around ? onnx_scope_capture(s, run_seed(s->around)) : hlo_run_seed(s->b);
@@ -36,7 +37,7 @@ static hlo_value run_seed(onnx_scope *s) {
   return s->run_seed;
 }
 
-/* The steps of all loops around, in one number; no value outside of loops. */
+/* Returns a hash of the step numbers of all enclosing loops, u64[], or no value (def is NULL) outside of loops. */
 static hlo_value path(onnx_scope *s) {
   if (!s->path.def && s->frame) {
     (void)onnx_frame_value(s, ONNX_FRAME_STEP, &s->path);
@@ -88,8 +89,8 @@ hlo_value onnx_stream_bits(hlo_builder *b, const onnx_stream *s, int part, shape
   return hlo_rng(b, state, HLO_PHILOX, bits);
 }
 
-/* The upper `count` bits of x, which are fewer than it has, as floats: exactly where the float holds as many.  By way
- * of signed integers, which processors convert. */
+/* Converts the upper `count` bits of x to a float, exactly if its significand has that many bits.  The conversion is
+ * from a signed integer, since processors have an instruction for that; count is less than the bits of x. */
 static hlo_value upper_bits(hlo_builder *b, hlo_value x, int count) {
   bool wide = hlo_type(x) == DTYPE_U64;
   x = onnx_binary_scalar(b, HLO_SHR, x, (wide ? 64 : 32) - count);
@@ -108,13 +109,14 @@ hlo_value onnx_stream_uniform(hlo_builder *b, const onnx_stream *s, shape x) {
   return onnx_unit_interval(b, onnx_stream_bits(b, s, 0, bits_for(x)));
 }
 
-/* In (0, 1], and as fine near 0 as the bits allow, since the logarithm follows. */
+/* Returns uniform numbers in (0, 1] for a logarithm; near 0 they are as finely spaced as the bits allow. */
 static hlo_value above_zero(hlo_builder *b, hlo_value bits) {
   bool wide = hlo_type(bits) == DTYPE_U64;
   return onnx_times(b, onnx_plus(b, upper_bits(b, bits, wide ? 53 : 31), 0.5), wide ? 0x1p-53 : 0x1p-31);
 }
 
-/* Of two random numbers one is the radius, one the angle: for f32 the halves of 64 bits, for f64 two parts. */
+/* Box and Muller's method needs two random numbers, for a radius and an angle.  For f32 they are the halves of 64 bits,
+ * for f64 two independent parts of the stream. */
 hlo_value onnx_stream_normal(hlo_builder *b, const onnx_stream *s, shape x) {
   hlo_value radius = onnx_stream_bits(b, s, 0, shape_with_type(x, DTYPE_U64)), angle;
   if (x.type == DTYPE_F64) {

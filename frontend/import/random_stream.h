@@ -1,9 +1,9 @@
-/* random_stream.h - the source of random numbers for random operators, for Dropout and random.c.
+/* random_stream.h - streams of random numbers for Dropout and the operators of random.c.
  *
- * A stream is a state of rng-bit-generator.  Without an attribute `seed`, its key is the seed of the run and its number
- * identifies the node.  With that attribute its key is the attribute, so that its numbers are the same in every run.
- * In the body of a loop the numbers of the steps, of all loops around it, are part of the state, so that every step
- * draws different numbers. */
+ * A stream is a state of HLO's rng-bit-generator: a key and a number.  If the node has no attribute `seed`, the key is
+ * the seed of the run and the number identifies the node.  If it has one, the key is the attribute, so that the random
+ * numbers are the same in every run.  In the body of a loop, the step numbers of all enclosing loops are hashed into
+ * the number, so that every step draws different random numbers. */
 #ifndef FRONTEND_IMPORT_RANDOM_STREAM_H
 #define FRONTEND_IMPORT_RANDOM_STREAM_H
 
@@ -14,21 +14,23 @@ typedef struct onnx_stream {
   bool in_loop;
 } onnx_stream;
 
-/* `seed` is u64[]; if it is no value, the run's seed is used. */
+/* Makes the stream of a node.  `seed` is u64[]; if its def is NULL, the seed of the run is used. */
 onnx_stream onnx_stream_make(onnx_node *n, hlo_value seed);
-/* Makes a stream by the float attribute `seed`. */
+/* Makes the stream of a node, with the float attribute `seed` as its key if the node has it. */
 STATUS_MUST_USE status onnx_stream_attr(onnx_node *n, onnx_stream *out);
-/* Returns a seed for another generator, u64[1].  Outside of loops it is the given seed. */
+/* Returns a seed for a generator of another kind, u64[1].  Outside of loops it is the stream's key. */
 hlo_value onnx_stream_seed(hlo_builder *b, const onnx_stream *s);
 
-/* Returns Philox's bits, u32 or u64.  Different values of `part` give independent bits of a stream. */
+/* Returns random bits of the shape `bits`, whose type is u32 or u64.  Different values of `part`, 0 to 3, give
+ * independent bits of one stream. */
 hlo_value onnx_stream_bits(hlo_builder *b, const onnx_stream *s, int part, shape bits);
-/* Returns numbers that are uniform in [0, 1): multiples of 2^-24 for f32 and of 2^-53 for f64, the two types that x may
- * have. */
+/* Returns uniformly distributed numbers in [0, 1) of the shape x, whose type is f32 (multiples of 2^-24) or f64
+ * (multiples of 2^-53). */
 hlo_value onnx_stream_uniform(hlo_builder *b, const onnx_stream *s, shape x);
-/* Does the same with given random bits, u32 or u64. */
+/* Converts random bits to such numbers: u32 to f32 and u64 to f64. */
 hlo_value onnx_unit_interval(hlo_builder *b, hlo_value bits);
-/* Returns normally distributed numbers of mean 0 and deviation 1, by the method of Box and Muller; f32 or f64. */
+/* Returns normally distributed numbers of mean 0 and standard deviation 1, by the method of Box and Muller.  The type
+ * of x is f32 or f64. */
 hlo_value onnx_stream_normal(hlo_builder *b, const onnx_stream *s, shape x);
 
 #endif

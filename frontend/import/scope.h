@@ -6,15 +6,17 @@
 #include "frontend/import/frame.h"
 #include "frontend/import/importer.h"
 
-/* Why a node of the frame cannot be imported now.  If everything is empty, the node is wrong or not supported. */
+/* The reasons why a node of the frame cannot be imported now.  If a node fails and none is set, it is invalid or not
+ * supported. */
 typedef struct onnx_requirements {
   bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
   bool host_interpreted; /* its body needs contents of its own values */
-  onnx_array_uses asked; /* arrays whose content it needs */
+  onnx_array_uses asked; /* arrays of the frame whose content it needs */
   onnx_names contents;   /* values of this segment whose content it needs */
 } onnx_requirements;
 
-/* A dimension whose size is known only at run time.  The shape has its bound; elements beyond `size` are undefined. */
+/* A dimension of a value whose size is known only at run time.  The value's shape has the bound of the dimension;
+ * elements beyond `size` are undefined. */
 typedef struct onnx_dynamic_dim {
   hlo_value value;
   int axis;
@@ -22,6 +24,7 @@ typedef struct onnx_dynamic_dim {
   uint32_t node;  /* the index of the frame's node that made it */
 } onnx_dynamic_dim;
 
+/* The state of the import of one segment. */
 typedef struct onnx_importer {
   arena *arena; /* the module's arena */
   hlo_module *module;
@@ -29,10 +32,10 @@ typedef struct onnx_importer {
   onnx_segment *segment;
   onnx_array_uses params, constants; /* params are the parameters of the entry, in order */
   str_map deferred;                  /* names that deferred nodes define */
-  onnx_requirements requirements;
-  uint32_t node;          /* the index of the frame's node that is being imported */
-  bool sequences;         /* whether the frame has sequences */
-  uint32_t n_written_out; /* the number of steps of SequenceMap written out so far */
+  onnx_requirements requirements;    /* of the node that is being imported */
+  uint32_t node;                     /* the index of the frame's node that is being imported */
+  bool sequences;                    /* whether the frame has sequences */
+  uint32_t n_written_out;            /* the number of steps of SequenceMap nodes that have been unrolled so far */
   onnx_dynamic_dim *dynamic;
   uint32_t n_dynamic, cap_dynamic;
 } onnx_importer;
@@ -40,12 +43,12 @@ typedef struct onnx_importer {
 /* A graph or a function's body while it is imported.  If the body has a computation of its own (captures is not NULL),
  * outer values become parameters; if it is imported in place, they are used directly. */
 struct onnx_scope {
-  onnx_scope *outer; /* NULL if this is the frame's scope or a function's, in which nothing around it is visible */
-  const onnx_frame *frame; /* if not NULL, names of the frame are visible as well */
-  onnx_scope *around; /* the scope of the node whose body this is, also if it is a function; NULL means the frame */
-  uint64_t place;     /* a number that identifies the body by the nodes around it */
-  hlo_value step;     /* in the body of a loop the number of the step, s64[]; otherwise no value */
-  hlo_value run_seed, path; /* for random.c; set when they are first needed */
+  onnx_scope *outer; /* the scope in which names are looked up next; NULL for a function's body and the frame's scope */
+  const onnx_frame *frame;  /* if not NULL, names of the frame are visible as well */
+  onnx_scope *around;       /* the scope of the node that has or calls this body; NULL for the frame's scope */
+  uint64_t place;           /* a hash that identifies the body by the nodes around it */
+  hlo_value step;           /* in the body of a loop the number of the step, s64[]; otherwise its def is NULL */
+  hlo_value run_seed, path; /* for random_stream.c, which sets them when they are first needed */
   onnx_importer *importer;
   hlo_builder *b;
   str_map values; /* from a name to an hlo_value * */
@@ -54,36 +57,40 @@ struct onnx_scope {
   const onnx_function *function; /* the function to which this body belongs, with the node that calls it, or NULL */
   const Onnx__NodeProto *call;
   const onnx_opsets *opsets;
-  size_t n_nodes; /* the body's own nodes, in order, in which a Gradient finds what to differentiate */
+  size_t n_nodes; /* the body's own nodes, in order; Gradient searches them for the nodes to differentiate */
   Onnx__NodeProto *const *nodes;
-  const Onnx__NodeProto *gradient; /* not NULL while a Gradient imports its nodes once more */
+  const Onnx__NodeProto *gradient; /* the Gradient node for which the scope imports nodes a second time, or NULL */
   int depth;
 };
 
-/* Makes a scope for the body that is the attribute `name` of a node; the name of a function's body is "". */
+/* Makes a scope for a body of the node.  `name` is the attribute that holds the body, or "" for a function's body. */
 onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, const char *name, hlo_builder *b,
                            onnx_captures *captures);
 /* Returns an error if function calls and subgraphs nest too deeply, since importing and running them recurses on the C
  * stack. */
 STATUS_MUST_USE status onnx_scope_check_depth(const onnx_scope *s);
-/* Returns a number that identifies a node among those of its graph. */
+/* Returns a hash that identifies a node among the nodes of its graph. */
 uint64_t onnx_node_hash(const Onnx__NodeProto *node);
-/* Returns a value of the scope around s as s sees it. */
+/* Returns the value that stands in s for a value of the scope around it: a parameter or a copied constant if s has a
+ * computation of its own, otherwise the value itself. */
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
-/* Returns "label: message" on the arena. */
+/* Returns "label: message" on the arena, with the labels of the enclosing function calls in front. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
-/* Adds the failure of a node to the frame's list, if it has one and if the failure is the model's fault.  The caller
- * still owns the failure. */
+/* Adds the failure of a node to the frame's findings.  Returns false, and adds nothing, if the frame lists no findings
+ * or if the failure does not mean that the model is invalid or unsupported.  The caller still owns the failure. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
+/* Returns true if the node needs contents of values, and does not merely read a result of a deferred node. */
 bool onnx_requires_contents(const onnx_requirements *w);
+/* Looks a name up in the scope, its frame and the scopes around it.  Returns false if it is not defined, or, after
+ * setting requirements.deferred, if a deferred node defines it. */
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
-/* Looks the name up in the scope's frame and those around it, and defines it in the scope. */
+/* Looks the name up in the scope's frame and the frames around that, and defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
-/* Returns true if the node, or its body, reads a sequence of the frame.  If it is a call, or its row says so
- * (onnx_host_for_sequences), it is host-interpreted, so that no module depends on how long sequences are that grow step
- * by step. */
+/* Returns true if the node, or its body, reads a sequence of the frame.  Function calls that do, and operators whose
+ * row has onnx_host_for_sequences, are host-interpreted; otherwise a module would depend on the length of the sequence
+ * and would have to be compiled again whenever a loop appends to it. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

@@ -1,4 +1,4 @@
-/* segment.c - the nodes of a frame that can be imported now, as a module. */
+/* segment.c - imports the nodes of a frame that can be imported now as a module. */
 #include <string.h>
 
 #include "frontend/import/import.h"
@@ -6,17 +6,17 @@
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
 
-/* What the reference evaluator folds while importing: shape arithmetic and small tables, not weights. */
+/* The largest result, in bytes, that is folded during the import: enough for shape arithmetic, but not for weights. */
 enum { FOLD_BYTES = 64 * 1024 };
 
-/* --- what a frame knows of a name --- */
+/* --- values of the frame --- */
 
 static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *array) {
   *ARENA_PUSH(im->arena, im->params.items, im->params.n, im->params.cap) = (onnx_array_use){name, array};
   return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
 }
 
-/* The constant is a copy, since the segment is run again when the array no longer exists. */
+/* Adds the array as a constant.  It is copied, since the segment may run again after the array is freed. */
 static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
   const literal *l = &array->value;
@@ -70,7 +70,7 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
   return found;
 }
 
-/* --- nodes that are host-interpreted for what they read --- */
+/* --- nodes that are host-interpreted because they read sequences --- */
 
 static bool is_sequence_of(const onnx_frame *f, const char *name) {
   const onnx_array *array = NULL;
@@ -111,7 +111,8 @@ bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
 
 /* --- the nodes --- */
 
-/* The import of a body stops where it fails: what stands behind may read more. */
+/* Returns true if the node or one of its bodies reads a result of a deferred node.  The requirements that were noted do
+ * not show this reliably, since the import of a body stops at the first failure. */
 static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   onnx_names reads = {0};
   onnx_node_reads(im->arena, node, &reads);
@@ -123,6 +124,8 @@ static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   return false;
 }
 
+/* Marks node k as deferred, or as host-interpreted if nothing else prevents it from running, and notes what it needs.
+ */
 static void defer(onnx_importer *im, size_t k) {
   const onnx_requirements *w = &im->requirements;
   const Onnx__NodeProto *node = im->frame->nodes[k];
@@ -136,12 +139,13 @@ static void defer(onnx_importer *im, size_t k) {
   }
 }
 
-/* A node that fails waits, or the import fails, or (*failed is taken) it is listed and counts as waiting. */
+/* Handles a node that failed, and takes ownership of `failed`.  The node is deferred if it has requirements, or if its
+ * failure can be listed as a finding; otherwise the import fails. */
 static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   onnx_importer *im = s->importer;
   const Onnx__NodeProto *node = im->frame->nodes[k];
   bool contents = onnx_requires_contents(&im->requirements);
-  status in_builder = hlo_builder_take_error(s->b); /* what stopped a node before its importer came to look */
+  status in_builder = hlo_builder_take_error(s->b); /* set if the failure occurred while inputs were looked up */
   if (in_builder) {
     status_free(failed);
     failed = in_builder;
@@ -157,7 +161,9 @@ static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   return NULL;
 }
 
-static status import_waiting(onnx_scope *s, str_map *contents) {
+/* Imports all nodes that have not run yet.  `contents` receives the names of values whose contents deferred nodes need.
+ */
+static status import_nodes(onnx_scope *s, str_map *contents) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
   for (size_t k = 0; k < f->n_nodes; k++) {
@@ -179,7 +185,7 @@ static status import_waiting(onnx_scope *s, str_map *contents) {
   return NULL;
 }
 
-/* --- what leaves the piece --- */
+/* --- the results of the segment --- */
 
 typedef struct root_list {
   uint32_t n, cap, cap_names;
@@ -192,7 +198,7 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
   *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
 }
 
-/* Adds a value that leaves the segment.  A sequence leaves it element by element. */
+/* Adds a result of the segment.  Each element of a sequence becomes a root of its own. */
 static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
   onnx_segment *p = im->segment;
   if (!onnx_is_sequence(v)) {
@@ -207,7 +213,7 @@ static void add_leaving(onnx_importer *im, root_list *roots, const char *name, h
   }
 }
 
-/* Adds the values of this segment that deferred nodes read, except the frame's outputs, which leave it anyway. */
+/* Adds the values of this segment that deferred nodes read, except the frame's outputs, which add_outputs adds. */
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
@@ -237,7 +243,8 @@ static void add_needed(onnx_scope *s, root_list *roots) {
   }
 }
 
-/* The frame's outputs, as far as they are there.  `all`: also those that the frame has as arrays. */
+/* Adds the frame's outputs that no deferred node computes.  Outputs that earlier segments have computed, so that the
+ * frame has them as arrays, are added only if `all` is set. */
 static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
   onnx_importer *im = s->importer;
   for (size_t k = 0; k < im->frame->n_outputs; k++) {
@@ -270,9 +277,9 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
   return NULL;
 }
 
-/* --- the piece --- */
+/* --- the segment --- */
 
-/* All inputs of the graph, in order: what an executable's callers see. */
+/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs. */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;
@@ -280,7 +287,7 @@ static void add_signature(onnx_scope *s) {
     const char *name = g->input[k]->name;
     onnx_array *array = str_map_get(&im->frame->arrays, name);
     if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
-      *str_map_put(&im->deferred, name) = im; /* the caller leaves it out */
+      *str_map_put(&im->deferred, name) = im; /* its shape was not given, so nodes that read it are deferred */
     }
     if (array) {
       hlo_value v = add_parameter(im, name, array);
@@ -304,16 +311,17 @@ static void finish(onnx_importer *im) {
 
 static status import_frame(onnx_scope *s, bool signature) {
   onnx_importer *im = s->importer;
-  str_map contents; /* values that nodes which wait want to know */
+  str_map contents; /* the names of values whose contents deferred nodes need */
   str_map_init(&contents, im->arena);
   if (signature) {
     add_signature(s);
-    if (!im->frame->findings) { /* otherwise each where it is read, so that its node is told what is wrong with it */
+    if (!im->frame
+             ->findings) { /* with findings they are imported when a node reads them, so that errors name the node */
       TRY(onnx_import_initializers(s, im->frame->graph));
     }
   }
   TRY(hlo_builder_take_error(s->b));
-  TRY(import_waiting(s, &contents));
+  TRY(import_nodes(s, &contents));
   im->segment->complete = true;
   for (size_t k = 0; k < im->frame->n_nodes; k++) {
     im->segment->complete &= im->segment->states[k] == ONNX_NODE_DONE;

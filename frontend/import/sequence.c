@@ -7,7 +7,7 @@ hlo_value onnx_sequence_make(arena *a, dtype type, uint32_t n, const hlo_value *
   shape *s = ARENA_NEW(a, shape);
   *s = shape_scalar(type);
   s->kind = SHAPE_SEQUENCE;
-  /* Of no computation, and no operation: whoever takes it for one fails at once. */
+  /* The operation is invalid, so that code which mistakes the list for an instruction fails at once. */
   hlo_instr *list = ARENA_NEW(a, hlo_instr);
   *list = (hlo_instr){.op = HLO_OP_COUNT, .n_operands = n, .n_results = 1, .shapes = s, .source = ""};
   list->operands = ARENA_NEW_N(a, hlo_value, n + 1);

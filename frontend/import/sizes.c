@@ -1,9 +1,9 @@
-/* sizes.c - how operators pass dynamic dimensions on. */
+/* sizes.c - dynamic dimensions of values, and the rules by which operators pass them on. */
 #include "frontend/import/sizes.h"
 
 #include <string.h>
 
-/* --- open dimensions --- */
+/* --- dynamic dimensions --- */
 
 void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size) {
   if (v.def && size.def) {
@@ -29,13 +29,13 @@ bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v) { return find_d
 
 bool onnx_require_sizes(onnx_importer *im, hlo_value v) {
   const onnx_dynamic_dim *d = find_dynamic(im, v, -1);
-  if (d) { /* what this very node made never leaves the piece while the node is in one */
+  if (d) { /* deferring cannot help if the node itself made the dimension, so it is host-interpreted then */
     *(d->node == im->node ? &im->requirements.host_interpreted : &im->requirements.deferred) = true;
   }
   return d;
 }
 
-/* --- rules: which dimensions of the outputs are open when those of the inputs are --- */
+/* --- rules: the sizes of the output's dynamic dimensions from those of the inputs --- */
 
 static hlo_value size_of(const onnx_node *n, uint32_t k, int axis) {
   return onnx_dynamic_dim_get(n->scope->importer, n->in[k], axis);
@@ -45,8 +45,8 @@ static bool is_dynamic(const onnx_node *n, uint32_t k) {
   return onnx_has_in(n, k) && onnx_has_dynamic_dims(n->scope->importer, n->in[k]);
 }
 
-/* No input from k on is open. */
-static bool closed_from(const onnx_node *n, uint32_t k) {
+/* Returns true if no input from number k on has dynamic dimensions. */
+static bool static_from(const onnx_node *n, uint32_t k) {
   while (k < n->n_in && !is_dynamic(n, k)) {
     k++;
   }
@@ -59,27 +59,29 @@ bool onnx_sizes_none(const onnx_node *n, onnx_sizes *out) {
   return false;
 }
 
-/* Element by element of the first input; the others are scalars or attributes. */
+/* The rule of operators that compute each element from the same element of the first input; other inputs must not have
+ * dynamic dimensions. */
 bool onnx_sizes_unary(const onnx_node *n, onnx_sizes *out) {
   for (int d = 0; d < hlo_rank(n->in[0]); d++) {
     out->size[d] = size_of(n, 0, d);
   }
-  return closed_from(n, 1);
+  return static_from(n, 1);
 }
 
-/* With one scale for all; along an axis there must be as many as elements. */
+/* Accepts a single scale only; scales along an axis would need the dynamic dimension as well. */
 bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
   return shape_elements(hlo_shape(n->in[1])) == 1 && onnx_sizes_unary(n, out);
 }
 
-/* Where nothing is dropped and the mask, which would be open as well, is not wanted. */
+/* Accepts inference without the mask output, whose dimensions would be dynamic as well. */
 bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
   const literal *training = onnx_has_in(n, 2) ? hlo_literal(n->in[2]) : NULL;
   bool infers = !onnx_has_in(n, 2) || (training && shape_elements(&training->shape) == 1 && !literal_i64(training, 0));
   return infers && !onnx_has_out(n, 1) && onnx_sizes_unary(n, out);
 }
 
-/* Element by element with broadcasting: dimensions that meet are open alike, or one of them is 1. */
+/* The rule of elementwise operators with broadcasting: where one operand's dimension is dynamic, the others must have
+ * the same size value there or extent 1. */
 bool onnx_sizes_broadcast(const onnx_node *n, onnx_sizes *out) {
   int rank = 0;
   for (uint32_t k = 0; k < n->n_in; k++) {
@@ -128,7 +130,7 @@ static bool axis_of(const onnx_node *n, int64_t def, int rank, int64_t *out) {
   return fine;
 }
 
-/* What is gathered along stays whole; the rest of data, and indices, may be open. */
+/* The gathered axis of `data` must be constant; its other dimensions and those of `indices` may be dynamic. */
 bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]), more = hlo_rank(n->in[1]), at = 0;
@@ -146,7 +148,7 @@ bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* The list of tuples may be open, data not. */
+/* `indices` may have dynamic dimensions, except for the last one; `data` must not. */
 bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   int last = hlo_rank(n->in[1]) - 1;
   for (int d = 0; d < last; d++) {
@@ -155,7 +157,8 @@ bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   return !onnx_attr_has(n->proto, "batch_dims") && last >= 0 && !size_of(n, 1, last).def && !is_dynamic(n, 0);
 }
 
-/* The axes that Squeeze takes away or Unsqueeze brings in: an attribute or a constant. */
+/* Marks the axes that Squeeze removes or Unsqueeze inserts.  Returns false if they are not an attribute or a constant.
+ */
 static bool list_axes(const onnx_node *n, int rank, bool *is_axis) {
   const int64_t *values;
   int64_t count, sorted[SHAPE_MAX_RANK];
@@ -210,7 +213,7 @@ bool onnx_sizes_unsqueeze(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* Along an axis that is not open, arrays that are open alike. */
+/* The concatenated axis must be constant, and the arrays must have equal sizes in all other dimensions. */
 bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]);
@@ -229,14 +232,14 @@ bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* Along axes that are not open. */
+/* The sliced axes must be constant; other dimensions may be dynamic. */
 bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   bool cut[SHAPE_MAX_RANK] = {false};
   const int64_t *axes = NULL;
   int64_t sorted[SHAPE_MAX_RANK], count = 0;
   int rank = hlo_rank(n->in[0]);
   status failed = NULL;
-  if (!closed_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
+  if (!static_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
     return false;
   }
   if (onnx_has_in(n, 3)) {
@@ -257,10 +260,11 @@ bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   return fine;
 }
 
-/* What a model asks for may be any numbers; false: too many elements. */
+/* Returns false if the product overflows; the numbers come from the model and may be any. */
 static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
 
-/* Rows stay rows where the new shape keeps what stands before the open dimension, and leaves its own size open. */
+/* Accepts a new shape that leaves one dynamic dimension as it is: the extents before it and behind it have the same
+ * products as in the input, and the new shape has -1, or a 0 that copies, in its place. */
 bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);
@@ -294,19 +298,19 @@ bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   return false;
 }
 
-/* Shape and Size read the sizes themselves. */
+/* The rule of Shape and Size, whose importers read the sizes themselves. */
 bool onnx_sizes_by_importer(const onnx_node *n, onnx_sizes *out) {
   (void)n;
   (void)out;
   return true;
 }
 
-/* --- around an importer --- */
+/* --- before and after an importer --- */
 
 status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out) {
   onnx_importer *im = n->scope->importer;
   *out = NULL;
-  if (!im->n_dynamic || closed_from(n, 0)) {
+  if (!im->n_dynamic || static_from(n, 0)) {
     return NULL;
   }
   *out = ARENA_NEW(n->arena, onnx_sizes);
@@ -330,7 +334,7 @@ void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {
 /* --- results --- */
 
 void onnx_set_roots(onnx_importer *im, uint32_t n, const hlo_value *values) {
-  uint32_t n_roots = n, most = n; /* a value may be several results */
+  uint32_t n_roots = n, most = n; /* a value may be listed several times, each time with its sizes */
   for (uint32_t k = 0; k < n; k++) {
     most += onnx_has_dynamic_dims(im, values[k]) ? (uint32_t)hlo_rank(values[k]) : 0;
   }

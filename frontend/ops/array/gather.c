@@ -226,8 +226,8 @@ status onnx_import_scatter_nd(onnx_node *n) {
   TRY(tuple_length(n, 0, &k));
   TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims, &indices));
   uint32_t n_window = (uint32_t)(s->rank - k);
-  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is wanted", SHAPE_STR(NULL, su),
-             si->rank - 1 + (int)n_window);
+  CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is required",
+             SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
   for (uint32_t j = 0; j < n_window; j++) {
     window[j] = si->rank - 1 + j;
     CHECK_THAT(su->dims[window[j]] == s->dims[k + j], INVALID,
@@ -259,7 +259,7 @@ static hlo_value spread_batch(hlo_builder *b, hlo_value x, int rank, const dim *
 
 static status check_batch_list(const onnx_node *n, uint32_t k, const char *what, dim batch) {
   const shape *s = hlo_shape(n->in[k]);
-  CHECK_THAT(s->rank == 1 && s->dims[0] == batch, INVALID, "%s is %s; a list of %" PRId64 " is wanted", what,
+  CHECK_THAT(s->rank == 1 && s->dims[0] == batch, INVALID, "%s is %s; a list of %" PRId64 " is required", what,
              SHAPE_STR(NULL, s), batch);
   return NULL;
 }
@@ -272,7 +272,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
   TRY(onnx_attr_int_in(n->proto, "batch_axis", 1, 0, 1, &batch_axis));
   TRY(onnx_attr_int_in(n->proto, "time_axis", 0, 0, 1, &time_axis));
   CHECK_THAT(batch_axis != time_axis, INVALID, "batch_axis and time_axis are both %" PRId64, batch_axis);
-  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(NULL, s));
   TRY(check_batch_list(n, 1, "sequence_lens", s->dims[batch_axis]));
   TRY(onnx_check_below(n, n->in[1], "sequence_lens", s->dims[time_axis] + 1));
   hlo_value t = positions(b, 2, s->dims, time_axis);

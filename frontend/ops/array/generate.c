@@ -106,7 +106,7 @@ status onnx_import_constant_of_shape(onnx_node *n) {
   TRY(onnx_attr_tensor(n->proto, "value", &t));
   if (t) {
     TRY(onnx_node_tensor(n, t, &value));
-    CHECK_THAT(shape_elements(&value.shape) == 1, INVALID, "value is %s; one element is wanted",
+    CHECK_THAT(shape_elements(&value.shape) == 1, INVALID, "value is %s; one element is required",
                SHAPE_STR(NULL, &value.shape));
   }
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input has %" PRId64 " entries; at most %d are supported",
@@ -225,7 +225,7 @@ status onnx_import_eye_like(onnx_node *n) {
   dtype type;
   TRY(onnx_attr_int(n->proto, "k", 0, &k));
   TRY(onnx_dtype_attr(n, "dtype", (dtype)s->type, &type));
-  CHECK_THAT(s->rank == 2, INVALID, "input is %s; rank 2 is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 2, INVALID, "input is %s; rank 2 is required", SHAPE_STR(NULL, s));
   hlo_value mask = diagonal_mask(n->b, s, HLO_EQ, hlo_scalar_int(n->b, DTYPE_S64, k));
   n->out[0] = hlo_convert(n->b, mask, type);
   return NULL;
@@ -235,7 +235,7 @@ status onnx_import_trilu(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   bool upper;
   TRY(onnx_attr_bool(n->proto, "upper", true, &upper));
-  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(NULL, s));
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
   hlo_value k = hlo_scalar_int(n->b, DTYPE_S64, 0);
   if (onnx_has_in(n, 1)) {
@@ -254,7 +254,7 @@ status onnx_import_one_hot(onnx_node *n) {
   int64_t axis, where[SHAPE_MAX_RANK];
   TRY(onnx_const_float(n, 1, "depth", &depth));
   CHECK_THAT(depth >= 1 && depth <= (double)DIM_MAX, INVALID, "depth is %g", depth);
-  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is wanted", SHAPE_STR(NULL, sv));
+  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is required", SHAPE_STR(NULL, sv));
   CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large",
              SHAPE_STR(NULL, si));
   TRY(onnx_axis_attr(n, -1, si->rank + 1, &axis));

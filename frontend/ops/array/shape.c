@@ -175,7 +175,7 @@ static status block_of(const onnx_node *n, int64_t *block) {
   const shape *s = hlo_shape(n->in[0]);
   TRY(onnx_attr_required(n->proto, "blocksize"));
   TRY(onnx_attr_int_in(n->proto, "blocksize", 0, 1, INT32_MAX, block));
-  CHECK_THAT(s->rank == 4, INVALID, "input is %s; rank 4 is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 4, INVALID, "input is %s; rank 4 is required", SHAPE_STR(NULL, s));
   return NULL;
 }
 

@@ -211,7 +211,7 @@ static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64
     TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
     TRY(onnx_axes(axes, (size_t)n_axes, s->rank, sorted));
   }
-  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are wanted", name, count,
+  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are required", name, count,
              2 * n_axes);
   memset(low, 0, SHAPE_MAX_RANK * sizeof *low);
   memset(high, 0, SHAPE_MAX_RANK * sizeof *high);
@@ -301,7 +301,7 @@ status onnx_import_center_crop_pad(onnx_node *n) {
   TRY(onnx_const_ints(n, 1, "shape", &want, &count));
   TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
   n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
-  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are wanted", count, n_axes);
+  CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are required", count, n_axes);
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
   if (axes) {
     TRY(onnx_axes(axes, n_axes, s->rank, sorted));

@@ -28,7 +28,7 @@ static status begin(onnx_node *n, uint32_t groups, step *s) {
   for (uint32_t k = 2; k < n->n_in; k++) {
     uint32_t first = 2 + (k - 2) % s->count;
     CHECK_THAT(onnx_has_in(n, k) && shape_equal(onnx_in_shape(n, k), onnx_in_shape(n, first)), STATUS_INVALID_MODEL,
-               "input %u has not the shape of input %u, which it belongs to", (unsigned)k, (unsigned)first);
+               "input %u does not have the shape of input %u, to which it belongs", (unsigned)k, (unsigned)first);
   }
   return onnx_attr_float(n->proto, "norm_coefficient", 0, &s->norm);
 }

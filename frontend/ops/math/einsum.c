@@ -49,7 +49,7 @@ static status parse_term(const equation *e, const char **at, int rank, int ellip
       dots = true;
       p += 2;
     } else if (*p != ' ') {
-      CHECK_THAT(letter_label(*p) >= 0, STATUS_INVALID_MODEL, "equation '%.60s': '%c' is no letter", e->text, *p);
+      CHECK_THAT(letter_label(*p) >= 0, STATUS_INVALID_MODEL, "equation '%.60s': '%c' is not a letter", e->text, *p);
       CHECK_THAT(letters < SHAPE_MAX_RANK, STATUS_INVALID_MODEL, "equation '%.60s': a term has more than %d subscripts",
                  e->text, SHAPE_MAX_RANK);
       letters++;
@@ -116,10 +116,10 @@ static status explicit_output(equation *e, const char *at) {
   CHECK_THAT(!*at, STATUS_INVALID_MODEL, "equation '%.60s': something follows the output term", e->text);
   for (int k = 0; k < e->out.n; k++) {
     CHECK_THAT(e->extent[e->out.labels[k]] >= 0, STATUS_INVALID_MODEL,
-               "equation '%.60s': subscript %d of the output stands in no input", e->text, k);
+               "equation '%.60s': subscript %d of the output is in no input", e->text, k);
     for (int i = 0; i < k; i++) {
       CHECK_THAT(e->out.labels[i] != e->out.labels[k], STATUS_INVALID_MODEL,
-                 "equation '%.60s': a subscript of the output stands twice", e->text);
+                 "equation '%.60s': a subscript of the output is given twice", e->text);
     }
   }
   return NULL;

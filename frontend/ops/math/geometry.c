@@ -34,12 +34,12 @@ status onnx_import_affine_grid(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "align_corners", false, &align_corners));
   TRY(onnx_const_ints(n, 1, "size", &size, &count));
   int rank = (int)count - 2;
-  CHECK_THAT(count == 4 || count == 5, INVALID, "size has %" PRId64 " entries; 4 or 5 are wanted", count);
+  CHECK_THAT(count == 4 || count == 5, INVALID, "size has %" PRId64 " entries; 4 or 5 are required", count);
   for (int k = 0; k < count; k++) {
     CHECK_THAT(size[k] >= 1 && size[k] <= DIM_MAX, INVALID, "size[%d] is %" PRId64, k, size[k]);
   }
   CHECK_THAT(s->rank == 3 && s->dims[0] == size[0] && s->dims[1] == rank && s->dims[2] == rank + 1, INVALID,
-             "theta is %s; [%" PRId64 ",%d,%d] is wanted", SHAPE_STR(NULL, s), size[0], rank, rank + 1);
+             "theta is %s; [%" PRId64 ",%d,%d] is required", SHAPE_STR(NULL, s), size[0], rank, rank + 1);
   hlo_value theta = onnx_widen(b, n->in[0]);
   hlo_value grid = base_grid(b, rank, size + 2, align_corners, hlo_type(theta));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = (int64_t[]){2}, .rhs_contract = (int64_t[]){rank}};
@@ -64,7 +64,7 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
   size_t count;
   TRY(onnx_attr_ints(n->proto, name, &values, &count));
   CHECK_THAT(!onnx_attr_has(n->proto, name) || count == (size_t)want, INVALID,
-             "%s has %zu entries; %" PRId64 " are wanted", name, count, want);
+             "%s has %zu entries; %" PRId64 " are required", name, count, want);
   for (int64_t k = 0; k < want; k++) {
     out[k] = values ? values[k] : least;
     CHECK_THAT(out[k] >= least && out[k] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, k, out[k]);

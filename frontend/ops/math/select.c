@@ -92,7 +92,7 @@ status onnx_import_compress(onnx_node *n) {
     x = flat(b, x);
   }
   const shape *s = hlo_shape(condition);
-  CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is wanted",
+  CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is required",
              SHAPE_STR(NULL, s));
   int64_t extent = hlo_shape(x)->dims[axis];
   const literal *known = hlo_literal(condition);

@@ -9,7 +9,7 @@
 
 static status check_signal(const shape *s) {
   CHECK_THAT(s->rank >= 2 && (s->dims[s->rank - 1] == 1 || s->dims[s->rank - 1] == 2), INVALID,
-             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are wanted", SHAPE_STR(NULL, s));
+             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are required", SHAPE_STR(NULL, s));
   return NULL;
 }
 
@@ -59,7 +59,7 @@ status onnx_import_stft(onnx_node *n) {
   bool one_sided;
   int64_t step, length = -1;
   TRY(check_signal(s));
-  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 3 is wanted", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 3 is required", SHAPE_STR(NULL, s));
   TRY(onnx_attr_bool(n->proto, "onesided", true, &one_sided));
   TRY(onnx_const_int(n, 1, "frame_step", &step));
   if (onnx_has_in(n, 3)) {
@@ -73,7 +73,7 @@ status onnx_import_stft(onnx_node *n) {
   hlo_value frames = signal_frames(b, n->in[0], 1 + (s->dims[1] - length) / step, length, step);
   if (onnx_has_in(n, 2)) {
     const shape *w = hlo_shape(n->in[2]);
-    CHECK_THAT(w->rank == 1 && w->dims[0] == length, INVALID, "window is %s; %" PRId64 " elements are wanted",
+    CHECK_THAT(w->rank == 1 && w->dims[0] == length, INVALID, "window is %s; %" PRId64 " elements are required",
                SHAPE_STR(NULL, w), length);
     frames = hlo_binary(b, HLO_MUL, frames, hlo_broadcast(b, n->in[2], *hlo_shape(frames), (int64_t[]){2}));
   }

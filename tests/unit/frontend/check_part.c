@@ -208,7 +208,7 @@ START_TEST(what_is_not_known_is_refused) {
   call(p, "x", "y");
   call(p, "y", "z");
   onnx_model *m = load_proto(p);
-  refuse(m, "q: Exp", "2 nodes of the model are or hold 'q: Exp'");
+  refuse(m, "q: Exp", "2 nodes of the model are or contain 'q: Exp'");
   refuse(m, "gradient of y: F", "'gradient of y: F' is no node of the model");
   refuse(m, NULL, "it is not known which nodes it comes from");
 }
@@ -366,7 +366,7 @@ START_TEST(a_reason_stands_where_no_model_is_written) {
   for (uint32_t k = 0; k < 2; k++) {
     const verify_finding *f = &t.report.findings[k];
     ck_assert_ptr_null(f->model.file);
-    ck_assert_str_eq(f->model_note, "none is written: 2 nodes of the model are or hold 'bad: Neg'");
+    ck_assert_str_eq(f->model_note, "none is written: 2 nodes of the model are or contain 'bad: Neg'");
     remove_example(&f->module);
   }
   ck_assert_int_eq(rmdir(folder), 0);

@@ -22,6 +22,7 @@ base_files = \
 	base/README \
 	base/arena.h \
 	base/arith.h \
+	base/choice.h \
 	base/clock.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \

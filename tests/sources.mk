@@ -29,6 +29,7 @@ check_programs = \
 	tests/unit/backend_ref/check_ref_target \
 	tests/unit/base/check_base \
 	tests/unit/base/check_bounds \
+	tests/unit/base/check_choice \
 	tests/unit/base/check_dim \
 	tests/unit/base/check_dtype \
 	tests/unit/base/check_hash \
@@ -701,6 +702,8 @@ tests_unit_base_check_base_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_base_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_bounds_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_bounds_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_choice_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_choice_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_dim_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_dim_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_dtype_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

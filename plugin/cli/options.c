@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/choice.h"
+
 /* The types of options, as in options.def: how an argument is read. */
 typedef enum option_type {
   option_flag,
@@ -148,18 +150,6 @@ static bool read_number(const char *text, double *out) {
   return end != text && *end == '\0' && isfinite(*out) && *out >= 0;
 }
 
-/* Returns true if text is one of the words in a|b|c. */
-static bool is_choice(const char *text, const char *words) {
-  size_t n = strlen(text);
-  for (const char *at = words; n && at; at = strchr(at, '|')) {
-    at += *at == '|';
-    if (strncmp(at, text, n) == 0 && (at[n] == '|' || at[n] == '\0')) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static bool read_small(const char *value, uint32_t *out) {
   int64_t wide;
   bool good = read_count(value, false, &wide) && wide <= INT32_MAX;
@@ -179,7 +169,7 @@ static int set(const cli_command *c, const option *o, const char *value, arena *
   switch (o->type) {
     case option_flag: *(bool *)member = true; break;
     case option_choice:
-      good = is_choice(value, o->argument);
+      good = is_choice(o->argument, value);
       *(const char **)member = value;
       break;
     case option_text: *(const char **)member = value; break;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/choice.h"
 #include "plugin/onnxruntime/internal.h"
 
 /* Minor versions of ONNX Runtime (1.x), which are those of its interface. */
@@ -101,19 +102,13 @@ static OrtStatus *set_count(const ort_provider *p, const struct option *o, const
   return *end || n < 0 || n > 4096 ? wrong_option(p, o, text, "a number from 0 to 4096") : NULL;
 }
 
-static bool is_choice(const char *choices, const char *text) {
-  size_t n = strlen(text);
-  const char *at = strstr(choices, text);
-  return n == 0 || (at && (at == choices || at[-1] == '|') && (at[n] == '|' || at[n] == '\0'));
-}
-
 static OrtStatus *set_option(ort_provider *p, const struct option *o, const char *text) {
   char *place = (char *)&p->options + o->place;
   switch (o->type) {
     case option_flag: return set_flag(p, o, text, (bool *)place);
     case option_count: return set_count(p, o, text, (int *)(void *)place);
     case option_choice:
-      if (!is_choice(o->choices, text)) {
+      if (*text && !is_choice(o->choices, text)) {
         return wrong_option(p, o, text, o->choices);
       }
       break;

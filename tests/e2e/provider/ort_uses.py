@@ -162,7 +162,7 @@ def check_options(folder, data):
     s = session(m.path, options={"precision": "bf16", "tune": "fast"})
     same(want, s.run(None, feeds), 0.1)  # operands of 8 bits, through 26 layers
     for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"},
-                  {"verify": "perhaps"}, {"tune": "loud"}, {"precision": "coarse"}, {"thread": "1"},
+                  {"verify": "perhaps"}, {"tune": "loud"}, {"claim": "cost|all"}, {"precision": "coarse"}, {"thread": "1"},
                   {"lanes": "3"}, {"skip_passes": "inline_composites"}, {"cpu": "abacus"}):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 

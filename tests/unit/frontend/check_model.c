@@ -6,10 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "frontend/import/op_types.h"
 #include "frontend/model/attributes.h"
 #include "frontend/model/functions.h"
-#include "frontend/import/import.h"
-#include "frontend/import/op_types.h"
 #include "tests/suite.h"
 #include "tests/unit/frontend/build_model.h"
 

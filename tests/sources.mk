@@ -57,6 +57,7 @@ check_programs = \
 	tests/unit/frontend/check_wire_scan \
 	tests/unit/hlo/check_activation \
 	tests/unit/hlo/check_affine \
+	tests/unit/hlo/check_attention \
 	tests/unit/hlo/check_gradient \
 	tests/unit/hlo/check_hlo_text \
 	tests/unit/hlo/check_hlo_verify \
@@ -164,6 +165,8 @@ hlo_tests = \
 	tests/hlo/attention/repeated.hlo \
 	tests/hlo/attention/scaled.hlo \
 	tests/hlo/batch_norm/chain.hlo \
+	tests/hlo/batch_norm/not.hlo \
+	tests/hlo/batch_norm/steps.hlo \
 	tests/hlo/concat_in_place/chain.hlo \
 	tests/hlo/concat_in_place/left.hlo \
 	tests/hlo/cse/equal.hlo \
@@ -492,6 +495,8 @@ tests_files = \
 	tests/hlo/attention/repeated.expected \
 	tests/hlo/attention/scaled.expected \
 	tests/hlo/batch_norm/chain.expected \
+	tests/hlo/batch_norm/not.expected \
+	tests/hlo/batch_norm/steps.expected \
 	tests/hlo/concat_in_place/chain.expected \
 	tests/hlo/concat_in_place/left.expected \
 	tests/hlo/cse/equal.expected \
@@ -758,6 +763,8 @@ tests_unit_hlo_check_activation_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_activation_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_affine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_affine_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_attention_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_gradient_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_gradient_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_hlo_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

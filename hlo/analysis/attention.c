@@ -1,6 +1,7 @@
 /* attention.c - see attention.h. */
 #include "hlo/analysis/attention.h"
 
+#include "hlo/analysis/pattern.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
 
@@ -27,12 +28,15 @@ static bool add(hlo_attention *a, hlo_instr *i) {
   return true;
 }
 
-/* What v is, reshapes aside, which become members. */
-static hlo_value behind_reshapes(hlo_attention *a, hlo_value v) {
-  while (v.def->op == HLO_RESHAPE && add(a, v.def)) {
-    v = v.def->operands[0];
+/* Returns true if v matches.  What it matches becomes members, but for what is free, which becomes part of its users.
+ */
+static bool match(hlo_attention *a, hlo_value v, const hlo_pattern *p) {
+  hlo_matched m;
+  bool fits = hlo_match_listed(v, p, &m);
+  for (uint32_t k = 0; fits && k < m.n; k++) {
+    fits = hlo_is_free(m.list[k]) || add(a, m.list[k]);
   }
-  return v;
+  return fits;
 }
 
 static bool is_view(const hlo_instr *i) {
@@ -139,57 +143,52 @@ static hlo_instr *source_of(hlo_value v, hlo_op op) {
 
 /* --- softmax --- */
 
-static bool reduces(const hlo_instr *i, hlo_reducer how) {
-  return i && i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == how;
-}
+#define P_RESHAPED(pattern) P_BEHIND(HLO_RESHAPE, HLO_ATTENTION_MEMBERS, pattern)
 
 /* v spreads one value a row over it: that value. */
 static bool find_spread(const hlo_row_space *s, hlo_attention *a, hlo_value v, hlo_value *kept) {
-  v = behind_reshapes(a, v);
-  if (v.def->op != HLO_BROADCAST || !hlo_broadcasts_rows(s, v.def)) {
-    return false;
-  }
-  *kept = v.def->operands[0];
-  return true;
+  hlo_value spread;
+  return match(a, v, P_RESHAPED(P_AS(&spread, P_OP(HLO_BROADCAST, P_ANY(kept))))) && hlo_broadcasts_rows(s, spread.def);
 }
 
 /* Rows lie one after the other, their elements side by side. */
 static bool is_last(const hlo_row_space *s) { return s->rank == 2 && !s->gone[0] && s->gone[1]; }
 
-/* The value at the broadcast in operand 1 of `i`, without knowing the rows yet. */
-static hlo_value below_broadcast(const hlo_instr *i) {
-  hlo_value v = i->operands[1];
+/* The value at the broadcast in v, without knowing the rows yet. */
+static hlo_value below_broadcast(hlo_value v) {
   while (v.def->op == HLO_RESHAPE || v.def->op == HLO_BROADCAST) {
     v = v.def->operands[0];
   }
   return v;
 }
 
-/* p is exp(scores - shift) / total. */
+/* The reduction of `full` from which v comes; NULL if it is another one. */
+static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how, hlo_value full) {
+  hlo_instr *i = source_of(below_broadcast(v), HLO_REDUCE);
+  bool found = i && hlo_int(i, HLO_ATTR_REDUCER) == how &&
+               match(a, hlo_result(i, 0), P_OP(HLO_REDUCE, P_RESHAPED(P_SAME(&full))));
+  return found ? i : NULL;
+}
+
+/* p is exp(scores - shift) / total, where shift comes from the maximum of the scores, and total from the sum of exp. */
 static bool find_softmax(hlo_attention *a, hlo_value p) {
   hlo_row_space s;
-  hlo_instr *divide = behind_reshapes(a, p).def;
-  if (divide->op != HLO_DIV || !add(a, divide)) {
+  hlo_value exp, shifts, totals;
+  const hlo_pattern *exponent = P_OP(HLO_SUB, P_RESHAPED(P_ANY(&a->scores)), P_ANY(&shifts));
+  const hlo_pattern *weight = P_AS(&exp, P_OP(HLO_EXP, P_RESHAPED(exponent)));
+  if (!match(a, p, P_RESHAPED(P_OP(HLO_DIV, P_RESHAPED(weight), P_ANY(&totals))))) {
     return false;
   }
-  a->exp = behind_reshapes(a, divide->operands[0]).def;
-  hlo_instr *subtract = a->exp->op == HLO_EXP && add(a, a->exp) ? behind_reshapes(a, a->exp->operands[0]).def : NULL;
-  if (!subtract || subtract->op != HLO_SUB || !add(a, subtract)) {
-    return false;
-  }
-  a->scores = behind_reshapes(a, subtract->operands[0]);
-  a->max = source_of(below_broadcast(subtract), HLO_REDUCE);
-  a->sum = source_of(below_broadcast(divide), HLO_REDUCE);
-  if (!reduces(a->max, HLO_REDUCE_MAX) || !reduces(a->sum, HLO_REDUCE_ADD) || !hlo_row_space_of(a->max, &s) ||
-      !is_last(&s) || !hlo_reduces_rows(&s, a->sum) || !add(a, a->max) || !add(a, a->sum)) {
+  a->exp = exp.def;
+  a->max = find_reduction(a, shifts, HLO_REDUCE_MAX, a->scores);
+  a->sum = find_reduction(a, totals, HLO_REDUCE_ADD, exp);
+  if (!a->max || !a->sum || !hlo_row_space_of(a->max, &s) || !is_last(&s) || !hlo_reduces_rows(&s, a->sum)) {
     return false;
   }
   a->keys = s.length;
   a->rows = s.rows;
-  return find_spread(&s, a, subtract->operands[1], &a->shift) && take_chain(a, a->shift, a->max) &&
-         find_spread(&s, a, divide->operands[1], &a->total) && take_chain(a, a->total, a->sum) &&
-         hlo_value_equal(behind_reshapes(a, a->max->operands[0]), a->scores) &&
-         behind_reshapes(a, a->sum->operands[0]).def == a->exp;
+  return find_spread(&s, a, shifts, &a->shift) && take_chain(a, a->shift, a->max) &&
+         find_spread(&s, a, totals, &a->total) && take_chain(a, a->total, a->sum);
 }
 
 /* --- the dots --- */

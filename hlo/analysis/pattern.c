@@ -3,8 +3,6 @@
  * choice and makes the next one. So every choice is tried together with everything that comes after it. */
 #include "hlo/analysis/pattern.h"
 
-#include "hlo/analysis/queries.h"
-
 typedef struct goal goal;
 struct goal {
   hlo_value v;

@@ -23,7 +23,7 @@
 #ifndef HLO_ANALYSIS_PATTERN_H
 #define HLO_ANALYSIS_PATTERN_H
 
-#include "hlo/ir/ir.h"
+#include "hlo/analysis/queries.h"
 
 typedef enum hlo_pattern_kind {
   HLO_PATTERN_ANY,
@@ -75,6 +75,11 @@ struct hlo_pattern {
 #define P_TYPE(type, pattern) P_NODE(HLO_PATTERN_TYPE, type, .of = {pattern})
 /* Matches a value v for which test_(v, data_) returns true.  What the function writes to *data_ is not undone. */
 #define P_IF(test_, data_) P_NODE(HLO_PATTERN_IF, .test = test_, .data = data_)
+/* Matches a value whose elements are all equal and known, and sets the literal *(literal_) to the element
+ * (hlo_splat_of). */
+#define P_SPLAT(literal_) P_IF(hlo_read_splat, literal_)
+
+static inline bool hlo_read_splat(hlo_value v, void *scalar) { return hlo_splat_of(v, (literal *)scalar); }
 
 /* Returns true if v matches. */
 bool hlo_match(hlo_value v, const hlo_pattern *p);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hlo/analysis/attention.h"
+#include "hlo/analysis/pattern.h"
 #include "hlo/passes/fuse.h"
 
 static int by_place(const void *a, const void *b) {
@@ -28,21 +29,17 @@ static bool find(const hlo_target *t, hlo_instr *pv, hlo_attention *a) {
   }
 }
 
-/* v is x times a number, which nobody else wants: x takes its place. */
+/* v is x times a number, and nothing else uses it: x takes its place. */
 static bool take_scale(hlo_value v, double *scale) {
+  hlo_value x;
   literal number;
-  if (v.def->op != HLO_MUL || !hlo_used_once(v)) {
+  if (!hlo_match(v, P_ONCE(P_COMMUTE(HLO_MUL, P_SPLAT(&number), P_ANY(&x))))) {
     return false;
   }
-  for (uint32_t k = 0; k < 2; k++) {
-    if (hlo_splat_of(v.def->operands[k], &number)) {
-      *scale *= literal_f64(&number, 0);
-      hlo_replace(v, v.def->operands[1 - k]);
-      hlo_remove(v.def);
-      return true;
-    }
-  }
-  return false;
+  *scale *= literal_f64(&number, 0);
+  hlo_replace(v, x);
+  hlo_remove(v.def);
+  return true;
 }
 
 /* Instead of q or k the scores are scaled, in registers. */

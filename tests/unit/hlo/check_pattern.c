@@ -181,6 +181,19 @@ START_TEST(the_element_type_is_that_of_the_value) {
 }
 END_TEST
 
+START_TEST(a_splat_is_read) {
+  hlo_computation *c = parse_entry(memory,
+                                   "(%x: f32[4]) { %n = constant() {value=f32[] 2.5} : f32[] "
+                                   "%s = broadcast(%n) {dimensions=[]} : f32[4] "
+                                   "%p = multiply(%s, %x) : f32[4] return %p }");
+  hlo_value x = {0};
+  literal number;
+  ck_assert(hlo_match(root_of(c), P_COMMUTE(HLO_MUL, P_ANY(&x), P_SPLAT(&number))));
+  ck_assert(equal(x, param(c, 0)) && literal_f64(&number, 0) == 2.5);
+  ck_assert(!hlo_match(root_of(c), P_OP(HLO_MUL, P_ANY(&x), P_SPLAT(&number))));
+}
+END_TEST
+
 /* --- what was matched --- */
 
 static void check_list(const hlo_matched *m, uint32_t n, const hlo_op *ops) {
@@ -263,6 +276,7 @@ int main(void) {
   tcase_add_test(t, a_chain_is_followed_to_its_end_or_limit);
   tcase_add_test(t, a_second_user_is_seen);
   tcase_add_test(t, the_element_type_is_that_of_the_value);
+  tcase_add_test(t, a_splat_is_read);
   tcase_add_test(t, instructions_are_listed_before_their_operands);
   tcase_add_test(t, a_list_that_is_too_long_is_no_match);
   tcase_add_test(t, the_size_of_the_graph_does_not_matter);

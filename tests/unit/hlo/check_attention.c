@@ -1,0 +1,86 @@
+/* check_attention.c - what is recognised as attention, and what only looks like it. */
+#include "hlo/analysis/attention.h"
+
+#include "tests/unit/hlo/hlo_case.h"
+
+static arena *memory;
+
+static void setup(void) { memory = arena_create(NULL); }
+static void teardown(void) { arena_destroy(memory); }
+
+/* Two heads of three queries and five keys.  The reshapes change nothing, as exporters write them. */
+static const char attention[] =
+    "(%q: f32[2,3,4], %k: f32[2,5,4], %v: f32[2,5,6], %mask: f32[2,3,5], %other: f32[2,3,5]) {\n"
+    "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,3,5]\n"
+    "%x = add(%qk, %mask) : f32[2,3,5]\n"
+    "%m = reduce(%x) {dimensions=[2], reducer=maximum} : f32[2,3]\n"
+    "%ms = broadcast(%m) {dimensions=[0,1]} : f32[2,3,5]\n"
+    "%d = subtract(%x, %ms) : f32[2,3,5] %d6 = reshape(%d) : f32[6,5] %d5 = reshape(%d6) : f32[2,3,5]\n"
+    "%e = exponential(%d5) : f32[2,3,5]\n"
+    "%s = reduce(%e) {dimensions=[2], reducer=add} : f32[2,3]\n"
+    "%s1 = reshape(%s) : f32[6] %s2 = reshape(%s1) : f32[2,3]\n"
+    "%ss = broadcast(%s2) {dimensions=[0,1]} : f32[2,3,5]\n"
+    "%p = divide(%e, %ss) : f32[2,3,5]\n"
+    "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[2,3,6]\n"
+    "return %pv }";
+
+static bool find(hlo_computation *c) {
+  hlo_attention a;
+  return hlo_find_attention(c->roots[0].def, 0, &a);
+}
+
+static bool is_member(const hlo_attention *a, hlo_op op) {
+  bool found = false;
+  for (uint32_t k = 0; k < a->n; k++) {
+    found = found || a->members[k]->op == op;
+  }
+  return found;
+}
+
+START_TEST(parts_are_captured) {
+  hlo_computation *c = parse_entry(memory, attention);
+  hlo_attention a;
+  ck_assert(hlo_find_attention(c->roots[0].def, 0, &a));
+  ck_assert(a.q.def == c->params[0] && a.k.def == c->params[1] && a.v.def == c->params[2]);
+  ck_assert(a.batches == 2 && a.rows == 3 && a.keys == 5);
+  ck_assert(a.scores.def->op == HLO_ADD && a.exp->op == HLO_EXP && a.qk->op == HLO_DOT && a.root == a.pv);
+  ck_assert(a.max->op == HLO_REDUCE && a.shift.def == a.max);
+  ck_assert(a.sum->op == HLO_REDUCE && a.total.def->op == HLO_RESHAPE);
+  ck_assert_uint_eq(a.n, 12); /* all but the two broadcasts, which are copied into their users */
+  ck_assert(is_member(&a, HLO_RESHAPE) && !is_member(&a, HLO_BROADCAST));
+}
+END_TEST
+
+START_TEST(attention_or_not) {
+  static const text_change changes[] = {
+      {"add(%qk, %mask)", "multiply(%mask, %qk)", true},
+      {"add(%qk, %mask)", "add(%other, %mask)", false}, /* no dot */
+      {"subtract(%x, %ms)", "subtract(%ms, %x)", false},
+      {"subtract(%x, %ms)", "subtract(%qk, %ms)", false}, /* not what the maximum is of */
+      {"subtract(%x, %ms)", "add(%x, %ms)", false},
+      {"subtract(%x, %ms)", "subtract(%x, %other)", false},
+      {"divide(%e, %ss)", "divide(%ss, %e)", false},
+      {"divide(%e, %ss)", "divide(%x, %ss)", false}, /* not what the sum is of */
+      {"divide(%e, %ss)", "multiply(%e, %ss)", false},
+      {"divide(%e, %ss)", "divide(%e, %other)", false},
+      {"exponential(%d5)", "tanh(%d5)", false},
+      {"reducer=maximum", "reducer=minimum", false},
+      {"reducer=add", "reducer=maximum", false},
+      {"%s = reduce(%e)", "%s = reduce(%x)", false},
+      {"%m = reduce(%x)", "%m = reduce(%other)", false},
+      {"return %pv", "return %pv, %p", false}, /* somebody else reads the weights */
+      {"return %pv", "return %pv, %d6", false},
+      {"return %pv", "%n = negate(%x) : f32[2,3,5] return %pv, %n", false},
+      {"return %pv", "%n = negate(%ms) : f32[2,3,5] return %pv, %n", false},
+  };
+  CHECK_CHANGES(memory, attention, changes, find);
+}
+END_TEST
+
+int main(void) {
+  TCase *t = tcase_create("attention");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_test(t, parts_are_captured);
+  tcase_add_test(t, attention_or_not);
+  return run_suite("attention", t);
+}

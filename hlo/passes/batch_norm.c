@@ -6,9 +6,9 @@
  * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in chains
  * that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
 #include <math.h>
-#include <string.h>
 
-#include "hlo/passes/rewrite.h"
+#include "hlo/analysis/pattern.h"
+#include "hlo/passes/pass.h"
 
 /* A contraction seen by its channels: results of channel c are `scale[c]` times what they were, plus
  * `shift[c]`. */
@@ -18,6 +18,7 @@ typedef struct channels {
   int weights_dimension;
   int64_t n;
   double *scale, *shift;
+  double *u; /* the constants of the step that is looked at */
   uint32_t n_steps, n_scalings;
 } channels;
 
@@ -45,75 +46,71 @@ static bool find_channels(hlo_instr *i, channels *c) {
   return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0;
 }
 
-/* The constants of each channel that v holds everywhere else alike. */
-static bool channel_constants(const channels *c, hlo_value v, double *out) {
+/* Reads the constants of each channel, which v holds everywhere else alike, into c->u. */
+static bool read_constants(hlo_value v, void *data) {
+  const channels *c = (const channels *)data;
   literal splat;
-  const literal *l = hlo_literal(v);
+  bool same = hlo_splat_of(v, &splat);
+  const literal *l = same ? &splat : hlo_literal(v);
   int dimension = c->dimension;
-  if (hlo_splat_of(v, &splat)) {
-    for (int64_t k = 0; k < c->n; k++) {
-      out[k] = literal_f64(&splat, 0);
-    }
-    return true;
-  }
-  if (v.def->op == HLO_BROADCAST) {
+  if (!same && v.def->op == HLO_BROADCAST) {
     l = hlo_literal(v.def->operands[0]);
     dimension = l && l->shape.rank == 1 && hlo_ints(v.def, HLO_ATTR_DIMENSIONS)[0] == dimension ? 0 : -1;
   }
-  if (!l || dimension < 0 || shape_elements(&l->shape) != c->n || l->shape.dims[dimension] != c->n) {
+  if (!l || dimension < 0 || (!same && (shape_elements(&l->shape) != c->n || l->shape.dims[dimension] != c->n))) {
     return false;
   }
   for (int64_t k = 0; k < c->n; k++) {
-    out[k] = literal_f64(l, k);
+    c->u[k] = literal_f64(l, same ? 0 : k);
   }
   return true;
 }
 
-/* y = a * x + b for step `i` of x, channel by channel. */
-static bool apply_step(channels *c, const hlo_instr *i, hlo_value x, double *u) {
-  bool first = hlo_value_equal(i->operands[0], x);
-  if (i->op != HLO_NEG && (i->n_operands != 2 || !channel_constants(c, i->operands[first ? 1 : 0], u))) {
-    return false;
-  }
-  if (i->op == HLO_DIV && !first) {
-    return false;
-  }
-  for (int64_t k = 0; k < c->n; k++) {
-    double scale = 1, shift = 0;
-    switch (i->op) {
-      case HLO_ADD: shift = u[k]; break;
-      case HLO_SUB:
-        scale = first ? 1 : -1;
-        shift = first ? -u[k] : u[k];
-        break;
-      case HLO_MUL: scale = u[k]; break;
-      case HLO_DIV: scale = 1 / u[k]; break;
-      case HLO_NEG: scale = -1; break;
-      default: return false;
-    }
+typedef enum step { NO_STEP, PLUS, MINUS, TIMES, DIVIDED_BY, SUBTRACTED_FROM, NEGATED } step;
+
+/* How y comes from x and from constants of channels, which are read into c->u. */
+static step step_of(channels *c, hlo_value y, hlo_value x) {
+  const hlo_pattern *from = P_SAME(&x), *u = P_IF(read_constants, c);
+  return hlo_match(y, P_COMMUTE(HLO_ADD, from, u))   ? PLUS
+         : hlo_match(y, P_OP(HLO_SUB, from, u))      ? MINUS
+         : hlo_match(y, P_COMMUTE(HLO_MUL, from, u)) ? TIMES
+         : hlo_match(y, P_OP(HLO_DIV, from, u))      ? DIVIDED_BY
+         : hlo_match(y, P_OP(HLO_SUB, u, from))      ? SUBTRACTED_FROM
+         : hlo_match(y, P_OP(HLO_NEG, from))         ? NEGATED
+                                                     : NO_STEP;
+}
+
+/* y = scale * x + shift, channel by channel. */
+static bool apply_step(channels *c, hlo_value y, hlo_value x) {
+  step s = step_of(c, y, x);
+  for (int64_t k = 0; s != NO_STEP && k < c->n; k++) {
+    double u = c->u[k];
+    double scale = s == TIMES ? u : s == DIVIDED_BY ? 1 / u : s == SUBTRACTED_FROM || s == NEGATED ? -1 : 1;
+    double shift = s == PLUS || s == SUBTRACTED_FROM ? u : s == MINUS ? -u : 0;
     c->scale[k] *= scale;
     c->shift[k] = c->shift[k] * scale + shift;
   }
-  c->n_steps++;
-  c->n_scalings += i->op != HLO_ADD && (i->op != HLO_SUB || !first);
-  return true;
+  c->n_steps += s != NO_STEP;
+  c->n_scalings += s > MINUS;
+  return s != NO_STEP;
 }
 
 /* Follows the chain; gives its last value.  A step that does not fit may have been looked at, but changed
  * nothing. */
 static hlo_value follow(channels *c, arena *scratch) {
   hlo_value v = hlo_result(c->contraction, 0);
-  double *u = ARENA_NEW_N(scratch, double, c->n);
+  c->u = ARENA_NEW_N(scratch, double, c->n);
   c->scale = ARENA_NEW_N(scratch, double, c->n);
   c->shift = ARENA_NEW_N(scratch, double, c->n);
   for (int64_t k = 0; k < c->n; k++) {
     c->scale[k] = 1;
   }
   for (hlo_instr *user = hlo_only_user(v); user; user = hlo_only_user(v)) {
-    if (!shape_equal(&user->shapes[0], hlo_shape(v)) || !apply_step(c, user, v, u)) {
+    hlo_value y = hlo_result(user, 0);
+    if (!shape_equal(&user->shapes[0], hlo_shape(v)) || !apply_step(c, y, v)) {
       break;
     }
-    v = hlo_result(user, 0);
+    v = y;
   }
   return v;
 }

@@ -31,6 +31,7 @@ cpu_compile_sources = \
 backend_cpu_files = \
 	backend_cpu/README \
 	backend_cpu/algorithms/algorithm.h \
+	backend_cpu/algorithms/algorithms.def \
 	backend_cpu/algorithms/attention.h \
 	backend_cpu/algorithms/contraction.h \
 	backend_cpu/algorithms/geometry.h \

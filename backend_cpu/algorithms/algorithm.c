@@ -6,10 +6,11 @@
 
 #include "hlo/analysis/quantized.h"
 
-const cpu_algorithm *const cpu_algorithms[] = {
-    &cpu_library_algorithm,           &cpu_gemm_algorithm,     &cpu_kernel_algorithm, &cpu_winograd_algorithm,
-    &cpu_reduced_precision_algorithm, &cpu_depthwise_algorithm};
-const uint32_t cpu_n_algorithms = sizeof cpu_algorithms / sizeof *cpu_algorithms;
+static const cpu_algorithm *const algorithms[] = {
+#define ALGORITHM(name) &cpu_##name##_algorithm,
+#include "backend_cpu/algorithms/algorithms.def"
+};
+enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 /* --- problems --- */
 
@@ -70,11 +71,11 @@ static void sort_configs(uint32_t n, cpu_config *configs) {
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
   cpu_config of_one[CPU_MAX_CONFIGS_OF_ONE], *configs = NULL;
   uint32_t n = 0, cap = 0;
-  for (uint32_t c = 0; c < cpu_n_algorithms; c++) {
+  for (uint32_t c = 0; c < N_ALGORITHMS; c++) {
     memset(of_one, 0, sizeof of_one);
-    uint32_t found = cpu_algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one);
+    uint32_t found = algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one);
     for (uint32_t k = 0; k < found; k++) {
-      of_one[k].algorithm = cpu_algorithms[c];
+      of_one[k].algorithm = algorithms[c];
       *ARENA_PUSH(a, configs, n, cap) = of_one[k];
     }
   }
@@ -87,8 +88,8 @@ bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_confi
   size_t n = strcspn(name, ":");
   const char *config = name[n] ? name + n + 1 : "";
   const cpu_algorithm *x = NULL;
-  for (uint32_t k = 0; k < cpu_n_algorithms && !x; k++) {
-    x = strncmp(name, cpu_algorithms[k]->name, n) == 0 && !cpu_algorithms[k]->name[n] ? cpu_algorithms[k] : NULL;
+  for (uint32_t k = 0; k < N_ALGORITHMS && !x; k++) {
+    x = strncmp(name, algorithms[k]->name, n) == 0 && !algorithms[k]->name[n] ? algorithms[k] : NULL;
   }
   cpu_config configs[CPU_MAX_CONFIGS_OF_ONE] = {0};
   uint32_t listed = x ? x->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, configs) : 0, k = 0;

@@ -6,14 +6,14 @@
  * where nothing is timed, the config with the least estimate is taken.  A plan is a config that is ready for code
  * generation.  A result must not depend on the number of threads, but two configs may round differently.
  *
- * To add an algorithm, define a cpu_algorithm in a file of its own and add a row to cpu_algorithms (algorithm.c). */
+ * To add an algorithm, define a cpu_algorithm in a file of its own and add a row to algorithms.def. */
 #ifndef BACKEND_CPU_ALGORITHMS_ALGORITHM_H
 #define BACKEND_CPU_ALGORITHMS_ALGORITHM_H
 
 #include "backend_cpu/algorithms/contraction.h"
 #include "backend_cpu/kernels/kernels.h"
 
-enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_CONFIGS = 64, CPU_MAX_PHASES = 4 };
+enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_PHASES = 4 };
 
 /* The options that all problems of a module have in common. */
 typedef struct cpu_problem_options {
@@ -92,12 +92,9 @@ struct cpu_algorithm {
   bool (*find_config)(const cpu_problem *p, const char *name, cpu_config *out);
 };
 
-/* All algorithms.  Where estimates are equal, the earlier one is preferred. */
-extern const cpu_algorithm *const cpu_algorithms[];
-extern const uint32_t cpu_n_algorithms;
-
-extern const cpu_algorithm cpu_library_algorithm, cpu_reduced_precision_algorithm, cpu_gemm_algorithm,
-    cpu_kernel_algorithm, cpu_winograd_algorithm, cpu_depthwise_algorithm;
+/* The algorithms, made from algorithms.def. */
+#define ALGORITHM(name) extern const cpu_algorithm cpu_##name##_algorithm;
+#include "backend_cpu/algorithms/algorithms.def"
 
 /* Describes the contraction `i`.  Returns false if `i` is not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out);

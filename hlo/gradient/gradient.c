@@ -8,36 +8,16 @@
 /* A module that grows beyond this is no model's: derivatives of derivatives double with every step. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
-/* Operations whose results are no floats need no rule; those without one are refused. */
+/* Elementwise operations of one operand that have a derivative (math.c) need no row.  Operations whose results are no
+ * floats need no rule; those without one are refused. */
 static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONDITIONAL] = hlo_gradient_conditional,
     [HLO_WHILE] = hlo_gradient_while,
-    [HLO_ABS] = hlo_gradient_unary,
     [HLO_NEG] = hlo_gradient_negate,
     [HLO_SIGN] = hlo_gradient_nothing,
     [HLO_CEIL] = hlo_gradient_nothing,
     [HLO_FLOOR] = hlo_gradient_nothing,
     [HLO_ROUND] = hlo_gradient_nothing,
-    [HLO_SQRT] = hlo_gradient_unary,
-    [HLO_RSQRT] = hlo_gradient_unary,
-    [HLO_EXP] = hlo_gradient_unary,
-    [HLO_EXPM1] = hlo_gradient_unary,
-    [HLO_LOG] = hlo_gradient_unary,
-    [HLO_LOG1P] = hlo_gradient_unary,
-    [HLO_SIN] = hlo_gradient_unary,
-    [HLO_COS] = hlo_gradient_unary,
-    [HLO_TAN] = hlo_gradient_unary,
-    [HLO_ASIN] = hlo_gradient_unary,
-    [HLO_ACOS] = hlo_gradient_unary,
-    [HLO_ATAN] = hlo_gradient_unary,
-    [HLO_SINH] = hlo_gradient_unary,
-    [HLO_COSH] = hlo_gradient_unary,
-    [HLO_TANH] = hlo_gradient_unary,
-    [HLO_ASINH] = hlo_gradient_unary,
-    [HLO_ACOSH] = hlo_gradient_unary,
-    [HLO_ATANH] = hlo_gradient_unary,
-    [HLO_ERF] = hlo_gradient_unary,
-    [HLO_LOGISTIC] = hlo_gradient_unary,
     [HLO_CONVERT] = hlo_gradient_convert,
     [HLO_ADD] = hlo_gradient_add,
     [HLO_SUB] = hlo_gradient_subtract,
@@ -70,7 +50,9 @@ static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONVOLUTION] = hlo_gradient_convolution,
 };
 
-bool hlo_has_gradient(hlo_op op) { return rules[op] || op == HLO_COMPOSITE; }
+static hlo_gradient_rule *rule_of(hlo_op op) { return hlo_has_derivative(op) ? hlo_gradient_unary : rules[op]; }
+
+bool hlo_has_gradient(hlo_op op) { return rule_of(op) || op == HLO_COMPOSITE; }
 
 /* --- what rules call --- */
 
@@ -216,7 +198,7 @@ static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
 /* --- the way back --- */
 
 static void go_back(hlo_tape *t, hlo_instr *i) {
-  hlo_gradient_rule *rule = rules[i->op];
+  hlo_gradient_rule *rule = rule_of(i->op);
   if (has_complex(i)) {
     hlo_tape_refuse(t, i, "complex numbers");
   } else if (!rule) {

@@ -74,6 +74,8 @@ static const unary_row unary_rows[HLO_OP_COUNT] = {
     [HLO_ATANH] = {of_atanh, true}, [HLO_ERF] = {of_erf, false},     [HLO_LOGISTIC] = {of_logistic, false},
 };
 
+bool hlo_has_derivative(hlo_op op) { return unary_rows[op].derivative != NULL; }
+
 void hlo_gradient_unary(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   const unary_row *row = &unary_rows[i->op];
   hlo_value dx = mul(t->b, dy, row->derivative(t->b, i->operands[0], hlo_result(i, 0)));

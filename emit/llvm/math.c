@@ -455,11 +455,12 @@ static V pow_f32(W w, V x, V y) {
 static V sin_f32(W w, V x) { return sin_shifted(w, x, 0); }
 static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }
 
+/* Only `libm` is needed.  What has no function of ours is computed by that one, a lane at a time, and f32 in f64. */
 typedef struct row {
-  V (*one)(W, V);
+  V (*one)(W, V); /* of f32, as `two` is */
   V (*two)(W, V, V);
   const char *libm;
-  V (*wide)(W, V); /* of f64; NULL: libm */
+  V (*wide)(W, V); /* of f64 */
 } row;
 
 static const row rows[HLO_OP_COUNT] = {
@@ -487,17 +488,33 @@ static const row rows[HLO_OP_COUNT] = {
 
 bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
 
-bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) { return t->libm || !f64 || !emit_is_math(op); }
+/* Returns true if the row has a function of f32. */
+static bool is_written(const row *r) { return r->one || r->two; }
+
+bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
+  return t->libm || !emit_is_math(op) || (!f64 && is_written(&rows[op]));
+}
 
 V emit_times_logistic(W w, V x, V y) {
   return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));
 }
 
+static V as_f64(W w, V x) { return LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), ""); }
+
+static V by_libm(W w, const row *r, V x, V y) {
+  int n = y ? 2 : 1;
+  if (emit_bits(x) == 64) {
+    return emit_call_lanes(w, r->libm, n, (V[]){x, y});
+  }
+  V result = emit_call_lanes(w, r->libm, n, (V[]){as_f64(w, x), y ? as_f64(w, y) : NULL});
+  return LLVMBuildFPTrunc(w->builder, result, LLVMTypeOf(x), "");
+}
+
 V emit_math(W w, hlo_op op, V x, V y) {
   const row *r = &rows[op];
   assert(r->libm); /* what has no case in elementwise.c has a row */
-  if (emit_bits(x) == 32) {
-    return r->one ? r->one(w, x) : r->two(w, x, y);
+  if (emit_bits(x) == 32 && is_written(r)) {
+    return y ? r->two(w, x, y) : r->one(w, x);
   }
-  return r->wide ? r->wide(w, x) : emit_call_lanes(w, r->libm, r->one ? 1 : 2, (V[]){x, y});
+  return emit_bits(x) == 64 && r->wide ? r->wide(w, x) : by_libm(w, r, x, y);
 }

@@ -4,16 +4,20 @@ import re
 from collections import defaultdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEF = os.path.join(HERE, "..", "..", "frontend", "import", "onnx_ops.def")
-DOMAINS = {"AI_ONNX": "", "PREVIEW": "ai.onnx.preview", "AI_ONNX_ML": "ai.onnx.ml", "TRAINING": "ai.onnx.preview.training"}
+FRONTEND = os.path.join(HERE, "..", "..", "frontend")
+
+
+def text_of(*path):
+    with open(os.path.join(FRONTEND, *path), encoding="utf-8") as f:
+        return f.read()
 
 
 def read():
     """{(domain, operator): {version: importer}}"""
+    domains = dict(re.findall(r'^DOMAIN\((\w+), *"(.*)"\)$', text_of("model", "onnx_domains.def"), re.M))
     rows = defaultdict(dict)
-    with open(DEF, encoding="utf-8") as f:
-        for m in re.finditer(r'^ONNX\((\w+), *"(\w+)", *(\d+),.*?(\w+)\)$', f.read(), re.M):
-            rows[DOMAINS[m[1]], m[2]][int(m[3])] = m[4]
+    for m in re.finditer(r'^ONNX\((\w+), *"(\w+)", *(\d+),.*?(\w+)\)$', text_of("import", "onnx_ops.def"), re.M):
+        rows[domains[m[1]], m[2]][int(m[3])] = m[4]
     return rows
 
 

@@ -82,6 +82,19 @@ static inline Onnx__ModelProto *new_model(arena *a, const char *inputs, const ch
   return m;
 }
 
+/* A node of an operator of `domain`, which the model imports in this version; "" is ONNX's own domain. */
+static inline Onnx__NodeProto *domain_node(arena *a, Onnx__ModelProto *m, const char *domain, int64_t version,
+                                           const char *type, const char *outputs) {
+  Onnx__NodeProto *node = graph_node(a, m->graph, type, "", outputs);
+  if (*domain) {
+    node->domain = arena_strdup(a, domain);
+    add_opset(a, m, domain, version);
+  } else {
+    m->opset_import[0]->version = version;
+  }
+  return node;
+}
+
 static inline Onnx__AttributeProto *add_attribute(arena *a, Onnx__NodeProto *node, const char *name) {
   Onnx__AttributeProto *t = PB_NEW(a, Onnx__AttributeProto, ONNX__ATTRIBUTE_PROTO__INIT);
   t->name = arena_strdup(a, name);

@@ -40,6 +40,9 @@ static const node_case results[] = {
     {"Mean", 13, "", "f32[2,1]:1,5 f32[3]:3,2,1", "f32[2,3]:2,1.5,1,4,3.5,3"},
     {"Sum", 13, "", "f32[2]:1,5 f32[1]:3 f32[]:1", "f32[2]:5,9"},
     {"Where", 9, "", "pred[2,1]:1,0 f32[3]:1,2,3 f32[]:9", "f32[2,3]:1,2,3,9,9,9"},
+    /* another domain: V = 0.5 * 3 + 0.25 * 2, and X = 1 - 0.5 * V */
+    {"ai.onnx.preview.training:Momentum", 1, "alpha=0.5 beta=0.25 norm_coefficient=0.0 mode=standard",
+     "f32[]:0.5 s64[]:1 f32[1]:1 f32[1]:2 f32[1]:3", "f32[1]:0 f32[1]:2"},
     /* activations, their defaults and old attributes */
     {"Clip", 1, "min=0.5 max=2.0", "f32[3]:0,1,3", "f32[3]:0.5,1,2"},
     {"Clip", 6, "", "f32[3]:-5,1,3", "f32[3]:-5,1,3"},

@@ -82,6 +82,7 @@ static void add_inputs(Onnx__GraphProto *g, Onnx__NodeProto *node, const char *t
 }
 
 typedef struct trial {
+  const char *domain;
   const operation *o;
   int opset;
   bool open; /* the size depends on data */
@@ -92,7 +93,6 @@ static Onnx__ModelProto *model_of(const trial *t, const literal *x) {
   const char *places = "s64[1,3]:1,3,4";
   Onnx__ModelProto *m = new_model(memory, "", "y");
   Onnx__GraphProto *g = m->graph;
-  m->opset_import[0]->version = t->opset;
   PB_ADD(memory, g->input, g->n_input, case_input(memory, "x", x));
   if (t->open) {
     graph_node(memory, g, "NonZero", "x", "i");
@@ -103,7 +103,7 @@ static Onnx__ModelProto *model_of(const trial *t, const literal *x) {
   graph_node(memory, g, "Transpose", "i", "column");
   add_cast(g, "pred", "condition");
   add_cast(g, t->o->type, "v");
-  Onnx__NodeProto *node = graph_node(memory, g, t->o->name, "", "y");
+  Onnx__NodeProto *node = domain_node(memory, m, t->domain, t->opset, t->o->name, "y");
   case_attributes(memory, node, t->o->attributes);
   add_inputs(g, node, t->o->inputs);
   return m;
@@ -133,7 +133,8 @@ static status compute(void *data) {
 
 static void check(const onnx_op_row *row, int opset) {
   operation o = find(row, opset);
-  trial open = {.o = &o, .opset = opset, .open = true}, closed = {.o = &o, .opset = opset};
+  trial closed = {.domain = row->domain, .o = &o, .opset = opset}, open = closed;
+  open.open = true;
   status s = guard_run(compute, &open);
   ck_assert_msg(!s, "%s-%d: %s", row->name, opset, status_message(s));
   s = guard_run(compute, &closed);
@@ -149,7 +150,7 @@ START_TEST(rules) {
   uint32_t n, checked = 0;
   const onnx_op_row *rows = onnx_op_rows(&n);
   for (uint32_t k = 0; k < n; k++) {
-    int opset = rows[k].since > FIRST ? rows[k].since : FIRST;
+    int opset = *rows[k].domain || rows[k].since > FIRST ? rows[k].since : FIRST;
     if (rows[k].sizes != onnx_sizes_none && onnx_op_find(rows[k].domain, rows[k].name, opset) == &rows[k] &&
         opset <= LAST) {
       check(&rows[k], opset);

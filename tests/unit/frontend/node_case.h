@@ -2,9 +2,10 @@
  *
  *   {"Slice", 1, "starts=[1] ends=[-1]", "f32[3]:1,2,3", "f32[1]:2"}
  *
- * Attributes: k=3 is an int, a=0.5 a float (it has a point), p=[1,2] ints, q=[0.5] floats, mode=edge a string
- * and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces ("-": absent); those after a '=' are
- * initializers, the others graph inputs whose value the import may ask for.  Expected are arrays, one an
+ * An operator of another domain than ONNX's has it before its name, as in "com.example:Squareplus"; the number is then
+ * that domain's version.  Attributes: k=3 is an int, a=0.5 a float (it has a point), p=[1,2] ints, q=[0.5] floats,
+ * mode=edge a string and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces ("-": absent); those after a
+ * '=' are initializers, the others graph inputs whose value the import may ask for.  Expected are arrays, one an
  * output, or "!" and a part of the message of STATUS_INVALID_MODEL ("?": of STATUS_UNSUPPORTED, "#": of any
  * failure). */
 #ifndef TESTS_UNIT_FRONTEND_NODE_CASE_H
@@ -168,13 +169,14 @@ static inline void case_inputs(case_run *r, Onnx__GraphProto *g, Onnx__NodeProto
 static inline Onnx__ModelProto *case_model(case_run *r) {
   arena *a = r->arena;
   Onnx__ModelProto *m = new_model(a, "", "");
-  m->opset_import[0]->version = r->c->opset;
-  Onnx__NodeProto *node = graph_node(a, m->graph, r->c->op, "", "");
+  const char *colon = strchr(r->c->op, ':'), *op = colon ? colon + 1 : r->c->op;
+  const char *domain = arena_strndup(a, r->c->op, colon ? (size_t)(colon - r->c->op) : 0);
+  Onnx__NodeProto *node = domain_node(a, m, domain, r->c->opset, op, "");
   case_attributes(a, node, r->c->attributes);
   case_inputs(r, m->graph, node);
   const char *text = r->c->expected;
   bool fails = strchr("!?#", *text);
-  const onnx_op_row *row = onnx_op_find("", r->c->op, r->c->opset);
+  const onnx_op_row *row = onnx_op_find(domain, op, r->c->opset);
   do {
     char *name = arena_printf(a, "out%" PRIu32, r->n_outputs);
     if (!fails) {

@@ -30,9 +30,10 @@ static bool own_folder(char folder[PATH_MAX]) {
   return slash != NULL;
 }
 
-/* Where it may lie: beside this library (the build tree), in the package's folder below it, or where it was configured
- * to be.  Returns false if there is no k-th place. */
-static bool place(size_t k, char path[PATH_MAX]) {
+/* Gives the k-th path at which the compiler library may lie: beside this library (the build tree), in the package's
+ * folder below it, or where it was configured to be.  Returns false if there are no more; "" stands for one that is too
+ * long. */
+static bool nth_path(size_t k, char path[PATH_MAX]) {
   static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
   enum { N_FOLDERS = sizeof folders / sizeof *folders };
   char own[PATH_MAX];
@@ -49,7 +50,7 @@ static bool place(size_t k, char path[PATH_MAX]) {
 }
 
 bool session_compiler_path(char path[PATH_MAX]) {
-  for (size_t k = 0; place(k, path); k++) {
+  for (size_t k = 0; nth_path(k, path); k++) {
     if (access(path, R_OK) == 0) {
       return true;
     }

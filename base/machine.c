@@ -27,15 +27,14 @@ size_t machine_page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 uint64_t machine_memory_bytes(void) { return (uint64_t)sysconf(_SC_PHYS_PAGES) * machine_page_bytes(); }
 
-uint64_t machine_cache_bytes(int level, uint64_t otherwise) {
+uint64_t machine_cache_bytes(int level) {
+  static const uint64_t common[] = {32 << 10, 512 << 10, 8 << 20};
+  long n = 0;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
   static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
-  long n = sysconf(names[level - 1]);
-  return n > 0 ? (uint64_t)n : otherwise;
-#else
-  (void)level;
-  return otherwise;
+  n = sysconf(names[level - 1]);
 #endif
+  return n > 0 ? (uint64_t)n : common[level - 1];
 }
 
 /* --- the processor --- */
@@ -110,7 +109,7 @@ machine_identity machine_processor_identity(void) {
   *at++ = getauxval(AT_HWCAP);
   *at++ = getauxval(AT_HWCAP2);
   for (int level = 1; level <= 3; level++) {
-    *at++ = machine_cache_bytes(level, 0);
+    *at++ = machine_cache_bytes(level);
   }
   return id;
 }

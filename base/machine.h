@@ -15,8 +15,9 @@ uint32_t machine_all_cores(void);
 
 size_t machine_page_bytes(void);
 uint64_t machine_memory_bytes(void);
-/* The size of the data cache of a level from 1 to 3, or `otherwise` where the system does not know it. */
-uint64_t machine_cache_bytes(int level, uint64_t otherwise);
+/* The size of the data cache of a level from 1 to 3.  Where the system does not know it, which some virtual machines
+ * and C libraries do not, it is a common size, the same for everybody who asks. */
+uint64_t machine_cache_bytes(int level);
 
 /* The processor's architecture as LLVM's triples name it, or "unknown". */
 const char *machine_architecture(void);

@@ -15,7 +15,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .vectors = (int)v->v[VECTORS],
                                   .lanes = (int)v->v[LANES],
                                   .threads = p->options.threads,
-                                  .cache_bytes = (int64_t)machine_cache_bytes(2, 256 << 10),
+                                  .cache_bytes = (int64_t)machine_cache_bytes(2),
                                   .constant_weights = p->constant_weights};
   hlo_instr *alone = (hlo_instr *)p->instr;
   if (!emit_product_of(alone, out)) {

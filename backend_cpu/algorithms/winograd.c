@@ -15,13 +15,11 @@ static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds 
                     phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
                     cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
 
-static int64_t cache_bytes(void) { return (int64_t)machine_cache_bytes(2, 512 << 10); }
-
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* indices of cpu_config.v, and the values of v[SCHEDULE] */
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
-                                   p->options.threads, cache_bytes()};
+                                   p->options.threads, (int64_t)machine_cache_bytes(2)};
   if (p->options.numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
       !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->options.target, &options, w)) {
     return false;
@@ -42,7 +40,7 @@ static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   /* the plain weights are at most half of the transformed ones */
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1];
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
-  return !w->phased || (transformed_bytes(w) > (double)cache_bytes() && (w->on_the_fly ? on_the_fly : !same));
+  return !w->phased || (transformed_bytes(w) > (double)machine_cache_bytes(2) && (w->on_the_fly ? on_the_fly : !same));
 }
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {

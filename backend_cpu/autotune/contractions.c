@@ -46,7 +46,7 @@ static uint64_t constant_bytes(const hlo_module *m) {
 /* Returns the number of bytes of weights that timing must cycle through, so that weights come from the cache or memory
  * from which they come when the whole module runs. */
 static uint64_t weights_span(const hlo_module *m) {
-  uint64_t near = machine_cache_bytes(2, 1 << 20), far = last_cache_bytes(machine_cache_bytes(3, 8 << 20));
+  uint64_t near = machine_cache_bytes(2), far = last_cache_bytes(machine_cache_bytes(3));
   uint64_t constants = constant_bytes(m);
   return constants <= near ? 0 : constants <= far / 2 ? 2 * near : 4 * far;
 }

@@ -172,7 +172,7 @@ static void read_range(void *data, int64_t begin, int64_t end) {
 /* More than the caches hold, and not so much that a small machine minds. */
 static size_t memory_bytes(void) {
   const size_t least = (size_t)64 << 20, most = (size_t)256 << 20;
-  size_t wanted = 4 * (size_t)machine_cache_bytes(3, 0);
+  size_t wanted = 4 * (size_t)machine_cache_bytes(3);
   return wanted < least ? least : wanted > most ? most : wanted;
 }
 

@@ -1,8 +1,10 @@
 /* check_machine.c - the clock, what is known of the machine, and arithmetic on sizes. */
 #include <check.h>
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/arith.h"
 #include "base/clock.h"
@@ -103,10 +105,36 @@ START_TEST(facts) {
   ck_assert_uint_lt(strlen(name.text), sizeof name.text);
   ck_assert_uint_ge(machine_page_bytes(), 4096);
   ck_assert_uint_ge(machine_memory_bytes(), 64 << 20);
-  for (int level = 1; level <= 3; level++) {
-    uint64_t known = machine_cache_bytes(level, 0);
-    ck_assert_uint_eq(machine_cache_bytes(level, 77), known ? known : 77);
+}
+END_TEST
+
+/* What the system says of its caches in place of the truth, or less than 0. */
+static long told_cache_bytes = -1;
+
+/* Stands in front of the C library's function. */
+long sysconf(int name) {
+  bool cache = name == _SC_LEVEL1_DCACHE_SIZE || name == _SC_LEVEL2_CACHE_SIZE || name == _SC_LEVEL3_CACHE_SIZE;
+  if (cache && told_cache_bytes >= 0) {
+    return told_cache_bytes;
   }
+  long (*real)(int);
+  *(void **)&real = dlsym(RTLD_NEXT, "sysconf");
+  return real(name);
+}
+
+/* A cache is never empty, and all who ask for one that the system does not know get the same. */
+START_TEST(caches) {
+  ck_assert_uint_ge(machine_cache_bytes(1), 4 << 10);
+  ck_assert_uint_le(machine_cache_bytes(1), machine_cache_bytes(2));
+  told_cache_bytes = 12345;
+  for (int level = 1; level <= 3; level++) {
+    ck_assert_uint_eq(machine_cache_bytes(level), 12345);
+  }
+  told_cache_bytes = 0;
+  ck_assert_uint_eq(machine_cache_bytes(1), 32 << 10);
+  ck_assert_uint_eq(machine_cache_bytes(2), 512 << 10);
+  ck_assert_uint_eq(machine_cache_bytes(3), 8 << 20);
+  told_cache_bytes = -1;
 }
 END_TEST
 
@@ -131,6 +159,7 @@ int main(void) {
   tcase_add_loop_test(c, features_are_the_kernels, 0, 9);
   tcase_add_test(c, unknown_features);
   tcase_add_test(c, facts);
+  tcase_add_test(c, caches);
   tcase_add_test(c, arithmetic);
   return run_suite("machine", c);
 }

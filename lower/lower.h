@@ -20,8 +20,8 @@ typedef struct lower_time {
 
 typedef struct lower_backend {
   const char *target;
-  /* Appends the thunks that compute `i`.  It is called for every operation except parameter, constant, while and
-   * conditional. */
+  /* Appends the thunks that compute `i`.  It is called for every instruction that is no parameter, constant, while,
+   * conditional, check or run-seed, and no view. */
   status (*emit)(lower_context *c, const hlo_instr *i);
   /* Returns true if result `result` may be written over operand `operand` (their buffers are then the same one), if no
    * other operand lies there.  NULL means never. */
@@ -30,7 +30,7 @@ typedef struct lower_backend {
    * HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
-   * needed. */
+   * needed.  NULL means never. */
   bool (*is_view)(const hlo_instr *i);
   /* Returns the bytes of scratch memory that `i` needs while it runs, which is its last buffer.  NULL means that none
    * does. */

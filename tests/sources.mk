@@ -107,6 +107,7 @@ script_tests = \
 	tests/api/test-locale \
 	tests/api/test-malloc \
 	tests/api/test-memory-limits \
+	tests/api/test-readme-backend \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
 	tests/build/test-byte-fuzzers \
@@ -252,6 +253,7 @@ tests_files = \
 	tests/api/test-locale \
 	tests/api/test-malloc \
 	tests/api/test-memory-limits \
+	tests/api/test-readme-backend \
 	tests/api/write_model.h \
 	tests/attributes/algebra.py \
 	tests/attributes/attention.py \

@@ -1,6 +1,6 @@
-/* gather.c - elements picked and placed by index.  Negative indices count from the end; constant ones are checked
- * here, others when the model runs.  In an unchecked run they are clamped (gather) or skipped (scatter) where they lie
- * outside. */
+/* gather.c - the operators that read or write elements at indices: Gather, Scatter and their variants, ReverseSequence,
+ * TensorScatter.  Negative indices count from the end.  Constant indices are checked here, others when the model runs.
+ * With the option `unchecked`, an index out of range is clamped by a gather and skipped by a scatter. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,10 +8,11 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* 0, 1, ... n-1 for lists of dimensions. */
+/* The numbers 0, 1, ..., for lists of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* Where the result has no elements: HLO's gather would want a slice of one element even of an empty axis. */
+/* If the result has no elements, sets it to an empty constant and returns true.  HLO's gather cannot express this case,
+ * since its slices need at least one element along the gathered axis. */
 static bool give_empty(onnx_node *n, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   void *data;
@@ -24,7 +25,7 @@ static bool give_empty(onnx_node *n, int rank, const dim *dims) {
 
 /* --- Gather --- */
 
-/* data's dims with those of indices in the place of `axis`. */
+/* Returns the dimensions of data, with those of indices in place of `axis`. */
 static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
   CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
              "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si),
@@ -41,7 +42,7 @@ static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *o
   return shape_check(out, "the result");
 }
 
-/* One known index makes a slice, which every backend has at no cost. */
+/* A single constant index becomes a slice, which is cheaper than a gather. */
 status onnx_import_gather(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;
@@ -63,9 +64,9 @@ status onnx_import_gather(onnx_node *n) {
   return NULL;
 }
 
-/* --- one index an element --- */
+/* --- one index for each element --- */
 
-/* Dimension numbers where every dimension but `axis` walks along with the indices. */
+/* The dimension numbers of a gather in which all dimensions but `axis` are batch dimensions of data and indices. */
 typedef struct element_dims {
   int64_t batch[SHAPE_MAX_RANK];
   int64_t axis;
@@ -92,7 +93,8 @@ static void make_element_dims(int rank, int64_t axis, element_dims *e) {
                            .index_vector_dim = rank};
 }
 
-/* The part of data that indices can reach: their dims but along `axis`. */
+/* Returns the part of data that the indices can address.  ONNX allows indices to be smaller than data in dimensions
+ * other than `axis`; there the part has the extents of indices. */
 static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ", SHAPE_STR(NULL, s),
@@ -143,7 +145,7 @@ static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
   return status_error(INVALID, "reduction is '%s', which version %d does not have", reduction, n->since);
 }
 
-/* Scatters into the part that indices can reach, which then replaces the corner of data that it was. */
+/* Scatters into the part of data that the indices can address, and then writes that part back into data. */
 status onnx_import_scatter_elements(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]), *su = hlo_shape(n->in[2]);
   int64_t axis;
@@ -166,9 +168,10 @@ status onnx_import_scatter_elements(onnx_node *n) {
   return NULL;
 }
 
-/* --- one index tuple a slice --- */
+/* --- one tuple of indices for each slice --- */
 
-/* How many leading dims of data, after `batch` ones, the last dimension of indices addresses. */
+/* Returns the number of indices in a tuple, which is the extent of the last dimension of indices.  A tuple addresses as
+ * many dimensions of data, from dimension `batch` on. */
 static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
@@ -208,7 +211,7 @@ status onnx_import_gather_nd(onnx_node *n) {
                        .n_map = (uint32_t)k,
                        .map = counting + batch,
                        .index_vector_dim = si->rank - 1};
-  dim dims[SHAPE_MAX_RANK]; /* of the result */
+  dim dims[SHAPE_MAX_RANK]; /* the dimensions of the result */
   memcpy(dims, si->dims, sizeof dims);
   memcpy(dims + si->rank - 1, s->dims + batch + k, n_offset * sizeof *dims);
   if (!give_empty(n, si->rank - 1 + (int)n_offset, dims)) {
@@ -245,14 +248,14 @@ status onnx_import_scatter_nd(onnx_node *n) {
   return NULL;
 }
 
-/* --- along sequences --- */
+/* --- ReverseSequence and TensorScatter --- */
 
-/* s64 positions 0, 1, ... along one dimension of an array of these dims. */
+/* Returns an s64 array of these dimensions whose elements are their own positions along `dimension`. */
 static hlo_value positions(hlo_builder *b, int rank, const dim *dims, int64_t dimension) {
   return hlo_iota(b, shape_make(DTYPE_S64, rank, dims), dimension);
 }
 
-/* One number a batch element, along all else. */
+/* Broadcasts x, which has one number for each batch element, to s64 of the given dimensions. */
 static hlo_value spread_batch(hlo_builder *b, hlo_value x, int rank, const dim *dims, int64_t batch_axis) {
   return hlo_broadcast(b, hlo_convert(b, x, DTYPE_S64), shape_make(DTYPE_S64, rank, dims), &batch_axis);
 }
@@ -264,7 +267,8 @@ static status check_batch_list(const onnx_node *n, uint32_t k, const char *what,
   return NULL;
 }
 
-/* Position t takes length - 1 - t while t < length; the indices have the two leading dims of the input. */
+/* Element t along the time axis is the input's element length - 1 - t if t < length, otherwise t.  The indices have the
+ * two leading dimensions of the input, which are batch and time. */
 status onnx_import_reverse_sequence(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);
@@ -311,7 +315,8 @@ static status check_update(const onnx_node *n, int64_t axis) {
   return NULL;
 }
 
-/* Row i of the update goes to write_indices[batch] + i, modulo the extent where the cache is circular. */
+/* Element i of the update along the axis is written at position write_indices[batch] + i, modulo the axis's extent if
+ * `mode` is circular. */
 status onnx_import_tensor_scatter(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);

@@ -1,4 +1,5 @@
-/* generate.c - arrays made from nothing or from sizes: constants, ranges, windows, masks, one-hot. */
+/* generate.c - operators that generate arrays: Constant, ConstantOfShape, Range, window functions, EyeLike, Trilu,
+ * OneHot. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static status constant_string(onnx_node *n, const char *name) {
   return status_error(STATUS_UNSUPPORTED, "attribute %s: strings are not supported yet", name);
 }
 
-/* Exactly one of these attributes says the value. */
+/* The attributes that can give the value of a Constant; exactly one of them must be present. */
 static const struct {
   const char *name;
   status (*make)(onnx_node *n, const char *name);
@@ -124,7 +125,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
 
 /* --- Range --- */
 
-/* start + i * delta for as long as limit is not reached.  Integers count exactly, without overflow. */
+/* Returns the number of elements of an integer range, which ends before `limit`.  It is computed exactly for all 64-bit
+ * values, without overflow. */
 static status range_count_ints(const onnx_node *n, int64_t *count) {
   int64_t start, limit, delta;
   TRY(onnx_const_int(n, 0, "start", &start));
@@ -169,8 +171,8 @@ status onnx_import_range(onnx_node *n) {
 
 /* --- windows --- */
 
-/* a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N), in f64, since the results may be exact zeros.  A symmetric
- * window of one point is 0/0, as in the standard's function. */
+/* Element k of a window is a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N).  It is computed in f64, so that values near 0
+ * are accurate.  A symmetric window of one element is NaN (0/0), as in the standard's function body. */
 static const struct window {
   const char *name;
   double a0, a1, a2;
@@ -212,7 +214,7 @@ status onnx_import_window(onnx_node *n) {
 
 /* --- diagonals and one-hot --- */
 
-/* pred: column - row against k. */
+/* Compares column - row with k in the last two dimensions of s; the result is a pred array. */
 static hlo_value diagonal_mask(hlo_builder *b, const shape *s, hlo_comparison c, hlo_value k) {
   shape index = shape_with_type(*s, DTYPE_S64);
   hlo_value column = hlo_iota(b, index, s->rank - 1), row = hlo_iota(b, index, s->rank - 2);
@@ -246,7 +248,8 @@ status onnx_import_trilu(onnx_node *n) {
   return NULL;
 }
 
-/* on where the position along the new axis is the index; indices outside of [-depth, depth) match none. */
+/* An element is `on` if its position along the new axis is the index; an index outside of [-depth, depth) gives `off`
+ * everywhere. */
 status onnx_import_one_hot(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *si = hlo_shape(n->in[0]), *sv = hlo_shape(n->in[2]);

@@ -1,4 +1,4 @@
-/* sequence.c - operators of sequences: lists of values while importing (sequence.h). */
+/* sequence.c - the sequence operators, which rearrange lists of HLO values during the import (sequence.h). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ status onnx_import_sequence_construct(onnx_node *n) {
 
 /* --- positions --- */
 
-/* Input k as a position in a sequence of `length`; absent: `def`. */
+/* Reads input k, or `def` if it is absent, as a position in a sequence of `length` elements. */
 static status read_position(const onnx_node *n, uint32_t k, int64_t length, bool end, int64_t def, int64_t *out) {
   int64_t position = def;
   if (onnx_has_in(n, k)) {
@@ -87,10 +87,11 @@ status onnx_import_sequence_insert(onnx_node *n) {
 
 /* --- SplitToSequence --- */
 
-/* The parts along an axis: as listed; or all of one size, but the last may be smaller. */
+/* The extents of the n parts along the axis: those that are listed, or else `each`, where the last part may be smaller.
+ */
 typedef struct parts {
   int64_t n, each;
-  const int64_t *listed; /* NULL: `each` */
+  const int64_t *listed; /* NULL if all parts have the extent `each` */
 } parts;
 
 static status list_parts(const onnx_node *n, int64_t extent, parts *out) {
@@ -128,7 +129,7 @@ status onnx_import_split_to_sequence(onnx_node *n) {
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(onnx_attr_bool(n->proto, "keepdims", true, &keep));
   TRY(count_parts(n, s->dims[axis], &p));
-  keep |= onnx_has_in(n, 1); /* the standard has it for parts of one element that nobody asked for */
+  keep |= onnx_has_in(n, 1); /* the standard ignores keepdims if `split` is given */
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, (size_t)p.n);
   for (int64_t k = 0; k < p.n && !n->b->error; k++) {
     int64_t left = s->dims[axis] - start, size = p.listed ? p.listed[k] : p.each < left ? p.each : left;
@@ -178,10 +179,10 @@ status onnx_import_concat_from_sequence(onnx_node *n) {
 
 /* --- SequenceMap --- */
 
-/* Bodies of all nodes together that are written out, so that nested ones do not multiply without end. */
+/* The largest number of steps of all SequenceMap nodes together; bodies are unrolled, and nested ones multiply. */
 enum { MAX_STEPS = 1 << 16 };
 
-/* Sequences among the inputs are equally long. */
+/* Returns the number of steps, which is the length of the input sequences; they must have equal lengths. */
 static status check_lengths(const onnx_node *n, uint32_t *steps) {
   *steps = onnx_sequence_length(n->in[0]);
   for (uint32_t k = 1; k < n->n_in; k++) {
@@ -197,7 +198,7 @@ static status check_lengths(const onnx_node *n, uint32_t *steps) {
   return NULL;
 }
 
-/* The element type of output k: that of its elements, or where there is none the declared one. */
+/* Returns the element type of output k: that of its elements, or the declared type if the sequence is empty. */
 static status element_type(const onnx_node *n, uint32_t k, uint32_t steps, const hlo_value *elements, dtype *out) {
   const Onnx__GraphProto *g;
   shape s;

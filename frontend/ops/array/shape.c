@@ -1,4 +1,4 @@
-/* shape.c - operators that only look at shapes or change them: no element is moved by most. */
+/* shape.c - operators that return or change shapes, such as Shape, Reshape, Transpose, Expand and Tile. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static dim_table *dims_of(const onnx_node *n) { return n->b->computation->module
 
 /* --- shapes as values --- */
 
-/* A position from the end, clamped to [0, rank]. */
+/* Resolves a position that counts from the end if it is negative, and clamps it to [0, rank]. */
 static int64_t clamp_position(int64_t p, int64_t rank) {
   p = p < 0 ? p + rank : p;
   return p < 0 ? 0 : p > rank ? rank : p;
@@ -48,7 +48,8 @@ status onnx_import_size(onnx_node *n) {
 
 /* --- reshapes --- */
 
-/* 0 takes the input's dim (unless allowzero), one -1 takes what is left. */
+/* Resolves the requested shape: a 0 copies the input's dimension unless `allowzero` is set, and one -1 stands for the
+ * extent that gives the input's number of elements. */
 static status reshape_dims(const shape *s, const int64_t *want, int64_t rank, bool allowzero, dim *dims) {
   int64_t open = -1, product = 1, elements = shape_elements(s);
   for (int64_t k = 0; k < rank; k++) {
@@ -135,7 +136,7 @@ status onnx_import_unsqueeze(onnx_node *n) {
   return NULL;
 }
 
-/* axis may be the rank, and may be negative since version 11. */
+/* The axis may equal the rank; it may be negative since version 11. */
 status onnx_import_flatten(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;
@@ -170,7 +171,7 @@ status onnx_import_transpose(onnx_node *n) {
   return NULL;
 }
 
-/* What DepthToSpace and SpaceToDepth share: x is [N, C, H, W] and the block is b by b. */
+/* Reads the attribute `blocksize` of DepthToSpace and SpaceToDepth, and checks that the input is [N, C, H, W]. */
 static status block_of(const onnx_node *n, int64_t *block) {
   const shape *s = hlo_shape(n->in[0]);
   TRY(onnx_attr_required(n->proto, "blocksize"));
@@ -183,7 +184,8 @@ static hlo_value regroup(hlo_builder *b, hlo_value x, const dim *from, const int
   return hlo_reshape(b, hlo_transpose(b, hlo_reshape(b, x, 6, from), perm), 4, to);
 }
 
-/* The block's position is the outer part of the channel (DCR) or the inner one (CRD). */
+/* Reads the attribute `mode`: whether the position within the block is the outer (DCR) or the inner (CRD) part of the
+ * channel number. */
 static status block_is_inner(const onnx_node *n, bool *inner) {
   const char *mode;
   TRY(onnx_attr_string(n->arena, n->proto, "mode", "DCR", &mode));
@@ -225,7 +227,7 @@ status onnx_import_space_to_depth(onnx_node *n) {
 
 /* --- copies --- */
 
-/* Broadcasts both ways: a dim of 1 in shape keeps the input's. */
+/* The broadcast is bidirectional: where `shape` has 1, the input's extent is kept. */
 status onnx_import_expand(onnx_node *n) {
   const int64_t *want;
   int64_t rank;
@@ -243,7 +245,7 @@ status onnx_import_expand(onnx_node *n) {
   return NULL;
 }
 
-/* Version 1 repeats along one axis, later ones along each. */
+/* Returns how often each dimension is repeated.  Version 1 has inputs `tiles` and `axis` and repeats along one axis. */
 static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
   const int64_t *list;
   int64_t count, axis, tiles;
@@ -271,7 +273,8 @@ static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
   return NULL;
 }
 
-/* [a, b] -> [ra, a, rb, b] by broadcasting, one dim more for each that is repeated. */
+/* Broadcasts [a, b] to [ra, a, rb, b], with an additional dimension for each one that is repeated, and reshapes that to
+ * [ra * a, rb * b]. */
 status onnx_import_tile(onnx_node *n) {
   shape s = *hlo_shape(n->in[0]);
   int64_t times[SHAPE_MAX_RANK], where[SHAPE_MAX_RANK];

@@ -1,4 +1,4 @@
-/* slice.c - parts of arrays and arrays put together: Slice, Split, Concat, Pad, CenterCropPad. */
+/* slice.c - operators that cut, join and pad arrays: Slice, Split, Concat, Pad, CenterCropPad. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,14 +10,16 @@
 
 static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
 
-/* Which elements of one dimension: a slice that counts upwards, and whether it is then turned around. */
+/* The selected elements of one dimension: a slice with a positive stride, which is reversed afterwards if `reversed`.
+ */
 typedef struct slice_dim {
   int64_t start, limit, stride;
   bool reversed;
 } slice_dim;
 
-/* x[start:end:step]; unlike numpy's, a start before the first element is the first also where the step is
- * negative.  A step may be as far from 0 as an int64 gets: beyond the extent it makes no difference. */
+/* Resolves x[start:end:step].  Unlike in numpy, a start before the first element means the first element even if the
+ * step is negative.  The step may be any int64: it is clamped, since steps beyond the extent select the same elements.
+ */
 static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
   bool back = step < 0;
   int64_t stride = clamp(step, -extent - 1, extent + 1), highest = back ? extent - 1 : extent;
@@ -28,12 +30,12 @@ static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t
   if (span <= 0 || extent == 0) {
     return (slice_dim){0, 0, 1, false};
   }
-  int64_t last = (span - 1) / stride * stride; /* from the first element to the last */
+  int64_t last = (span - 1) / stride * stride; /* the distance from the first selected element to the last */
   return back ? (slice_dim){start - last, start + 1, stride, true} : (slice_dim){start, end, stride, false};
 }
 
 typedef struct slice_args {
-  const int64_t *starts, *ends, *axes, *steps; /* axes, steps NULL: all, 1 */
+  const int64_t *starts, *ends, *axes, *steps; /* axes may be NULL (all axes, in order), steps too (all 1) */
   int64_t n;
 } slice_args;
 
@@ -42,7 +44,8 @@ static status same_count(const char *what, int64_t count, int64_t n) {
   return NULL;
 }
 
-/* Attributes in version 1, inputs since; DynamicSlice, which came between, has no steps. */
+/* Reads the arguments of Slice, which are attributes in version 1 and inputs in later versions, and those of the
+ * experimental operator DynamicSlice, which are inputs without steps. */
 static status slice_arguments(const onnx_node *n, slice_args *a) {
   int64_t count;
   bool attrs = n->n_in == 1;
@@ -103,7 +106,7 @@ status onnx_import_slice(onnx_node *n) {
 
 /* --- Split --- */
 
-/* Without sizes: equal parts; since version 18 the last may be smaller. */
+/* Computes the sizes of equal parts, for a Split without `split`.  Since version 18 the last part may be smaller. */
 static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
   int64_t parts;
   TRY(onnx_attr_int(n->proto, "num_outputs", n->n_out, &parts));
@@ -118,7 +121,8 @@ static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
   return NULL;
 }
 
-/* Version 1 has the sizes, where they are an input, in the data's type. */
+/* Reads the sizes of the parts.  In version 1 they may be an input of the same, possibly floating-point, type as the
+ * data. */
 static status given_sizes(const onnx_node *n, const int64_t **given, int64_t *count) {
   if (n->since > 1 || !onnx_has_in(n, 1)) {
     return onnx_ints_attr_or_input(n, "split", 1, given, count);
@@ -198,7 +202,8 @@ static status pad_mode_attr(const onnx_node *n, pad_mode *out) {
   return status_error(INVALID, "mode is '%s', which version %d does not have", mode, n->since);
 }
 
-/* low[k], high[k] for every dimension, 0 for those that axes (since version 18) does not name. */
+/* Reads the padding before (low) and after (high) each dimension; it is 0 for dimensions that the input `axes` does not
+ * name. */
 static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64_t *high) {
   const int64_t *pads, *axes = NULL;
   int64_t count, n_axes = s->rank, sorted[SHAPE_MAX_RANK];
@@ -243,7 +248,8 @@ static status pad_value(onnx_node *n, hlo_value *value) {
   return NULL;
 }
 
-/* The element of [0, extent) that stands at position p of the padded dimension; p may be negative. */
+/* Returns the index, in [0, extent), of the element that the padded dimension has at position p, where position 0 is
+ * the first element that is not padding. */
 static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   int64_t period = mode == PAD_REFLECT ? 2 * (extent - 1) : extent;
   if (mode == PAD_EDGE || period == 0) {
@@ -253,7 +259,7 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   return p < extent ? p : period - p;
 }
 
-/* One axis, by the list of the elements that stand there afterwards. */
+/* Pads one axis by gathering from a constant list of indices, or slices it if both paddings are negative or 0. */
 static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   int64_t extent = hlo_shape(*x)->dims[axis], count = extent + low + high;
   shape to = *hlo_shape(*x);
@@ -292,7 +298,7 @@ status onnx_import_pad(onnx_node *n) {
   return NULL;
 }
 
-/* Crops take the smaller half before, pads too. */
+/* If the number of elements to add or remove is odd, the larger half is at the end. */
 status onnx_import_center_crop_pad(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   const int64_t *want, *axes;
@@ -310,7 +316,7 @@ status onnx_import_center_crop_pad(onnx_node *n) {
     int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k];
     CHECK_THAT(want[k] >= 0 && want[k] <= DIM_MAX, INVALID, "shape[%" PRId64 "] is %" PRId64, k, want[k]);
     int64_t more = want[k] - s->dims[axis];
-    low[axis] = more / 2; /* towards zero: the odd one goes to the end */
+    low[axis] = more / 2; /* rounds towards zero */
     high[axis] = more - low[axis];
   }
   n->out[0] = hlo_pad(n->b, n->in[0], hlo_scalar(n->b, (dtype)s->type, 0), low, high, NULL);

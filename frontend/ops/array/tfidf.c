@@ -1,7 +1,8 @@
-/* tfidf.c - TfIdfVectorizer of integers: how often each n-gram of a pool stands in a row.
+/* tfidf.c - TfIdfVectorizer for integers: counts how often each n-gram of a pool occurs in each row of the input.
  *
- * A place of the row begins an n-gram for each distance between its items; one item alone has no distance.  What begins
- * at all places is compared with all n-grams of one length at once, and the hits are summed along the row. */
+ * The items of an n-gram may be 1 to max_skip_count + 1 positions apart in the row.  For each length and each distance,
+ * the n-grams that begin at all positions of all rows are compared with all n-grams of that length in the pool at once,
+ * and the matches are summed along the row. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,10 +11,12 @@
 typedef struct vectorizer {
   const char *mode;
   int64_t shortest, longest, skips;
-  const int64_t *starts, *columns, *pool; /* of each length in the pool; of the output, for each n-gram */
+  const int64_t *starts;  /* for each length minus 1: the position in `pool` where its n-grams start */
+  const int64_t *columns; /* for each n-gram: its column of the output */
+  const int64_t *pool;    /* the items of all n-grams, one after the other */
   size_t n_starts, n_grams, n_pool, n_weights;
-  const float *weights; /* one an n-gram; NULL if there is none */
-  int64_t width;        /* columns of the output */
+  const float *weights; /* one for each n-gram, or NULL */
+  int64_t width;        /* the number of columns of the output */
 } vectorizer;
 
 static status read_lengths(const onnx_node *n, vectorizer *v) {
@@ -32,7 +35,7 @@ static size_t end_of(const vectorizer *v, size_t length) {
   return length < v->n_starts ? (size_t)v->starts[length] : v->n_pool;
 }
 
-/* The pool is cut into n-grams without a rest, and each has a column. */
+/* Checks that the pool consists of whole n-grams and that ngram_indexes has a column for each. */
 static status check_pool(const vectorizer *v) {
   size_t grams = 0;
   CHECK_THAT(v->n_starts == 0 || v->starts[0] == 0, STATUS_INVALID_MODEL, "ngram_counts begins with %" PRId64 ", not 0",
@@ -74,7 +77,7 @@ static status read_vectorizer(const onnx_node *n, vectorizer *v) {
   return NULL;
 }
 
-/* Item `item` of all n-grams of the length, as a constant. */
+/* Returns item number `item` of all n-grams of the length, as a constant. */
 static hlo_value items(const onnx_node *n, const vectorizer *v, size_t length, size_t item, dim count) {
   void *data;
   literal l = literal_new(n->arena, shape_make(DTYPE_S64, 1, &count), &data);
@@ -84,7 +87,7 @@ static hlo_value items(const onnx_node *n, const vectorizer *v, size_t length, s
   return hlo_constant(n->b, l);
 }
 
-/* f32[rows, count]: how often each n-gram of the length stands in a row, its items `distance` apart. */
+/* Returns f32[rows, count]: how often each n-gram of the length occurs in a row with its items `distance` apart. */
 static hlo_value count_grams(const onnx_node *n, const vectorizer *v, hlo_value x, size_t length, int64_t distance,
                              dim count) {
   hlo_builder *b = n->b;
@@ -100,7 +103,8 @@ static hlo_value count_grams(const onnx_node *n, const vectorizer *v, hlo_value 
   return hlo_reduce(b, hlo_convert(b, hit, DTYPE_F32), HLO_REDUCE_ADD, 1, (int64_t[]){1});
 }
 
-/* f32[rows, n_grams + 1], the last column 0. */
+/* Returns f32[rows, n_grams + 1], the number of occurrences of each n-gram in each row.  The last column is 0;
+ * to_columns reads it for output columns without an n-gram. */
 static hlo_value count_all(const onnx_node *n, const vectorizer *v, hlo_value x) {
   hlo_builder *b = n->b;
   dim rows = hlo_shape(x)->dims[0], items_a_row = hlo_shape(x)->dims[1];
@@ -119,8 +123,8 @@ static hlo_value count_all(const onnx_node *n, const vectorizer *v, hlo_value x)
   return hlo_concatenate(b, n_parts, parts, 1);
 }
 
-/* Columns of the output from those of the n-grams: one of the output may be that of several, which are added, round by
- * round. */
+/* Moves the counts to their columns of the output.  Several n-grams may have one column; their counts are added.  Each
+ * round gathers at most one n-gram for each column. */
 static hlo_value to_columns(const onnx_node *n, const vectorizer *v, hlo_value counts) {
   hlo_value sum = {0};
   int64_t *from = ARENA_NEW_N(n->arena, int64_t, (size_t)v->width + 1);
@@ -144,7 +148,7 @@ static hlo_value to_columns(const onnx_node *n, const vectorizer *v, hlo_value c
   return sum;
 }
 
-/* Counts of all n-grams, and the column behind them, as the mode has them. */
+/* Applies the mode (TF, IDF or TFIDF) and the weights to the result of count_all. */
 static hlo_value weigh(const onnx_node *n, const vectorizer *v, hlo_value counts) {
   hlo_builder *b = n->b;
   if (strcmp(v->mode, "TF") == 0) {

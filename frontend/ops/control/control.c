@@ -1,8 +1,8 @@
-/* control.c - If. */
+/* control.c - the importer of If. */
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/scope.h"
 
-/* The condition as pred[]. */
+/* Returns the condition, an array of one element, as pred[]. */
 static status read_condition(onnx_node *n, hlo_value *out) {
   const shape *s = onnx_in_shape(n, 0);
   CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element", SHAPE_STR(NULL, s));
@@ -10,7 +10,7 @@ static status read_condition(onnx_node *n, hlo_value *out) {
   return NULL;
 }
 
-/* Both branches as computations with the same parameters. */
+/* Imports both branches as computations with the same parameters and equal result shapes. */
 static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computation **branches) {
   static const char *const names[] = {"then_branch", "else_branch"};
   for (int k = 0; k < 2; k++) {
@@ -42,8 +42,8 @@ status onnx_import_if(onnx_node *n) {
   hlo_computation *branches[2];
   onnx_requirements requirements = n->scope->importer->requirements;
   status s = import_branches(n, &captures, branches);
-  if (s) { /* a branch that is not taken may not fit the shapes at hand: with a known condition it is never
-              looked at */
+  if (s) { /* a branch that is not taken may be invalid for these shapes; with a constant condition it is not imported
+            */
     n->scope->importer->requirements = requirements;
     onnx_require_constant(n, 0);
     status unsupported = status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));

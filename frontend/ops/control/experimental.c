@@ -1,11 +1,12 @@
-/* experimental.c - operators that ONNX had as experiments until its release 1.5, in the main domain and without a
- * second version; models of that time hold them.  Those that work element by element stand in activation.c. */
+/* experimental.c - operators that ONNX had as experiments in its main domain until release 1.5, and that some old
+ * models use.  The elementwise ones of them are in activation.c. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
 
-/* border: left, top, right, bottom.  Where scale gives height and width, the lower right border does not count. */
+/* The attribute `border` lists left, top, right and bottom.  If `scale` gives height and width of the result, the right
+ * and bottom borders are ignored. */
 status onnx_import_crop(onnx_node *n) {
   const int64_t *border, *size;
   size_t n_border, n_size;
@@ -33,7 +34,7 @@ status onnx_import_crop(onnx_node *n) {
   return NULL;
 }
 
-/* scale * input + bias of the channel. */
+/* Computes scale * input + bias[channel]. */
 status onnx_import_image_scaler(onnx_node *n) {
   hlo_builder *b = n->b;
   float scale;
@@ -56,7 +57,7 @@ status onnx_import_image_scaler(onnx_node *n) {
   return NULL;
 }
 
-/* --- fills: `shape`, or the input's shape, or its contents; behind the latter two comes extra_shape --- */
+/* --- ConstantFill and GivenTensorFill --- */
 
 static status append_dims(shape *s, const char *what, const int64_t *dims, int64_t count) {
   CHECK_THAT(count <= SHAPE_MAX_RANK - s->rank, STATUS_UNSUPPORTED, "%s makes more than %d dimensions", what,
@@ -69,6 +70,8 @@ static status append_dims(shape *s, const char *what, const int64_t *dims, int64
   return NULL;
 }
 
+/* Returns the shape to fill: without an input the attribute `shape`, otherwise the shape of the input or, with
+ * input_as_shape, its content, followed by extra_shape. */
 static status fill_shape(const onnx_node *n, dtype type, shape *s) {
   const int64_t *dims;
   size_t n_dims;

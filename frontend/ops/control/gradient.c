@@ -1,10 +1,11 @@
-/* gradient.c - Gradient of ai.onnx.preview.training: derivatives of a value y of the graph by values xs of it.
+/* gradient.c - Gradient of ai.onnx.preview.training: the derivatives of a value y of the graph with respect to other
+ * values of the graph, which the attribute `xs` names.
  *
- * The node's inputs take the place of the values that xs and zs name.  So the nodes between them and y are imported
- * once more, in a scope that has the inputs under those names, and y as it comes out there is differentiated
- * (hlo/gradient/gradient.h).  Usually the inputs are what the names mean anyway, and both imports become one again when
- * equal instructions are joined.  A copy of each x marks where differentiation ends; otherwise an x that is a constant
- * would be folded into what is computed from it. */
+ * The node's inputs replace the values that `xs` and `zs` name.  The nodes between those values and y are therefore
+ * imported a second time, in a scope that defines the inputs under those names, and the resulting y is differentiated
+ * (hlo/gradient/gradient.h).  Usually an input is the very value that the name denotes; then common subexpression
+ * elimination merges both imports.  A copy instruction for each x marks where differentiation ends; without it, an x
+ * that is a constant would be folded. */
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
@@ -14,16 +15,16 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* Derivatives of derivatives: each imports those before it. */
+/* The highest order of derivatives of derivatives; the import of each order repeats the imports of those before it. */
 enum { ORDER_MAX = 8 };
 
 typedef struct gradient {
   onnx_node *n;
   const char *const *xs, *const *zs, *y;
   size_t n_xs, n_zs;
-  str_map bound;     /* names of xs and zs -> hlo_value *: what stands for them */
-  onnx_scope *graph; /* whose values the names are */
-  hlo_value *marks;  /* of xs */
+  str_map bound;     /* from a name in xs or zs to the hlo_value * that replaces it */
+  onnx_scope *graph; /* the scope of the graph whose values the names denote */
+  hlo_value *marks;  /* for each of xs the copy instruction that marks where differentiation ends */
 } gradient;
 
 static const char *name_of(const gradient *g, size_t k) { return k < g->n_xs ? g->xs[k] : g->zs[k - g->n_xs]; }
@@ -51,7 +52,7 @@ static status read_names(gradient *g) {
   return NULL;
 }
 
-/* The scope of the graph that the node stands in, through those of Gradients around it. */
+/* Finds the scope of the graph that contains the node, skipping the scopes of enclosing Gradient imports. */
 static status find_graph(gradient *g) {
   int order = 1;
   for (g->graph = g->n->scope; g->graph->gradient; g->graph = g->graph->outer) {
@@ -61,9 +62,9 @@ static status find_graph(gradient *g) {
   return NULL;
 }
 
-/* --- which nodes lie between --- */
+/* --- the nodes between xs and y --- */
 
-/* What a node reads; a Gradient also reads what it differentiates. */
+/* Lists the names that a node reads; for a Gradient node these include the value that it differentiates. */
 static void reads_of(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
   onnx_node_reads(a, node, out);
   const char *y;
@@ -72,7 +73,7 @@ static void reads_of(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
     if (!failed) {
       *ARENA_PUSH(a, out->items, out->n, out->cap) = y;
     }
-    status_free(failed); /* that node's own import says so */
+    status_free(failed); /* the import of that node reports it */
   }
 }
 
@@ -84,8 +85,8 @@ static bool gives_any(const Onnx__NodeProto *node, const str_map *names) {
   return found;
 }
 
-/* Marks the nodes that y is computed by, up to xs and zs, last first: nodes stand in the order of their dependencies.
- */
+/* Marks the nodes on which y depends, up to xs and zs.  It visits nodes from last to first, since they are in
+ * dependency order.  `names` receives the values that these nodes must define. */
 static status find_needed(const gradient *g, bool *needed, str_map *names) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
@@ -110,7 +111,7 @@ static status find_needed(const gradient *g, bool *needed, str_map *names) {
   return NULL;
 }
 
-/* A value that is needed of this node is not there yet: the node stands behind the Gradient. */
+/* Returns true if a needed value of the node is not imported yet, because the node comes after the Gradient node. */
 static bool is_missing(const gradient *g, const Onnx__NodeProto *node, const str_map *names) {
   bool missing = false;
   for (size_t k = 0; k < node->n_output && !missing; k++) {
@@ -131,7 +132,8 @@ static bool reads_any(arena *a, const Onnx__NodeProto *node, const str_map *name
   return found;
 }
 
-/* The needed nodes whose values are others here than in the graph. */
+/* Lists the needed nodes that must be imported again: those that depend on xs or zs, and those that have not been
+ * imported yet. */
 static status find_between(const gradient *g, Onnx__NodeProto ***out, size_t *n_out) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
@@ -158,7 +160,7 @@ static status find_between(const gradient *g, Onnx__NodeProto ***out, size_t *n_
 
 /* --- the values --- */
 
-/* A name that nothing defines is a mistake, though nobody would miss it. */
+/* Returns an error if no value of the graph has the name; the import itself would not notice that. */
 static status check_named(const gradient *g, const char *attribute, const char *name) {
   hlo_value v;
   bool given = onnx_scope_lookup(g->n->scope, name, &v);
@@ -171,7 +173,7 @@ static status check_named(const gradient *g, const char *attribute, const char *
   return NULL;
 }
 
-/* Inputs under the names that they stand for; those of xs marked. */
+/* Defines the node's inputs in s under the names of xs and zs, those of xs through a marking copy. */
 static status bind_inputs(gradient *g, onnx_scope *s) {
   onnx_node *n = g->n;
   g->marks = ARENA_NEW_N(n->arena, hlo_value, g->n_xs);
@@ -192,7 +194,8 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
   return NULL;
 }
 
-/* A node may give a value that is needed and one that an input stands for. */
+/* Imports the nodes.  If a node also defines a value that an input replaces, the replacement is defined again after it.
+ */
 static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   for (size_t k = 0; k < n; k++) {
     TRY(onnx_import_nodes(s, 1, &nodes[k]));
@@ -206,7 +209,7 @@ static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__N
   return NULL;
 }
 
-/* y with the inputs in their places.  It may be one of them. */
+/* Imports y as a function of the node's inputs; y may be one of them. */
 static status import_y(gradient *g, hlo_value *y) {
   onnx_node *n = g->n;
   Onnx__NodeProto **nodes;
@@ -214,12 +217,12 @@ static status import_y(gradient *g, hlo_value *y) {
   const char *source = n->b->source;
   onnx_scope s = onnx_scope_make(n->scope, n->proto, "", n->b, NULL);
   s.gradient = n->proto;
-  s.place = g->graph->place; /* the same draws of random numbers */
+  s.place = g->graph->place; /* so that random operators draw the same numbers as in the first import */
   TRY(find_between(g, &nodes, &n_nodes));
   TRY(bind_inputs(g, &s));
   bool host_interpreted = n->scope->importer->requirements.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  n->scope->importer->requirements.host_interpreted = host_interpreted; /* no piece could be run by itself here */
+  n->scope->importer->requirements.host_interpreted = host_interpreted; /* these nodes cannot be interpreted alone */
   TRY(failed);
   n->b->source = source;
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph",
@@ -231,7 +234,7 @@ static status import_y(gradient *g, hlo_value *y) {
   return NULL;
 }
 
-/* The marks become what they are copies of. */
+/* Replaces the marking copies by their operands. */
 static void remove_marks(const gradient *g) {
   for (size_t k = 0; k < g->n_xs; k++) {
     hlo_instr *mark = g->marks[k].def;
@@ -262,7 +265,7 @@ status onnx_import_gradient(onnx_node *n) {
   for (uint32_t k = 0, at = 0; k < n->n_out; k++) {
     if (onnx_has_out(n, k)) {
       hlo_value d = dxs[at++];
-      n->out[k] = d.def ? d : hlo_like(n->b, n->in[k], 0); /* y does not depend on it */
+      n->out[k] = d.def ? d : hlo_like(n->b, n->in[k], 0); /* without a def, y does not depend on this input */
     }
   }
   if (!n->b->error) {

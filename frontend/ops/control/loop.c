@@ -1,11 +1,12 @@
-/* loop.c - Loop: a `while` that counts steps, or the steps written out one after the other. */
+/* loop.c - the importer of Loop, which becomes an HLO `while` or is unrolled. */
 #include <string.h>
 
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
 #include "frontend/ops/control/loop_internal.h"
 
-/* Loop with a constant trip count: results as above.  The condition must be known after every step. */
+/* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The condition must
+ * be a constant after every step. */
 static status unroll(onnx_loop *l, hlo_value *results) {
   onnx_node *n = l->n;
   hlo_builder *b = n->b;
@@ -47,7 +48,7 @@ static status unroll(onnx_loop *l, hlo_value *results) {
   return NULL;
 }
 
-/* Inputs M and cond: each may be absent, a scalar or one element. */
+/* Reads the inputs M and cond; each may be absent, and otherwise has one element. */
 static status read_limits(onnx_loop *l) {
   onnx_node *n = l->n;
   l->trip = INT64_MAX;
@@ -73,8 +74,8 @@ static status read_limits(onnx_loop *l) {
   return NULL;
 }
 
-/* Returns true if the graph, or a graph in it, contains a loop or a call of a function.  Such a body is never written
- * out, since nested ones would multiply. */
+/* Returns true if the graph, or a graph in it, contains a Loop or a function call.  A Loop with such a body is never
+ * unrolled, since the numbers of steps of nested loops would multiply. */
 static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   for (size_t k = 0; k < g->n_node; k++) {
     const Onnx__NodeProto *node = g->node[k];
@@ -90,14 +91,15 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   return false;
 }
 
-/* Returns true if the steps can be written out, because they are few and their number is known. */
+/* Returns true if the loop can be unrolled: the number of steps is a small constant, and the body contains no loops. */
 static bool can_unroll(const onnx_loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
   return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->cond.def && body && body->g &&
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
-/* No step, and nothing but states, of which a body in HLO cannot have all: they stay what they are. */
+/* Returns true if the loop makes no step, has no scan outputs, and has a sequence among its states, which an HLO body
+ * could not have.  Its results are then the initial states. */
 static bool keeps_sequences(const onnx_loop *l) {
   bool sequences = false;
   for (uint32_t k = 0; k < l->n_states; k++) {
@@ -106,7 +108,8 @@ static bool keeps_sequences(const onnx_loop *l) {
   return sequences && l->trip == 0 && l->n_out == 0;
 }
 
-/* The steps could be written out if their number were known; otherwise they run one by one. */
+/* Requires M and cond as constants, if the import can compute them from the model's inputs, because the loop can then
+ * be unrolled.  Otherwise the node must be host-interpreted. */
 static void run_interpreted(const onnx_node *n) {
   bool trip = onnx_require_inputs(n, 0), cond = onnx_require_inputs(n, 1);
   if (!trip && !cond) {

@@ -1,8 +1,8 @@
-/* loop_while.c - the body of a Loop or Scan, and the `while` that runs it.
+/* loop_while.c - imports the body of a Loop or Scan and builds the HLO `while` that runs it.
  *
- * A `while` carries, in this order: the step; the trip count and the condition, unless they are constants; the states;
- * the scan outputs; the scan inputs; the captures.  Its body inlines the ONNX body between slicing the scan inputs and
- * storing the scan outputs. */
+ * The `while` carries, in this order: the number of the step; the trip count and the condition, unless they are
+ * constants; the states; the scan outputs; the scan inputs; the captures.  Its body slices the scan inputs, inlines the
+ * ONNX body, and stores the scan outputs. */
 #include <string.h>
 
 #include "frontend/import/sequence.h"
@@ -12,7 +12,7 @@
 static uint32_t first_state(const onnx_loop *l) { return l->is_scan ? 0 : 2; }
 static uint32_t first_root(const onnx_loop *l) { return l->is_scan ? 0 : 1; }
 
-/* dims of s without `axis`. */
+/* Returns s without the dimension `axis`. */
 static shape without_axis(const shape *s, int64_t axis) {
   shape r = *s;
   memmove(r.dims + axis, r.dims + axis + 1, (size_t)(r.rank - axis - 1) * sizeof *r.dims);
@@ -28,7 +28,6 @@ static shape with_axis(const shape *s, int64_t axis, dim extent) {
   return r;
 }
 
-/* Lists may be empty, and then NULL. */
 void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
   if (n) {
     memcpy(to, from, n * sizeof *to);
@@ -37,8 +36,6 @@ void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
 
 /* --- the body --- */
 
-/* Its parameters' shapes, and what is known of the condition inside: it is true, or the step would not run.
- */
 status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   onnx_node *n = l->n;
   uint32_t count = first_state(l) + l->n_states + l->n_in, at = 0;
@@ -66,7 +63,6 @@ status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   return NULL;
 }
 
-/* Counts of the body's inputs and outputs; n_out follows. */
 status onnx_loop_check_arity(onnx_loop *l) {
   const Onnx__GraphProto *g;
   TRY(onnx_attr_graph(l->n->proto, "body", &g));
@@ -80,7 +76,7 @@ status onnx_loop_check_arity(onnx_loop *l) {
   return NULL;
 }
 
-/* What the body gives as its next condition, where that is a constant. */
+/* Returns the condition that a Loop's body returns if it is a constant, otherwise NULL. */
 static const literal *known_condition(const onnx_loop *l) { return l->is_scan ? NULL : hlo_literal(l->body->roots[0]); }
 
 static bool stays_true(const onnx_loop *l) {
@@ -94,7 +90,6 @@ status onnx_loop_check_condition(const shape *c) {
   return NULL;
 }
 
-/* A state keeps its type, also where steps are written out and its shape may change. */
 status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after) {
   CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
              "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
@@ -115,10 +110,11 @@ static status check_states(const onnx_loop *l) {
   return NULL;
 }
 
-/* Room for the scan outputs of all steps that a loop may make, which its condition may end before. */
+/* The largest size in bytes of a scan output of a loop that its condition may end early; the output has room for all
+ * steps up to the trip count. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
-/* Scan outputs have room for every step from the start: their number, or a bound of it, must be known. */
+/* Computes the shapes of the scan outputs, which have room for all steps; so the trip count must be a constant. */
 static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {
@@ -136,7 +132,8 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   return NULL;
 }
 
-typedef struct carry { /* values outside or parameters inside */
+/* The values that the `while` carries: the initial values outside of it, or the parameters inside. */
+typedef struct carry {
   hlo_value step, trip, cond;
   hlo_value *states, *outs, *scans, *captures;
 } carry;
@@ -161,7 +158,7 @@ static uint32_t carry_pack(const onnx_loop *l, const carry *c, hlo_value *out) {
   if (c->cond.def) {
     out[n++] = c->cond;
   }
-  for (uint32_t k = 0; k < rest; k++) { /* the lists lie one behind the other */
+  for (uint32_t k = 0; k < rest; k++) { /* states, outs, scans and captures are adjacent parts of one list */
     out[n++] = c->states[k];
   }
   return n;
@@ -191,7 +188,7 @@ static void build_condition(hlo_builder *b, const onnx_loop *l, const carry *out
   hlo_set_roots(b->computation, 1, &go);
 }
 
-/* s64[rank] that is 0 but at `axis`. */
+/* Returns the start indices, s64[rank], of the element of the current step: its position at the axis, elsewhere 0. */
 static hlo_value starts_at(hlo_builder *b, const onnx_loop *l, const onnx_loop_axis *axis, int rank, const carry *at) {
   hlo_value parts[SHAPE_MAX_RANK], step = at->step;
   if (axis->backward) {
@@ -255,7 +252,6 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_set_roots(b->computation, n, all);
 }
 
-/* results: states, then scan outputs. */
 status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {
   hlo_builder *b = l->n->b;
   shape *shapes = ARENA_NEW_N(l->n->arena, shape, l->n_out + 1);

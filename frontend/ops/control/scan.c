@@ -1,9 +1,9 @@
-/* scan.c - Scan: a `while` over the elements of its scan inputs. */
+/* scan.c - the importer of Scan, which becomes an HLO `while` over the elements of its scan inputs. */
 #include <inttypes.h>
 
 #include "frontend/ops/control/loop_internal.h"
 
-/* One entry each of an attribute with `count` directions or axes; absent: all 0. */
+/* Reads an attribute that lists `count` directions or axes; if it is absent, all are 0. */
 static status read_scan_list(const onnx_node *n, const char *name, uint32_t count, int64_t *out) {
   const int64_t *values;
   size_t given;
@@ -31,7 +31,8 @@ static status read_scan_axes(const onnx_node *n, const char *axes, const char *d
   return NULL;
 }
 
-/* Splits the node's inputs from `first` on; reads what both forms of Scan have. */
+/* Divides the node's inputs from number `first` on into states and scan inputs, and reads the attributes that all
+ * versions of Scan have. */
 static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
   int64_t m;
   TRY(onnx_attr_required(n->proto, "num_scan_inputs"));
@@ -50,7 +51,7 @@ static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
   return NULL;
 }
 
-/* The scan axes agree on the number of steps. */
+/* Sets the number of steps to the extent of the scan axes, which must be the same for all scan inputs. */
 static status count_steps(onnx_loop *l) {
   for (uint32_t k = 0; k < l->n_in; k++) {
     const shape *s = hlo_shape(l->scans[k]);
@@ -63,14 +64,16 @@ static status count_steps(onnx_loop *l) {
   return NULL;
 }
 
-/* How many steps batch i makes; the standard leaves open what scan outputs hold behind them: 0, from the start. */
+/* Returns the number of steps of batch i.  The standard does not define the scan outputs of later steps; here they are
+ * 0. */
 static hlo_value length_of(const onnx_loop *l, dim i) {
   hlo_builder *b = l->n->b;
   hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
   return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_scalar_int(b, DTYPE_S64, l->trip));
 }
 
-/* One more scan input: the number of each step, from `first` on.  Random operators want it; unused, it dies. */
+/* Adds scan input k, which holds the number of each step, counted from `first`.  Random operators in the body use it;
+ * otherwise dead code elimination removes it. */
 static void set_step_input(onnx_loop *l, uint32_t k, int64_t first) {
   hlo_builder *b = l->n->b;
   hlo_value numbers = hlo_iota(b, shape_make(DTYPE_S64, 1, &l->trip), 0);
@@ -79,8 +82,8 @@ static void set_step_input(onnx_loop *l, uint32_t k, int64_t first) {
   l->n_in = k + 1;
 }
 
-/* Version 8: every array has a batch in front, the scan axis is 1; the batches are scanned one after the
- * other. */
+/* In version 8 the first dimension of every array is the batch, and scan inputs are scanned along dimension 1.  Each
+ * batch element becomes a `while` of its own. */
 static status import_scan_8(onnx_node *n) {
   onnx_loop l;
   hlo_builder *b = n->b;

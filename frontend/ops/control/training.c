@@ -1,19 +1,20 @@
-/* training.c - the optimizers of ai.onnx.preview.training: one step for any number of tensors.  Inputs are the learning
- * rate R, the number T of updates before, then all tensors, all their gradients, and all of each kind of state; outputs
- * are the new tensors and states. */
+/* training.c - the optimizers of ai.onnx.preview.training.  A node makes one update of any number of tensors.  Its
+ * inputs are the learning rate R, the number T of previous updates, then groups of equal length: the tensors, their
+ * gradients, and one group for each kind of optimizer state.  The outputs are the new tensors and states. */
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
 
-/* A node's tensors, group by group: group 0 the tensors to be trained, 1 their gradients, then the states. */
+/* A node's inputs in groups of `count` arrays: group 0 has the tensors to be trained, group 1 their gradients, the
+ * others have states. */
 typedef struct step {
   onnx_node *n;
   hlo_builder *b;
   uint32_t count, groups;
-  float norm; /* of the gradient's regularisation */
+  float norm; /* norm_coefficient, the factor of the L2 regularisation that is added to the gradients */
 } step;
 
-/* There is a new one of every group but the gradients. */
+/* Reads and checks the groups.  The node has an output for each array except the gradients. */
 static status begin(onnx_node *n, uint32_t groups, step *s) {
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,
@@ -37,12 +38,12 @@ static hlo_value tensor(const step *s, uint32_t group, uint32_t k) { return s->n
 
 static void set(const step *s, uint32_t group, uint32_t k, hlo_value v) { s->n->out[group * s->count + k] = v; }
 
-/* The number that is input k, in the element type of x. */
+/* Returns input k, R or T, as a scalar of x's element type. */
 static hlo_value number(const step *s, uint32_t k, hlo_value x) {
   return hlo_convert(s->b, hlo_reshape(s->b, s->n->in[k], 0, NULL), hlo_type(x));
 }
 
-/* A number for every element of x. */
+/* Broadcasts a scalar to x's dimensions. */
 static hlo_value spread(const step *s, hlo_value scalar, hlo_value x) {
   return hlo_broadcast_to(s->b, scalar, hlo_shape(x));
 }
@@ -56,7 +57,7 @@ static hlo_value gradient(const step *s, uint32_t k) {
   return add(s, onnx_times(s->b, tensor(s, 0, k), s->norm), tensor(s, 1, k));
 }
 
-/* Where there were updates before, x, else y; both are numbers. */
+/* Returns the scalar x if T > 0, that is, if there were previous updates, otherwise the scalar y. */
 static hlo_value if_updated(const step *s, hlo_value x, hlo_value y) {
   hlo_value t = hlo_reshape(s->b, s->n->in[1], 0, NULL);
   return hlo_select(s->b, hlo_compare(s->b, HLO_GT, t, hlo_like(s->b, t, 0)), x, y);
@@ -79,7 +80,8 @@ status onnx_import_adagrad(onnx_node *n) {
   return NULL;
 }
 
-/* The rate times sqrt(1 - beta^T) / (1 - alpha^T), which makes up for averages that began with zeros. */
+/* Returns the learning rate times sqrt(1 - beta^T) / (1 - alpha^T), which corrects the bias of moving averages that
+ * started at 0. */
 static hlo_value adam_rate(const step *s, hlo_value x, float alpha, float beta) {
   hlo_builder *b = s->b;
   hlo_value rate = number(s, 0, x), t = number(s, 1, x), one = hlo_like(b, t, 1);
@@ -88,7 +90,7 @@ static hlo_value adam_rate(const step *s, hlo_value x, float alpha, float beta) 
   return if_updated(s, divide(s, mul(s, rate, hlo_unary(b, HLO_SQRT, second)), first), rate);
 }
 
-/* factor * x + (1 - factor) * y */
+/* Returns factor * x + (1 - factor) * y. */
 static hlo_value average(const step *s, float factor, hlo_value x, hlo_value y) {
   return add(s, onnx_times(s->b, x, factor), onnx_times(s->b, y, 1 - (double)factor));
 }

@@ -35,7 +35,7 @@ static status read_names(gradient *g) {
   TRY(onnx_attr_strings(n->arena, n->proto, "zs", &g->zs, &g->n_zs));
   TRY(onnx_attr_required(n->proto, "y"));
   TRY(onnx_attr_string(n->arena, n->proto, "y", "", &g->y));
-  CHECK_THAT(g->n_xs > 0, INVALID, "xs names nothing");
+  CHECK_THAT(g->n_xs > 0, INVALID, "xs names no value");
   CHECK_THAT(n->n_in == g->n_xs + g->n_zs, INVALID, "xs and zs name %zu values, but the node has %u inputs",
              g->n_xs + g->n_zs, (unsigned)n->n_in);
   CHECK_THAT(n->n_out <= g->n_xs, INVALID, "xs names %zu values, but the node has %u outputs", g->n_xs,
@@ -58,7 +58,7 @@ static status find_graph(gradient *g) {
   for (g->graph = g->n->scope; g->graph->gradient; g->graph = g->graph->outer) {
     order++;
   }
-  CHECK_THAT(order <= ORDER_MAX, STATUS_RESOURCE, "derivatives of an order above %d", ORDER_MAX);
+  CHECK_THAT(order <= ORDER_MAX, STATUS_RESOURCE, "derivatives of an order above %d are not supported", ORDER_MAX);
   return NULL;
 }
 
@@ -181,8 +181,9 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
     hlo_value v = n->in[k];
     TRY(check_named(g, k < g->n_xs ? "xs" : "zs", name_of(g, k)));
     if (k < g->n_xs) {
-      CHECK_THAT(dtype_is_float(hlo_type(v)), INVALID, "'%.200s' of xs is %s; there are derivatives by floats only",
-                 name_of(g, k), SHAPE_STR(NULL, hlo_shape(v)));
+      CHECK_THAT(dtype_is_float(hlo_type(v)), INVALID,
+                 "'%.200s' of xs is %s; derivatives exist with respect to floats only", name_of(g, k),
+                 SHAPE_STR(NULL, hlo_shape(v)));
       hlo_instr *mark = hlo_instr_create(n->b->computation, n->b->before, HLO_COPY, 1, &v, 1);
       mark->source = n->b->source;
       TRY(hlo_infer(mark));

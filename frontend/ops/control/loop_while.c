@@ -50,7 +50,7 @@ status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   }
   for (uint32_t k = 0; k < l->n_states; k++) {
     CHECK_THAT(!onnx_is_sequence(l->states[k]), STATUS_UNSUPPORTED,
-               "state %u is a sequence, and the steps are too many, or not known, to be written out", k);
+               "state %u is a sequence, and the number of steps is not known or too large to unroll the loop", k);
     shapes[at++] = *hlo_shape(l->states[k]);
   }
   for (uint32_t k = 0; k < l->n_in; k++) {
@@ -127,7 +127,8 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     TRY(shape_check(&shapes[k], "a scan output"));
     CHECK_THAT(!l->may_end || shape_bytes(&shapes[k]) <= MAX_SCAN_BOUND, STATUS_UNSUPPORTED,
-               "scan output %u would be %s if the condition did not end the loop", k, SHAPE_STR(NULL, &shapes[k]));
+               "scan output %u would need room for %s, since only the condition ends the loop earlier", k,
+               SHAPE_STR(NULL, &shapes[k]));
   }
   return NULL;
 }

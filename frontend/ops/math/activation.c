@@ -1,13 +1,15 @@
-/* activation.c - activation functions.  They are computed in f32 at least and rounded once. */
+/* activation.c - activation functions.  They are computed in f32 or f64, and the result is rounded to the input's type.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/import/import_common.h"
 
-/* x is a float; p holds the values of the row's attributes. */
+/* Computes an activation of x, a float array; p[] has the values of the attributes that the row of `activations` lists.
+ */
 typedef hlo_value activation_fn(hlo_builder *b, hlo_value x, const double *p);
 
-/* x where it is above 0, otherwise the value given. */
+/* Returns x where it is positive or NaN, elsewhere `otherwise`. */
 static hlo_value above_zero_or(hlo_builder *b, hlo_value x, hlo_value otherwise) {
   return hlo_select(b, onnx_compare_scalar(b, HLO_LE, x, 0), otherwise, x);
 }
@@ -78,7 +80,7 @@ static hlo_value swish(hlo_builder *b, hlo_value x, const double *p) {
   return hlo_binary(b, HLO_MUL, x, hlo_unary(b, HLO_LOGISTIC, scaled));
 }
 
-/* The next ones are of the first version only. */
+/* The next three belong to operators that ONNX has withdrawn. */
 static hlo_value affine(hlo_builder *b, hlo_value x, const double *p) {
   x = onnx_binary_scalar(b, HLO_MUL, x, p[0]);
   return p[1] == 0 ? x : onnx_binary_scalar(b, HLO_ADD, x, p[1]);
@@ -102,7 +104,7 @@ typedef struct activation {
   } attrs[2];
 } activation;
 
-/* Of several rows of one name the last one that is not newer than the node counts. */
+/* If an operator has several rows, the last one whose version is not newer than the node's applies. */
 static const activation activations[] = {
     {"Affine", 1, affine, {{"alpha", 1}, {"beta", 0}}},
     {"Celu", 1, celu, {{"alpha", 1}}},
@@ -144,12 +146,12 @@ status onnx_import_activation(onnx_node *n) {
     p[k] = v;
   }
   CHECK_THAT(a->fn != celu || p[0] != 0, STATUS_INVALID_MODEL, "alpha is 0; Celu divides by it");
-  hlo_value x = a->fn == relu ? n->in[0] : onnx_widen(n->b, n->in[0]); /* exact in every type, integers too */
+  hlo_value x = a->fn == relu ? n->in[0] : onnx_widen(n->b, n->in[0]); /* Relu is exact in every type */
   n->out[0] = hlo_convert(n->b, a->fn(n->b, x, p), hlo_type(n->in[0]));
   return NULL;
 }
 
-/* swish(A) * B, of the same dims. */
+/* Computes swish(A) * B, where A and B have the same shape. */
 status onnx_import_swiglu(onnx_node *n) {
   float alpha;
   TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
@@ -161,7 +163,7 @@ status onnx_import_swiglu(onnx_node *n) {
   return NULL;
 }
 
-/* 0.5 x (1 + erf(x / sqrt 2)), or by tanh. */
+/* Computes 0.5 x (1 + erf(x / sqrt 2)), or the approximation with tanh. */
 status onnx_import_gelu(onnx_node *n) {
   const char *form;
   TRY(onnx_attr_string(n->arena, n->proto, "approximate", "none", &form));
@@ -182,7 +184,8 @@ status onnx_import_gelu(onnx_node *n) {
   return NULL;
 }
 
-/* Before version 7 a slope has one element, or one for each channel, or X's shape. */
+/* Returns the slope in a shape that numpy's rule broadcasts to X.  Before version 7 the slope has one element, one for
+ * each channel, or X's shape. */
 static hlo_value prelu_slope(onnx_node *n) {
   const shape *x = hlo_shape(n->in[0]), *slope = hlo_shape(n->in[1]);
   int64_t count = shape_elements(slope);
@@ -197,8 +200,8 @@ static hlo_value prelu_slope(onnx_node *n) {
   return hlo_reshape(n->b, n->in[1], x->rank > 1 ? x->rank - 1 : 1, dims);
 }
 
-/* x with as many dimensions as the slope, whose first ones are of one element: the standard leaves its result open,
- * ONNX Runtime and the reference evaluator agree on this. */
+/* Returns X with leading dimensions of extent 1 if the slope has more dimensions than X and those are 1 too.  The
+ * standard does not define this case; ONNX Runtime and the evaluator in the onnx package do the same. */
 static hlo_value prelu_operand(const onnx_node *n, hlo_value slope) {
   const shape *x = hlo_shape(n->in[0]), *s = hlo_shape(slope);
   int more = s->rank - x->rank;
@@ -221,7 +224,8 @@ status onnx_import_prelu(onnx_node *n) {
   return NULL;
 }
 
-/* Bounds are attributes before version 11, then optional scalar inputs. */
+/* Returns a bound of Clip, or no value if it is absent.  It is an attribute before version 11, then an optional scalar
+ * input. */
 static status clip_bound(onnx_node *n, const char *name, uint32_t k, hlo_value *bound) {
   dtype t = hlo_type(n->in[0]);
   *bound = (hlo_value){0};
@@ -239,7 +243,7 @@ static status clip_bound(onnx_node *n, const char *name, uint32_t k, hlo_value *
   return NULL;
 }
 
-/* min(max(x, low), high): where low > high the result is high. */
+/* Computes min(max(x, low), high), which is high if low > high. */
 status onnx_import_clip(onnx_node *n) {
   hlo_value low, high, x = n->in[0];
   TRY(clip_bound(n, "min", 1, &low));

@@ -1,10 +1,10 @@
-/* binary.c - arithmetic, comparisons, logic and bits of two operands; Where; sums and the like of
- * many. */
+/* binary.c - arithmetic, comparisons, logical and bitwise operators of two operands; Where; the variadic operators Sum,
+ * Mean, Max and Min. */
 #include <string.h>
 
 #include "frontend/import/import_common.h"
 
-/* --- one HLO operation --- */
+/* --- operators that are one HLO operation --- */
 
 static const struct binary {
   const char *name;
@@ -14,7 +14,7 @@ static const struct binary {
     {"Or", HLO_OR},   {"Xor", HLO_XOR}, {"BitwiseAnd", HLO_AND}, {"BitwiseOr", HLO_OR}, {"BitwiseXor", HLO_XOR},
 };
 
-/* An integer divided by 0 has no value. */
+/* Adds a check that an integer divisor is not 0. */
 static status check_divisor(const onnx_node *n) {
   return dtype_is_int(hlo_type(n->in[1])) ? onnx_check(n, n->in[1], "B", 0, NULL, NULL) : NULL;
 }
@@ -51,9 +51,10 @@ status onnx_import_compare(onnx_node *n) {
   return status_error(STATUS_INTERNAL, "%s has no row in comparisons", n->proto->op_type);
 }
 
-/* --- with rules of their own --- */
+/* --- other operators of two operands, and Where --- */
 
-/* HLO's remainder has the dividend's sign, this one the divisor's, a float's 0 too. */
+/* Computes a remainder with the sign of the divisor, also if it is a floating-point 0.  HLO's remainder has the sign of
+ * the dividend. */
 static hlo_value floor_mod(hlo_builder *b, hlo_value x, hlo_value y) {
   hlo_value r = hlo_binary(b, HLO_REM, x, y);
   if (dtype_is_unsigned(hlo_type(x))) {
@@ -83,7 +84,8 @@ status onnx_import_mod(onnx_node *n) {
   return NULL;
 }
 
-/* The type that a power of two different types is computed in: integers wrap alike in every wider type. */
+/* Returns the type in which Pow computes if the types of base and exponent differ.  For integers a wider type is right,
+ * since the low bits of the result do not depend on the width. */
 static dtype pow_type(dtype x, dtype y) {
   if (x == y) {
     return x;
@@ -125,9 +127,9 @@ status onnx_import_where(onnx_node *n) {
   return NULL;
 }
 
-/* --- of many --- */
+/* --- variadic operators --- */
 
-/* All inputs in type t combined; they broadcast since version 8. */
+/* Combines all inputs, converted to type t, with the operation.  They broadcast since version 8. */
 static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   hlo_value r = hlo_convert(n->b, n->in[0], t);
   for (uint32_t k = 1; k < n->n_in; k++) {

@@ -3,7 +3,7 @@
 
 #include "frontend/import/import_common.h"
 
-/* Version 1 names the type, and so did models while version 6 was new. */
+/* Returns the type that the attribute `to` names as a string, as in version 1, and in some models of version 6. */
 static status named_type(const onnx_node *n, dtype *out) {
   static const struct {
     const char *name;
@@ -33,7 +33,7 @@ static status round_mode(const onnx_node *n, dtype_round *out) {
   return NULL;
 }
 
-/* Only float8e8m0 knows a rounding other than to nearest; all else keeps one form of `convert`. */
+/* Converts the input.  round_mode is used for float8e8m0 only, the one type for which the standard defines it. */
 static status cast_to(onnx_node *n, dtype to) {
   bool saturate;
   dtype_round round;
@@ -41,7 +41,8 @@ static status cast_to(onnx_node *n, dtype to) {
   TRY(round_mode(n, &round));
   dtype from = hlo_type(n->in[0]);
   CHECK_THAT(from != DTYPE_STR && to != DTYPE_STR, STATUS_UNSUPPORTED, "casts of strings are not supported yet");
-  if (dtype_is_int(to) && dtype_get_info(to)->bits < 8) { /* wraps what is out of range, as ONNX's own cases do */
+  if (dtype_is_int(to) && dtype_get_info(to)->bits < 8) {
+    /* The conversion by way of s32 makes values out of range wrap, as in ONNX's test cases. */
     n->out[0] = hlo_convert(n->b, hlo_convert(n->b, n->in[0], DTYPE_S32), to);
     return NULL;
   }
@@ -69,7 +70,7 @@ status onnx_import_bit_cast(onnx_node *n) {
   dtype to;
   TRY(onnx_attr_required(n->proto, "to"));
   TRY(onnx_dtype_attr(n, "to", DTYPE_INVALID, &to));
-  hlo_value x = n->in[0]; /* a bool is a byte here, and one bit in HLO */
+  hlo_value x = n->in[0]; /* ONNX's bool has 8 bits, HLO's pred has one */
   if (hlo_type(x) == DTYPE_PRED && to != DTYPE_PRED) {
     x = hlo_convert(n->b, x, DTYPE_U8);
   }

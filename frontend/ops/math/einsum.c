@@ -1,8 +1,8 @@
-/* einsum.c - Einsum: an equation of labelled dimensions, brought to transposes, products and sums.
+/* einsum.c - Einsum: an equation of labelled dimensions, which becomes transposes, dots and sums.
  *
- * Labels are numbered: letters in ASCII order, then the dimensions that "..." stands for, counted from the
- * end. An operand is kept as a value and the labels of its dimensions; operands are contracted one after the
- * other from the left, and a label is summed as soon as nobody needs it any more. */
+ * Labels are numbered: first the letters in ASCII order, then the dimensions that "..." stands for, counted from the
+ * last one.  A term is a value with the labels of its dimensions.  Operands are contracted one after the other from the
+ * left, and a label is summed as soon as neither a later operand nor the output has it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 
 enum { N_LETTERS = 52, N_LABELS = N_LETTERS + SHAPE_MAX_RANK };
 
-typedef struct term { /* of the equation, or an operand on its way */
+/* A term of the equation, or an intermediate result. */
+typedef struct term {
   hlo_value value;
   int n;
   int labels[SHAPE_MAX_RANK];
@@ -20,8 +21,8 @@ typedef struct equation {
   const char *text;
   uint32_t n_terms;
   term *terms, out;
-  dim extent[N_LABELS]; /* 0 is a legal extent: -1 is unknown */
-  int ellipsis_rank;    /* most dimensions that "..." stands for */
+  dim extent[N_LABELS]; /* for each label; -1 if it is not known yet */
+  int ellipsis_rank;    /* the largest number of dimensions that "..." stands for in a term */
 } equation;
 
 static int letter_label(char c) { return c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : -1; }
@@ -37,8 +38,8 @@ static bool has_label(const term *t, int label) {
 
 /* --- parsing --- */
 
-/* One term from *at to the next ',' , '-' or end.  ellipsis: how many dimensions "..." stands for; -1:
- * whatever is left of `rank`. */
+/* Parses one term, from *at to the next ',', '-' or the end.  `rank` is that of its operand, or -1 for the output.
+ * `ellipsis` is the number of dimensions that "..." stands for; -1 means that it follows from the rank. */
 static status parse_term(const equation *e, const char **at, int rank, int ellipsis, term *t) {
   const char *p = *at;
   int letters = 0;
@@ -74,7 +75,7 @@ static status parse_term(const equation *e, const char **at, int rank, int ellip
   return NULL;
 }
 
-/* Labels' extents; a dimension of 1 stretches. */
+/* Records the extents of the term's labels; a dimension of extent 1 broadcasts to the label's other extent. */
 static status note_extents(equation *e, const term *t) {
   const shape *s = hlo_shape(t->value);
   for (int k = 0; k < t->n; k++) {
@@ -89,7 +90,7 @@ static status note_extents(equation *e, const term *t) {
   return NULL;
 }
 
-/* Without "->": the ellipsis, then every letter that stands once, in order. */
+/* Makes the output term of an equation without "->": the ellipsis, then all letters that occur once, in ASCII order. */
 static status implicit_output(equation *e) {
   term *out = &e->out;
   for (int k = e->ellipsis_rank; k-- > 0;) {
@@ -165,8 +166,8 @@ static void drop_dim(hlo_builder *b, term *t, int k, bool reshape) {
   t->n--;
 }
 
-/* Keeps the diagonal of dims i < j, which have one extent: they come last, are merged and every (extent +
- * 1)-th element is taken. */
+/* Replaces dimensions i and j, which have equal extents, by their diagonal: they are moved to the end and merged, and
+ * every (extent + 1)-th element is taken. */
 static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   int64_t order[SHAPE_MAX_RANK];
   int labels[SHAPE_MAX_RANK], n = 0;
@@ -195,7 +196,7 @@ static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   memcpy(t->labels, labels, sizeof labels);
 }
 
-/* A term whose labels are all different and none of which stretches. */
+/* Brings a term into a form in which its labels are distinct and no dimension broadcasts. */
 static void simplify_term(hlo_builder *b, const equation *e, term *t) {
   for (int k = t->n; k-- > 0;) {
     if (hlo_shape(t->value)->dims[k] == 1 && e->extent[t->labels[k]] != 1) {
@@ -206,7 +207,7 @@ static void simplify_term(hlo_builder *b, const equation *e, term *t) {
     for (int i = 0; i < j; i++) {
       if (t->labels[i] == t->labels[j]) {
         take_diagonal(b, t, i, j);
-        j = 0; /* the dims have moved: start anew */
+        j = 0; /* the dimensions have moved, so start again */
         break;
       }
     }
@@ -223,7 +224,8 @@ static bool needed(const equation *e, uint32_t next, int label) {
   return has_label(&e->out, label);
 }
 
-/* Sums what neither `other` (may be NULL), the output nor a later term needs. */
+/* Sums over the dimensions of t whose labels neither `other`, which may be NULL, nor a later term nor the output has.
+ */
 static void sum_unneeded(hlo_builder *b, const equation *e, uint32_t next, const term *other, term *t) {
   int64_t dims[SHAPE_MAX_RANK] = {0};
   uint32_t n = 0;
@@ -238,7 +240,8 @@ static void sum_unneeded(hlo_builder *b, const equation *e, uint32_t next, const
   }
 }
 
-/* x * y: shared labels are batch dims where they are needed later, contracted where not. */
+/* Multiplies x and y.  Labels that both have become batch dimensions if they are needed later; otherwise they are
+ * contracted. */
 static term contract(hlo_builder *b, const equation *e, uint32_t next, const term *x, const term *y) {
   int64_t xb[SHAPE_MAX_RANK], yb[SHAPE_MAX_RANK], xc[SHAPE_MAX_RANK], yc[SHAPE_MAX_RANK];
   hlo_dot_dims d = {.lhs_batch = xb, .rhs_batch = yb, .lhs_contract = xc, .rhs_contract = yc};
@@ -270,11 +273,11 @@ static term contract(hlo_builder *b, const equation *e, uint32_t next, const ter
       }
     }
   }
-  r.value = hlo_convert(b, hlo_dot(b, x->value, y->value, &d), hlo_type(x->value)); /* bytes are added up in s32 */
+  r.value = hlo_convert(b, hlo_dot(b, x->value, y->value, &d), hlo_type(x->value)); /* a dot of bytes returns s32 */
   return r;
 }
 
-/* The dims of t in the output's order, stretched where only dims of 1 gave the label. */
+/* Transposes t, which has the labels of the output, to the output's order. */
 static hlo_value arrange(hlo_builder *b, const equation *e, const term *t) {
   int64_t order[SHAPE_MAX_RANK];
   for (int k = 0; k < e->out.n; k++) {

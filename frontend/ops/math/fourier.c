@@ -1,8 +1,10 @@
-/* fourier.c - the discrete Fourier transform of any length, of dots and elementwise operations.
+/* fourier.c - the discrete Fourier transform of any length, built from dots and elementwise operations.
  *
- * Up to MATRIX_MAX points it is one product with a matrix of cosines and sines.  More points are split in two factors
- * (Cooley and Tukey): transforms of one, a turn of each number, transforms of the other.  A prime number of points
- * becomes a convolution, which transforms of a power of two compute (Bluestein). */
+ * Up to MATRIX_MAX points it is one dot with a matrix of cosines and sines.  A larger number of points is split into
+ * two factors (Cooley and Tukey): transforms of the length of one factor, a multiplication by twiddle factors,
+ * transforms of the length of the other.  A prime number of points becomes a convolution, which is computed by
+ * transforms whose length is a power of two (Bluestein).  A complex number is a pair in the last dimension.  In the
+ * comments, E(x) is the complex number cos(2 pi x) + sqrt(-1) sin(2 pi x), i numbers inputs and k numbers results. */
 #include "frontend/ops/math/fourier.h"
 
 #include <math.h>
@@ -10,12 +12,12 @@
 
 enum { MATRIX_MAX = 1024 };
 
-/* cos(2 pi a / n); 0, 1 and -1 are exact: angles are brought into the first eighth of a turn while they are integers.
- */
+/* Returns cos(2 pi a / n).  The angle is reduced to the first eighth of a turn as an integer, so that results of 0, 1
+ * and -1 are exact. */
 static double cosine(int64_t a, int64_t n) {
   bool negative = false;
   a %= n;
-  a = 2 * (a < 0 ? a + n : a); /* of 2n parts */
+  a = 2 * (a < 0 ? a + n : a); /* the turn now has 2n parts */
   a = a > n ? 2 * n - a : a;
   if (2 * a > n) {
     a = n - a;
@@ -27,7 +29,7 @@ static double cosine(int64_t a, int64_t n) {
 
 static double sine(int64_t a, int64_t n) { return cosine(4 * (a % n) - n, 4 * n); }
 
-/* A constant to be filled by the caller, in the type of computation. */
+/* A constant whose elements table_set sets. */
 typedef struct table {
   literal l;
   void *data;
@@ -44,18 +46,21 @@ static void table_set(const table *t, int64_t k, double value) {
                   false, DTYPE_ROUND_NEAREST);
 }
 
-/* --- a few points: one matrix --- */
+/* --- up to MATRIX_MAX points: one dot --- */
 
+/* Return the number of bins that the transform reads, and the number that it returns. */
 static int64_t bins_taken(const onnx_fourier *f) { return f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
 static int64_t bins_given(const onnx_fourier *f) { return !f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
 
-/* What bin i counts: those that a one-sided inverse does not see are the conjugates of others, which count twice. */
+/* Returns the factor of input bin i.  A one-sided inverse transform lacks the bins that are conjugates of others; those
+ * others count twice. */
 static double bin_weight(const onnx_fourier *f, int64_t i) {
   double once = f->inverse ? 1 / (double)f->n : 1;
   return f->inverse && f->one_sided && i != 0 && 2 * i != f->n ? 2 * once : once;
 }
 
-/* [taken, parts, given, given parts] for e^(-2 pi i k / n), or its conjugate. */
+/* Returns the matrix of the transform, [bins taken, parts, bins given, given parts].  Its elements are E(-i k / n) or,
+ * for the inverse transform, the conjugates.  The numbers of parts are 1 (real) or 2 (complex). */
 static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts, int64_t given_parts) {
   int64_t taken = bins_taken(f), given = bins_given(f), at = 0;
   double *cosines = ARENA_NEW_N(n->arena, double, (size_t)f->n), *sines = ARENA_NEW_N(n->arena, double, (size_t)f->n);
@@ -77,11 +82,13 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
   return hlo_constant(n->b, t.l);
 }
 
-/* --- many: x is [rows, n, 2], and so is what comes out, without the factor 1 / n --- */
+/* --- any number of points: x and the result are [rows, n, 2]; an inverse transform lacks the factor 1 / n --- */
 
+/* Returns the real (k = 0) or imaginary (k = 1) parts of x. */
 static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) { return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1); }
 
-/* x times c + i s: constants of x's dims behind the first, but for the parts. */
+/* Multiplies x by the complex constants c + i s, whose dimensions are those of x without the first, and with one part.
+ */
 static hlo_value turned(hlo_builder *b, hlo_value x, const table *c, const table *s) {
   hlo_value re = part(b, x, 0), im = part(b, x, 1);
   int64_t dims[SHAPE_MAX_RANK];
@@ -100,14 +107,15 @@ static hlo_value many_points(const onnx_node *n, hlo_value x, bool inverse);
 static hlo_value few_points(const onnx_node *n, hlo_value x, bool inverse) {
   onnx_fourier f = {.n = hlo_shape(x)->dims[1]};
   hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){1, 2}, .rhs_contract = (int64_t[]){0, 1}};
-  if (inverse) { /* by exchanging the parts, before and after */
+  if (inverse) { /* exchanging real and imaginary parts before and after gives the inverse transform */
     x = hlo_reverse(n->b, x, 1, (int64_t[]){2});
   }
   x = hlo_dot(n->b, x, matrix(n, &f, hlo_type(x), 2, 2), &d);
   return inverse ? hlo_reverse(n->b, x, 1, (int64_t[]){2}) : x;
 }
 
-/* n = p q, i = i1 q + i2, k = k1 + p k2: over i1, a turn of -i2 k1 / n, over i2. */
+/* Cooley and Tukey's step for n = p q points.  With i = i1 q + i2 and k = k1 + p k2 it transforms over i1, multiplies
+ * by E(-i2 k1 / n), and transforms over i2. */
 static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool inverse) {
   static const int64_t exchange[] = {0, 2, 1, 3};
   hlo_builder *b = n->b;
@@ -127,7 +135,8 @@ static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool i
   return hlo_reshape(b, x, 3, (dim[]){rows, count, 2});
 }
 
-/* i k = (i^2 + k^2 - (k - i)^2) / 2: turned by -i^2 / 2n, convolved with +j^2 / 2n, turned by -k^2 / 2n. */
+/* Bluestein's algorithm.  Since i k = (i^2 + k^2 - (k - i)^2) / 2, the transform is a multiplication by E(-i^2 / 2n), a
+ * convolution over i with E((k - i)^2 / 2n), and a multiplication by E(-k^2 / 2n). */
 static hlo_value prime_points(const onnx_node *n, hlo_value x, bool inverse) {
   hlo_builder *b = n->b;
   int64_t rows = hlo_shape(x)->dims[0], count = hlo_shape(x)->dims[1], around = 1;
@@ -169,13 +178,13 @@ static hlo_value many_points(const onnx_node *n, hlo_value x, bool inverse) {
   if (count <= MATRIX_MAX) {
     return few_points(n, x, inverse);
   }
-  for (int64_t k = 2; k <= count / k; k++) { /* the factor nearest to the root: both are small then */
+  for (int64_t k = 2; k <= count / k; k++) { /* finds the largest factor up to the square root */
     p = count % k == 0 ? k : p;
   }
   return p > 1 ? split_points(n, x, p, inverse) : prime_points(n, x, inverse);
 }
 
-/* n / 2 + 1 bins to all: the other ones are conjugates. */
+/* Extends the n / 2 + 1 bins of a one-sided transform to all n bins; the missing ones are conjugates. */
 static hlo_value mirrored(hlo_builder *b, const onnx_fourier *f, hlo_value x) {
   hlo_value tail = hlo_slice_dim(b, x, 1, 1, f->n - f->n / 2);
   tail = hlo_reverse(b, tail, 1, (int64_t[]){1});
@@ -183,7 +192,7 @@ static hlo_value mirrored(hlo_builder *b, const onnx_fourier *f, hlo_value x) {
   return hlo_concatenate(b, 2, (hlo_value[]){x, hlo_concatenate(b, 2, parts, 2)}, 1);
 }
 
-/* x: [rows, taken, parts] to [rows, given, given parts]. */
+/* Transforms x, [rows, bins taken, parts], to [rows, bins given, given parts]. */
 static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t given_parts) {
   hlo_builder *b = n->b;
   int64_t parts = hlo_shape(x)->dims[2];
@@ -201,7 +210,7 @@ static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_v
   return f->inverse ? onnx_binary_scalar(b, HLO_MUL, x, 1 / (double)f->n) : x;
 }
 
-/* x with `count` elements along the axis: the first ones, or all and zeros. */
+/* Cuts x along the axis to its first `count` elements, or pads it with zeros to that number. */
 static hlo_value resize_axis(hlo_builder *b, hlo_value x, int64_t axis, int64_t count) {
   int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
   high[axis] = count - hlo_shape(x)->dims[axis];
@@ -216,7 +225,7 @@ hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_
     return x;
   }
   int64_t last = hlo_rank(x) - 1, there[SHAPE_MAX_RANK], back[SHAPE_MAX_RANK];
-  for (int64_t k = 0; k <= last; k++) { /* the axis goes next to the parts */
+  for (int64_t k = 0; k <= last; k++) { /* moves the axis to the place before the last dimension */
     there[k] = k < axis || k == last ? k : k == last - 1 ? axis : k + 1;
     back[there[k]] = k;
   }

@@ -1,4 +1,4 @@
-/* geometry.c - sampling grids, images from columns, determinants. */
+/* geometry.c - AffineGrid, Col2Im and Det. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 /* --- AffineGrid --- */
 
-/* [spatial..., rank + 1]: the position x, y(, z), 1 of each point, between -1 and 1.  Dimensions are named in
- * the opposite order of their coordinates. */
+/* Returns the homogeneous coordinates x, y, (z,) 1 of each point of the grid, as [spatial..., rank + 1].  They are
+ * between -1 and 1, and x belongs to the last spatial dimension. */
 static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool align_corners, dtype t) {
   shape s = shape_make(t, rank, spatial);
   s.dims[s.rank++] = 1;
@@ -51,14 +51,15 @@ status onnx_import_affine_grid(onnx_node *n) {
 
 /* --- Col2Im --- */
 
-/* Blocks slide over an image of `rank` dimensions; lists have one entry a dimension. */
+/* The blocks that slide over an image of `rank` dimensions; the lists have one entry for each dimension. */
 typedef struct blocks {
   int64_t rank;
   int64_t image[SHAPE_MAX_RANK], block[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
-  int64_t low[SHAPE_MAX_RANK], count[SHAPE_MAX_RANK]; /* padding before; how many blocks */
+  int64_t low[SHAPE_MAX_RANK];   /* the padding before the image */
+  int64_t count[SHAPE_MAX_RANK]; /* the number of block positions */
 } blocks;
 
-/* An attribute's list, or the default for every entry. */
+/* Reads an attribute that lists `want` numbers from `least` on; if it is absent, each is `least`. */
 static status spatial_list(const onnx_node *n, const char *name, int64_t want, int64_t least, int64_t *out) {
   const int64_t *values;
   size_t count;
@@ -99,7 +100,7 @@ static status read_blocks(const onnx_node *n, blocks *g) {
   return NULL;
 }
 
-/* Where element `element` of block `block` lies in the flat image; -1 in the padding. */
+/* Returns the row-major position in the image of an element of a block, or -1 if it is in the padding. */
 static int64_t block_position(const blocks *g, int64_t element, int64_t block) {
   int64_t position = 0, scale = 1;
   for (int64_t k = g->rank - 1; k >= 0; k--) {
@@ -115,7 +116,8 @@ static int64_t block_position(const blocks *g, int64_t element, int64_t block) {
   return position;
 }
 
-/* Adds every column element to its place; those in the padding have no place and are skipped. */
+/* Scatters every element of the columns to its position in the image, where it is added.  The scatter skips elements in
+ * the padding, whose position is -1. */
 status onnx_import_col2im(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);
@@ -154,17 +156,17 @@ status onnx_import_col2im(onnx_node *n) {
 
 /* --- Det --- */
 
-/* What the elimination carries from step to step: the matrices [B, n, n] and the product of the pivots [B]. */
+/* The values that the elimination loop carries: the step, the matrices [B, n, n], and the product of the pivots [B]. */
 enum { DET_STEP, DET_A, DET_PRODUCT, DET_CARRIED };
 
-/* s64[3] that is 0 but for `step` at dimension d. */
+/* Returns start indices, s64[3]: `step` for dimension d, otherwise 0. */
 static hlo_value starts_at(hlo_builder *b, hlo_value step, int d) {
   hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1), parts[] = {zero, zero, zero};
   parts[d] = hlo_reshape(b, step, 1, (dim[]){1});
   return hlo_concatenate(b, 3, parts, 0);
 }
 
-/* [B]: the row of the largest element of column `step`, of those rows that are no pivot yet. */
+/* Returns, for each matrix, the row with the largest element in column `step` among the rows from `step` on. */
 static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
   shape s = *hlo_shape(column), index = shape_with_type(s, DTYPE_S64);
   hlo_value open = hlo_compare(b, HLO_GE, hlo_iota(b, index, 1), hlo_broadcast(b, step, index, NULL));
@@ -172,8 +174,8 @@ static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
   return hlo_reshape(b, hlo_arg_reduce(b, size, 1, true, false), 1, s.dims);
 }
 
-/* One step: the pivot's row changes places with row `step` and is taken off those below.  Rows above keep what they
- * happen to get: nobody looks at them again. */
+/* Makes one step of the elimination: swaps the pivot's row with row `step` and subtracts multiples of it from all rows.
+ * Only the rows below are read again, so what becomes of the others does not matter. */
 static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
   hlo_value a = in[DET_A], step = in[DET_STEP];
   shape s = *hlo_shape(a), index = shape_with_type(s, DTYPE_S64);
@@ -202,7 +204,8 @@ static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value 
   }
 }
 
-/* Elimination that swaps rows; the determinant is the product of the pivots, negated at each swap. */
+/* Computes the determinants by Gaussian elimination with partial pivoting: the product of the pivots, negated for each
+ * swap of two rows. */
 status onnx_import_det(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);

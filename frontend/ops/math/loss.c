@@ -1,4 +1,4 @@
-/* loss.c - NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss. */
+/* loss.c - NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@ typedef enum reduction { REDUCE_NONE, REDUCE_SUM, REDUCE_MEAN } reduction;
 
 typedef struct loss {
   reduction reduction;
-  bool ignores; /* ignore_index is given */
-  int64_t ignored;
+  bool ignores;    /* whether ignore_index is given */
+  int64_t ignored; /* its value */
 } loss;
 
-/* X [N, C, d...], target [N, d...], weight [C]. */
+/* Reads the attributes and checks the shapes: input [N, C, d...], target [N, d...], weight [C]. */
 static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   static const char *const names[] = {"none", "sum", "mean"};
   const shape *x = onnx_in_shape(n, 0);
@@ -33,14 +33,14 @@ static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   return status_error(STATUS_INVALID_MODEL, "reduction is \"%.40s\"; it must be none, sum or mean", text);
 }
 
-/* The element of `values`, all of x's dims, whose class is the target's: the others are replaced by 0 and
- * summed. */
+/* Returns for each sample the element of `values` at the target's class, by replacing all others by 0 and summing over
+ * the classes. */
 static hlo_value at_target(hlo_builder *b, hlo_value values, hlo_value is_target) {
   int64_t classes = 1;
   return hlo_reduce(b, hlo_select(b, is_target, values, hlo_like(b, values, 0)), HLO_REDUCE_ADD, 1, &classes);
 }
 
-/* True where the class number is the target's, in all of x's dims. */
+/* Returns a pred array of x's dimensions that is true where the class is the target's. */
 static hlo_value target_mask(hlo_builder *b, hlo_value target, const shape *x) {
   int64_t at[SHAPE_MAX_RANK] = {0};
   shape s = shape_with_type(*x, DTYPE_S64);
@@ -59,7 +59,7 @@ static hlo_value sum_all(hlo_builder *b, hlo_value x) {
   return hlo_reduce(b, x, HLO_REDUCE_ADD, (uint32_t)rank, all);
 }
 
-/* Where the target is the class that is ignored. */
+/* Returns a pred array that is true where the target is the ignored class. */
 static hlo_value ignored_mask(hlo_builder *b, const loss *l, hlo_value target) {
   hlo_value ignored = hlo_convert(b, hlo_scalar_int(b, DTYPE_S64, l->ignored), hlo_type(target));
   return hlo_compare(b, HLO_EQ, target, hlo_broadcast_to(b, ignored, hlo_shape(target)));
@@ -73,7 +73,8 @@ static status check_target(const onnx_node *n, const loss *l, const char *what) 
   return onnx_check_below(n, target, what, hlo_shape(n->in[0])->dims[1]);
 }
 
-/* -x[target] * weight[target], reduced; a sample whose target is ignored has weight 0. */
+/* Computes -x[target] * weight[target] for each sample and reduces it.  A sample whose target is the ignored class has
+ * weight 0. */
 static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_value x) {
   hlo_builder *b = n->b;
   hlo_value target = hlo_convert(b, n->in[1], DTYPE_S64), mask = target_mask(b, target, hlo_shape(x));

@@ -6,7 +6,8 @@
 
 /* --- Gemm --- */
 
-/* The old `broadcast` attribute: without it C has the result's shape. */
+/* Checks that C can be broadcast to the product A * B, whose shape is y.  Before version 7 it must have that shape
+ * unless the attribute `broadcast` is set. */
 static status check_c(const onnx_node *n, const shape *y) {
   const shape *c = onnx_in_shape(n, 2);
   bool broadcast = n->since >= 7;
@@ -42,7 +43,7 @@ status onnx_import_gemm(onnx_node *n) {
   hlo_value y = hlo_dot(b, n->in[0], n->in[1], &d), c = n->in[2];
   dtype type = hlo_type(n->in[0]);
   if (!dtype_is_float(type) && (alpha != truncf(alpha) || beta != truncf(beta))) {
-    y = hlo_convert(b, y, DTYPE_F64); /* a fraction of integers is cut off once, at the end */
+    y = hlo_convert(b, y, DTYPE_F64); /* so that integer results are truncated only once, at the end */
     c = onnx_has_in(n, 2) ? hlo_convert(b, c, DTYPE_F64) : c;
   }
   y = onnx_times(b, y, alpha);
@@ -72,8 +73,8 @@ status onnx_import_matmul(onnx_node *n) {
   return NULL;
 }
 
-/* A zero point or scale of a matrix x: a scalar, one a row (of A) or column (of B), or x's rank with extents
- * of 1. */
+/* Broadcasts input k, a zero point or scale of the matrix x, to x's dimensions.  It is a scalar, has one element for
+ * each index of dimension `along` (if that is not negative), or has x's rank with extents of 1 where it broadcasts. */
 static status parameter_like(const onnx_node *n, uint32_t k, const char *what, const shape *x, int64_t along,
                              hlo_value *out) {
   const shape *s = onnx_in_shape(n, k);
@@ -88,7 +89,7 @@ static status parameter_like(const onnx_node *n, uint32_t k, const char *what, c
   return NULL;
 }
 
-/* Input k in s32 less its zero point. */
+/* Returns input k as s32, minus its zero point, which is input zk. */
 static status centered(const onnx_node *n, uint32_t k, uint32_t zk, const char *what, int64_t along, hlo_value *out) {
   hlo_value zero;
   *out = hlo_convert(n->b, n->in[k], DTYPE_S32);
@@ -111,7 +112,8 @@ status onnx_import_matmul_integer(onnx_node *n) {
   return NULL;
 }
 
-/* A scale by rows of the result for A, by columns for B; one a row of A is given by [.., M] or [.., M, 1]. */
+/* Broadcasts input k, a scale, to the result's shape y, as f32; `along` is the dimension of the result along which a
+ * scale of rank 1 varies. */
 static status result_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, int64_t along,
                            hlo_value *out) {
   TRY(parameter_like(n, k, what, y, along, out));
@@ -119,8 +121,8 @@ static status result_scale(const onnx_node *n, uint32_t k, const char *what, con
   return NULL;
 }
 
-/* Inputs: a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.  8-bit floats have no
- * zero point but 0 and are multiplied as f32. */
+/* The inputs are a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point.  8-bit floats, whose zero
+ * points are always 0, are multiplied as f32. */
 status onnx_import_qlinear_matmul(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x, w, sx, sw, sy, zero;

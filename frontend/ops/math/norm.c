@@ -1,4 +1,5 @@
-/* norm.c - normalisations.  Statistics of the smaller float types are computed in f32. */
+/* norm.c - batch, instance, group, layer, RMS and local response normalisation.  For f16 and bf16, statistics are
+ * computed in f32. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@ typedef struct dim_list {
   int64_t dims[SHAPE_MAX_RANK];
 } dim_list;
 
-/* [from, rank), without `except` (-1: none). */
+/* Lists the dimensions from `from` to rank - 1, without `except`, which may be -1. */
 static dim_list dims_from(int from, int rank, int except) {
   dim_list l = {0};
   for (int k = from; k < rank; k++) {
@@ -21,7 +22,7 @@ static dim_list dims_from(int from, int rank, int except) {
 }
 
 typedef struct moments {
-  hlo_value mean, centered, variance; /* extents 1 where reduced; population variance */
+  hlo_value mean, centered, variance; /* mean and (population) variance have extent 1 in the reduced dimensions */
 } moments;
 
 static moments moments_over(hlo_builder *b, hlo_value x, const dim_list *over) {
@@ -32,12 +33,12 @@ static moments moments_over(hlo_builder *b, hlo_value x, const dim_list *over) {
   return m;
 }
 
-/* 1 / sqrt(x + epsilon). */
+/* Returns 1 / sqrt(variance + epsilon). */
 static hlo_value inverse_deviation(hlo_builder *b, hlo_value variance, float epsilon) {
   return hlo_unary(b, HLO_RSQRT, onnx_plus(b, variance, epsilon));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over some dims, in x's type. */
+/* Returns (x - mean) / sqrt(variance + epsilon), with the statistics over the listed dimensions, in x's type. */
 static hlo_value normalized(hlo_builder *b, hlo_value x, const dim_list *over, float epsilon) {
   moments m = moments_over(b, x, over);
   return onnx_op_stretched(b, HLO_MUL, m.centered, inverse_deviation(b, m.variance, epsilon));
@@ -47,7 +48,8 @@ static status read_epsilon(const onnx_node *n, float *epsilon) {
   return onnx_attr_float(n->proto, "epsilon", 1e-5f, epsilon);
 }
 
-/* The type that stage one is computed in. */
+/* Reads stash_type, the type in which the standard's first stage (the normalisation before scale and bias) is computed.
+ */
 static status read_stash(const onnx_node *n, dtype *stash) {
   TRY(onnx_dtype_attr(n, "stash_type", DTYPE_F32, stash));
   CHECK_THAT(dtype_is_float(*stash) && dtype_bytes(*stash) > 1, STATUS_INVALID_MODEL,
@@ -55,7 +57,7 @@ static status read_stash(const onnx_node *n, dtype *stash) {
   return NULL;
 }
 
-/* y * input k + input k + 1, both along dimension 1 and in y's type. */
+/* Returns y * scale + bias in y's type, where scale is input k and bias is input k + 1; both vary along dimension 1. */
 static hlo_value scale_channels(const onnx_node *n, hlo_value y, uint32_t k) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(y);
@@ -69,14 +71,15 @@ static hlo_value scale_channels(const onnx_node *n, hlo_value y, uint32_t k) {
 typedef struct batch_norm {
   float epsilon, momentum;
   bool training;
-  shape x;       /* in the type of computation */
-  int n_feature; /* rank of the parameters */
-  int64_t at[SHAPE_MAX_RANK];
-  dim_list over; /* the dims that statistics are taken of: all others */
+  shape x;                    /* X's shape, with the type in which to compute */
+  int n_feature;              /* the rank of the parameters */
+  int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the dimension of X */
+  dim_list over;              /* the dimensions of X over which statistics are taken, which are the others */
 } batch_norm;
 
-/* An attribute since version 14; before, outputs that only training has ask for it, and so does the first versions'
- * is_test, which is 0 unless it is given. */
+/* Finds out whether the node is in training mode.  Since version 14 the attribute training_mode says so.  Before, a
+ * node is in training mode if it has one of the outputs that only training has, and before version 7 also unless
+ * is_test is set, whose default is 0. */
 static status read_training(const onnx_node *n, bool *out) {
   bool test = true;
   *out = false;
@@ -119,17 +122,18 @@ static status read_batch_norm(const onnx_node *n, batch_norm *p) {
   return NULL;
 }
 
-/* A parameter in the type of computation, and stretched to X. */
+/* Returns parameter k in the type in which to compute. */
 static hlo_value bn_parameter(const onnx_node *n, const batch_norm *p, uint32_t k) {
   hlo_value v = hlo_convert(n->b, n->in[k], (dtype)p->x.type);
   return p->n_feature ? v : hlo_reshape(n->b, v, 0, NULL);
 }
 
+/* Broadcasts a parameter to X's shape. */
 static hlo_value bn_stretch(const onnx_node *n, const batch_norm *p, hlo_value v) {
   return hlo_broadcast(n->b, v, p->x, p->at);
 }
 
-/* running = input * momentum + current * (1 - momentum). */
+/* Returns the new running mean or variance: input k * momentum + current * (1 - momentum). */
 static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k, hlo_value current) {
   hlo_builder *b = n->b;
   hlo_value old = hlo_convert(b, n->in[k], (dtype)p->x.type);
@@ -139,7 +143,7 @@ static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k,
   return hlo_convert(b, y, hlo_type(n->in[k]));
 }
 
-/* The running statistics, and before version 14 the batch's own. */
+/* Sets the outputs that only training has: the running statistics and, before version 14, those of the batch. */
 static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, hlo_value variance) {
   for (uint32_t k = 1; k < 5; k++) {
     hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];
@@ -151,8 +155,8 @@ static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, 
   }
 }
 
-/* Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon): a and the sum are constants where the
- * parameters are. */
+/* Computes Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon), so that both factors fold to constants if
+ * the parameters are constants. */
 status onnx_import_batch_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   batch_norm p;
@@ -176,7 +180,7 @@ status onnx_import_batch_normalization(onnx_node *n) {
   return NULL;
 }
 
-/* --- instance, group --- */
+/* --- instance and group normalisation --- */
 
 status onnx_import_instance_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
@@ -192,7 +196,7 @@ status onnx_import_instance_normalization(onnx_node *n) {
   return NULL;
 }
 
-/* Scale and bias have one element a group before version 21, one a channel since. */
+/* Scale and bias have one element for each group before version 21, since then one for each channel. */
 status onnx_import_group_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);
@@ -226,11 +230,10 @@ status onnx_import_group_normalization(onnx_node *n) {
   return NULL;
 }
 
-/* --- layer, root mean square --- */
+/* --- layer and RMS normalisation --- */
 
-/* What both normalise, and how. */
 typedef struct row_norm {
-  hlo_value x; /* in the type that is computed in */
+  hlo_value x; /* X, converted to stash_type */
   dim_list over;
   float epsilon;
 } row_norm;
@@ -268,15 +271,15 @@ status onnx_import_rms_normalization(onnx_node *n) {
   TRY(read_row_norm(n, &r));
   hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, r.x, r.x), r.over.n, r.over.dims);
   hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, inverse_deviation(b, mean, r.epsilon));
-  hlo_value scale = n->in[1]; /* of a type of its own, which is the result's */
+  hlo_value scale = n->in[1]; /* its type may differ from X's */
   y = hlo_convert(b, y, hlo_type(scale));
   n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, y, scale), hlo_type(n->in[0]));
   return NULL;
 }
 
-/* --- local response --- */
+/* --- local response normalisation --- */
 
-/* Y = X / (bias + alpha / size * sum of squares of the `size` channels around)^beta. */
+/* Computes Y = X / (bias + alpha / size * s)^beta, where s is the sum of the squares of the `size` nearest channels. */
 status onnx_import_lrn(onnx_node *n) {
   hlo_builder *b = n->b;
   float alpha, beta, bias;

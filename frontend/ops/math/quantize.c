@@ -5,10 +5,12 @@
 #include "frontend/import/import_helpers.h"
 
 typedef struct quantization {
-  int64_t axis, block; /* block 0: none */
+  int64_t axis;
+  int64_t block; /* the number of elements along the axis that share a scale, or 0 if scales are not by blocks */
 } quantization;
 
-/* Scales: one element, one each along the axis, or (since version 21) one a block of the axis. */
+/* Checks the shape of the scales: there is one, or one for each index of the axis, or, since version 21, one for each
+ * block along the axis. */
 static status check_scale(const onnx_node *n, const char *what, quantization *q) {
   const shape *x = onnx_in_shape(n, 0), *s = onnx_in_shape(n, 1);
   if (s->rank == 0 || (s->rank == 1 && s->dims[0] == 1)) {
@@ -46,7 +48,7 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   return NULL;
 }
 
-/* The same for the elements of a constant list, as a constant, so that a bias becomes one. */
+/* Repeats a constant of one element n times as a constant, so that the dequantisation of a constant bias folds. */
 static hlo_value repeated_constant(hlo_builder *b, const literal *v, dim n) {
   size_t size = dtype_bytes((dtype)v->shape.type);
   void *data;
@@ -57,7 +59,7 @@ static hlo_value repeated_constant(hlo_builder *b, const literal *v, dim n) {
   return hlo_constant(b, l);
 }
 
-/* A scale or zero point with x's dims. */
+/* Broadcasts v, a scale or zero point, to x's dimensions. */
 static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *s = hlo_shape(v);
@@ -73,12 +75,12 @@ static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v)
   shape repeated = *x;
   dim split[SHAPE_MAX_RANK + 1];
   int64_t at[SHAPE_MAX_RANK];
-  if (x->rank == SHAPE_MAX_RANK) { /* no room for one dimension more */
+  if (x->rank == SHAPE_MAX_RANK) { /* a broadcast would need one dimension more than the maximum */
     hlo_value element = hlo_iota(b, shape_make(DTYPE_S64, 1, &x->dims[q->axis]), 0);
     return hlo_take(b, v, onnx_binary_scalar(b, HLO_DIV, element, (double)q->block), q->axis);
   }
-  for (int k = 0; k < x->rank;
-       k++) { /* each element of the axis is repeated `block` times, the last perhaps less often */
+  /* Repeats each scale `block` times along the axis, and cuts off what is beyond x's extent. */
+  for (int k = 0; k < x->rank; k++) {
     at[k] = k <= q->axis ? k : k + 1;
     split[at[k]] = s->dims[k];
   }
@@ -89,7 +91,7 @@ static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v)
   return repeated.dims[q->axis] == x->dims[q->axis] ? v : hlo_slice_dim(b, v, q->axis, 0, x->dims[q->axis]);
 }
 
-/* The attribute, where 0 means that it is not there. */
+/* Reads an attribute that states an element type, for which the standard defines 0 to mean that it is absent. */
 static status optional_dtype(const onnx_node *n, const char *name, dtype def, dtype *out) {
   int64_t number;
   *out = def;
@@ -97,7 +99,8 @@ static status optional_dtype(const onnx_node *n, const char *name, dtype def, dt
   return number ? onnx_dtype_attr(n, name, def, out) : NULL;
 }
 
-/* Weights stay integers in the graph, for a target that multiplies integers; another folds them. */
+/* Converts x without constant folding if it has at least two dimensions and integers of at most 8 bits.  Such weights
+ * stay integers in the module, so that a target can multiply integers. */
 static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   hlo_eval_fn *eval = b->eval;
   bool weights = hlo_rank(x) >= 2 && dtype_is_int(hlo_type(x)) && dtype_get_info(hlo_type(x))->bits <= 8;
@@ -107,8 +110,8 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
-/* Where whole blocks fill the axis, x with a dimension more, which counts the elements of a block: a scale is then
- * simply stretched along it. */
+/* If whole blocks fill the axis, returns true and x's shape with the axis split into blocks and the elements of a
+ * block; scales are then broadcast along the latter. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
   if (q->block == 0 || x->rank == SHAPE_MAX_RANK || x->dims[q->axis] % q->block) {
@@ -124,6 +127,7 @@ static bool split_blocks(const onnx_node *n, const quantization *q, shape *split
   return true;
 }
 
+/* Broadcasts v, which has an element for each block, to the shape that split_blocks returned. */
 static hlo_value stretch_over_blocks(hlo_builder *b, const quantization *q, hlo_value v, const shape *split) {
   int64_t at[SHAPE_MAX_RANK];
   shape s = *split;
@@ -134,7 +138,7 @@ static hlo_value stretch_over_blocks(hlo_builder *b, const quantization *q, hlo_
   return hlo_broadcast(b, v, s, at);
 }
 
-/* y = (x - zero point) * scale, in f32; integers are subtracted exactly, before anything is rounded. */
+/* Computes y = (x - zero point) * scale in f32.  For integers the subtraction is exact, in s32. */
 status onnx_import_dequantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   quantization q;
@@ -157,7 +161,7 @@ status onnx_import_dequantize_linear(onnx_node *n) {
   return NULL;
 }
 
-/* The output's type: that of the zero point, or output_dtype, or u8. */
+/* Returns the type of the output: that of the zero point, or output_dtype, or u8. */
 static status quantized_type(const onnx_node *n, dtype *to) {
   dtype stated;
   TRY(optional_dtype(n, "output_dtype", DTYPE_INVALID, &stated));
@@ -170,7 +174,7 @@ static status quantized_type(const onnx_node *n, dtype *to) {
   return NULL;
 }
 
-/* y = saturate(round(x / scale) + zero point); 8- and 4-bit floats are rounded by their conversion alone. */
+/* Computes y = saturate(round(x / scale) + zero point).  For a floating-point y the conversion does the rounding. */
 status onnx_import_quantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   quantization q;
@@ -195,7 +199,7 @@ status onnx_import_quantize_linear(onnx_node *n) {
   return NULL;
 }
 
-/* To u8, with scale and zero point such that 0 and the range of x are covered. */
+/* Quantises x to u8, with the scale and zero point that cover the range of x and 0. */
 status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = onnx_in_shape(n, 0);
@@ -208,7 +212,7 @@ status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_value low = hlo_binary(b, HLO_MIN, hlo_reduce(b, x, HLO_REDUCE_MIN, s->rank, all), zero);
   hlo_value range = hlo_binary(b, HLO_SUB, high, low);
   hlo_value scale = hlo_binary(b, HLO_DIV, range, hlo_like(b, range, 255));
-  /* a range of nothing but 0 is represented by any scale */
+  /* If all elements are 0, any divisor gives the right result; it must only not be 0. */
   hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
   hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
   point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);

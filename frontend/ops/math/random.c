@@ -1,6 +1,6 @@
-/* random.c - RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial.
+/* random.c - RandomNormal, RandomUniform, RandomNormalLike, RandomUniformLike, Bernoulli, Multinomial.
  *
- * They draw in f32 (f64 for doubles) and round once. */
+ * Random numbers are computed in f32, or in f64 if the result is f64, and then rounded to the result's type. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -13,7 +13,8 @@ static dtype draw_type(dtype t) { return t == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
 
 /* --- RandomNormal, RandomUniform, RandomNormalLike, RandomUniformLike --- */
 
-/* Of the result: by the attributes shape and dtype, or those of the input. */
+/* Returns the shape and type of the result: those of the input if there is one, otherwise the attribute `shape`.  The
+ * attribute `dtype` overrides the type. */
 static status result_shape(const onnx_node *n, shape *out) {
   const int64_t *dims;
   size_t rank;
@@ -38,7 +39,8 @@ static status result_shape(const onnx_node *n, shape *out) {
   return shape_check(out, "the result");
 }
 
-/* The largest number of type t below `bound`; a smaller pattern of bits is a smaller number, but for the sign. */
+/* Returns the largest number of the float type t that is less than `bound`.  Without the sign, floats are ordered like
+ * their bits as integers. */
 static double number_below(dtype t, double bound) {
   uint64_t bits = 0, sign = (uint64_t)1 << (8 * dtype_bytes(t) - 1);
   double rounded;
@@ -51,7 +53,7 @@ static double number_below(dtype t, double bound) {
   return rounded;
 }
 
-/* In [low, high): what rounding made `high` becomes the number below. */
+/* Draws numbers in [low, high).  A number that rounding has made `high` is replaced by the largest one below. */
 static status uniform(onnx_node *n, const onnx_stream *s, shape result) {
   hlo_builder *b = n->b;
   float low, high;
@@ -99,16 +101,17 @@ status onnx_import_bernoulli(onnx_node *n) {
 
 /* --- Multinomial --- */
 
-/* Of rows of logarithms [batch, classes]: the sums of the probabilities, which need not add up to 1, up to and with
- * each class. */
+/* Returns the cumulative sums of the probabilities along the classes.  x is [batch, classes] and has the logarithms of
+ * the probabilities, up to a constant factor for each row. */
 static hlo_value running_sums(hlo_builder *b, hlo_value x) {
   hlo_value largest = onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, (int64_t[]){1});
   hlo_value p = hlo_unary(b, HLO_EXP, onnx_op_stretched(b, HLO_SUB, x, largest));
   return hlo_cumulative(b, p, HLO_REDUCE_ADD, 1, false, false);
 }
 
-/* The class of a draw u in [0, 1) is the number of running sums that are at most u times the whole.  In f64 the product
- * is below the whole for every u below 1, and a class without probability has nobody's share. */
+/* A random number u in [0, 1) chooses the class whose number is the count of cumulative sums that are at most u times
+ * the total.  In f64 that product is less than the total for every u, so the count is less than the number of classes,
+ * and a class of probability 0 is never chosen. */
 status onnx_import_multinomial(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);

@@ -1,16 +1,16 @@
-/* reduce.c - reductions along axes, positions of extremes, running sums and products. */
+/* reduce.c - reductions (ReduceSum and the like), ArgMax and ArgMin, CumSum and CumProd. */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/import/import_common.h"
 
-/* Which axes a node reduces, ascending. */
+/* The axes that a node reduces, in ascending order. */
 typedef struct axis_list {
   uint32_t n;
   int64_t axes[SHAPE_MAX_RANK];
 } axis_list;
 
-/* A reduction over x kept at the rank of x. */
+/* Reduces x over the axes, which stay in the result with extent 1. */
 typedef hlo_value reduction_fn(hlo_builder *b, hlo_value x, const axis_list *l);
 
 static hlo_value keep(hlo_builder *b, hlo_value x, hlo_reducer r, const axis_list *l) {
@@ -48,7 +48,7 @@ static hlo_value reduce_log_sum(hlo_builder *b, hlo_value x, const axis_list *l)
   return hlo_unary(b, HLO_LOG, reduce_sum(b, x, l));
 }
 
-/* log(sum(exp(x - m))) + m, where m is the largest x, or 0 where that is not finite. */
+/* Computes log(sum(exp(x - m))) + m, where m is the largest x, or 0 if that is not finite. */
 static hlo_value reduce_log_sum_exp(hlo_builder *b, hlo_value x, const axis_list *l) {
   hlo_value m = reduce_max(b, x, l);
   m = hlo_select(b, hlo_unary(b, HLO_IS_FINITE, m), m, hlo_like(b, m, 0));
@@ -59,8 +59,8 @@ static hlo_value reduce_log_sum_exp(hlo_builder *b, hlo_value x, const axis_list
 static const struct reduction {
   const char *name;
   reduction_fn *fn;
-  bool in_float; /* integers become floats on the way; the others stay exact */
-  bool steps;    /* several roundings: the smaller floats are computed in f32 */
+  bool in_float; /* whether integers are computed as floats; otherwise they stay exact */
+  bool steps;    /* whether the formula has several roundings, so that f16 and bf16 are computed in f32 */
 } reductions[] = {
     {"ReduceL1", reduce_l1, false, true},         {"ReduceL2", reduce_l2, true, true},
     {"ReduceLogSum", reduce_log_sum, true, true}, {"ReduceLogSumExp", reduce_log_sum_exp, true, true},
@@ -78,7 +78,7 @@ static const struct reduction *find_reduction(const char *name) {
   return NULL;
 }
 
-/* No axes mean all of them, unless noop_with_empty_axes says none. */
+/* Reads the axes.  If none are given, all axes are reduced, or none if noop_with_empty_axes is set. */
 static status reduction_axes(const onnx_node *n, int rank, axis_list *l) {
   const int64_t *axes;
   int64_t count;
@@ -97,7 +97,7 @@ static status reduction_axes(const onnx_node *n, int rank, axis_list *l) {
   return NULL;
 }
 
-/* x without the dimensions that were kept with extent 1. */
+/* Removes the reduced dimensions, which have extent 1, from x. */
 static hlo_value drop_axes(hlo_builder *b, hlo_value x, const axis_list *l) {
   const shape *s = hlo_shape(x);
   dim dims[SHAPE_MAX_RANK];
@@ -127,7 +127,7 @@ status onnx_import_reduce(onnx_node *n) {
   return NULL;
 }
 
-/* --- positions --- */
+/* --- ArgMax and ArgMin --- */
 
 status onnx_import_arg_reduce(onnx_node *n) {
   hlo_value x = n->in[0];
@@ -144,7 +144,7 @@ status onnx_import_arg_reduce(onnx_node *n) {
   return NULL;
 }
 
-/* --- running sums and products --- */
+/* --- CumSum and CumProd --- */
 
 status onnx_import_cumulative(onnx_node *n) {
   int64_t axis;

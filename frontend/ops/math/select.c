@@ -1,4 +1,4 @@
-/* select.c - NonZero, Compress, Unique: what they keep, and how much, depends on data (sizes.h). */
+/* select.c - NonZero, Compress and Unique, the sizes of whose results depend on data (sizes.h). */
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
@@ -14,7 +14,7 @@ static shape list_of(dtype type, int64_t n) { return shape_make(type, 1, &n); }
 
 static int64_t length(hlo_value list) { return hlo_shape(list)->dims[0]; }
 
-/* to[at[k]] r= values[k]; places outside of `to` are left out. */
+/* Combines values[k] with to[at[k]] by the reducer, for each k; positions outside of `to` are skipped. */
 static hlo_value scatter_list(hlo_builder *b, hlo_value to, hlo_value at, hlo_value values, hlo_reducer r) {
   static const int64_t zero = 0;
   const hlo_gather_dims d = {.n_collapsed = 1, .collapsed = &zero, .n_map = 1, .map = &zero, .index_vector_dim = 1};
@@ -22,14 +22,16 @@ static hlo_value scatter_list(hlo_builder *b, hlo_value to, hlo_value at, hlo_va
   return hlo_scatter(b, to, at, values, &d, r);
 }
 
-/* Element k of a list is x's at position list[k]; of an empty x there is none to take. */
+/* Gathers x's elements at the positions in the list along the axis.  An empty list gives an empty result, even if x is
+ * empty too. */
 static hlo_value take(hlo_builder *b, hlo_value x, hlo_value list, int64_t axis) {
   return length(list) == 0 ? hlo_slice_dim(b, x, axis, 0, 0) : hlo_take(b, x, list, axis);
 }
 
-/* The positions of a mask's true elements, in order, and how many there are; behind them stand zeros. */
+/* The positions of a mask's true elements, in ascending order, and their number. */
 typedef struct positions {
-  hlo_value list, count; /* s64[length of the mask], s64[] */
+  hlo_value list;  /* s64[length of the mask]; 0 from the count on */
+  hlo_value count; /* s64[] */
 } positions;
 
 static positions find_positions(hlo_builder *b, hlo_value mask) {
@@ -43,7 +45,8 @@ static positions find_positions(hlo_builder *b, hlo_value mask) {
                      hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero)};
 }
 
-/* v, of which `size` elements along the axis mean something: cut right now if the size is known. */
+/* Returns v, of whose elements along the axis only the first `size` are valid: cut to them if the size is a constant,
+ * otherwise with a dynamic dimension. */
 static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
   const literal *known = n->b->error ? NULL : hlo_literal(size);
   if (known) {
@@ -59,7 +62,7 @@ static hlo_value flat(hlo_builder *b, hlo_value x) {
 
 /* --- NonZero --- */
 
-/* [rank, count]: column j holds the position of the j-th element that is not 0. */
+/* The result is [rank, count]; column j has the index of the j-th element that is not 0. */
 status onnx_import_non_zero(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0], rows[SHAPE_MAX_RANK];
@@ -100,7 +103,7 @@ status onnx_import_compress(onnx_node *n) {
     CHECK_THAT(!literal_i64(known, k), INVALID, "condition keeps element %lld of %lld", (long long)k,
                (long long)extent);
   }
-  if (s->dims[0] > extent) { /* there is nothing to keep beyond */
+  if (s->dims[0] > extent) { /* the condition may be longer than the axis; the rest of it is ignored */
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);
@@ -110,8 +113,8 @@ status onnx_import_compress(onnx_node *n) {
 
 /* --- Unique --- */
 
-/* Rows as columns of keys that sort can order: [columns, rows].  Complex numbers are ordered by their real parts first.
- */
+/* Returns the transposed rows, [columns, rows], in a type that `sort` accepts.  A complex number becomes two columns,
+ * the real part first. */
 static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
   dim count = hlo_shape(rows)->dims[0], width = hlo_shape(rows)->dims[1];
   if (dtype_is_complex(hlo_type(rows))) {
@@ -125,7 +128,7 @@ static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
   return hlo_transpose(b, rows, (int64_t[]){1, 0});
 }
 
-/* A step of sort_rows: by one column more; `order` is stable. */
+/* Makes one step of sort_rows: sorts the row numbers in `order` by one column of the keys; the sort is stable. */
 static hlo_value sort_by(hlo_builder *b, hlo_value keys, hlo_value column, hlo_value order) {
   hlo_value out[2], starts[] = {hlo_reshape(b, column, 1, (dim[]){1}), hlo_s64s(b, (int64_t[]){0}, 1)};
   dim count = length(order);
@@ -135,7 +138,8 @@ static hlo_value sort_by(hlo_builder *b, hlo_value keys, hlo_value column, hlo_v
   return out[1];
 }
 
-/* The rows' order, by the last column first, so that the first decides: a while over columns. */
+/* Returns the row numbers in lexicographic order of the rows.  A `while` over the columns makes a stable sort by each
+ * column, from the last to the first. */
 static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
   hlo_value order = hlo_iota(b, list_of(DTYPE_S64, count), 0);
@@ -159,7 +163,7 @@ static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
   return b->error ? order : out[1];
 }
 
-/* Which rows, in order, differ from the one before: NaN is equal to NaN. */
+/* Returns for each row, in sorted order, whether it differs from the row before.  NaN counts as equal to NaN. */
 static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order) {
   static const int64_t zero = 0;
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
@@ -175,9 +179,12 @@ static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order) {
   return hlo_concatenate(b, 2, parts, 0);
 }
 
-/* Lists of a bound's length, of which `n` entries mean something; inverse all. */
+/* The groups of equal rows.  Of `first` and `counts` only the first n elements are valid. */
 typedef struct groups {
-  hlo_value n, first, counts, inverse;
+  hlo_value n;       /* the number of groups, s64[] */
+  hlo_value first;   /* for each group: the number of its first row */
+  hlo_value counts;  /* for each group: the number of its rows */
+  hlo_value inverse; /* for each row: the number of its group */
 } groups;
 
 static groups group_rows(hlo_builder *b, hlo_value keys) {
@@ -192,7 +199,7 @@ static groups group_rows(hlo_builder *b, hlo_value keys) {
                   scatter_list(b, zeros, order, number, HLO_REDUCE_REPLACE)};
 }
 
-/* Groups in the order of their first rows. */
+/* Reorders the groups by the numbers of their first rows. */
 static groups by_first(hlo_builder *b, groups g) {
   dim count = length(g.first);
   hlo_value out[2], index = hlo_iota(b, list_of(DTYPE_S64, count), 0);
@@ -203,7 +210,7 @@ static groups by_first(hlo_builder *b, groups g) {
   return (groups){g.n, out[0], take(b, g.counts, out[1], 0), take(b, number, g.inverse, 0)};
 }
 
-/* x with the axis in front, as rows. */
+/* Returns x as a matrix with one row for each index of the axis. */
 static hlo_value rows_of(hlo_builder *b, hlo_value x, int64_t axis) {
   const shape *s = hlo_shape(x);
   int64_t front[SHAPE_MAX_RANK] = {axis}, width = 1;

@@ -1,4 +1,4 @@
-/* signal.c - DFT, STFT; mel filters. */
+/* signal.c - DFT, STFT and MelWeightMatrix. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -46,7 +46,7 @@ status onnx_import_dft(onnx_node *n) {
   return NULL;
 }
 
-/* Frames of the signal, [batch, frames, length, parts], by a gather of [frames, length] positions. */
+/* Returns the frames of the signal as [batch, frames, length, parts]; frame k begins at k * step. */
 static hlo_value signal_frames(hlo_builder *b, hlo_value x, int64_t frames, int64_t length, int64_t step) {
   shape s = shape_make(DTYPE_S64, 2, (dim[]){frames, length});
   hlo_value start = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, 0), (double)step);
@@ -81,23 +81,23 @@ status onnx_import_stft(onnx_node *n) {
   return NULL;
 }
 
-/* --- mel filters --- */
+/* --- MelWeightMatrix --- */
 
 typedef struct mel_filters {
   int64_t bins, length, rate;
-  double low, high; /* hertz */
+  double low, high; /* the outer edges in hertz */
 } mel_filters;
 
 static double hertz_to_mel(double f) { return 2595 * log10(1 + f / 700); }
 
-/* The spectrogram bin of edge k of the bins + 2 edges, which lie evenly on the mel scale. */
+/* Returns the spectrogram bin of edge k.  There are `bins` + 2 edges, evenly spaced on the mel scale. */
 static int64_t mel_edge(const mel_filters *f, int64_t k) {
   double low = hertz_to_mel(f->low), step = (hertz_to_mel(f->high) - low) / (double)(f->bins + 2);
   double hertz = 700 * (pow(10, ((double)k * step + low) / 2595) - 1);
   return (int64_t)floor((double)(f->length + 1) * hertz / (double)f->rate);
 }
 
-/* Column k is a triangle that rises from edge k to k + 1 and falls to k + 2. */
+/* Fills column k with a triangular filter, which rises from edge k to edge k + 1 and falls to edge k + 2. */
 static void fill_triangle(const mel_filters *f, int64_t k, double *matrix) {
   int64_t left = mel_edge(f, k), centre = mel_edge(f, k + 1), right = mel_edge(f, k + 2);
   if (left == centre) {

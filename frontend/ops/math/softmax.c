@@ -1,15 +1,16 @@
-/* softmax.c - what normalises along axes without parameters: softmax and its kin, LpNormalization,
- * MeanVarianceNormalization.  All compute in f32 at least and round once. */
+/* softmax.c - normalisations without parameters: Softmax, LogSoftmax, Hardmax, LpNormalization,
+ * MeanVarianceNormalization.  They are computed in f32 or f64, and the result is rounded to the input's type. */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
 
-static hlo_value less_kept(hlo_builder *b, hlo_op op, hlo_value x, hlo_value kept) {
+/* Returns x op kept, where `kept` is a result of a reduction of x and has extent 1 in the reduced dimensions. */
+static hlo_value op_kept(hlo_builder *b, hlo_op op, hlo_value x, hlo_value kept) {
   return hlo_binary(b, op, x, hlo_broadcast_to(b, kept, hlo_shape(x)));
 }
 
-/* 1 at the first of the largest elements, 0 elsewhere. */
+/* Returns 1 at the first of the largest elements along the axis, 0 elsewhere. */
 static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   shape s = *hlo_shape(x);
   if (s.dims[axis] == 0) {
@@ -23,8 +24,8 @@ static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   return hlo_convert(b, hlo_compare(b, HLO_EQ, position, first), hlo_type(x));
 }
 
-/* Before version 13 the input is one matrix: the dims before `axis` are its rows, those from `axis` on its
- * columns. */
+/* Before version 13 the input is treated as a matrix whose rows are the dimensions before `axis`, and whose columns,
+ * along which it is normalised, are those from `axis` on. */
 status onnx_import_softmax(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0];
@@ -46,7 +47,7 @@ status onnx_import_softmax(onnx_node *n) {
   return NULL;
 }
 
-/* A norm of 0 gives 0. */
+/* Where the norm is 0, the result is 0. */
 status onnx_import_lp_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]);
@@ -62,8 +63,8 @@ status onnx_import_lp_normalization(onnx_node *n) {
   return NULL;
 }
 
-/* (x - mean) / (standard deviation + 1e-9). */
-/* The first version says by across_channels whether channels have moments of their own. */
+/* Returns the axes over which mean and variance are taken.  In version 1 the attribute across_channels says whether the
+ * channels are among them. */
 static status moment_axes(const onnx_node *n, int rank, uint32_t *count, int64_t *axes) {
   static const int64_t default_axes[] = {0, 2, 3};
   const int64_t *given;
@@ -84,6 +85,7 @@ static status moment_axes(const onnx_node *n, int rank, uint32_t *count, int64_t
   return onnx_axes(given ? given : default_axes, *count, rank, axes);
 }
 
+/* Computes (x - mean) / (standard deviation + 1e-9). */
 status onnx_import_mean_variance_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]);
@@ -94,9 +96,9 @@ status onnx_import_mean_variance_normalization(onnx_node *n) {
   if (n->since == 1) {
     TRY(onnx_attr_bool(n->proto, "normalize_variance", true, &divide));
   }
-  hlo_value centred = less_kept(b, HLO_SUB, x, onnx_mean_keep(b, x, count, axes));
+  hlo_value centred = op_kept(b, HLO_SUB, x, onnx_mean_keep(b, x, count, axes));
   hlo_value variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, centred, centred), count, axes);
   hlo_value deviation = onnx_binary_scalar(b, HLO_ADD, hlo_unary(b, HLO_SQRT, variance), 1e-9);
-  n->out[0] = hlo_convert(b, divide ? less_kept(b, HLO_DIV, centred, deviation) : centred, hlo_type(n->in[0]));
+  n->out[0] = hlo_convert(b, divide ? op_kept(b, HLO_DIV, centred, deviation) : centred, hlo_type(n->in[0]));
   return NULL;
 }

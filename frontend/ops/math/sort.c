@@ -1,4 +1,4 @@
-/* sort.c - TopK. */
+/* sort.c - the importer of TopK. */
 #include <inttypes.h>
 
 #include "frontend/import/import_common.h"
@@ -6,7 +6,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* A K that the model computes leaves all elements, of which `size` mean something; otherwise size has no value. */
+/* Reads K.  If K is computed by the model, *k is the whole extent and *size the actual number of elements, s64[];
+ * otherwise size->def is NULL. */
 static status read_k(onnx_node *n, int64_t extent, int64_t *k, hlo_value *size) {
   *size = (hlo_value){0};
   if (n->since < 10) {
@@ -22,7 +23,8 @@ static status read_k(onnx_node *n, int64_t extent, int64_t *k, hlo_value *size) 
   return NULL;
 }
 
-/* Stable sorts in both directions put the lower of equal elements' indices first. */
+/* The sort is stable in both directions, so that equal elements come in the order of their indices, as the standard
+ * requires. */
 status onnx_import_top_k(onnx_node *n) {
   hlo_value x = n->in[0], out[2];
   const shape *s = hlo_shape(x);

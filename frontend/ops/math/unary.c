@@ -1,4 +1,5 @@
-/* unary.c - operators of one operand that are one HLO operation, or a test of a float. */
+/* unary.c - operators of one operand: those that are one HLO operation, Erf, Identity, OptionalHasElement, Reciprocal,
+ * IsNaN and IsInf. */
 #include <string.h>
 
 #include "frontend/import/import_common.h"
@@ -24,7 +25,7 @@ status onnx_import_unary(onnx_node *n) {
   return status_error(STATUS_INTERNAL, "%s has no row in unary_ops", n->proto->op_type);
 }
 
-/* Of integers it is computed in f32 and cut, as the standard's own evaluator does. */
+/* For integers, Erf is computed in f32 and truncated, as the evaluator in the onnx package does. */
 status onnx_import_erf(onnx_node *n) {
   dtype type = (dtype)hlo_shape(n->in[0])->type;
   hlo_value x = dtype_is_float(type) ? n->in[0] : hlo_convert(n->b, n->in[0], DTYPE_F32);
@@ -37,7 +38,8 @@ status onnx_import_identity(onnx_node *n) {
   return NULL;
 }
 
-/* Of what can come here: a tensor is an optional that has an element, an absent input one that has none. */
+/* Optionals are not supported, so the input is a tensor, which counts as an optional with an element, or it is absent.
+ */
 status onnx_import_optional_has_element(onnx_node *n) {
   n->out[0] = hlo_scalar(n->b, DTYPE_PRED, onnx_has_in(n, 0));
   return NULL;
@@ -53,7 +55,7 @@ status onnx_import_is_nan(onnx_node *n) {
   return NULL;
 }
 
-/* By way of is-finite, since some 8-bit floats have no infinity that x could be compared with. */
+/* It uses is-finite instead of comparing with infinity, since some 8-bit floats have no infinity. */
 status onnx_import_is_inf(onnx_node *n) {
   bool negative, positive;
   TRY(onnx_attr_bool(n->proto, "detect_negative", true, &negative));

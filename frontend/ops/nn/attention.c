@@ -1,19 +1,19 @@
-/* attention.c - Attention, FlexAttention and RotaryEmbedding. */
+/* attention.c - the importers of Attention, FlexAttention and RotaryEmbedding. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
 
-enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* inputs of Attention */
+enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* the numbers of Attention's inputs */
 
 typedef struct attention {
-  bool packed; /* inputs of rank 3: heads and their elements in one dimension */
+  bool packed; /* whether the inputs have rank 3, with the heads and their elements in one dimension */
   dim batch, q_heads, kv_heads, q_steps, kv_steps, past, total, head, v_head;
   float scale, softcap;
   bool causal;
-  int64_t left, right; /* how far a query sees to either side; -1: without end */
-  int64_t output_mode; /* of qk_matmul_output */
+  int64_t left, right; /* the numbers of keys before and after a query's position that it attends to; -1 means all */
+  int64_t output_mode; /* qk_matmul_output_mode */
   dtype type, softmax_type;
 } attention;
 
@@ -92,7 +92,7 @@ static status read_attention(const onnx_node *n, attention *a) {
 
 /* --- building --- */
 
-/* [B, S, H*D] to [B, H, S, D]. */
+/* Converts packed inputs [B, S, H*D] to [B, H, S, D]. */
 static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, dim heads) {
   if (!a->packed) {
     return x;
@@ -106,8 +106,8 @@ static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {
   return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
 }
 
-/* A product for each head of K; the heads of Q that share one are its rows: x [B, Hq, S, .] * y [B, Hkv,
- * ...]. */
+/* Multiplies x [B, Hq, S, .] by y [B, Hkv, ...], contracting x's last dimension with y's dimension `y_contract`.  There
+ * is one matrix product for each head of y; the heads of x that share it are further rows of its left operand. */
 static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract,
                             dim result) {
   static const int64_t batch[] = {0, 1};
@@ -128,7 +128,8 @@ static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value
   return hlo_select(b, hlo_broadcast_to(b, keep, hlo_shape(x)), x, hlo_like(b, x, -INFINITY));
 }
 
-/* attn_mask, whose last dimension may be shorter than the sequence: what is missing takes no part. */
+/* Applies attn_mask to the scores x.  Its last dimension may be shorter than the number of keys; the remaining keys are
+ * masked out. */
 static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   hlo_builder *b = n->b;
   TRY(onnx_need_rank(n, MASK, "attn_mask", 1, 4));
@@ -144,14 +145,14 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
     hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
     mask = hlo_pad(b, mask, nothing, low, high, NULL);
   }
-  /* a key of -inf takes no part, whatever its score is: inf - inf would be NaN */
+  /* A mask of -inf excludes the key whatever its score is; adding it to a score of inf would give NaN. */
   hlo_value keep = is_bool ? mask : onnx_compare_scalar(b, HLO_NE, mask, -INFINITY);
   *x = minus_infinity_unless(b, keep, is_bool ? *x : onnx_op_stretched(b, HLO_ADD, *x, mask));
   return NULL;
 }
 
-/* The place of each query among the keys, like `full` but for its last dimension of 1: those of the cache come first,
- * and where nonpad_kv_seqlen counts the cache's keys, the queries are the last of them. */
+/* Returns the position of each query among the keys, in the shape `full` with a last dimension of 1.  Queries come
+ * after the keys of past_key; with nonpad_kv_seqlen, they are at the last of the keys that it counts. */
 static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
   hlo_builder *b = n->b;
   shape s = shape_with_type(*full, DTYPE_S64);
@@ -164,7 +165,8 @@ static hlo_value query_places(const onnx_node *n, const attention *a, const shap
   return hlo_binary(b, HLO_ADD, query, onnx_plus(b, length, -(double)a->q_steps));
 }
 
-/* What follows from positions: causality, windows, and sequences that are shorter than the cache. */
+/* Masks the scores x by position: keys after a causal query, keys outside of the window, and keys beyond
+ * nonpad_kv_seqlen. */
 static hlo_value apply_positions(const onnx_node *n, const attention *a, hlo_value x) {
   hlo_builder *b = n->b;
   shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
@@ -192,12 +194,12 @@ static hlo_value cap(hlo_builder *b, const attention *a, hlo_value x) {
   return onnx_times(b, hlo_unary(b, HLO_TANH, hlo_binary(b, HLO_DIV, x, hlo_like(b, x, a->softcap))), a->softcap);
 }
 
-/* Returns true if a query can be left without any key. */
+/* Returns true if all keys may be masked out for some query. */
 static bool may_be_blind(const onnx_node *n, const attention *a) {
   return onnx_has_in(n, MASK) || onnx_has_in(n, NONPAD) || a->left >= 0;
 }
 
-/* Scores to probabilities: all 0 where a query sees no key. */
+/* Returns the softmax of the scores; it is 0 for a query whose keys are all masked out. */
 static hlo_value probabilities(const onnx_node *n, const attention *a, hlo_value x) {
   hlo_builder *b = n->b;
   int64_t axis = 3;
@@ -212,7 +214,8 @@ static hlo_value probabilities(const onnx_node *n, const attention *a, hlo_value
   return onnx_op_stretched(b, HLO_DIV, e, hlo_select(b, blind, hlo_like(b, sum, 1), sum));
 }
 
-/* Scores to probabilities; stages[k] is what qk_matmul_output_mode k gives out. */
+/* Computes the probabilities from the scores x.  stages[k] receives the value that qk_matmul_output returns in mode k;
+ * stages[3] has the probabilities. */
 static status weigh(const onnx_node *n, const attention *a, hlo_value x, hlo_value *stages) {
   stages[0] = x;
   x = stages[1] = cap(n->b, a, x);
@@ -232,7 +235,7 @@ status onnx_import_attention(onnx_node *n) {
   dtype type = hlo_type(n->in[Q]);
   hlo_value key = with_past(n, split_heads(b, &a, n->in[K], a.kv_heads), PAST_KEY);
   hlo_value value = with_past(n, split_heads(b, &a, n->in[V], a.kv_heads), PAST_VALUE);
-  /* both sides take the root of the scale, so that the product does not overflow */
+  /* Both operands are multiplied by the root of the scale, so that the product does not overflow. */
   double root = sqrt(fabs((double)a.scale));
   hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), a.scale < 0 ? -root : root);
   hlo_value k = onnx_times(b, onnx_widen(b, key), root);
@@ -252,9 +255,9 @@ status onnx_import_attention(onnx_node *n) {
   return NULL;
 }
 
-/* --- with subgraphs that modify scores and probabilities --- */
+/* --- FlexAttention, which has subgraphs that modify scores and probabilities --- */
 
-/* x through the graph attribute, where there is one: of the same shape and type. */
+/* Applies the graph in the attribute, if there is one, to x.  Its result must have x's shape and type. */
 static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   if (n->b->error || !onnx_attr_has(n->proto, attribute)) {
     return NULL;
@@ -262,8 +265,9 @@ static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   shape before = *hlo_shape(*x);
   TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
   const shape *after = hlo_shape(*x);
-  CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL, "%s makes %s of %s", attribute,
-             SHAPE_STR(NULL, after), SHAPE_STR(NULL, &before));
+  CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL,
+             "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
+             SHAPE_STR(NULL, &before));
   return NULL;
 }
 
@@ -287,7 +291,7 @@ status onnx_import_flex_attention(onnx_node *n) {
   return NULL;
 }
 
-/* --- rotary embedding --- */
+/* --- RotaryEmbedding --- */
 
 typedef struct rotary {
   dim batch, steps, heads, head, rotated;
@@ -317,8 +321,8 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   return NULL;
 }
 
-/* A cache as [B, S, 1, rotated / 2], or with one batch for all: rows picked by position_ids, or given for every step.
- */
+/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids its rows are
+ * gathered at these positions; otherwise the input has a row for each step. */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
   bool picked = onnx_has_in(n, 3);
@@ -339,7 +343,7 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
   return NULL;
 }
 
-/* Element `which` of each pair in the rotated part of x [B, S, H, D]. */
+/* Returns element `which`, 0 or 1, of each pair of elements that is rotated; x is [B, S, H, D]. */
 static hlo_value half_of(hlo_builder *b, const rotary *r, hlo_value x, int which) {
   dim half = r->rotated / 2;
   if (!r->interleaved) {

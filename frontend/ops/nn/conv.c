@@ -1,4 +1,4 @@
-/* conv.c - Conv, ConvTranspose, ConvInteger, QLinearConv, CausalConvWithState. */
+/* conv.c - the importers of Conv, ConvTranspose, ConvInteger, QLinearConv and CausalConvWithState. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,8 +9,9 @@ typedef struct conv_attrs {
   int64_t groups;
 } conv_attrs;
 
-/* Checks x [N, C, spatial...] against w, whose input channels stand in dimension `channel_dim` (1 of a
- * convolution's kernel, counted within a group; 0 of a transposed one's, counted over all groups). */
+/* Reads the attributes of a convolution and checks input xk [N, C, spatial...] against the weights, input wk.  Their
+ * dimension of input channels is 1, with the channels of one group, or 0 for a transposed convolution, with the
+ * channels of all groups. */
 static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool transposed, conv_attrs *c) {
   const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
   TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
@@ -35,14 +36,14 @@ static hlo_value convolve(hlo_builder *b, hlo_value x, hlo_value w, const conv_a
   return hlo_convolution(b, x, w, &d);
 }
 
-/* Pads and the check that the kernel fits, for a plain convolution of input xk. */
+/* Resolves auto_pad and checks that the kernel fits into the padded input xk. */
 static status finish_window(const onnx_node *n, uint32_t xk, conv_attrs *c) {
   const dim *in = onnx_in_shape(n, xk)->dims + 2;
   onnx_window_same_pads(&c->window, in);
   return onnx_window_fits(&c->window, in);
 }
 
-/* Adds input k [channels] to y [N, channels, spatial...]. */
+/* Adds input k, a bias [channels], to y [N, channels, spatial...] if it is present. */
 static status add_bias(onnx_node *n, uint32_t k, hlo_value *y) {
   if (n->b->error || !onnx_has_in(n, k)) {
     return NULL;
@@ -61,9 +62,10 @@ status onnx_import_conv(onnx_node *n) {
   return add_bias(n, 2, &n->out[0]);
 }
 
-/* --- transposed --- */
+/* --- ConvTranspose --- */
 
-/* [C, M/g, spatial...] to the kernel of the equivalent convolution: [M, C/g, reversed spatial...]. */
+/* Converts the weights [C, M/g, spatial...] to the kernel of the equivalent convolution, [M, C/g, reversed spatial...],
+ * where g is the number of groups. */
 static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) {
   shape s = *hlo_shape(w);
   dim split[] = {groups, s.dims[0] / groups, s.dims[1], shape_product(&s, 2, s.rank)};
@@ -77,9 +79,9 @@ static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) 
   return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)s.rank - 2, reversed);
 }
 
-/* `total` elements are to be cut off, the odd one at the end for SAME_UPPER; less than none means zeros at
- * the end. (The equations of versions 1 and 11 say the opposite of their own auto_pad's text; 22 mended
- * them.) */
+/* Divides `total` elements to cut off between both ends; if it is odd, SAME_UPPER cuts more at the end, other modes at
+ * the start.  A negative total means zeros to add at the end.  (In versions 1 and 11 of the standard the equations
+ * contradict the description of auto_pad; this follows the description, as version 22 does.) */
 static void split_total_padding(onnx_window *w, int k, int64_t total) {
   int64_t half = total > 0 ? total / 2 : 0, rest = total > 0 ? total - half : 0;
   w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? half : rest;
@@ -94,7 +96,7 @@ static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_
   if (count == 0 && !same) {
     return NULL;
   }
-  if (count == (size_t)w->n + 2) { /* some exporters write batch and channels too */
+  if (count == (size_t)w->n + 2) { /* some exporters list batch and channels as well */
     wanted += 2;
     count -= 2;
   }
@@ -125,7 +127,8 @@ static status read_output_padding(const onnx_node *n, const onnx_window *w, int6
   return NULL;
 }
 
-/* A convolution of the input, spread out by the strides, with the reversed kernel. */
+/* ConvTranspose is a convolution with the reversed kernel of the input with zeros between its elements (lhs_dilation).
+ */
 status onnx_import_conv_transpose(onnx_node *n) {
   conv_attrs c;
   TRY(read_conv(n, 0, 1, true, &c));
@@ -158,9 +161,9 @@ status onnx_import_conv_transpose(onnx_node *n) {
   return add_bias(n, 2, &n->out[0]);
 }
 
-/* --- integers --- */
+/* --- ConvInteger and QLinearConv --- */
 
-/* Input k as s32, less the zero point of input zk (along dimension 0 where it is a vector). */
+/* Returns input k as s32, minus its zero point, which is input zk; a zero point of rank 1 varies along dimension 0. */
 static hlo_value centered(const onnx_node *n, uint32_t k, uint32_t zk) {
   hlo_value x = hlo_convert(n->b, n->in[k], DTYPE_S32);
   if (!onnx_has_in(n, zk)) {
@@ -170,7 +173,7 @@ static hlo_value centered(const onnx_node *n, uint32_t k, uint32_t zk) {
   return hlo_binary(n->b, HLO_SUB, x, onnx_along(n->b, zero, hlo_shape(x), 0));
 }
 
-/* A zero point or scale: one element or, where `channels` is not 0, one a channel. */
+/* Checks a zero point or scale: it has one element or, if `channels` is not 0, one for each channel. */
 static status need_parameter(const onnx_node *n, uint32_t k, const char *what, dim channels) {
   if (!onnx_has_in(n, k)) {
     return NULL;
@@ -183,7 +186,7 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
   return NULL;
 }
 
-/* A zero point has the type of what it is subtracted from. */
+/* Checks that input k, a zero point, has the type of input `of`, from which it is subtracted. */
 static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32_t of, const char *whose) {
   if (!onnx_has_in(n, k)) {
     return NULL;
@@ -205,7 +208,7 @@ status onnx_import_conv_integer(onnx_node *n) {
   return NULL;
 }
 
-/* Inputs: x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B. */
+/* The inputs are x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale, y_zero_point, B. */
 status onnx_import_qlinear_conv(onnx_node *n) {
   hlo_builder *b = n->b;
   conv_attrs c;
@@ -230,9 +233,9 @@ status onnx_import_qlinear_conv(onnx_node *n) {
   return NULL;
 }
 
-/* --- causal, with the last elements kept for the next call --- */
+/* --- CausalConvWithState, whose second output is the state for the next call --- */
 
-/* Inputs: input [B, C, L], weight [C, 1, k], bias [C], past_state [B, C, k - 1]. */
+/* The inputs are input [B, C, L], weight [C, 1, k], bias [C] and past_state [B, C, k - 1]. */
 status onnx_import_causal_conv_with_state(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);

@@ -1,5 +1,6 @@
-/* deform_conv.c - DeformConv: every kernel element reads at a position of its own; the columns so read
- * are convolved with a kernel of as many rows. */
+/* deform_conv.c - the importer of DeformConv, in which every kernel element (cell) reads the input at a computed
+ * position.  The values that all cells read are collected in an array of columns, which is then convolved with the
+ * kernel. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,11 +8,11 @@
 
 typedef struct deform {
   onnx_window w;
-  int64_t groups, offset_groups, cells; /* cells: elements of a kernel */
+  int64_t groups, offset_groups, cells; /* cells: the number of spatial positions in the kernel */
   dim batch, channels, in[ONNX_MAX_SPATIAL], out[ONNX_MAX_SPATIAL];
 } deform;
 
-/* Dims of an array with one entry for each place of the result, behind `n` leading ones. */
+/* Appends the spatial dimensions of the result to n leading dimensions; returns the rank. */
 static int over_places(const deform *d, int n, dim *dims) {
   memcpy(dims + n, d->out, (size_t)d->w.n * sizeof *dims);
   return n + d->w.n;
@@ -48,12 +49,12 @@ static status read_deform(const onnx_node *n, deform *d) {
   return check_offsets(n, d);
 }
 
-/* Where each cell reads along spatial dimension k, [N * offset groups, cells, out...]: the window's place
- * plus offset. */
+/* Returns the position that each cell reads along spatial dimension k, [N * offset groups, cells, out...]: its position
+ * in the undeformed window plus the offset. */
 static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset, int k) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(offset);
-  int64_t behind = 1; /* cells that differ in later dimensions only */
+  int64_t behind = 1; /* the number of cells for each index of dimension k: the product of the later extents */
   for (int j = k + 1; j < d->w.n; j++) {
     behind *= d->w.kernel[j];
   }
@@ -66,7 +67,8 @@ static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset
   return hlo_binary(b, HLO_ADD, onnx_plus(b, at, -(double)d->w.low[k]), offset);
 }
 
-/* x [N * offset groups, C / offset groups, in...] at the 2^n neighbours of each position, weighted and summed. */
+/* Interpolates x [N * offset groups, C / offset groups, in...] linearly at each position, from its 2^n neighbours in n
+ * spatial dimensions. */
 static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
   hlo_builder *b = n->b;
   hlo_value sum = {0};
@@ -79,7 +81,7 @@ static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, c
       index[k] = taps[k].index[side];
       weight = k == 0 ? taps[k].weight[side] : hlo_binary(b, HLO_MUL, weight, taps[k].weight[side]);
     }
-    /* the output has one dimension more than x here: cells come first */
+    /* The result has one dimension more than x, for the cells, before the spatial ones. */
     hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)d->w.n, index), d->w.n, last);
     y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
     sum = c == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
@@ -87,7 +89,7 @@ static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, c
   return last ? onnx_channels_first(b, sum) : sum;
 }
 
-/* The columns, [N * offset groups, C / offset groups, cells, out...]. */
+/* Returns the columns, [N * offset groups, C / offset groups, cells, out...]. */
 static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) {
   hlo_builder *b = n->b;
   onnx_taps taps[ONNX_MAX_SPATIAL];

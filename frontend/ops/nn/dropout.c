@@ -1,14 +1,14 @@
-/* dropout.c - Dropout. */
+/* dropout.c - the importer of Dropout. */
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/random_stream.h"
 
-/* What part is dropped: one element of any float type; no value: nothing, for sure. */
 typedef struct dropout {
-  hlo_value ratio;
-  hlo_value training; /* pred[]; no value: yes */
+  hlo_value ratio;    /* the fraction to drop, a float scalar; def is NULL if nothing is dropped */
+  hlo_value training; /* whether anything is dropped, pred[]; true if def is NULL */
 } dropout;
 
-/* Versions 1 and 6 train unless is_test says otherwise, 7 and 10 infer. */
+/* Reads the attributes of versions before 12.  Versions 1 and 6 drop elements unless is_test is set; versions 7 and 10
+ * never do. */
 static status read_old(onnx_node *n, dropout *d) {
   float ratio;
   bool is_test = true;
@@ -22,7 +22,7 @@ static status read_old(onnx_node *n, dropout *d) {
   return NULL;
 }
 
-/* The scalar input k as a number, where it is a constant. */
+/* Returns true if the scalar v is a constant, and its value. */
 static bool is_known(const onnx_node *n, hlo_value v, double *value) {
   const literal *known = n->b->error ? NULL : hlo_literal(v);
   *value = known ? literal_f64(known, 0) : 0;
@@ -47,15 +47,16 @@ static void read_inputs(onnx_node *n, dropout *d) {
   }
 }
 
-/* Of two random words the upper 27 bits of the first, then the upper 26 of the second, in 64 bits from the top. */
+/* Makes numbers of 53 random bits as numpy does: the upper 27 bits of the first 32-bit word, then the upper 26 bits of
+ * the second.  `words` has the first word in its lower half; the result has the bits at the top. */
 static hlo_value numpy_bits(hlo_builder *b, hlo_value words) {
   hlo_value first = onnx_binary_scalar(b, HLO_SHL, words, 32), second = onnx_binary_scalar(b, HLO_SHR, words, 32);
   first = onnx_binary_scalar(b, HLO_AND, first, 0x1p64 - 0x1p37);
   return hlo_binary(b, HLO_OR, first, onnx_binary_scalar(b, HLO_SHL, second, 5));
 }
 
-/* Numbers in [0, 1), one an element of the data.  An attribute `seed` gives those of numpy's
- * RandomState(seed).uniform, as the standard's cases have them. */
+/* Returns a random number in [0, 1) for each element of the data.  If the node has the attribute `seed`, they are those
+ * of numpy's RandomState(seed).uniform, which ONNX's test cases expect. */
 static status draw(onnx_node *n, hlo_value *out) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);
@@ -76,7 +77,7 @@ static status drop(onnx_node *n, const dropout *d, hlo_value *mask) {
   hlo_builder *b = n->b;
   hlo_value u, ratio = d->ratio;
   TRY(draw(n, &u));
-  if (d->training.def) { /* a ratio of 0 keeps everything and scales by 1 */
+  if (d->training.def) { /* without training the ratio is 0, which keeps all elements and scales them by 1 */
     ratio = hlo_select(b, d->training, ratio, hlo_like(b, ratio, 0));
   }
   *mask = hlo_compare(b, HLO_GE, u, hlo_broadcast_to(b, hlo_convert(b, ratio, hlo_type(u)), hlo_shape(u)));
@@ -87,7 +88,7 @@ static status drop(onnx_node *n, const dropout *d, hlo_value *mask) {
   return NULL;
 }
 
-/* The mask is of the data's type before version 10, bool since. */
+/* The mask output has the data's type before version 10, since then bool. */
 status onnx_import_dropout(onnx_node *n) {
   dropout d = {0};
   shape s = *onnx_in_shape(n, 0);

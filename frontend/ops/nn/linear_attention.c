@@ -1,7 +1,10 @@
-/* linear_attention.c - LinearAttention: a matrix of state a head, updated step by step in a `while`.
+/* linear_attention.c - the importer of LinearAttention.  Each head has a matrix as its state, which an HLO `while`
+ * updates step by step:
  *
  *   state = state * exp(decay) + key (x) value,   output = scale * query . state
- * where the delta rules replace value by beta * (value - key . state), state having decayed already. */
+ *
+ * where (x) is the outer product.  The rules with "delta" replace `value` by beta * (value - key . state), with the
+ * state after the decay. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,12 +17,13 @@ typedef struct linear_attention {
   bool gated, delta;
   int64_t q_heads, kv_heads;
   float scale;
-  dim batch, steps, key, value; /* key, value: elements of a head */
+  dim batch, steps, key, value; /* key and value: the numbers of elements of one head */
 } linear_attention;
 
-/* What the loop carries; an input that is not there has no value. */
+/* The values that the loop carries. */
 typedef struct carry {
-  hlo_value step, state, out, in[N_INPUTS]; /* in: [T, B, heads, .] */
+  hlo_value step, state, out;
+  hlo_value in[N_INPUTS]; /* [T, B, heads, .]; def is NULL for an absent input */
 } carry;
 
 static status read_rule(const onnx_node *n, linear_attention *l) {
@@ -64,7 +68,8 @@ static status read_sizes(const onnx_node *n, linear_attention *l) {
   return NULL;
 }
 
-/* Decay is given by head or by element of the key, beta by head or once. */
+/* Checks decay, which has a number for each head or for each element of the key, and beta, which has one for each head
+ * or one for all heads. */
 static status check_gates(const onnx_node *n, const linear_attention *l) {
   dim by_head[] = {l->batch, l->steps, l->kv_heads};
   dim last = onnx_has_in(n, DECAY) ? onnx_in_shape(n, DECAY)->dims[2] : 0;
@@ -75,7 +80,7 @@ static status check_gates(const onnx_node *n, const linear_attention *l) {
   return onnx_need_dims(n, BETA, "beta", 3, by_head);
 }
 
-/* [B, T, heads * d] to [T, B, heads, d], in f32. */
+/* Converts input k from [B, T, heads * d] to [T, B, heads, d], in the type of onnx_widen. */
 static hlo_value by_step(const onnx_node *n, const linear_attention *l, uint32_t k, int64_t heads) {
   static const int64_t steps_first[] = {1, 0, 2, 3};
   if (!onnx_has_in(n, k)) {
@@ -122,19 +127,20 @@ static hlo_value starts_at(hlo_builder *b, hlo_value step) {
   return hlo_concatenate(b, 2, (hlo_value[]){hlo_reshape(b, step, 1, (dim[]){1}), zeros}, 0);
 }
 
-/* [B, heads, d] of this step. */
+/* Returns the slice [B, heads, d] of x that belongs to the current step. */
 static hlo_value now(hlo_builder *b, hlo_value x, hlo_value starts) {
   shape s = *hlo_shape(x);
   s.dims[0] = 1;
   return hlo_reshape(b, hlo_dynamic_slice(b, x, starts, s.dims), 3, s.dims + 1);
 }
 
-/* v, over the dims `at` of the state [B, H, key, value]; extents of 1 stretch. */
+/* Broadcasts v [B, H, d] to the shape of the state [B, H, key, value]; `last` is the dimension of the state to which
+ * v's last dimension corresponds. */
 static hlo_value over_state(hlo_builder *b, hlo_value v, hlo_value state, int64_t last) {
   return hlo_broadcast(b, v, *hlo_shape(state), (int64_t[]){0, 1, last});
 }
 
-/* x [B, H, ., key] or [B, H, key] times the state. */
+/* Multiplies x, [B, H, ., key] or [B, H, key], by the state. */
 static hlo_value read_state(hlo_builder *b, hlo_value x, hlo_value state) {
   static const int64_t batch[] = {0, 1}, key = 2;
   int64_t last = hlo_rank(x) - 1;

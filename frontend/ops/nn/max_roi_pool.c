@@ -1,4 +1,5 @@
-/* max_roi_pool.c - MaxRoiPool: the largest element of each bin of each region, with bounds in whole elements. */
+/* max_roi_pool.c - the importer of MaxRoiPool, which returns the largest element of each bin of each region; the bounds
+ * of bins are rounded to whole elements. */
 #include <math.h>
 
 #include "frontend/import/import_helpers.h"
@@ -32,13 +33,14 @@ static status read_roi_pool(const onnx_node *n, roi_pool *p) {
   return NULL;
 }
 
-/* To the nearest whole number, halves away from 0. */
+/* Rounds x to the nearest integer, with halves away from 0. */
 static hlo_value rounded(hlo_builder *b, hlo_value x) {
   hlo_value magnitude = hlo_unary(b, HLO_FLOOR, onnx_plus(b, hlo_unary(b, HLO_ABS, x), 0.5));
   return hlo_binary(b, HLO_MUL, hlo_unary(b, HLO_SIGN, x), magnitude);
 }
 
-/* One side: pred [R, bins, extent], which elements belong to which bin.  first: the column of rois where it starts. */
+/* Returns, for one side of the regions, which elements belong to which bin, as pred [R, bins, extent].  `first` is the
+ * column of rois that has the start of the side. */
 static hlo_value members(const onnx_node *n, const roi_pool *p, int first, dim bins, dim extent) {
   hlo_builder *b = n->b;
   hlo_value rois = onnx_widen(b, n->in[1]);
@@ -58,12 +60,12 @@ static hlo_value members(const onnx_node *n, const roi_pool *p, int first, dim b
   return hlo_binary(b, HLO_AND, low, high);
 }
 
-/* x [R, C, H, W] with bins in the place of dimension d: the largest member of each. */
+/* Replaces dimension d of x [R, C, H, W] by the bins: each element of the result is the largest member of its bin. */
 static hlo_value largest(hlo_builder *b, hlo_value x, hlo_value member, int64_t d) {
   const shape *s = hlo_shape(x), *m = hlo_shape(member);
   int64_t behind = d + 1, kept[4];
   dim dims[5];
-  for (int64_t k = 0; k < 4; k++) { /* the bins stand in front of d */
+  for (int64_t k = 0; k < 4; k++) { /* the dimension of bins comes before dimension d */
     kept[k] = k < d ? k : k + 1;
     dims[kept[k]] = s->dims[k];
   }
@@ -74,7 +76,7 @@ static hlo_value largest(hlo_builder *b, hlo_value x, hlo_value member, int64_t 
   return hlo_reduce(b, hlo_select(b, member, x, hlo_like(b, x, (double)-INFINITY)), HLO_REDUCE_MAX, 1, &behind);
 }
 
-/* pred [R, bins]: has no member. */
+/* Returns pred [R, bins], which is true for bins without members. */
 static hlo_value is_empty(hlo_builder *b, hlo_value member) {
   return hlo_unary(b, HLO_NOT, hlo_reduce(b, member, HLO_REDUCE_OR, 1, (int64_t[]){2}));
 }

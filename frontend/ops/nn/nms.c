@@ -1,4 +1,4 @@
-/* nms.c - NonMaxSuppression: the boxes that no better one of their class hides. */
+/* nms.c - the importer of NonMaxSuppression. */
 #include <inttypes.h>
 
 #include "frontend/import/import_common.h"
@@ -16,8 +16,8 @@ static status check_shapes(const onnx_node *n) {
   return NULL;
 }
 
-/* [batches, boxes, 4]: low ends on both axes, then the high ones.  Two opposite corners come in any order; a width
- * below 0 gives a box that meets no other. */
+/* Returns [batches, boxes, 4]: the low ends of each box on both axes, then the high ends.  The input has two opposite
+ * corners in any order or, with `centers`, center and size.  A negative size gives a box that overlaps no other. */
 static hlo_value corners_of(onnx_node *n, bool centers) {
   hlo_builder *b = n->b;
   hlo_value first = hlo_slice_dim(b, n->in[0], 2, 0, 2), second = hlo_slice_dim(b, n->in[0], 2, 2, 4), ends[2];
@@ -32,7 +32,8 @@ static hlo_value corners_of(onnx_node *n, bool centers) {
   return hlo_concatenate(b, 2, ends, 2);
 }
 
-/* A threshold that is known must lie where ONNX says; one that only running tells is taken as it is. */
+/* Reads iou_threshold.  If it is a constant, it must be within the range that ONNX allows; otherwise it is not checked.
+ */
 static status overlap_of(onnx_node *n, hlo_value *out) {
   *out = onnx_has_in(n, 3) ? onnx_scalar_input(n, 3, "iou_threshold") : hlo_scalar(n->b, DTYPE_F32, 0);
   const literal *l = out->def ? hlo_literal(*out) : NULL;
@@ -43,7 +44,8 @@ static status overlap_of(onnx_node *n, hlo_value *out) {
   return NULL;
 }
 
-/* How many boxes of a class there may be, and for how many there is room.  Without a number there are none. */
+/* Reads max_output_boxes_per_class into *most; it is 0 if it is absent.  *limit is a bound of it that is known during
+ * the import. */
 static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   *most =
       onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class") : hlo_scalar_int(n->b, DTYPE_S64, 0);
@@ -54,8 +56,8 @@ static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   }
 }
 
-/* The rows of all classes have room in one array, whose first rows are used: their number is known only if everything
- * is. */
+/* The operation hlo_nms returns an array with room for the rows of all classes, and the number of valid rows.  The
+ * result is cut if that number is a constant; otherwise it has a dynamic dimension. */
 status onnx_import_non_max_suppression(onnx_node *n) {
   int64_t centers, limit;
   hlo_value operands[5], out[2];

@@ -1,21 +1,23 @@
-/* pool.c - pooling: AveragePool, MaxPool, LpPool, their global forms, MaxUnpool. */
+/* pool.c - the importers of AveragePool, MaxPool, LpPool, their global forms, and MaxUnpool. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
 
-typedef struct pool { /* the window with batch and channels in front, as reduce-window wants it */
-  onnx_window w;      /* pads as the node states them */
+/* A pooling operator.  The arrays from `window` on are the operands of reduce-window; they begin with entries for batch
+ * and channels. */
+typedef struct pool {
+  onnx_window w; /* the attributes of the node */
   int rank;
   dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
-  int64_t beyond[SHAPE_MAX_RANK];              /* how far whole windows reach behind the input, or the padding does */
+  int64_t beyond[SHAPE_MAX_RANK]; /* the padding behind the input; with ceil_mode, how far the last window extends */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
       dilation[SHAPE_MAX_RANK];
 } pool;
 
-/* Positions of the window in one dimension, for a padded extent that it fits, or with ceil_mode is less than a stride
- * short of fitting.  With ceil_mode the last one may reach beyond the padding, but must start within the input or the
+/* Returns the number of positions of the window in dimension k, whose padded extent window_fits has checked.  With
+ * ceil_mode the window at the last position may extend beyond the padding, but it must start within the input or the
  * padding before it. */
 static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
   int64_t room = in + w->low[k] + w->high[k] - onnx_window_extent(w, k), stride = w->strides[k];
@@ -26,7 +28,8 @@ static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode
   return (n - 1) * stride >= in + w->low[k] ? n - 1 : n;
 }
 
-/* With ceil_mode a kernel that is by less than a stride larger than the padded input has a place too. */
+/* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
+ * stride. */
 static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
   dim enough[SHAPE_MAX_RANK];
   for (int k = 0; k < w->n; k++) {
@@ -37,7 +40,8 @@ static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
   return onnx_window_fits(w, enough);
 }
 
-/* Cells of a window at its only place, in dimension k: those behind the input add nothing. */
+/* If the window has only one position in dimension k, removes those of its elements that lie behind the input, which
+ * contribute nothing. */
 static void leave_out_cells(pool *p, int k) {
   int64_t d = p->dilation[2 + k], cells = (p->in[k] + p->low[2 + k] + d - 1) / d;
   if (p->out[k] == 1 && cells > 0 && cells < p->window[2 + k]) {
@@ -82,13 +86,14 @@ static hlo_window window_of(const pool *p) {
 
 /* --- average --- */
 
-/* How many cells of each window count, in dimension k, as a rank-1 constant; padding counts if asked, what
- * ceil_mode adds behind it never does. */
+/* Returns the number of elements of each window that count for the average, in dimension k, as a constant of rank 1.
+ * Padding counts if include_pad is set; what ceil_mode adds behind the padding never counts. */
 static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad) {
   float *counts = ARENA_NEW_N(n->arena, float, (size_t)p->out[k]);
   const onnx_window *w = &p->w;
   int64_t first = include_pad ? -w->low[k] : 0, end = p->in[k] + (include_pad ? w->high[k] : 0);
-  for (int64_t o = 0; o < p->out[k]; o++) { /* cells at start + i * dilation, i < kernel, that lie in [first, end) */
+  for (int64_t o = 0; o < p->out[k];
+       o++) { /* counts the i < kernel for which start + i * dilation is in [first, end) */
     int64_t start = o * w->strides[k] - w->low[k], d = w->dilations[k];
     int64_t from = start >= first ? 0 : (first - start + d - 1) / d;
     int64_t to = end <= start ? 0 : (end - start + d - 1) / d;
@@ -126,8 +131,8 @@ status onnx_import_average_pool(onnx_node *n) {
 
 /* --- maximum --- */
 
-/* Row-major indices into [N, C, spatial...] to indices whose spatial part counts with the first spatial
- * dimension fastest. */
+/* Converts row-major indices into [N, C, spatial...] to indices whose spatial part is column-major, that is, the first
+ * spatial dimension varies fastest. */
 static hlo_value column_major(const onnx_node *n, const pool *p, hlo_value index) {
   hlo_builder *b = n->b;
   int64_t plane = 1, factor = 1;
@@ -161,7 +166,7 @@ status onnx_import_max_pool(onnx_node *n) {
   return NULL;
 }
 
-/* Each element of X goes to its row-major index I of the output. */
+/* Scatters each element of X to the row-major index in the output that I has for it. */
 status onnx_import_max_unpool(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);
@@ -207,7 +212,7 @@ status onnx_import_max_unpool(onnx_node *n) {
 
 /* --- Lp --- */
 
-/* p is a float in the first version, an integer since. */
+/* Reads the attribute p, which is a float in version 1 and an integer in later versions. */
 static status read_p(const onnx_node *n, double *p) {
   if (n->since == 1) {
     float value;

@@ -1,5 +1,5 @@
-/* resize.c - Resize and Upsample: along each axis, every output element is a weighted sum of a few
- * input elements whose indices and weights are constants ("taps"). */
+/* resize.c - the importers of Resize and Upsample.  Along each axis, every output element is a weighted sum of a few
+ * input elements, called taps, whose indices and weights are constants. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -19,30 +19,29 @@ typedef enum coordinates {
 typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } nearest;
 typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 
-/* An antialiasing filter wider than this is refused. */
-/* So many taps are written out; more of them are one reduction. */
+/* Up to this number of taps, each tap is an instruction of its own; more taps become one reduction. */
 enum { FEW_TAPS = 16 };
 
 typedef struct axis_plan {
   dim in, out;
-  double scale, start, end; /* start, end: region of interest */
+  double scale, start, end; /* start and end of the region of interest, relative to the input */
 } axis_plan;
 
 typedef struct resize {
-  int64_t mode, coordinates, nearest, policy; /* the enums */
+  int64_t mode, coordinates, nearest, policy; /* values of the enumerations of the same names */
   bool antialias, exclude_outside;
   float cubic_a, extrapolation;
   int n_axes;
   int64_t axes[SHAPE_MAX_RANK];
-  axis_plan plan[SHAPE_MAX_RANK]; /* one a dimension of X */
+  axis_plan plan[SHAPE_MAX_RANK]; /* one for each dimension of X */
 } resize;
 
-/* The indices of `taps` input elements for each output element, and their weights. */
+/* For each output element along an axis, the indices of `taps` input elements and their weights. */
 typedef struct tap_table {
   int64_t taps;
   int64_t *index; /* [out][taps] */
   double *weight;
-  bool *outside; /* [out]: takes the extrapolation value */
+  bool *outside; /* [out]: whether the element is the extrapolation value */
   bool any_outside;
 } tap_table;
 
@@ -67,7 +66,7 @@ static status read_modes(const onnx_node *n, resize *r) {
                                        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
   static const char *const nearests[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
   static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-  if (n->since < 11) { /* Upsample, and Resize 10, which is Upsample that may shrink */
+  if (n->since < 11) { /* Upsample, and version 10 of Resize, which is an Upsample that may shrink */
     TRY(read_enum(n, "mode", old_modes, 3, &r->mode));
     r->mode = r->mode == NEAREST ? NEAREST : LINEAR;
     r->coordinates = ASYMMETRIC;
@@ -86,7 +85,7 @@ static status read_modes(const onnx_node *n, resize *r) {
   return NULL;
 }
 
-/* The axes that scales, sizes and roi speak of, in their order. */
+/* Reads the axes to which the entries of scales, sizes and roi belong. */
 static status read_axes(const onnx_node *n, resize *r) {
   const int64_t *axes;
   size_t count;
@@ -100,7 +99,7 @@ static status read_axes(const onnx_node *n, resize *r) {
     }
     return NULL;
   }
-  TRY(onnx_axes(axes, count, rank, sorted)); /* none twice */
+  TRY(onnx_axes(axes, count, rank, sorted)); /* refuses duplicates */
   r->n_axes = (int)count;
   for (size_t k = 0; k < count; k++) {
     TRY(onnx_axis(axes[k], rank, &r->axes[k]));
@@ -129,8 +128,9 @@ static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
   return NULL;
 }
 
-/* In single precision, as the standard's own cases and other runtimes count: a scale like 0.6, which no float is, must
- * not put a position just below the element that is meant. */
+/* Rounds to single precision.  Positions are computed in it, as in ONNX's test cases and other runtimes; otherwise a
+ * scale like 0.6, which is not exact in binary, could give a position just below an integer and select another element.
+ */
 static double single(double x) { return (float)x; }
 
 static status use_scales(resize *r, const double *scales, int64_t count) {
@@ -155,8 +155,8 @@ static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
   for (int i = 0; i < r->n_axes; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
     CHECK_THAT(sizes[i] >= 0 && sizes[i] <= DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %" PRId64, i, sizes[i]);
-    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements",
-               sizes[i]);
+    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL,
+               "an empty dimension cannot be resized to %" PRId64 " elements", sizes[i]);
     p->out = sizes[i];
     p->scale = p->in ? single((double)sizes[i] / (double)p->in) : 1;
     bool first = i == 0;
@@ -170,7 +170,8 @@ static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
   return NULL;
 }
 
-/* Upsample before version 9: `scales`, and in the first version two for the height and width of images. */
+/* Reads the scales of Upsample before version 9: the attribute `scales`, or in version 1 height_scale and width_scale.
+ */
 static status use_attributes(const onnx_node *n, resize *r) {
   const float *list;
   float height, width;
@@ -192,7 +193,7 @@ static status use_attributes(const onnx_node *n, resize *r) {
   return use_scales(r, wide, (int64_t)count);
 }
 
-/* Fills r->plan: what is not resized keeps its extent. */
+/* Fills r->plan; axes that are not resized keep their extent. */
 static status read_sizes(const onnx_node *n, resize *r) {
   const shape *x = onnx_in_shape(n, 0);
   for (int k = 0; k < x->rank; k++) {
@@ -220,11 +221,11 @@ static status read_sizes(const onnx_node *n, resize *r) {
   return r->n_axes == 0 ? NULL : scales ? use_scales(r, scales, n_scales) : use_sizes(r, sizes, n_sizes);
 }
 
-/* --- taps of one axis --- */
+/* --- the taps of one axis --- */
 
-/* Where output element i lies in the input. */
+/* Returns the position of output element i in the coordinates of the input. */
 static double source(const resize *r, const axis_plan *p, int64_t i) {
-  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` may be a fraction */
+  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` need not be an integer */
   switch ((coordinates)r->coordinates) {
     case HALF_PIXEL: return single(single((x + 0.5) / p->scale) - 0.5);
     case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
@@ -246,12 +247,12 @@ static double nearest_index(const resize *r, const axis_plan *p, double x) {
     case PREFER_CEIL: return part < 0.5 ? low : low + 1;
     case FLOOR: return low;
     case CEIL: return ceil(x);
-    case BY_SCALE: /* version 10 has no attribute for it; its own cases are so */ return p->scale < 1 ? ceil(x) : low;
+    case BY_SCALE: /* version 10 does not define this; its test cases expect it */ return p->scale < 1 ? ceil(x) : low;
   }
   return low;
 }
 
-/* The filter at distance t from its centre. */
+/* Returns the value of the linear or cubic filter at distance t from its centre. */
 static double filter(const resize *r, double t) {
   double a = r->cubic_a;
   t = fabs(t);
@@ -266,8 +267,8 @@ static double filter(const resize *r, double t) {
 
 static int64_t clamp_index(double x, int64_t n) { return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x; }
 
-/* The taps of output element i.  An antialiasing filter is stretched by the factor of shrinking and
- * normalised. */
+/* Computes the taps of output element i.  For antialiasing the filter is widened by 1 / scale and its weights are
+ * normalised to the sum 1. */
 static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t i) {
   double x = source(r, p, i), sum = 0;
   int64_t *index = t->index + i * t->taps;
@@ -297,7 +298,8 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
   double radius = r->mode == LINEAR ? 1 : 2;
   double shrink = r->antialias && p->scale < 1 ? p->scale : 1;
   double taps = r->mode == NEAREST ? 1 : 2 * ceil(radius / shrink);
-  CHECK_THAT(taps * (double)p->out <= 0x1p28, STATUS_RESOURCE, "%" PRId64 " elements of %g others each", p->out, taps);
+  CHECK_THAT(taps * (double)p->out <= 0x1p28, STATUS_RESOURCE,
+             "%" PRId64 " elements would each be computed from %g others; that is too many", p->out, taps);
   t->taps = (int64_t)taps;
   t->index = ARENA_NEW_N(n->arena, int64_t, (size_t)(p->out * t->taps));
   t->weight = ARENA_NEW_N(n->arena, double, (size_t)(p->out * t->taps));
@@ -309,13 +311,13 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
   return NULL;
 }
 
-/* Every index is its own position: nothing moves. */
+/* Returns true if every output element is the input element with the same index. */
 static bool is_identity(const resize *r, const axis_plan *p) {
   return p->in == p->out && p->scale == 1 && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
          r->coordinates != TF_HALF_PIXEL_FOR_NN;
 }
 
-/* x with the elements at tap k of each output position along the axis. */
+/* Gathers along the axis the input element of tap k for each output element. */
 static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, int64_t k, dim out) {
   int64_t *index = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
   for (int64_t i = 0; i < out; i++) {
@@ -324,7 +326,7 @@ static hlo_value take_tap(const onnx_node *n, hlo_value x, int64_t axis, const t
   return hlo_take(n->b, x, onnx_s64_array(n, index, 1, &out), axis);
 }
 
-/* Weights in x's type: constants are rounded once. */
+/* Returns the weights as a constant of x's type. */
 static hlo_value weights_like(const onnx_node *n, hlo_value x, const double *weight, int rank, const dim *dims) {
   void *data;
   literal l = literal_new(n->arena, shape_make(DTYPE_F64, rank, dims), &data);
@@ -340,7 +342,8 @@ static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const
   return hlo_broadcast(n->b, weights_like(n, y, weight, 1, &out), *hlo_shape(y), &axis);
 }
 
-/* Many taps: those of each output position side by side, weighted, and summed over a dimension of their own. */
+/* Computes the weighted sums for many taps at once: gathers all taps into a dimension of their own, multiplies them by
+ * the weights and sums over that dimension. */
 static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, dim out) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(x);
@@ -353,7 +356,7 @@ static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const t
   return hlo_reshape(b, hlo_reduce(b, y, HLO_REDUCE_ADD, 1, (int64_t[]){2}), s.rank, s.dims);
 }
 
-/* The extrapolation value where the position lies outside along this axis. */
+/* Replaces elements whose position along this axis is outside of the input by the extrapolation value. */
 static hlo_value extrapolate(const onnx_node *n, const resize *r, hlo_value y, int64_t axis, const tap_table *t,
                              dim out) {
   int64_t *flags = ARENA_NEW_N(n->arena, int64_t, (size_t)out);
@@ -371,7 +374,8 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
   if (is_identity(r, p)) {
     return NULL;
   }
-  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL, "nothing can be resized to %" PRId64 " elements", p->out);
+  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL,
+             "an empty dimension cannot be resized to %" PRId64 " elements", p->out);
   TRY(make_taps(n, r, p, &t));
   hlo_value sum = {0};
   for (int64_t k = 0; t.taps <= FEW_TAPS && k < t.taps && !b->error; k++) {
@@ -399,7 +403,7 @@ status onnx_import_resize(onnx_node *n) {
   }
   TRY(shape_check(&out, "the output"));
   hlo_value y = r.mode == NEAREST ? n->in[0] : onnx_widen(n->b, n->in[0]);
-  /* those that shrink first, so that what lies between stays small */
+  /* Axes that shrink come first, so that intermediate results stay small. */
   for (int grows = 0; grows < 2; grows++) {
     for (int k = 0; k < x->rank; k++) {
       if ((r.plan[k].out > r.plan[k].in) == (grows == 1)) {

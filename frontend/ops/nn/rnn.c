@@ -1,4 +1,5 @@
-/* rnn.c - LSTM, GRU, RNN: composites whose decomposition is a loop (hlo/ir/composites.h). */
+/* rnn.c - the importers of LSTM, GRU and RNN, which become composites whose decomposition is a loop
+ * (hlo/ir/composites.h). */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,8 +15,8 @@ typedef struct layer {
   dim steps, batch, inputs, hidden;
 } layer;
 
-/* Names are compared without case.  The numbers of parameters say what is taken from activation_alpha and
- * _beta. */
+/* The activation functions, whose names are compared without case.  has_alpha and has_beta say whether one consumes an
+ * entry of activation_alpha and activation_beta; alpha and beta are the defaults. */
 static const struct {
   const char *name;
   hlo_activation kind;
@@ -35,7 +36,8 @@ static const struct {
     {"Softplus", HLO_ACT_SOFTPLUS, false, false, 0, 0},
 };
 
-typedef struct parameters { /* of the activations, in the order in which they are consumed */
+/* The lists activation_alpha and activation_beta, and the positions of the entries that are consumed next. */
+typedef struct parameters {
   const float *alpha, *beta;
   size_t n_alpha, n_beta, alpha_at, beta_at;
 } parameters;
@@ -69,7 +71,7 @@ static status read_activations(const onnx_node *n, layer *l) {
   int each = hlo_cell_activations(l->r.cell), want = each * l->n_directions;
   if (l->r.cell == HLO_COMPOSITE_RNN && count == 2 && strcasecmp(names[0], "Tanh") == 0 &&
       strcasecmp(names[1], "Tanh") == 0) {
-    count = 0; /* the standard's default, for one direction too: some exporters write it out */
+    count = 0; /* some exporters write the default, two entries of Tanh, for one direction too */
   }
   CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL, "activations has %zu entries instead of %d",
              count, want);
@@ -102,7 +104,7 @@ static status read_clip(const onnx_node *n, layer *l) {
   return NULL;
 }
 
-/* Sizes come from X and R; everything else must agree. */
+/* Takes the sizes from X and R, and checks the shapes of the other inputs against them. */
 static status read_sizes(const onnx_node *n, layer *l) {
   const shape *x = onnx_in_shape(n, 0), *r = onnx_in_shape(n, 2);
   int64_t hidden, gates = hlo_cell_gates(l->r.cell);
@@ -132,7 +134,8 @@ static status read_sizes(const onnx_node *n, layer *l) {
 
 static const int64_t swap_first[] = {1, 0, 2};
 
-/* Input k in the type of computation, or no value. */
+/* Returns input k in the type in which to compute, or no value (def is NULL) if it is absent.  `swap` exchanges its
+ * first two dimensions. */
 static hlo_value operand(const onnx_node *n, uint32_t k, bool swap) {
   if (!onnx_has_in(n, k)) {
     return (hlo_value){0};
@@ -149,7 +152,8 @@ static hlo_value initial_state(const onnx_node *n, const layer *l, uint32_t k) {
   return hlo_splat(n->b, shape_make(dtype_compute_type(hlo_type(n->in[0])), 3, dims), 0);
 }
 
-/* Y [T, D, B, H] to [B, T, D, H], states [D, B, H] to [B, D, H]; in the input's type. */
+/* Sets the outputs in the input's type.  With batch_first, Y is transposed from [T, D, B, H] to [B, T, D, H], and
+ * states from [D, B, H] to [B, D, H]. */
 static void take_outputs(onnx_node *n, const layer *l, const hlo_value *out, uint32_t n_out) {
   static const int64_t batch_first[] = {2, 0, 1, 3};
   for (uint32_t k = 0; k < n_out && k < n->n_out; k++) {
@@ -191,7 +195,7 @@ static status import_layer(onnx_node *n, hlo_composite_id cell, const char *vari
 }
 
 status onnx_import_lstm(onnx_node *n) { return import_layer(n, HLO_COMPOSITE_LSTM, "input_forget"); }
-/* The first version knows no linear_before_reset. */
+/* The attribute linear_before_reset exists since version 3. */
 status onnx_import_gru(onnx_node *n) {
   return import_layer(n, HLO_COMPOSITE_GRU, n->since >= 3 ? "linear_before_reset" : NULL);
 }

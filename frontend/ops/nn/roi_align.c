@@ -1,20 +1,21 @@
-/* roi_align.c - RoiAlign: each bin of a region is the mean, or the largest, of samples between pixels.
+/* roi_align.c - the importer of RoiAlign, where each bin of a region is the mean or the maximum of interpolated
+ * samples.
  *
- * With a sampling_ratio all samples are read at once.  Without one each region has its own number of them, which
- * depends on data: a `while` reads one sample of every bin a step, as often as the region with the most samples wants
- * it. */
+ * With a sampling_ratio all samples are read at once.  Without one, the number of samples of each region depends on
+ * data: an HLO `while` reads one sample of every bin in each step, for as many steps as the region with the most
+ * samples needs. */
 #include <math.h>
 #include <string.h>
 
 #include "frontend/ops/nn/sample.h"
 
-/* A region that is larger than this many samples a side (which then lie a pixel apart) is sampled more coarsely, so
- * that regions of any size take bounded time. */
+/* The largest number of samples along one side of a bin.  Larger bins are sampled more coarsely than one sample for
+ * each pixel, so that regions of any size take bounded time. */
 enum { MAX_SAMPLES = 1 << 10 };
 
 typedef struct roi_align {
-  bool max, half_pixel, last;     /* last: channels are, in the image and in what is read from it */
-  int64_t height, width, samples; /* samples along each side of an output bin; 0: as many as the bin has pixels */
+  bool max, half_pixel, last;     /* last: channels are the last dimension of the image and of what is read from it */
+  int64_t height, width, samples; /* samples: their number along each side of a bin; 0 means one for each pixel */
   float scale;
 } roi_align;
 
@@ -42,12 +43,12 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
 /* --- one side of the regions --- */
 
 typedef struct side {
-  dim extent; /* of the image */
-  int64_t bins;
-  hlo_value start, size; /* [R], in pixels */
+  dim extent;            /* the extent of the image */
+  int64_t bins;          /* the number of bins along the side */
+  hlo_value start, size; /* for each of the R regions, [R], in pixels */
 } side;
 
-/* column: of rois, where the side begins; it ends two further. */
+/* Makes a side of the regions.  `column` of rois has the start of the side, and `column` + 2 its end. */
 static side make_side(const onnx_node *n, const roi_align *r, int column, int64_t bins, dim extent) {
   hlo_builder *b = n->b;
   double offset = r->half_pixel ? -0.5 : 0;
@@ -60,7 +61,8 @@ static side make_side(const onnx_node *n, const roi_align *r, int column, int64_
   return s;
 }
 
-/* Both neighbours of positions x [R, n]; a sample that lies further than a pixel outside weighs nothing. */
+/* Computes the two neighbours of positions x [R, n] and their weights.  A sample more than one pixel outside of the
+ * image has weight 0. */
 static void bilinear_taps(hlo_builder *b, hlo_value x, dim extent, onnx_taps *t) {
   hlo_value inside = onnx_in_range(b, x, -1, (double)extent);
   x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
@@ -72,13 +74,13 @@ static void bilinear_taps(hlo_builder *b, hlo_value x, dim extent, onnx_taps *t)
   t->weight[1] = hlo_select(b, inside, part, zero);
 }
 
-/* [R] -> [R, n]. */
+/* Broadcasts x [R] to [R, n]. */
 static hlo_value repeated(hlo_builder *b, hlo_value x, int64_t n) {
   shape s = shape_make(hlo_type(x), 2, (dim[]){hlo_shape(x)->dims[0], n});
   return hlo_broadcast(b, x, s, (int64_t[]){0});
 }
 
-/* Taps of the positions start + size * part, part [R, n]. */
+/* Computes the taps of the positions start + size * part, where part is [R, n]. */
 static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t) {
   int64_t n = hlo_shape(part)->dims[1];
   hlo_value x = hlo_binary(b, HLO_MUL, part, repeated(b, s->size, n));
@@ -87,8 +89,8 @@ static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t)
 
 /* --- reading --- */
 
-/* X [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the images `batch` [R]: [R, C, Y, X]; or [N, H, W, C], [R, Y,
- * X, C]. */
+/* Reads the image [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the batch elements `batch` [R], and returns
+ * [R, C, Y, X].  With `last`, C is the last dimension of both. */
 static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y,
                                  hlo_value x) {
   const int64_t map[] = {0, last ? 1 : 2, last ? 2 : 3}, channel = last ? 3 : 1;
@@ -108,7 +110,7 @@ static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo
   return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
 }
 
-/* The four neighbours' weighted values are summed, or (max) the largest of them is taken. */
+/* Returns the sum of the weighted values of the four neighbours of each sample or, in mode max, the largest of them. */
 static hlo_value read_samples(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const onnx_taps *ty,
                               const onnx_taps *tx) {
   hlo_value all = {0};
@@ -124,7 +126,7 @@ static hlo_value read_samples(hlo_builder *b, const roi_align *r, hlo_value imag
 
 /* --- a fixed number of samples --- */
 
-/* Where the samples of all bins lie within a region: 0 to 1, [R, bins * samples]. */
+/* Returns the positions of the samples of all bins within a region, from 0 to 1, as [R, bins * samples]. */
 static hlo_value fixed_parts(hlo_builder *b, const side *s, int64_t samples) {
   int64_t n = s->bins * samples;
   shape parts = shape_make(hlo_type(s->start), 2, (dim[]){hlo_shape(s->start)->dims[0], n});
@@ -147,7 +149,7 @@ static hlo_value align_fixed(hlo_builder *b, const roi_align *r, hlo_value image
 
 /* --- a number of samples that depends on the region --- */
 
-/* What the loop carries; all but the first two stay as they are. */
+/* The values that the loop carries; all but the first two do not change. */
 typedef enum carried {
   STEP,
   RESULT,
@@ -163,21 +165,24 @@ typedef enum carried {
   CARRIED
 } carried;
 
-/* Samples of a bin along one side, [R] of s64: the pixels that it covers. */
+/* Returns the number of samples along one side of a bin, s64[R]: the number of pixels that it covers, rounded up. */
 static hlo_value samples_of(hlo_builder *b, const side *s) {
   hlo_value pixels = hlo_unary(b, HLO_CEIL, onnx_binary_scalar(b, HLO_DIV, s->size, (double)s->bins));
   hlo_value low = hlo_scalar(b, hlo_type(pixels), 0), high = hlo_scalar(b, hlo_type(pixels), MAX_SAMPLES);
   return hlo_convert(b, hlo_clamp(b, low, pixels, high), DTYPE_S64);
 }
 
-/* (bin + (sample + 0.5) / count) / bins for the one sample of each bin, [R, bins]. */
+/* Returns the position within the region of one sample of each bin, (bin + (sample + 0.5) / count) / bins, as [R,
+ * bins].
+ */
 static hlo_value parts_of_step(hlo_builder *b, dtype t, hlo_value sample, hlo_value count, int64_t bins) {
   hlo_value within = hlo_binary(b, HLO_DIV, onnx_plus(b, hlo_convert(b, sample, t), 0.5), hlo_convert(b, count, t));
   shape s = shape_make(t, 2, (dim[]){hlo_shape(sample)->dims[0], bins});
   return onnx_times(b, hlo_binary(b, HLO_ADD, hlo_iota(b, s, 1), repeated(b, within, bins)), 1.0 / (double)bins);
 }
 
-/* The step counts a region's samples row by row; regions that have fewer keep their result. */
+/* Adds one sample to each bin.  The number of the step is that of the sample, counted row by row.  Regions with fewer
+ * samples keep their result. */
 static void build_step(hlo_builder *b, const roi_align *r, const side *y, const side *x, hlo_value *v) {
   side sy = {y->extent, y->bins, v[START_Y], v[SIZE_Y]}, sx = {x->extent, x->bins, v[START_X], v[SIZE_X]};
   dtype t = hlo_type(v[START_Y]);
@@ -216,7 +221,7 @@ static status run_steps(hlo_builder *b, const roi_align *r, const side *y, const
   return NULL;
 }
 
-/* A region without samples gives 0. */
+/* Computes the bins with a `while`.  The result of a region without samples is 0. */
 static status align_adaptive(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const side *y,
                              const side *x, hlo_value *result) {
   dtype t = hlo_type(image);

@@ -1,5 +1,5 @@
-/* sample.c - GridSample: elements read at positions that are data, weighted and summed; what others that do so share.
- */
+/* sample.c - the importer of GridSample, which interpolates an array at computed positions, and functions that RoiAlign
+ * and DeformConv use as well. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   return NULL;
 }
 
-/* x folded back into [low, high] as often as it takes: a triangle wave. */
+/* Reflects x at low and high until it is within [low, high]; as a function of x this is a triangle wave. */
 static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high) {
   if (high <= low) {
     return hlo_like(b, x, low);
@@ -85,7 +85,8 @@ static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high)
   return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
 }
 
-/* The border needs a finite position, no more: where a tap reads is clamped anyway, and its weight stays. */
+/* Applies the padding mode to a position.  For BORDER it is only made finite, since the index of a tap is clamped
+ * afterwards. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
   enum { TAPS = 4 };
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
@@ -97,7 +98,8 @@ static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value
   }
 }
 
-/* Keys' cubic with a = -0.75, at distance t of the tap: |t| <= 1 for the two near ones. */
+/* Returns the weight of a tap at distance t by Keys' cubic convolution with a = -0.75.  `near` selects the formula for
+ * |t| <= 1, which the two inner taps use. */
 static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
   const double a = -0.75;
   t = hlo_unary(b, HLO_ABS, t);
@@ -109,15 +111,15 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
   return onnx_plus(b, hlo_binary(b, HLO_MUL, y, t), -4 * a);
 }
 
-/* Returns whether the tap is outside of the image.  A tap at NaN counts as inside, so that its weight, which is NaN
- * too, stays in the sum; but for nearest sampling, whose weight is 1, it counts as outside. */
+/* Returns true where the tap is outside of the image.  A tap at NaN counts as inside, so that its weight, which is also
+ * NaN, makes the result NaN.  For nearest sampling, where the weight is 1, it counts as outside. */
 static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, dim extent) {
   hlo_value last = hlo_like(b, at, (double)extent - 1), zero = hlo_like(b, at, 0);
   return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, 0, (double)extent - 1))
                             : hlo_binary(b, HLO_OR, hlo_compare(b, HLO_LT, at, zero), hlo_compare(b, HLO_GT, at, last));
 }
 
-/* The tap at the whole position `at`. */
+/* Sets tap k to the element at the integer position `at`, with the weight. */
 static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
                     dim extent) {
   if (g->padding == ZEROS) {
@@ -127,7 +129,7 @@ static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, h
   t->weight[k] = weight;
 }
 
-/* x: positions, where 0 is the first element. */
+/* Computes the taps of positions x, where 0 is the first element. */
 static void position_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
   if (g->mode == NEAREST) {
     t->n = 1;
@@ -152,7 +154,7 @@ void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps 
   position_taps(b, &g, position, extent, t);
 }
 
-/* x: normalised coordinates. */
+/* Computes the taps of normalised coordinates x, where -1 and 1 are the ends of the image. */
 static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
   double scale = g->align ? ((double)extent - 1) / 2 : (double)extent / 2;
   x = onnx_plus(b, onnx_times(b, onnx_plus(b, x, 1), scale), g->align ? 0 : -0.5);
@@ -191,7 +193,7 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
     sizes[dims[k]] = 1;
   }
   sizes[last ? 1 + spatial : 1] = channels;
-  if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* nothing to read, or nothing but what lies outside */
+  if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* every position is outside of an empty array */
     shape s = *hlo_shape(index);
     memmove(s.dims + offset + 1, s.dims + offset, (size_t)(s.rank - 1 - offset) * sizeof *s.dims);
     s.dims[offset] = channels;

@@ -4,24 +4,26 @@
 
 #include "frontend/import/import_helpers.h"
 
-/* Limits beyond what models use.  Each spatial dimension doubles the number of neighbours. */
+/* The largest number of taps in one dimension, and of spatial dimensions.  The number of elements that a sample reads
+ * is the number of taps to the power of the dimensions. */
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
-/* For one spatial dimension: the positions that each sample reads (s64), and their weights (0 outside). */
+/* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights, which are
+ * 0 outside of the array. */
 typedef struct onnx_taps {
   int n;
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
 } onnx_taps;
 
-/* Returns the index of the attribute's text in a list, or an error. */
+/* Returns the index in texts[] of the attribute's value, or of `def` if it is absent; other values are errors. */
 STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
                                    int count, int *out);
-/* Returns x, clamped to [0, extent), as s64. */
+/* Clamps x, a float, to [0, extent - 1] and converts it to s64. */
 hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent);
-/* Returns low <= x <= high. */
+/* Returns a pred array that is true where low <= x <= high. */
 hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
-/* Sets the two neighbours of each position, with 0 for the first element.  Outside of [0, extent) all elements count as
- * 0. */
+/* Computes the two neighbours of each position, where 0 is the first element, and their weights for linear
+ * interpolation.  Elements outside of [0, extent) count as 0. */
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Stacks index values along a new last dimension: [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
@@ -31,8 +33,9 @@ bool onnx_channels_go_last(const shape *x);
 /* Convert [N, C, ...] to [N, ..., C], and back. */
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);
 hlo_value onnx_channels_first(hlo_builder *b, hlo_value x);
-/* Reads x [N, C, spatial...] at index [N, out..., spatial] and returns [N, C, out...], where out has at most one
- * dimension more than spatial.  With `last`, C is the last dimension of both instead. */
+/* Reads x [N, C, spatial...] at the indices [N, out..., number of spatial dimensions] and returns [N, C, out...], where
+ * `out` has at most one dimension more than `spatial`.  With `last`, C is the last dimension of both x and the result.
+ */
 hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last);
 /* Broadcasts weights of samples, [N, out...], along the channels of y, which is [N, C, out...] or, with `last`, [N,
  * out..., C]. */

@@ -1,4 +1,4 @@
-/* index.c - see index.h. */
+/* index.c - positions, indices and the table of written arithmetic; see index.h. */
 #include "emit/llvm/index.h"
 
 #include <assert.h>
@@ -6,13 +6,13 @@
 
 #include "base/hash.h"
 
-/* --- the table of what was written --- */
+/* --- the table of written arithmetic --- */
 
 enum { BUCKETS = 1024 };
 typedef struct entry {
   uintptr_t key[5];
   emit_pair value;
-  uint32_t bucket, next; /* next: number of an older entry plus one */
+  uint32_t bucket, next; /* next is the number of an older entry of the same bucket plus one, or 0 */
 } entry;
 
 struct emit_table {
@@ -56,7 +56,7 @@ void emit_table_release(emit_table *t, uint32_t mark) {
   }
 }
 
-/* --- arithmetic, each once --- */
+/* --- arithmetic that is written once --- */
 
 static LLVMValueRef build(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef l = x->w->builder;
@@ -185,8 +185,8 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   return r;
 }
 
-/* Returns true if all lanes, which start at a multiple of `multiple`, are in the same range of c consecutive positions.
- */
+/* Returns true if all lanes are in the same range of c consecutive positions.  It follows from lane 0 being at a
+ * multiple of a.multiple. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
 }
@@ -279,8 +279,8 @@ static int64_t product(const int64_t *dims, int first, int last) {
   return n;
 }
 
-/* The position over [left, right) of p, modulo c: of its outer dimensions where the inner ones, along which lanes may
- * run, are within c as they are. */
+/* Returns the linear position over dimensions [left, right) of p, modulo c.  If the product of the inner dimensions
+ * divides c, only the outer ones need the modulo, so that lanes along the inner ones stay affine. */
 static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, int64_t c) {
   for (int k = left + 1; k < right; k++) {
     int64_t inner = product(p->dims, k, right);
@@ -292,8 +292,8 @@ static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int lef
   return emit_pos_mod(x, emit_index_range(x, p, left, right), c);
 }
 
-/* Looks for boundaries between dimensions of the other shape that enclose the wanted ones as tightly as
- * possible. */
+/* Returns the position over dimensions [first, last) of i from its position in the other shape: over the smallest
+ * range of that shape's dimensions which contains them, divided and taken modulo as needed. */
 static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   const emit_index *p = i->reshaped;
   int64_t low = product(i->dims, last, i->rank), high = product(i->dims, first, i->rank);
@@ -320,7 +320,8 @@ static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int f
   return apart ? range_modulo(x, p, left, right, high / low) : emit_pos_mod(x, r, high / low);
 }
 
-/* How many axes ending with `k` travel together: consecutive dimensions of one index, with its extents. */
+/* Returns how many dimensions ending with k are consecutive dimensions of one other index and have its extents, so
+ * that their linear position can be taken from that index. */
 static int run_length(const emit_index *i, int first, int k) {
   const emit_index *from = i->axes[k].from;
   int n = 1;

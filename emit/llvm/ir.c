@@ -1,4 +1,4 @@
-/* ir.c - see ir.h. */
+/* ir.c - LLVM types, constants, instructions and loops; see ir.h. */
 #include "emit/llvm/ir.h"
 
 #include <assert.h>
@@ -133,7 +133,7 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
 }
 
-/* Lanes [from, from + n) of x; lanes that x has not are anything. */
+/* Returns lanes [from, from + n) of x.  Lanes that x does not have are copies of lane `from`. */
 static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) {
   int mask[256], have = (int)emit_lanes(x);
   for (int k = 0; k < n; k++) {
@@ -142,7 +142,7 @@ static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) 
   return emit_shuffle(w, x, NULL, mask, n);
 }
 
-/* Vectors of 128, 256 or 512 bits. */
+/* Writes AVX-512's scalef for vectors of 128, 256 or 512 bits. */
 static LLVMValueRef scale_vector(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   static const char *const names[2][3] = {{"llvm.x86.avx512.mask.scalef.ps.128", "llvm.x86.avx512.mask.scalef.ps.256",
                                            "llvm.x86.avx512.mask.scalef.ps.512"},
@@ -179,7 +179,8 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return r;
 }
 
-/* A remainder is smaller than x; where it is not, x is 0, or the quotient is infinite or NaN, and right. */
+/* If the remainder is not smaller than x, then x is 0 or the quotient is infinite or NaN, and q is the result already.
+ */
 LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");
@@ -238,7 +239,7 @@ LLVMValueRef emit_any(const emit_ir *w, LLVMValueRef mask) {
   return emit_icmp(w, LLVMIntNE, bits, LLVMConstNull(t));
 }
 
-/* Adding and taking away 2^23 (2^52) rounds to an integer; larger numbers are integers already. */
+/* Adding and subtracting 2^23 (2^52 for f64) rounds to an integer; larger numbers are integers already. */
 LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x) {
   if (w->target->rounding) {
     return emit_intrinsic1(w, "llvm.roundeven", x);
@@ -321,7 +322,7 @@ static LLVMValueRef phi_of(const emit_ir *w, LLVMTypeRef t, LLVMValueRef first, 
   return phi;
 }
 
-/* Tested at the bottom, so that what does not change in a loop can be moved before it. */
+/* The condition is at the bottom of the loop, so that LLVM can hoist invariant code out of it. */
 void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
                      const LLVMValueRef *init) {
   assert(n <= EMIT_MAX_CARRIED);
@@ -373,7 +374,7 @@ static LLVMValueRef call_expired(const emit_ir *w) {
 }
 
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner) {
-  const double soon = 4.0 * EMIT_POLL; /* loops inside of this one that are longer ask themselves */
+  const double soon = 4.0 * EMIT_POLL; /* longer loops inside of this one poll themselves */
   if (!w->watch || (double)n * (double)inner <= soon || (double)inner > soon) {
     return;
   }

@@ -9,7 +9,7 @@
 
 #include "emit/llvm/target.h"
 
-/* What all writers of one module share.  The builder is where the next instruction goes. */
+/* What all writers of one module share.  The next instruction is inserted where the builder is. */
 typedef struct emit_ir {
   arena *arena;
   const emit_target *target;
@@ -36,11 +36,11 @@ unsigned emit_bits(LLVMValueRef v);
 LLVMValueRef emit_f(LLVMValueRef like, double value);
 LLVMValueRef emit_i(LLVMValueRef like, int64_t value);
 LLVMValueRef emit_fill(LLVMTypeRef type, LLVMValueRef scalar_constant);
-LLVMValueRef emit_i_of(LLVMTypeRef type, int64_t value); /* type: integer or vector of them */
+LLVMValueRef emit_i_of(LLVMTypeRef type, int64_t value); /* type is an integer or a vector of integers */
 LLVMValueRef emit_i64(const emit_ir *w, int64_t value);
 LLVMValueRef emit_f_of(LLVMTypeRef type, double value);
 LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
-LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* returns a scalar itself */
+LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* if vector is a scalar, returns it */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
 
@@ -51,19 +51,19 @@ LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x,
 
 /* Returns x * y + z, fused if the target has an instruction for it, otherwise rounded twice. */
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
-/* Returns x 2^n for a whole number n of x's type, rounded once.  If it is out of range, it is 0 or infinite.  Only if
- * target->scalef. */
+/* Returns x 2^n for an integer n in x's float type, rounded once.  The result is 0 or infinite if it is out of range.
+ * Requires target->scalef. */
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);
-/* Returns x / by, computed with by's inverse: the quotient is corrected by its remainder, which gives the nearest f32
- * if |by| is in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR] and the remainder is not denormal.  For targets with fused
- * multiply-adds. */
+/* Returns x / by, computed as x * inverse with by's inverse and corrected by the remainder.  That gives the nearest
+ * f32 if |by| is in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR] and the remainder is not denormal.  Requires a target with
+ * fused multiply-adds. */
 LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse);
 #define EMIT_LEAST_DIVISOR 0x1p-60
 #define EMIT_MOST_DIVISOR 0x1p60
 LLVMValueRef emit_select(const emit_ir *w, LLVMValueRef c, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_fcmp(const emit_ir *w, LLVMRealPredicate p, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_icmp(const emit_ir *w, LLVMIntPredicate p, LLVMValueRef x, LLVMValueRef y);
-/* Convert floats to integers of the same bits, and back. */
+/* These convert floats to integers of the same bits, and back. */
 LLVMValueRef emit_bits_of(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_float_of(const emit_ir *w, LLVMValueRef bits);
 /* Returns an i1 that is true if any lane is true.  A scalar is returned as it is. */
@@ -71,21 +71,22 @@ LLVMValueRef emit_any(const emit_ir *w, LLVMValueRef mask);
 /* Returns true if v is a constant, or a splat of one, that equals value. */
 bool emit_is_f(LLVMValueRef v, double value);
 
-/* Rounds to nearest even without a library function.  NaN, infinities and -0 stay. */
+/* These round without a library function, the first one to the nearest integer, half to even.  NaN, infinities and -0
+ * stay as they are. */
 LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_floor(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x);
 
 /* Calls an external function double f(double, ...) of the C library for each lane. */
 LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);
-/* Returns `easy`, except for lanes that are `hard` (i1), for which it calls that function.  It is called only if there
- * are such lanes. */
+/* Returns `easy`, except for the lanes of the i1 `hard`, for which it calls that function.  Nothing is called if there
+ * are no such lanes. */
 LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n,
                                   const LLVMValueRef *args);
 
 /* --- control flow --- */
 
-/* Appended to the function; the builder does not move. */
+/* Appends a block to the function; the builder does not move. */
 LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name);
 LLVMBasicBlockRef emit_here(const emit_ir *w);
 
@@ -105,20 +106,20 @@ void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValu
                      const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
-/* Returns an integer or a pointer whose computation LLVM's loop passes do not see.  It is used for positions that are
- * computed by division, and where inner loops begin: the passes would otherwise split them into their parts, which took
- * half of the time of code generation. */
+/* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
+ * that are computed by division and for the starts of inner loops.  Loop strength reduction would otherwise split
+ * their computation apart, which took half of the time of code generation. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
-/* Prevents that a vector stays in a register across this point.  LLVM moves constants out of all loops around them and
- * then lacks registers in a loop between that needs them all: a product whose epilogue has fifteen constants ran at
- * half its speed. */
+/* Ends the live ranges of all vector registers here.  LLVM hoists constants out of all loops and then lacks registers
+ * in an inner loop that needs them all: a product whose epilogue has fifteen constants ran at half its speed. */
 void emit_forget_vectors(const emit_ir *w);
 
 /* The work between two checks of the budget, in elements of the innermost loops. */
 enum { EMIT_POLL = 1 << 18 };
-/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv stands for `inner` elements: returns from the
- * function if the run has no time left, which is checked now and then.  For short loops it writes nothing. */
+/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv stands for `inner` elements: now and then calls
+ * onnx_xla_expired, and returns from the function if the run is cancelled or its time is up.  Writes nothing for short
+ * loops. */
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

@@ -1,7 +1,8 @@
-/* math.c - see math.h.
+/* math.c - transcendental functions of f32; see math.h.
  *
- * Coefficients were fitted for this file: weighted least squares on Chebyshev nodes, reweighted towards the
- * least maximum of the relative error, in 40 digits, rounded to f32 one by one from the lowest power up. */
+ * The coefficients were fitted for this file by weighted least squares on Chebyshev nodes, reweighted towards the
+ * minimal maximum of the relative error, with 40 digits.  They were rounded to f32 one by one from the lowest power
+ * up. */
 #include "emit/llvm/math.h"
 
 #include <assert.h>
@@ -10,23 +11,23 @@
 
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }
-/* 2^n for normal results. */
+/* Returns 2^n, which must be a normal number. */
 static V two_to(W w, V n) {
   V biased = LLVMBuildAdd(w->builder, n, emit_i(n, 127), "");
   return emit_float_of(w, LLVMBuildShl(w->builder, biased, emit_i(n, 23), ""));
 }
-/* An integer for every lane, 0 where x is NaN: converting that is undefined. */
+/* Returns x as an integer, and 0 for NaN, since the conversion of NaN is undefined. */
 static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x, x), x, emit_f(x, 0))); }
 
 /* --- exponentials --- */
 
-#define LN2_HIGH 0.693359375 /* 10 bits: times an exponent it is exact */
+#define LN2_HIGH 0.693359375 /* 10 bits, so that its product with an exponent is exact */
 #define LN2_LOW -2.12194440054690583e-4
 #define LN2 0.693147180559945309
 #define LOG2_E 1.44269504088896341
 #define EXP_POLY 4.999999702e-01, 1.666654050e-01, 4.166744277e-02, 8.367014118e-03, 1.387089258e-03
 
-/* x = n ln2 + r, |r| <= ln2 / 2; gives e^r - 1 - r over r^2 in *p. */
+/* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2. */
 static V reduce_exp(W w, V x, V *n, V *p) {
   *n = emit_round_even(w, mul_c(w, x, LOG2_E));
   V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
@@ -34,8 +35,8 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* e^x 2^extra for x up to `most`; without an instruction for it, the power of two is applied in two steps, for results
- * near both ends. */
+/* Returns e^x 2^extra for x clamped to `most`.  Without scalef, the power of two is multiplied in two steps, since it
+ * may be out of range where the result is not. */
 static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, most), -106);
@@ -53,7 +54,8 @@ static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
 
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
-/* The same bits for x in [-80, 80] alone: nothing to limit, and the power of two is one number. */
+/* Returns exp_f32 with the same bits for x in [-80, 80] only, where nothing needs clamping and the power of two is a
+ * normal number. */
 static V exp_within(W w, V x) {
   V n, p, r = reduce_exp(w, x, &n, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
@@ -61,22 +63,23 @@ static V exp_within(W w, V x) {
 }
 
 static V expm1_f32(W w, V x) {
-  V n, p, c = at_least(w, at_most(w, x, 89), -20); /* n is 128 at most */
+  V n, p, c = at_least(w, at_most(w, x, 89), -20); /* so that n is at most 128 */
   V r = reduce_exp(w, c, &n, &p);
   V e = emit_fma(w, mul(w, r, r), p, r);
   V i = whole(w, n);
-  V half = two_to(w, LLVMBuildSub(w->builder, i, emit_i(i, 1), "")); /* 2^(n-1): 2^128 does not exist */
+  V half = two_to(w, LLVMBuildSub(w->builder, i, emit_i(i, 1), "")); /* 2^(n-1), since 2^128 is not an f32 */
   V y = emit_fma(w, half, e, add_c(w, half, -0.5));
   return pick(w, eq(w, x, 0), x, add(w, y, y));
 }
 
 static V logistic_f32(W w, V x) {
-  V e = exp_up_to(w, x, 88, 0); /* finite; the quotient is 1 long before */
+  V e = exp_up_to(w, x, 88, 0); /* e stays finite; the quotient is 1 for much smaller x already */
   return quo(w, e, add_c(w, e, 1));
 }
 
-/* x / (1 + e^-y).  Five terms do, and one constant for ln2: what that loses grows with y, where y is negative, to two
- * ULP.  e^-y is infinite from 2^128 on and no less than 2^-126, both of which the sum swallows. */
+/* Returns x / (1 + e^-y).  The polynomial has degree 5, and with fused multiply-adds ln2 is one constant; the error of
+ * that grows to two ULP for very negative y.  e^-y may be infinite and is never less than 2^-126; both are right after
+ * 1 is added. */
 static V times_logistic_f32(W w, V x, V y) {
   V c = at_least(w, at_most(w, y, 87), -89);
   V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);
@@ -86,7 +89,8 @@ static V times_logistic_f32(W w, V x, V y) {
   return quo(w, x, add_c(w, e, 1));
 }
 
-/* (e^2a - 1) / (e^2a + 1) of the absolute value; e^2a - 1 = 2^n e + (2^n - 1) loses nothing where n is 0. */
+/* Returns (e^2a - 1) / (e^2a + 1) of the absolute value a with the sign of x.  e^2a - 1 is computed as 2^n e + (2^n -
+ * 1), which is exact in e if n is 0. */
 static V tanh_f32(W w, V x) {
   V n, p, a = absolute(w, x);
   V r = reduce_exp(w, at_most(w, add(w, a, a), 30), &n, &p);
@@ -122,7 +126,7 @@ static V erf_f32(W w, V x) {
 
 /* --- logarithms --- */
 
-/* x = 2^e m with m in [sqrt(1/2), sqrt(2)), for normal x > 0. */
+/* Splits a normal x > 0 into 2^e m with m in [sqrt(1/2), sqrt(2)). */
 static V split(W w, V x, V *e) {
   V bits = emit_bits_of(w, x);
   V shifted = LLVMBuildSub(w->builder, bits, emit_i(bits, 0x3f3504f3), "");
@@ -130,7 +134,7 @@ static V split(W w, V x, V *e) {
   return emit_float_of(w, LLVMBuildSub(w->builder, bits, LLVMBuildShl(w->builder, *e, emit_i(bits, 23), ""), ""));
 }
 
-/* Also for denormals. */
+/* Does the same for denormal x, too. */
 static V split_any(W w, V x, V *e) {
   V tiny = lt(w, x, 0x1p-126);
   V m = split(w, pick(w, tiny, mul_c(w, x, 0x1p24), x), e);
@@ -138,7 +142,7 @@ static V split_any(W w, V x, V *e) {
   return m;
 }
 
-/* e ln2 + log(1 + f). */
+/* Returns e ln2 + log(1 + f). */
 static V log_of_parts(W w, V f, V e) {
   V z = mul(w, f, f);
   V p = POLY(w, f, 3.333331347e-01, -2.500000894e-01, 2.000207305e-01, -1.666799635e-01, 1.422032714e-01,
@@ -155,10 +159,12 @@ static V log_f32(W w, V x) {
 
 static V log1p_f32(W w, V x) {
   V e, u = add_c(w, x, 1);
-  /* What the sum lost, to be added to the mantissa. */
+  /* What rounding the sum lost; it is added to the mantissa. */
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
   V m = split(w, u, &e);
-  V scale = two_to(w, LLVMBuildNeg(w->builder, e, "")); /* e = 128 is no number: x is infinite then or fixed below */
+  V scale =
+      two_to(w, LLVMBuildNeg(w->builder, e,
+                             "")); /* for e = 128 this is not 2^-e, but then x is infinite or is handled by `huge` */
   V f = emit_fma(w, lost, scale, add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
   V huge = ge(w, x, 0x1p60);
@@ -191,11 +197,11 @@ static V atanh_f32(W w, V x) {
 
 /* --- trigonometry --- */
 
-/* The bits of 2/pi behind the point, after a word of zeros. */
+/* The binary digits of 2/pi, after a word of zeros. */
 static const unsigned two_over_pi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                        0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a};
 
-/* 32 bits of the table from bit `at` on. */
+/* Returns 32 bits of the table from bit `at` on. */
 static V table_bits(W w, V table, V at) {
   LLVMBuilderRef b = w->builder;
   V word = LLVMBuildLShr(b, at, emit_i64(w, 5), ""), shift = LLVMBuildAnd(b, at, emit_i64(w, 31), "");
@@ -212,14 +218,16 @@ static V table_bits(W w, V table, V at) {
                       emit_i64(w, 0xffffffff), "");
 }
 
-/* For one large finite number x = m 2^e: m times a window of 2/pi, modulo 4, as a 64-bit fraction. */
+/* Reduces one large finite number x = m 2^e: multiplies m by the 96 digits of 2/pi that matter, which gives x * 2/pi
+ * modulo 4 as a 64-bit fixed-point number with 62 fraction bits. */
 static void reduce_large(W w, V table, V x, V *r, V *n) {
   LLVMBuilderRef b = w->builder;
   V bits = emit_bits_of(w, x),
     exponent = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, emit_i(bits, 23), ""), emit_i(bits, 255), "");
   V m = LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i(bits, 0x7fffff), ""), emit_i(bits, 0x800000), "");
   m = LLVMBuildZExt(b, m, w->i64, "");
-  V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30), ""); /* e - 2 + 32 */
+  V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30),
+                      ""); /* digit e - 2 of 2/pi, after 32 zeros */
   at = emit_intrinsic2(w, "llvm.smin", emit_intrinsic2(w, "llvm.smax", at, emit_i64(w, 0)), emit_i64(w, 134));
   V high = table_bits(w, table, at);
   V mid = table_bits(w, table, LLVMBuildAdd(b, at, emit_i64(w, 32), ""));
@@ -255,7 +263,7 @@ static V pi_table(W w) {
   return table;
 }
 
-/* The slow path, entered when some lane is large: one lane after the other. */
+/* Reduces the large lanes one by one, in a branch that is taken only if there are any. */
 static void reduce_lanes(W w, V x, V large, V *r, V *n) {
   LLVMBasicBlockRef before = emit_here(w), slow = emit_block(w, "large"), join = emit_block(w, "reduced");
   LLVMBuildCondBr(w->builder, emit_any(w, large), slow, join);
@@ -287,8 +295,8 @@ static void reduce_lanes(W w, V x, V large, V *r, V *n) {
   *n = phi_n;
 }
 
-/* x = n pi/2 + r, |r| <= pi/4.  Up to 8192 pi/2 is taken away in parts of 11 bits, whose products with n are
- * exact. */
+/* Sets n and returns r with x = n pi/2 + r and |r| <= pi/4.  For |x| < 8192, n pi/2 is subtracted in parts of 11 bits
+ * of pi/2, whose products with n are exact. */
 static V reduce_pi(W w, V x, V *n) {
   double infinity = (double)INFINITY, nan = (double)NAN;
   V a = absolute(w, x), large = ge(w, a, 8192);
@@ -296,7 +304,8 @@ static V reduce_pi(W w, V x, V *n) {
   V k = emit_round_even(w, mul_c(w, near, 0.636619772367581343));
   V r = fma_c(w, k, -0x1.92p+0, near);
   r = fma_c(w, k, -0x1.fb4p-12, r);
-  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24, r); /* a fused product is always exact */
+  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24,
+            r); /* with a fused multiply-add, more bits are possible */
   r = fma_c(w, k, w->target->fma ? 0x1.ee59dap-50 : -0x1.68c234p-39, r);
   *n = to_int(w, k);
   reduce_lanes(w, x, large, &r, n);
@@ -310,7 +319,7 @@ static V sin_poly(W w, V r, V z) {
 static V cos_poly(W w, V z) {
   V p = POLY(w, z, 4.166666791e-02, -1.388897770e-03, 2.482097443e-05, -2.876806775e-07);
   V half = mul_c(w, z, 0.5), head = sub(w, emit_f(z, 1), half);
-  V lost = sub(w, sub(w, emit_f(z, 1), head), half); /* what rounding the head took away */
+  V lost = sub(w, sub(w, emit_f(z, 1), head), half); /* the rounding error of head */
   return add(w, head, emit_fma(w, mul(w, z, z), p, lost));
 }
 
@@ -319,7 +328,7 @@ static V bit(W w, V n, int k) {
   return emit_icmp(w, LLVMIntNE, masked, emit_i(n, 0));
 }
 
-/* sin(x + shift pi/2) */
+/* Returns sin(x + shift pi/2). */
 static V sin_shifted(W w, V x, int shift) {
   V n, r = reduce_pi(w, x, &n), z = mul(w, r, r);
   n = LLVMBuildAdd(w->builder, n, emit_i(n, shift), "");
@@ -337,7 +346,7 @@ static V tan_f32(W w, V x) {
   return pick(w, eq(w, x, 0), x, y);
 }
 
-/* asin on [0, 1/2]. */
+/* Returns asin(x) for x in [0, 1/2]; z is x^2. */
 static V asin_poly(W w, V x, V z) {
   V p =
       POLY(w, z, 1.666665971e-01, 7.500519603e-02, 4.451410472e-02, 3.183102608e-02, 1.435147971e-02, 3.763806820e-02);
@@ -345,9 +354,9 @@ static V asin_poly(W w, V x, V z) {
 }
 
 #define HALF_PI 1.57079632679489662
-#define HALF_PI_LOW -4.37113900018624283e-8 /* pi/2 less its f32 */
+#define HALF_PI_LOW -4.37113900018624283e-8 /* pi/2 minus its value as f32 */
 
-/* Above 1/2: pi/2 - 2 asin(sqrt((1 - x) / 2)). */
+/* For |x| > 1/2, asin(|x|) is pi/2 - 2 asin(sqrt((1 - |x|) / 2)). */
 static V asin_f32(W w, V x) {
   V a = absolute(w, x), large = gt(w, a, 0.5);
   V z = pick(w, large, fma_c(w, a, -0.5, emit_f(x, 0.5)), mul(w, a, a));
@@ -365,7 +374,7 @@ static V acos_f32(W w, V x) {
   return pick(w, large, pick(w, lt(w, x, 0), negative, twice), middle);
 }
 
-/* atan of t in [0, 1]. */
+/* Returns atan(t) for t in [0, 1]. */
 static V atan_poly(W w, V t) {
   V z = mul(w, t, t);
   V p = POLY(w, z, -3.333329856e-01, 1.999853402e-01, -1.426410228e-01, 1.095150635e-01, -8.401581645e-02,
@@ -385,7 +394,7 @@ static V atan2_f32(W w, V y, V x) {
   V a = absolute(w, y), b = absolute(w, x);
   V steep = emit_fcmp(w, LLVMRealOGT, a, b), top = pick(w, steep, b, a), bottom = pick(w, steep, a, b);
   V t = quo(w, top, bottom);
-  V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros, two infinities */
+  V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros or two infinities, or two other equal numbers */
   V both_zero = eq(w, bottom, 0), both_infinite = eq(w, top, infinity);
   t = pick(w, both_zero, emit_f(x, 0), pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
   V r = atan_poly(w, t);
@@ -398,7 +407,7 @@ static V atan2_f32(W w, V y, V x) {
   return pick(w, nan, add(w, x, y), r);
 }
 
-/* --- pow, in f64: log2|x| y needs more digits than f32 has --- */
+/* --- pow, in f64, since log2|x| y needs more digits than f32 has --- */
 
 static V log2_f64(W w, V a) {
   V e, m = split_any(w, a, &e);
@@ -410,7 +419,7 @@ static V log2_f64(W w, V a) {
   return emit_fma(w, s, p, LLVMBuildSIToFP(w->builder, e, f64, ""));
 }
 
-/* 2^t for t within +-1000, as f64. */
+/* Returns 2^t for t in [-1000, 1000]. */
 static V exp2_f64(W w, V t) {
   V n = emit_round_even(w, t), f = sub(w, t, n);
   V p = POLY(w, f, 9.99999999999752198e-01, 6.93147180546083708e-01, 2.40226506989777211e-01, 5.55041094108754129e-02,
@@ -433,11 +442,12 @@ static V pow_f32(W w, V x, V y) {
   V a = absolute(w, x), l = log2_f64(w, a);
   l = pick(w, eq(w, a, infinity), emit_f(l, infinity), pick(w, eq(w, a, 0), emit_f(l, -infinity), l));
   V t = mul(w, l, LLVMBuildFPExt(b, y, LLVMTypeOf(l), ""));
-  V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t);           /* NaN is put in at the end */
-  plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0)); /* 0 * infinity: 1 */
+  V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t); /* the result for NaN is selected at the end */
+  plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain,
+               emit_f(l, 0)); /* 0 * infinity means that the result is 1 */
   plain = at_least(w, at_most(w, plain, 1000), -1000);
   V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
-  /* The sign of a negative x, and whether it has a power at all. */
+  /* The result for negative x: odd integers keep the sign, and other numbers than integers have no result. */
   V half = mul_c(w, y, 0.5);
   V integer = emit_fcmp(w, LLVMRealOEQ, emit_floor(w, y), y);
   V odd = LLVMBuildAnd(b, integer, emit_fcmp(w, LLVMRealUNE, emit_floor(w, half), half), "");
@@ -455,12 +465,13 @@ static V pow_f32(W w, V x, V y) {
 static V sin_f32(W w, V x) { return sin_shifted(w, x, 0); }
 static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }
 
-/* Only `libm` is needed.  What has no function of ours is computed by that one, a lane at a time, and f32 in f64. */
+/* The functions of one operation.  All but `libm` may be NULL; libm's f64 function is then called for each lane, also
+ * for f32. */
 typedef struct row {
-  V (*one)(W, V); /* of f32, as `two` is */
+  V (*one)(W, V); /* for f32, like `two` */
   V (*two)(W, V, V);
   const char *libm;
-  V (*wide)(W, V); /* of f64 */
+  V (*wide)(W, V); /* the function for f64; NULL means libm's */
 } row;
 
 static const row rows[HLO_OP_COUNT] = {
@@ -512,7 +523,7 @@ static V by_libm(W w, const row *r, V x, V y) {
 
 V emit_math(W w, hlo_op op, V x, V y) {
   const row *r = &rows[op];
-  assert(r->libm); /* what has no case in elementwise.c has a row */
+  assert(r->libm); /* every operation without a case in elementwise.c has a row */
   if (emit_bits(x) == 32 && is_written(r)) {
     return y ? r->two(w, x, y) : r->one(w, x);
   }

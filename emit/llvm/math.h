@@ -1,9 +1,9 @@
 /* math.h - the transcendental functions, as instructions on f32 and f64 scalars or vectors.
  *
- * In f32 they are polynomials of ours with fused multiply-adds, the same on every target; where the target has no
- * such instruction, products are rounded first and errors grow a little.  Infinities, NaN, zeros and
- * denormals give what C's functions give.  Largest errors seen over dense samples of all of f32, in units of
- * the last place (ULP):
+ * In f32 they are polynomials with fused multiply-adds ("fma" in the table), the same on every target.  If the target
+ * has no such instruction ("plain"), products are rounded before the addition, and errors are a little larger.  The
+ * results for infinities, NaN, zeros and denormals are those of C's functions.  The largest errors that were measured
+ * over dense samples of all of f32 are, in units of the last place (ULP):
  *
  *              fma  plain           fma  plain             fma  plain
  *   exp        1.1  1.1      sin       1.5  1.9      sinh      1.7  1.7
@@ -14,13 +14,13 @@
  *   erf        1.1  1.3      atan      1.5  1.6      atanh     2.2  2.2
  *   pow        0.51 0.51     atan2     1.6  1.6
  *
- * In f64 these are polynomials too (of sin and cos those below 2^20):
+ * In f64 these functions are polynomials as well (sin and cos only for arguments below 2^20):
  *
  *   exp        1.0      log        0.9      sin       2.6      sinh      1.7
  *   expm1      2.1      log1p      1.4      cos       2.6      cosh      1.6
  *   logistic   2.4      tanh       2.5
  *
- * The others call the C library one lane at a time; GPUs have none of that (emit_math_supported). */
+ * The others call the C library for each lane, which is impossible on GPUs (emit_math_supported). */
 #ifndef EMIT_LLVM_MATH_H
 #define EMIT_LLVM_MATH_H
 

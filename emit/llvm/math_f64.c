@@ -1,13 +1,13 @@
-/* math_f64.c - transcendental functions of f64: polynomials in vectors where libm would be called lane by lane.
+/* math_f64.c - transcendental functions of f64: polynomials in vectors, where libm would be called lane by lane.
  *
- * Coefficients were fitted for this file: by the exchange algorithm towards the least maximum of the relative error, in
- * 60 digits. What f32's functions say of the ways taken (math.c) holds here as well. */
+ * The coefficients were fitted for this file by the Remez exchange algorithm for the minimal maximum of the relative
+ * error, with 60 digits.  The algorithms are those of f32, so the comments in math.c apply here as well. */
 #include "emit/llvm/math_primitives.h"
 
-/* Exponents and quadrants are i32: vectors of i64 from or to f64 are instructions of few targets. */
+/* Exponents and quadrants are i32, since few targets have instructions to convert vectors between i64 and f64. */
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x, x), x, emit_f(x, 0))); }
-/* 2^n for normal results. */
+/* Returns 2^n, which must be a normal number. */
 static V two_to(W w, V n) {
   V biased = LLVMBuildSExt(w->builder, LLVMBuildAdd(w->builder, n, emit_i(n, 1023), ""), emit_type_like(n, w->i64), "");
   return emit_float_of(w, LLVMBuildShl(w->builder, biased, emit_i(biased, 52), ""));
@@ -15,11 +15,11 @@ static V two_to(W w, V n) {
 
 /* --- exponentials --- */
 
-#define LN2_HIGH 0x1.62e42feep-1 /* 32 bits: times an exponent it is exact */
+#define LN2_HIGH 0x1.62e42feep-1 /* 32 bits, so that its product with an exponent is exact */
 #define LN2_LOW 0x1.a39ef35793c76p-33
 #define LOG2_E 0x1.71547652b82fep+0
 
-/* x = n ln2 + r, |r| <= ln2 / 2; gives e^r - 1 - r over r^2 in *p (error 2^-60). */
+/* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2, with an error of 2^-60. */
 static V reduce_exp(W w, V x, V *n, V *p) {
   *n = emit_round_even(w, mul_c(w, x, LOG2_E));
   V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
@@ -29,7 +29,7 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* e^x 2^extra for x up to `most`. */
+/* Returns e^x 2^extra for x clamped to `most`. */
 static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, most), -746);
@@ -47,7 +47,7 @@ static V exp_up_to(W w, V x, double most, int extra) {
 V emit_exp_f64(W w, V x) { return exp_up_to(w, x, 710, 0); }
 
 V emit_expm1_f64(W w, V x) {
-  V n, p, c = at_least(w, at_most(w, x, 710), -38); /* n is 1024 at most */
+  V n, p, c = at_least(w, at_most(w, x, 710), -38); /* so that n is at most 1024 */
   V r = reduce_exp(w, c, &n, &p);
   V e = emit_fma(w, mul(w, r, r), p, r);
   V i = whole(w, n);
@@ -57,7 +57,7 @@ V emit_expm1_f64(W w, V x) {
 }
 
 V emit_logistic_f64(W w, V x) {
-  V e = exp_up_to(w, x, 709, 0); /* finite; the quotient is 1 long before */
+  V e = exp_up_to(w, x, 709, 0); /* e stays finite; the quotient is 1 for much smaller x already */
   return quo(w, e, add_c(w, e, 1));
 }
 
@@ -85,7 +85,7 @@ V emit_cosh_f64(W w, V x) {
 
 /* --- logarithms --- */
 
-/* x = 2^e m with m in [sqrt(1/2), sqrt(2)), for normal x > 0. */
+/* Splits a normal x > 0 into 2^e m with m in [sqrt(1/2), sqrt(2)). */
 static V split(W w, V x, V *e) {
   LLVMBuilderRef b = w->builder;
   V bits = emit_bits_of(w, x), shifted = LLVMBuildSub(b, bits, emit_i(bits, 0x3fe6a09e667f3bcd), "");
@@ -95,7 +95,8 @@ static V split(W w, V x, V *e) {
   return emit_float_of(w, LLVMBuildSub(b, bits, exponent, ""));
 }
 
-/* e ln2 + log(1 + f): with s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)) (error of R 2^-59). */
+/* Returns e ln2 + log(1 + f).  With s = f / (2 + f), log(1 + f) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)); the error of R
+ * is 2^-59. */
 static V log_of_parts(W w, V f, V e) {
   V s = quo(w, f, add_c(w, f, 2)), z = mul(w, s, s), half = mul(w, mul_c(w, f, 0.5), f);
   V p = POLY(w, z, 0x1.5555555555593p-1, 0x1.999999997fb56p-2, 0x1.2492494215defp-2, 0x1.c71c51e93b736p-3,
@@ -117,13 +118,15 @@ V emit_log1p_f64(W w, V x) {
   V m = split(w, u, &e);
   V f = emit_fma(w, lost, two_to(w, LLVMBuildNeg(w->builder, e, "")), add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, e));
-  y = pick(w, ge(w, x, 0x1p60), emit_log_f64(w, x), y); /* there 2^-e is no number, and 1 is nothing */
+  y = pick(w, ge(w, x, 0x1p60), emit_log_f64(w, x),
+           y); /* for such x, 2^-e may not be a normal number, and log(1 + x) equals log(x) */
   return pick(w, lt(w, absolute(w, x), 0x1p-53), x, y);
 }
 
 /* --- trigonometry --- */
 
-/* x = n pi/2 + r, |r| <= pi/4, for |x| < 2^20: pi/2 in parts of 33 bits, whose products with n are exact. */
+/* Sets n and returns r with x = n pi/2 + r and |r| <= pi/4, for |x| < 2^20.  n pi/2 is subtracted in parts of 33 bits
+ * of pi/2, whose products with n are exact. */
 static V reduce_pi(W w, V x, V *n) {
   V k = emit_round_even(w, mul_c(w, x, 0x1.45f306dc9c883p-1));
   V r = fma_c(w, k, -0x1.921fb544p+0, x);
@@ -138,14 +141,14 @@ static V bit(W w, V n, int k) {
   return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), ""), emit_i(n, 0));
 }
 
-/* sin(x + shift pi/2) for |x| < 2^20. */
+/* Returns sin(x + shift pi/2) for |x| < 2^20. */
 static V sin_near(W w, V x, int shift) {
   V n, r = reduce_pi(w, x, &n), z = mul(w, r, r), half = mul_c(w, z, 0.5), head = sub(w, emit_f(z, 1), half);
   V p = POLY(w, z, -0x1.5555555555549p-3, 0x1.111111110f862p-7, -0x1.a01a019c0e525p-13, 0x1.71de3574bd2d0p-19,
              -0x1.ae5e63cebb4cep-26, 0x1.5d92470158981p-33);
   V q = POLY(w, z, 0x1.555555555554cp-5, -0x1.6c16c16c15163p-10, 0x1.a01a019caefd1p-16, -0x1.27e4f807db924p-22,
              0x1.1ee9ea6faab9fp-29, -0x1.8fadd1a200cf0p-37);
-  V lost = sub(w, sub(w, emit_f(x, 1), head), half); /* what rounding the head took away */
+  V lost = sub(w, sub(w, emit_f(x, 1), head), half); /* the rounding error of head */
   V sine = emit_fma(w, mul(w, r, z), p, r), cosine = add(w, head, emit_fma(w, mul(w, z, z), q, lost));
   n = LLVMBuildAdd(w->builder, n, emit_i(n, shift), "");
   V y = pick(w, bit(w, n, 0), cosine, sine);
@@ -153,7 +156,7 @@ static V sin_near(W w, V x, int shift) {
   return shift ? y : pick(w, eq(w, x, 0), x, y);
 }
 
-/* Lanes that are too large for that, infinite or NaN are libm's. */
+/* Returns sin(x + shift pi/2).  Lanes that are too large for sin_near, infinite or NaN call libm. */
 static V sin_shifted(W w, V x, int shift) {
   V fits = lt(w, absolute(w, x), 0x1p20), y = sin_near(w, pick(w, fits, x, emit_f(x, 0)), shift);
   return emit_call_hard_lanes(w, LLVMBuildNot(w->builder, fits, ""), y, shift ? "cos" : "sin", 1, &x);

@@ -1,4 +1,4 @@
-/* metadata.c - see metadata.h. */
+/* metadata.c - function attributes and instruction metadata; see metadata.h. */
 #include "emit/llvm/metadata.h"
 
 #include <assert.h>

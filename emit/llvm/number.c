@@ -1,4 +1,4 @@
-/* number.c - see number.h. */
+/* number.c - element types and their conversions as LLVM instructions; see number.h. */
 #include "emit/llvm/number.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ LLVMValueRef emit_to_memory(const emit_ir *w, dtype t, LLVMValueRef v) {
   return t == DTYPE_PRED ? LLVMBuildZExt(w->builder, v, emit_type_like(v, w->i8), "") : v;
 }
 
-/* --- small floats: what base/tensor/dtype.c does, as instructions --- */
+/* --- small floats, with the same results as base/tensor/dtype.c --- */
 
 static double power_of_two(int e) {
   double r = 1;
@@ -53,8 +53,8 @@ static LLVMValueRef zext32(const emit_ir *w, LLVMValueRef x) {
   return LLVMBuildZExt(w->builder, x, emit_type_like(x, w->i32), "");
 }
 
-/* A denormal of the small type is an integer times its smallest value: no f32 denormal takes part, so that it
- * does not matter whether the processor flushes those. */
+/* Converts a small float to f32.  A denormal is computed as an integer times the type's smallest value, which does not
+ * involve denormals of f32, so it does not matter whether the processor flushes those to zero. */
 static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMValueRef raw) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = zext32(w, raw), magnitude = and(w, bits, (1 << (f->width - 1)) - 1);
@@ -84,8 +84,8 @@ static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMVal
   return emit_float_of(w, r);
 }
 
-/* Normal results by integer rounding; denormal ones by adding a number whose last bit is the smallest value.
- */
+/* Converts an f32 to a small float.  Normal results are rounded by integer arithmetic, denormal ones by adding a
+ * number whose last bit stands for the smallest value. */
 static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMValueRef v, bool saturate) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = emit_bits_of(w, v), magnitude = and(w, bits, 0x7fffffff);
@@ -101,13 +101,14 @@ static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMVa
   LLVMValueRef r = emit_select(w, is_tiny, tiny, normal);
   unsigned over = saturate && f->width <= 8 ? f->max : f->inf;
   LLVMValueRef large = emit_icmp(w, LLVMIntUGT, r, emit_i(bits, f->max));
-  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000)); /* infinity wraps around */
+  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude,
+                                emit_i(bits, 0x7f800000)); /* adding to the bits of infinity may have overflowed */
   r = emit_select(w, LLVMBuildOr(b, large, huge, ""), emit_i(bits, over), r);
   LLVMValueRef nan = emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, 0x7f800000));
   LLVMValueRef sign = and(w, shr(w, bits, 32 - f->width), 1 << (f->width - 1));
   if (f->negative_zero) {
     r = LLVMBuildXor(b, emit_select(w, nan, emit_i(bits, f->nan), r), sign, "");
-  } else { /* zero and NaN have no sign */
+  } else { /* a type without -0 has one zero and one NaN, which have no sign */
     r = emit_select(w, nan, emit_i(bits, f->nan), r);
     LLVMValueRef bare = emit_icmp(w, LLVMIntEQ, and(w, r, 0x7f), emit_i(bits, 0));
     r = LLVMBuildOr(b, r, emit_select(w, bare, emit_i(bits, 0), sign), "");
@@ -125,7 +126,8 @@ static LLVMValueRef narrow_bf16(const emit_ir *w, LLVMValueRef v) {
   return LLVMBuildTrunc(b, r, emit_type_like(v, w->i16), "");
 }
 
-/* 2^(bits-127): the exponent of an f32; 2^-127 is below the normal ones. */
+/* Converts e8m0, which is 2^(bits - 127), to f32: the bits are the exponent of the f32, except for 2^-127, which is
+ * denormal there. */
 static LLVMValueRef widen_e8m0(const emit_ir *w, LLVMValueRef raw) {
   LLVMValueRef bits = zext32(w, raw), r = shl(w, bits, 23);
   r = emit_select(w, emit_icmp(w, LLVMIntEQ, bits, emit_i(bits, 0)), emit_i(bits, 0x400000), r);
@@ -133,14 +135,14 @@ static LLVMValueRef widen_e8m0(const emit_ir *w, LLVMValueRef raw) {
   return emit_float_of(w, r);
 }
 
-/* See e8m0_encode of base/tensor/dtype.c.  An f32 has the exponents of e8m0, so that only denormals are special:
- * 2^-127 and above (bit 22) are in range, with the bits below as their fraction; `v` is an f32. */
+/* Converts an f32 to e8m0 like e8m0_encode of base/tensor/dtype.c.  Both types have the same exponents, so only
+ * denormals are special: from 2^-127 on, which is bit 22, they are in range, and the bits below are their fraction. */
 static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23),
                fraction = and(w, bits, 0x7fffff);
   LLVMValueRef tiny = emit_icmp(w, LLVMIntEQ, field, emit_i(bits, 0));
-  /* A denormal: its leading bit is bit 22 (field 0), or lower (field -1 or less). */
+  /* For a denormal (field 0): `low` is true if it is less than 2^-127, whose only bit is bit 22. */
   LLVMValueRef low = emit_icmp(w, LLVMIntULT, bits, emit_i(bits, 0x400000));
   LLVMValueRef rest = emit_select(w, tiny, shl(w, and(w, bits, 0x3fffff), 1), fraction);
   LLVMValueRef up = emit_i_of(emit_type_like(v, w->i1), 0);
@@ -152,7 +154,8 @@ static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate,
   LLVMValueRef r = LLVMBuildAdd(b, field, LLVMBuildZExt(b, up, LLVMTypeOf(bits), ""), "");
   LLVMValueRef under = emit_i(bits, saturate ? 0 : 255), over = emit_i(bits, saturate ? 254 : 255);
   LLVMValueRef zero = emit_icmp(w, LLVMIntEQ, bits, emit_i(bits, 0));
-  /* Below 2^-127: rounds up to it, or from 1.5 * 2^-128 on by "nearest", or is out of range. */
+  /* The result below 2^-127: rounding up gives 2^-127, and rounding to nearest does so from 1.5 * 2^-128 on; else it
+   * is out of range. */
   LLVMValueRef tiniest = under;
   if (round == DTYPE_ROUND_UP) {
     tiniest = emit_select(w, zero, under, emit_i(bits, 0));
@@ -213,7 +216,8 @@ LLVMValueRef emit_wrap(const emit_ir *w, dtype t, LLVMValueRef v) {
 
 /* --- conversions --- */
 
-/* f64 to f32 with the last bit telling that something was lost: a second rounding is then right. */
+/* Converts f64 to f32, rounding to odd: the last bit is set if the result is inexact.  Rounding that once more to a
+ * smaller type gives the same as a single rounding. */
 static LLVMValueRef f64_to_odd_f32(const emit_ir *w, LLVMValueRef v) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef r = LLVMBuildFPTrunc(b, v, emit_type_like(v, w->f32), ""), bits = emit_bits_of(w, r);
@@ -225,7 +229,7 @@ static LLVMValueRef f64_to_odd_f32(const emit_ir *w, LLVMValueRef v) {
   return emit_float_of(w, emit_select(w, inexact, LLVMBuildOr(b, cut, emit_i(bits, 1), ""), bits));
 }
 
-/* A wide integer as an f64 that is exact or keeps a sign of what was lost in its last bit. */
+/* Converts an integer to f64, rounding to odd, so that a second rounding to a smaller type is right. */
 static LLVMValueRef int_to_odd_f64(const emit_ir *w, dtype from, LLVMValueRef v) {
   LLVMBuilderRef b = w->builder;
   if (emit_bits(v) == 64) {
@@ -243,8 +247,8 @@ static LLVMValueRef int_to_odd_f64(const emit_ir *w, dtype from, LLVMValueRef v)
   return dtype_is_signed(from) ? LLVMBuildSIToFP(b, v, f64, "") : LLVMBuildUIToFP(b, v, f64, "");
 }
 
-/* Towards zero, clamped to what the type holds, NaN as 0.  (LLVM's saturating conversions do most vectors lane by
- * lane.) */
+/* Converts towards zero, clamped to the range of the type; NaN becomes 0.  LLVM's saturating conversions are not used,
+ * since they handle most vectors lane by lane. */
 static LLVMValueRef float_to_int(const emit_ir *w, dtype to, LLVMValueRef v) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(to);
@@ -291,7 +295,7 @@ static LLVMValueRef float_to_float(const emit_ir *w, dtype from, dtype to, LLVMV
   } else {
     LLVMValueRef huge = emit_fcmp(w, LLVMRealOGE, emit_intrinsic1(w, "llvm.fabs", v), emit_f(v, 0x1p128));
     v = f64_to_odd_f32(w, v);
-    if (to == DTYPE_F8E8M0FNU) { /* the largest f32 is within its range, what lies beyond is not */
+    if (to == DTYPE_F8E8M0FNU) { /* the largest f32 is in the range of e8m0, but larger numbers are not */
       v = emit_select(w, huge, emit_f(v, (double)INFINITY), v);
     }
   }
@@ -336,7 +340,7 @@ emit_pair emit_number_at(const emit_ir *w, dtype t, const void *element) {
     return (emit_pair){LLVMConstInt(type, *bytes != 0, false), NULL};
   }
   dtype part = part_of(t);
-  if (part == DTYPE_F32 || part == DTYPE_F64) { /* by bits: a NaN keeps its payload */
+  if (part == DTYPE_F32 || part == DTYPE_F64) { /* made from bits, so that a NaN keeps its payload */
     uint64_t bits[2] = {0};
     size_t size = dtype_bytes(part);
     memcpy(&bits[0], bytes, size);

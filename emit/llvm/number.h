@@ -10,24 +10,25 @@
 #include "emit/llvm/index.h"
 #include "emit/llvm/ir.h"
 
-/* For complex types the type of one part. */
+/* Returns the type of values in registers; for complex types it is that of one part. */
 LLVMTypeRef emit_register_type(const emit_ir *w, dtype t);
 LLVMTypeRef emit_memory_type(const emit_ir *w, dtype t);
 static inline bool emit_is_small_float(dtype t) { return dtype_is_float(t) && t != DTYPE_F32 && t != DTYPE_F64; }
-/* The type in which sums and comparisons of t are computed: f32 for small floats. */
+/* Returns the type in which sums and comparisons of t are computed: f32 for small floats. */
 static inline dtype emit_compute_type(dtype t) { return emit_is_small_float(t) ? DTYPE_F32 : t; }
 
 /* Convert between values in registers and in memory, where pred is i8. */
 LLVMValueRef emit_from_memory(const emit_ir *w, dtype t, LLVMValueRef v);
 LLVMValueRef emit_to_memory(const emit_ir *w, dtype t, LLVMValueRef v);
 
-/* Convert small floats to f32, exactly, and back to the nearest even one.  Other types are not changed. */
+/* The first converts a small float to f32, exactly; the second converts back, to the nearest value, half to even.
+ * Other types are not changed. */
 LLVMValueRef emit_widen(const emit_ir *w, dtype t, LLVMValueRef v);
 LLVMValueRef emit_narrow(const emit_ir *w, dtype t, LLVMValueRef v);
 /* Wraps an integer of 2 or 4 bits into its range after arithmetic.  Others are not changed. */
 LLVMValueRef emit_wrap(const emit_ir *w, dtype t, LLVMValueRef v);
 
-/* HLO's convert; round is a dtype_round. */
+/* Writes HLO's convert; round is a dtype_round. */
 emit_pair emit_convert(const emit_ir *w, dtype from, dtype to, emit_pair v, bool saturate, int round);
 
 /* Returns a constant of type t in registers.  The value is an f64; for integers of 64 bits use emit_number_i. */

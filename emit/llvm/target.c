@@ -1,4 +1,4 @@
-/* target.c - see target.h. */
+/* target.c - the table of known CPUs and the properties of a target; see target.h. */
 #include "emit/llvm/target.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "emit/llvm/target.h"
 
-/* What code for a CPU may use beyond the least of its architecture, one row a name. */
+/* A known CPU: the features that code for it may use beyond the baseline of its architecture. */
 typedef struct cpu_row {
   const char *arch, *name, *features;
 } cpu_row;
@@ -76,7 +76,7 @@ void emit_start_llvm(void) {
   pthread_once(&once, start_llvm);
 }
 
-/* A copy of a string that LLVM made. */
+/* Returns a copy, on the arena, of a string that LLVM allocated, and frees that. */
 static const char *take(arena *a, char *message) {
   const char *s = arena_strdup(a, message);
   LLVMDisposeMessage(message);
@@ -106,7 +106,7 @@ static const char *const x86_features[] = {
 };
 enum { N_X86_FEATURES = sizeof x86_features / sizeof *x86_features };
 
-/* What this machine has of the features that code may use. */
+/* Returns the features of this machine that code may use. */
 static const char *host_features(arena *a) {
   const char *all = take(a, LLVMGetHostCPUFeatures()), *text = "";
   for (int k = 0; k < N_X86_FEATURES; k++) {
@@ -127,7 +127,7 @@ const char *emit_target_llvm_features(arena *a, const emit_target *t) {
   return text;
 }
 
-/* What the emitters must know follows from the features. */
+/* Sets the members that follow from the features. */
 static void set_abilities(emit_target *t) {
   const char *f = t->features;
   if (is_arch(t->triple, "x86_64")) {
@@ -164,7 +164,8 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
       continue;
     }
     known = arena_printf(a, "%s, %s", known, cpus[k].name);
-    bool first = k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0; /* the least of its kind is "generic" */
+    /* "generic" means the first, and so the least, CPU of the architecture. */
+    bool first = k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0;
     if (strcmp(cpu, cpus[k].name) == 0 || (first && strcmp(cpu, "generic") == 0)) {
       t->cpu = cpus[k].name;
       t->features = cpus[k].features;
@@ -197,7 +198,7 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   set_abilities(out);
   CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
-  /* The 16 more of AVX-512; other architectures that we know have 32. */
+  /* AVX-512 has 32 vector registers, as have the other known architectures. */
   out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;

@@ -147,9 +147,8 @@ double emit_depthwise_size(const emit_depthwise *d) {
 
 double emit_depthwise_effort(const emit_depthwise *d) {
   int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
-  int64_t loads =
-      min_i64(reach, all) *
-      (d->group > 1 ? 2 : 1); /* and if channels are grouped, each vector is also broadcast within its groups */
+  /* If channels are grouped, each vector is also broadcast within its groups. */
+  int64_t loads = min_i64(reach, all) * (d->group > 1 ? 2 : 1);
   return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 

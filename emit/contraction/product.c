@@ -342,8 +342,8 @@ static void cut_grid(emit_product *p, const emit_product_options *options) {
   p->row_blocks = rows_of_step(p, r.blocks, panels, options->cache_bytes);
   p->column_blocks = panels;
   int64_t wanted = options->threads > 1 ? 4 * (int64_t)options->threads : 1;
-  const double least =
-      20000; /* the least number of multiplications in a step; one takes about a hundredth of a nanosecond */
+  /* The least number of multiplications in a step; one takes about a hundredth of a nanosecond. */
+  const double least = 20000;
   double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
   bool weights_larger = p->columns > rows;
   for (;;) {

@@ -426,10 +426,10 @@ static void write_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   int64_t columns = k->columns.n_large + k->columns.n_small;
-  int64_t second = emit_product_outside(p) == 1
-                       ? INT64_MAX /* the second dimension has no end, so no division is needed */
-                   : p->rows_first ? emit_product_column_steps(p)
-                                   : emit_product_row_steps(p);
+  /* Without batches and groups the second dimension has no end, so that no division is needed. */
+  int64_t second = emit_product_outside(p) == 1 ? INT64_MAX
+                   : p->rows_first              ? emit_product_column_steps(p)
+                                                : emit_product_row_steps(p);
   LLVMValueRef i = of_first(k, item, true), rest = of_first(k, item, false);
   LLVMValueRef j = second == INT64_MAX ? rest : emit_modulo(w, rest, second);
   LLVMValueRef outside = second == INT64_MAX ? emit_i64(w, 0) : emit_over(w, rest, second);
@@ -448,9 +448,8 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
-  const int64_t much =
-      4 *
-      EMIT_POLL; /* the loop over the columns polls, also for the rows of each column block, however many there are */
+  /* The loop over the columns polls, also for the rows of each column block, however many there are. */
+  const int64_t much = 4 * EMIT_POLL;
   emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks,
             p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);
   each_size(k, &k->columns, emit_i64(w, k->columns.n_large), l.iv, column_body, &s);

@@ -33,8 +33,8 @@ typedef struct emit_winograd {
   int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* tiles counts those of one image */
   int64_t spatial, batch, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
   int64_t weights;                           /* the number of the operand that the packed weights replace */
-  int64_t phased, parts,
-      block; /* the parts of the tiles for the grid; the largest number of tiles that are worked on at once */
+  int64_t phased;
+  int64_t parts, block;         /* the parts of the tiles for the grid; the most tiles that are worked on at once */
   int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
   int64_t slab;                 /* the outputs that are multiplied before they are transformed back: whole panels */
   int64_t v_row, v_plane, m_row, m_plane; /* the distances of rows and of planes in V and M, in elements */

@@ -217,9 +217,8 @@ static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) 
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
           wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  int64_t fit = o->cache_bytes * 9 / 10 /
-                (emit_winograd_products(p) * emit_winograd_panel(p) *
-                 f32_bytes); /* the channels of a chunk and the tiles of a share, together */
+  /* The channels of a chunk and the tiles of a share, together. */
+  int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
   int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = ceil_div(wanted, panels);
@@ -243,8 +242,8 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
-  bool whole = o->phased || p->outputs <= SLAB ||
-               p->outputs % p->lanes; /* otherwise the last vector of a slab would reach into another slab */
+  /* With slabs that are no multiple of the lanes, the last vector of a slab would reach into the next slab. */
+  bool whole = o->phased || p->outputs <= SLAB || p->outputs % p->lanes;
   p->slab = whole ? round_up(p->outputs, panel) : round_up(SLAB, panel);
   int64_t held = round_up(p->block, p->rows);
   p->v_row = odd_lines(p->channels);

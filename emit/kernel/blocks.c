@@ -1,7 +1,7 @@
 /* blocks.c - kernels that are launched as blocks of threads, for NVIDIA GPUs: void f(buffer 0, ..., buffer n-1).
  *
- * A thread computes single elements of the grid, which are as far apart as there are threads in the launch, so that
- * threads of a warp read and write neighbours (a grid-stride loop). */
+ * The elements that one thread computes are as far apart in the grid as there are threads in the launch, so that the
+ * threads of a warp access neighbouring elements (a grid-stride loop). */
 #include "emit/kernel/execution.h"
 #include "emit/llvm/metadata.h"
 
@@ -30,7 +30,7 @@ static void blocks_bind(emit_writer *w, emit_input *inputs) {
   w->e.w->watch = NULL;
 }
 
-/* Returns one of the registers in which a thread finds its number ("ctaid.x"), as an i64. */
+/* Returns the value of one of the special registers that identify a thread, such as "ctaid.x", as an i64. */
 static LLVMValueRef special_register(const emit_ir *ir, const char *name) {
   LLVMTypeRef type = LLVMFunctionType(ir->i32, NULL, 0, false);
   LLVMValueRef f = LLVMGetNamedFunction(ir->module, name);
@@ -38,7 +38,7 @@ static LLVMValueRef special_register(const emit_ir *ir, const char *name) {
   return LLVMBuildZExt(ir->builder, LLVMBuildCall2(ir->builder, type, f, NULL, 0, ""), ir->i64, "");
 }
 
-/* Every thread takes elements that are as far apart as there are threads. */
+/* Writes a grid-stride loop over all elements. */
 static void blocks_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
                         const void *data) {
   (void)lanes, (void)serial;

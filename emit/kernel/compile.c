@@ -1,4 +1,4 @@
-/* compile.c - modules: their life, LLVM's passes, code as objects and as text. */
+/* compile.c - LLVM modules: creating and destroying them, LLVM's passes, and code as objects or text. */
 #include "emit/kernel/compile.h"
 
 #include <string.h>
@@ -15,13 +15,14 @@ struct emit_module {
   emit_ir ir;
   emit_target target;
   LLVMTargetMachineRef machine;
-  const char *error; /* what LLVM complained about */
+  const char *error; /* the first error that LLVM reported */
   bool spent;
 };
 
 emit_ir *emit_module_ir_of(emit_module *m) { return &m->ir; }
 
-/* Emission reports success after a failed selection: the complaint tells. */
+/* Keeps the message of an error.  After a failed instruction selection, LLVM's emission function still returns
+ * success, so that this is the only sign of the failure. */
 static void complain(LLVMDiagnosticInfoRef info, void *data) {
   emit_module *m = data;
   if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !m->error) {
@@ -83,12 +84,12 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   return NULL;
 }
 
-/* Kernels are written as they should run: what is left is to share what several lanes or results need, and to
- * move what does not change out of loops.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half
- * more time and made no kernel faster. */
+/* The emitters write code nearly as it should run.  The passes only share what several lanes or results have in common
+ * and hoist invariant code.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half more time and made no
+ * kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-/* Code is scheduled for the target's CPU, but uses no more than what the features say. */
+/* Instructions are scheduled for the target's CPU, but only the listed features are used. */
 static void schedule_for_cpu(emit_module *m) {
   static const char name[] = "tune-cpu";
   const char *cpu = m->target.cpu;

@@ -23,8 +23,9 @@ void emit_module_destroy(emit_module *m);
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 
-/* Another function that writes a kernel with the same signature, from plain bytes that describe it, as one of several
- * phases.  Buffers are those of emit_kernel, and scratch memory after the results if there is any. */
+/* A function that writes a kernel of another kind with the same signature.  config is plain bytes that describe the
+ * kernel, phase is the number of one of several kernels that run one after the other.  The buffers are those of
+ * emit_kernel, followed by scratch memory if there is any. */
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 

@@ -1,4 +1,5 @@
-/* kernel.c - kernel functions: their frame, the loops over results, the kind of kernel for an instruction. */
+/* kernel.c - kernel functions: their beginning and end, the loops over results, and the choice of the kind of kernel.
+ */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/writer.h"
 
-/* Inputs and results are two scopes that never overlap; what shares a buffer with a result is in neither. */
+/* Makes two alias scopes: inputs and results, which never overlap.  Accesses to an input that shares a buffer with a
+ * result have no scope. */
 static void make_scopes(emit_element *e, const char *name) {
   const emit_ir *w = e->w;
   LLVMMetadataRef domain[] = {LLVMMDStringInContext2(w->context, name, strlen(name))};
@@ -25,7 +27,7 @@ static void make_scopes(emit_element *e, const char *name) {
   e->invariant = emit_metadata_node(w, NULL, 0);
 }
 
-/* --- the frame --- */
+/* --- the function and its buffers --- */
 
 static bool is_shared(const emit_writer *w, int32_t operand) {
   for (uint32_t k = 0; k < w->n_results; k++) {
@@ -117,7 +119,7 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   return emit_pos_add(x, row, emit_pos_add_const(x, emit_index_dim(x, run, 1), p->first));
 }
 
-/* All values before any store: a result may lie over an operand. */
+/* All values are computed before any is stored, since a result may overwrite an operand. */
 void emit_store_roots(emit_writer *w, const emit_index *at) {
   emit_element *e = &w->e;
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);
@@ -227,7 +229,8 @@ static double total_cost(const hlo_instr *i) {
   return sum;
 }
 
-/* Positions inside of arrays of fewer than 2^30 elements fit an i32, also a little outside. */
+/* Returns true if all positions, also those a little outside of the arrays, fit in an i32: the arrays have fewer than
+ * 2^30 elements. */
 static bool fits_narrow(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (shape_elements(&i->shapes[k]) >= (int64_t)1 << 30) {
@@ -280,7 +283,7 @@ static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
 static status check_target(const emit_target *t, const hlo_instr *i) {
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
-    bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* fmod */
+    bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* libm's fmod */
     CHECK_THAT(emit_math_supported(t, j->op, f64) && (t->libm || !remainder), STATUS_UNSUPPORTED,
                "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
     bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE;

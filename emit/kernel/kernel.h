@@ -25,7 +25,7 @@ typedef struct emit_options {
 
 typedef struct emit_kernel_info {
   int64_t grid;       /* the extent of the parallel dimension; 0 means that there is nothing to do */
-  double item_cost;   /* the time of one step of the grid in nanoseconds, about, to choose the number of threads */
+  double item_cost;   /* about the time of one step of the grid in nanoseconds; the number of threads follows from it */
   uint32_t n_buffers; /* the number of operands and results */
 } emit_kernel_info;
 

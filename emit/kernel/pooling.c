@@ -1,10 +1,9 @@
-/* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays whose channels stand
- * outside.
+/* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays with channels first.
  *
- * A step of the grid is a row of the result.  First the columns of its windows are reduced, for each place of the
- * operand's innermost dimension once, by vectors that lie side by side whatever the stride is; they go into a row in
- * memory, which has the padding around them.  Then the windows are folds along that row, without a look at its ends. So
- * a window of K x K costs 2 K and no element of it is masked. */
+ * A step of the grid is one or several rows of the result.  First the columns of its windows are reduced, once for
+ * each position of the operand's innermost dimension, in contiguous vectors whatever the stride is.  They are stored
+ * in a row in memory, with padding at its ends.  Then each window is reduced along that row without checks at its
+ * ends.  So a window of K x K takes 2 K operations for each element, and none is masked. */
 #include <string.h>
 
 #include "emit/element/accumulate.h"
@@ -18,8 +17,8 @@ enum { LEAST = 4, MAX_POOLS = 4, STACK_BYTES = 16384 };
 
 typedef struct pool {
   const hlo_instr *i;
-  int64_t window, stride, hole, low, n; /* along the innermost dimension; n: of the operand */
-  int64_t span;                         /* places that a row of `block` windows touches */
+  int64_t window, stride, hole, low, n; /* along the innermost dimension; n is the operand's extent */
+  int64_t span;                         /* the number of positions that `block` windows read */
   LLVMValueRef row;
 } pool;
 
@@ -27,10 +26,10 @@ typedef struct pools {
   emit_writer *w;
   int n, rank;
   pool of[MAX_POOLS];
-  int64_t dims[SHAPE_MAX_RANK]; /* of their results */
-  int64_t block, blocks;        /* a row's results come in `blocks` pieces, of which the last one ends with the row */
-  int64_t rows, group;          /* of the results; of a step */
-  bool shared;                  /* a result lies over an operand: no element may be computed twice */
+  int64_t dims[SHAPE_MAX_RANK]; /* the extents of the results */
+  int64_t block, blocks; /* the results of a row are computed in `blocks` blocks, the last of which ends with the row */
+  int64_t rows, group;   /* the rows of the results, and those of a step */
+  bool shared;           /* whether a result overwrites an operand, so that no element may be computed twice */
 } pools;
 
 /* --- finding them --- */
@@ -44,7 +43,8 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
-/* Over nothing, or to no results, there is nothing to slide. */
+/* Returns true if i is a reduction of windows along the innermost dimension, and neither operand nor result is empty.
+ */
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   return i->op == HLO_REDUCE_WINDOW && x->rank && shape_elements(x) > 0 && shape_elements(&i->shapes[0]) > 0 &&
@@ -72,7 +72,7 @@ static void add(pools *p, const hlo_instr *i) {
                          .n = x->dims[last]};
 }
 
-/* Windows whose elements are wanted where the result has them. */
+/* Collects the reductions of windows whose elements are needed at the position of the result. */
 static void collect(pools *p, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(p->w, v) || hlo_literal(v)) {
@@ -89,12 +89,14 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* Rows of one step: what was stored for the first one is read long after, and what is found out once is for all. */
+/* The rows of a step.  With several, a row that was stored is not read right after, and code before the loop runs once
+ * for all. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
 
-/* Rows that fit; false where pieces would be too short to be of use, or hold more padding than else. */
+/* Chooses blocks of a row and the rows of a step so that they fit in the memory on the stack.  Returns false if blocks
+ * would be too short to be of use, or would have too few positions that are not padding. */
 static bool cut(pools *p) {
   int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double), width = p->dims[p->rank - 1];
   p->block = width;
@@ -158,8 +160,8 @@ static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lan
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* All places of [from, to), at least `least` of them, by vectors: what is left at the end is a vector that ends there,
- * or single elements where none may be visited `twice`. */
+/* Calls f for all positions in [from, to), of which there are at least `least`, vector by vector.  The rest is a
+ * vector that overlaps the one before if `twice`, else single elements. */
 static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f,
                   void *data) {
   emit_element *e = &p->w->e;
@@ -183,11 +185,11 @@ static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t le
 }
 
 typedef struct step {
-  const emit_index *at; /* of the row, without its innermost dimension */
-  LLVMValueRef number;  /* of the row in the step */
-  LLVMValueRef start;   /* of this piece among the row's results */
+  const emit_index *at; /* the index of the row, without its innermost dimension */
+  LLVMValueRef number;  /* the number of the row in the step */
+  LLVMValueRef start;   /* the number of the block's first result in the row */
   const pool *g;
-  LLVMValueRef first; /* place in the operand of the row's first element; it may be outside */
+  LLVMValueRef first; /* the position in the operand of the row's first element, which may be outside */
 } step;
 
 static dtype held_type(const pool *g) {
@@ -204,13 +206,13 @@ static emit_index *row_index(const pools *p, const step *s, const int64_t *dims,
   return x;
 }
 
-/* Place `at` in the memory of the step's row. */
+/* Returns the position of element `at` of the step's current row in the memory of all rows. */
 static emit_pos row_pos(emit_element *e, const step *s, LLVMValueRef at) {
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), s->g->span);
   return emit_pos_add(&e->x, begin, emit_pos_lanes(at, e->x.lanes > 1, 1));
 }
 
-/* What the columns from `at` on hold. */
+/* Reduces the columns from `at` on and stores them. */
 static void fill_column(const pools *p, void *data, LLVMValueRef at) {
   const step *s = data;
   emit_element *e = &p->w->e;
@@ -230,7 +232,7 @@ static void fill_padding(const pools *p, void *data, LLVMValueRef at) {
   emit_store(e, s->g->row, held_type(s->g), row_pos(e, s, at), v, true);
 }
 
-/* The places of the row that are the operand's: [*from, *to). */
+/* Sets [*from, *to) to the part of the row in memory that lies in the operand and not in its padding. */
 static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueRef *to) {
   const emit_ir *w = p->w->e.w;
   const pool *g = s->g;
@@ -264,7 +266,7 @@ static void fill_row(const pools *p, step *s) {
 
 typedef struct along {
   const pool *g;
-  emit_pos at; /* of the window, in the memory of all rows */
+  emit_pos at; /* the position of the window in the memory of all rows */
 } along;
 
 static void along_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
@@ -330,7 +332,7 @@ static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n
   emit_index *flat = emit_index_new(&e->x, 1, rows);
   emit_axis_at(flat, 0, emit_pos_at(LLVMBuildNSWAdd(w->builder, first, l.iv, ""), 1));
   s->at = p->rank > 1 ? emit_index_reshape(&e->x, flat, p->rank - 1, p->dims) : flat;
-  for (int k = 0; k < p->rank - 1; k++) { /* before the loops inside, which find them again */
+  for (int k = 0; k < p->rank - 1; k++) { /* computed before the inner loops, which then find it in the table */
     (void)emit_index_dim(&e->x, s->at, k);
   }
   f(p, s);

@@ -1,7 +1,7 @@
 /* ranges.c - kernels whose calls compute ranges of the grid, for CPUs: void f(buffers, args, begin, end).
  *
- * The parameters are those of runtime/kernel_abi.h.  The grid is the outer dimensions of the results, and blocks of the
- * innermost one where the outer ones are few.  The innermost dimension is a loop over vectors. */
+ * The parameters are those of runtime/kernel_abi.h.  The grid is the outer dimensions of the results and, if these are
+ * few, blocks of the innermost one.  The innermost dimension is a loop over vectors. */
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static void ranges_attributes(const emit_ir *ir, uint32_t n) {
   }
 }
 
-/* Returns pointer number k of the table of buffers. */
+/* Loads pointer number k from the table of buffers. */
 static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s,
                                 bool known_size) {
   const emit_ir *w = e->w;
@@ -82,13 +82,14 @@ typedef struct nest {
   emit_writer *w;
   int rank, lanes;
   const int64_t *extents;
-  int64_t inner, block, blocks; /* the last dimension, in `blocks` pieces of `block` */
+  int64_t inner, block, blocks; /* the last dimension, divided into `blocks` blocks of `block` elements */
   emit_body_fn *body;
   const void *data;
-  const emit_index *rows; /* the outer dimensions */
+  const emit_index *rows; /* the index of the outer dimensions */
 } nest;
 
-/* The body at i, one of every `lanes` places from `from` to `to` in the last dimension. */
+/* Writes the body at position i of the last dimension, which is `from` plus a multiple of `lanes` and less than `to`.
+ */
 static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_t to) {
   emit_element *e = &n->w->e;
   uint32_t mark = emit_table_mark(e->x.table);
@@ -110,7 +111,7 @@ static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_
   emit_table_release(e->x.table, mark);
 }
 
-/* [from, to) of the last dimension, which begins at a multiple of `lanes`, in steps of as many. */
+/* Writes the loop over [from, to) of the last dimension in steps of `lanes`; `from` is a multiple of `lanes`. */
 static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) {
   emit_loop l;
   emit_loop_begin(n->w->e.w, &l, from, to, lanes, false, 0, NULL);
@@ -118,7 +119,7 @@ static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) 
   emit_loop_end(n->w->e.w, &l, NULL);
 }
 
-/* The same for what is known now, at least one step. */
+/* Does the same for constants from and to, with at least one step. */
 static void known_steps(const nest *n, int64_t from, int64_t to, int lanes) {
   const emit_ir *ir = n->w->e.w;
   if (to - from == lanes) {
@@ -150,8 +151,8 @@ static bool writes_in_place(const emit_writer *w) {
   return false;
 }
 
-/* A piece, in vectors that may be narrower than the others.  The last one may lie over the one before, which writes the
- * same again (where nothing that it reads has changed meanwhile). */
+/* Writes the elements [from, to), between two split points, in vectors that may be narrower than n->lanes.  The last
+ * vector may overlap the one before and compute the same again, unless a result overwrites an operand. */
 static void piece(const nest *n, int64_t from, int64_t to) {
   int lanes = n->lanes;
   while (lanes > to - from) {
@@ -193,7 +194,7 @@ static void inner_part(const nest *n, LLVMValueRef block) {
   }
 }
 
-/* Pieces of some microseconds, at most 256 of them unless each would take long. */
+/* Chooses blocks that take some microseconds each, at most 256 of them unless a block would then take too long. */
 static void choose_blocks(nest *n, int64_t outer, bool serial) {
   const double longest = 5e7;
   double each = n->w->cost / (double)(outer * n->inner), wanted = each * (double)n->inner / longest;
@@ -203,7 +204,7 @@ static void choose_blocks(nest *n, int64_t outer, bool serial) {
   if (!serial && pieces > 1) {
     int64_t b = n->inner / pieces;
     b = b < least ? least : b;
-    b = b < 1 ? 1 : b; /* elements that take long each, fewer than pieces */
+    b = b < 1 ? 1 : b; /* `least` may be 0 if single elements take long */
     b = (b + n->lanes * 4 - 1) / (n->lanes * 4) * (n->lanes * 4);
     n->block = b < n->inner ? b : n->inner;
   }
@@ -225,7 +226,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
   n->rows = emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
-  for (int k = 0; k < n->rank - 1; k++) { /* before the inner loop, which finds them again */
+  for (int k = 0; k < n->rank - 1; k++) { /* computed before the inner loop, which then finds it in the table */
     (void)emit_index_dim(&e->x, n->rows, k);
   }
   inner_part(n, block);

@@ -1,9 +1,10 @@
-/* row_fusion.c - kernels that go row by row (hlo/analysis/row_space.h): softmax, normalisations.
+/* row_fusion.c - kernels of row-wise fusions (hlo/analysis/row_space.h): softmax, normalisations.
  *
- * A step of the grid is a row, or a vector of neighbouring columns.  It has phases: each is a loop over the row for the
- * reductions whose operands are known by then; the last one stores.  Between phases stands what there is one of a row.
- * What a later phase wants of an earlier one is computed again if that is cheap, else it is kept: in the result that it
- * is, in memory on the stack, or in a result that is not written yet. */
+ * A step of the grid is a row, or a vector of neighbouring rows.  It has phases.  Each phase is a loop over the row
+ * for the reductions whose operands are known by then; the last phase stores the results.  Values that exist once for
+ * each row are computed between the phases.  A full array that a later phase needs again is computed again if that is
+ * cheap.  Otherwise its row is kept: in the result that it is, on the stack, or in another result that is not written
+ * yet. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
@@ -13,21 +14,21 @@
 
 enum { STACK_BYTES = 16384 };
 
-/* A full array of which a row is kept from its first phase on. */
+/* A full array whose row is kept from its first phase on. */
 typedef struct stored {
   hlo_value value;
-  int phase; /* writes it; the later ones read it */
+  int phase; /* the phase that writes it; later ones read it */
   LLVMValueRef base;
-  bool whole; /* base is that of a whole array; else of a row, or of a row of vectors */
+  bool whole; /* whether base points to a whole array, and not to a row or to a row of vectors */
 } stored;
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;            /* phases that must have run */
-  uint64_t phases;      /* a bit each: where it is wanted element by element */
-  bool hot;             /* depends on a reduction */
-  emit_pair known;      /* kept and hot: its value, from that phase on */
-  LLVMValueRef inverse; /* of it, where rows are divided by it just now; else NULL */
+  int level;            /* the number of phases that must run before it is known */
+  uint64_t phases;      /* a bit for each phase that needs it for each element of the row */
+  bool hot;             /* whether it depends on a reduction */
+  emit_pair known;      /* if it is hot and exists once for each row: its value, as soon as that is known */
+  LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
 } fact;
 
 struct emit_row_fusion {
@@ -36,13 +37,14 @@ struct emit_row_fusion {
   uint32_t n_facts, n_stored;
   fact *facts;
   stored *stored;
-  int phase, last; /* that runs; that stores the results */
+  int phase, last; /* the phase that is being written, and the last one, which stores the results */
   int n_gone;
   int64_t gone[HLO_ROW_DIMS];
-  bool columns; /* rows lie side by side: lanes are rows, `vector` of them at once */
+  bool columns; /* whether rows are next to each other in memory: then the lanes are rows, `vector` of them at once */
   int vector;
-  bool tail_first;      /* a result is read in the last phase, where it was not written yet */
-  const emit_index *at; /* the row */
+  bool tail_first;      /* whether the last phase reads a result that it overwrites, so that the last vector is computed
+                           first */
+  const emit_index *at; /* the index of the row */
 };
 
 static fact *fact_of(const emit_row_fusion *r, const hlo_instr *i) {
@@ -54,7 +56,7 @@ static fact *fact_of(const emit_row_fusion *r, const hlo_instr *i) {
   return NULL;
 }
 
-/* --- what is known of the body --- */
+/* --- the instructions of the body --- */
 
 static void find_levels(emit_row_fusion *r, const hlo_computation *c) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -82,14 +84,14 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Worth keeping rather than doing twice. */
+/* Returns true if f should be kept instead of being computed in several phases. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
          (f->phases & (f->phases - 1));
 }
 
-/* A place for f in memory; base NULL if there is none. */
+/* Returns memory for f's row; base is NULL if there is none. */
 static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
@@ -97,7 +99,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   dtype t = hlo_type(s.value);
   int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    bool lent = k < 64 && (*taken & bit((int)k)); /* to a value that is computed of this one */
+    /* The result's memory is used for a value on which the result depends. */
+    bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
       s.whole = true;
@@ -111,7 +114,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
     bool own = false;
-    for (uint32_t j = 0; j < r->n_facts; j++) { /* its place is its own */
+    for (uint32_t j = 0; j < r->n_facts; j++) { /* a result that is itself kept needs its own memory */
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }
     if (!own && !w->shared[k] && !(*taken & bit((int)k)) && is_full_root(r, k) && hlo_type(w->roots[k]) == t) {
@@ -124,7 +127,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   return s;
 }
 
-/* From the results up: who is wanted in which phases; what is kept is computed in its first one only. */
+/* Determines, from the results up, in which phases each instruction is needed, and which are kept.  A kept one is
+ * computed in its first phase only. */
 static void find_stored(emit_row_fusion *r) {
   int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
   uint64_t taken = 0;
@@ -150,9 +154,9 @@ static void find_stored(emit_row_fusion *r) {
   }
 }
 
-/* --- places --- */
+/* --- indices --- */
 
-/* The full arrays' index at r, a place in the row. */
+/* Returns the index of the full arrays for position r in the row. */
 static const emit_index *place_in_row(emit_element *e, const emit_row_fusion *rows, const emit_index *r) {
   const hlo_row_space *s = &rows->space;
   emit_index *x = emit_index_new(&e->x, s->rank, s->dims);
@@ -170,7 +174,7 @@ static const emit_index *reductions_place(emit_element *e, const emit_reductions
   return place_in_row(e, g->data, r);
 }
 
-/* Where i, an index of a full array, stands in the memory of s. */
+/* Returns the position of i, an index of a full array, in the memory of s. */
 static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const stored *s, const emit_index *i) {
   if (s->whole) {
     return emit_index_linear(&e->x, i);
@@ -193,7 +197,8 @@ static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const store
 
 /* --- division of a row by a number --- */
 
-/* Where i divides a row by one number of it: that. */
+/* Returns the divisor if i divides a row by a value that exists once for each row and is known.  Otherwise returns
+ * NULL. */
 static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || !r->w->e.w->target->fma) {
     return NULL;
@@ -209,8 +214,8 @@ static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
   return (emit_pair){emit_divide(e->w, x.v, by.v, inverse.v), NULL};
 }
 
-/* Inverts what the results divide by.  *fits: i1, whether all are far from the ends of the range; NULL if there are
- * none. */
+/* Computes the inverses of the divisors of the results.  *fits becomes an i1: whether all divisors are far enough from
+ * zero and infinity; NULL if there are no divisors. */
 static void invert(emit_row_fusion *r, LLVMValueRef *fits) {
   const emit_ir *w = r->w->e.w;
   *fits = NULL;
@@ -282,7 +287,8 @@ static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
   }
 }
 
-/* The reductions of this phase from number `from` on, as many as one loop takes; gives the next one's number. */
+/* Computes the reductions of this phase from number `from` on, as many as fit in one loop.  Returns the number of the
+ * next one. */
 static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   emit_element *e = &r->w->e;
   emit_reductions g = {.place = reductions_place, .data = r};
@@ -312,7 +318,7 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   return k;
 }
 
-/* What there is one of a row and has just become known. */
+/* Computes the values that exist once for each row and have just become known. */
 static void compute_kept(emit_row_fusion *r) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     fact *f = &r->facts[k];
@@ -325,7 +331,7 @@ static void compute_kept(emit_row_fusion *r) {
 
 /* --- results --- */
 
-/* A result that lies where it was stored before is there already. */
+/* Returns true if the result is already stored, since it was kept in its own memory. */
 static bool is_written(const emit_row_fusion *r, uint32_t result) {
   for (uint32_t k = 0; k < r->n_stored; k++) {
     const stored *s = &r->stored[k];
@@ -354,7 +360,7 @@ static void store_results(emit_row_fusion *r, bool full, const emit_index *place
   }
 }
 
-/* All values before any store: a result may lie over an operand. */
+/* All values are computed before any is stored, since a result may overwrite an operand. */
 static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
   (void)acc;
   emit_row_fusion *r = (emit_row_fusion *)f->data;
@@ -364,7 +370,8 @@ static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVM
   store_results(r, true, place, values);
 }
 
-/* The last vector of the row: computed before the others are stored, if it reads what they write. */
+/* Computes the results in the row's last vector before any are stored, since some of them read what the others
+ * overwrite.  Returns the index of the vector. */
 static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);
@@ -395,7 +402,7 @@ static void write_results(emit_row_fusion *r) {
   }
 }
 
-/* The results once with inverses of what they divide by, and once without. */
+/* Writes the results twice, in two branches: with inverses of the divisors if *fits, and with divisions. */
 static void write_either(emit_row_fusion *r, LLVMValueRef fits) {
   emit_element *e = &r->w->e;
   const emit_ir *w = e->w;

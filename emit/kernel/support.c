@@ -1,4 +1,4 @@
-/* support.c - what can be a kernel, and what may be written in place. */
+/* support.c - which instructions can be a kernel, and which results may overwrite an operand. */
 #include "emit/element/elementwise.h"
 #include "emit/kernel/kernel.h"
 #include "emit/element/element.h"
@@ -52,7 +52,7 @@ static bool arrays_only(const hlo_instr *i, const char **why) {
   return true;
 }
 
-/* One instruction, alone or in a fusion. */
+/* Returns true if an instruction, alone or in a fusion, can be written. */
 static bool supports_one(const hlo_instr *i, const char **why) {
   if (!arrays_only(i, why)) {
     return false;
@@ -111,10 +111,11 @@ bool emit_supports(const hlo_instr *i, const char **why) {
 
 /* --- in place --- */
 
-/* How a value of a computation reads the operand that is to be overwritten. */
+/* How a value of a computation reads the operand that is to be overwritten: not at all, only at its own position, or
+ * at other positions. */
 typedef enum reading { NOT_AT_ALL, SAME_PLACE, ELSEWHERE } reading;
 
-enum { MAX_INSTRUCTIONS = 512 }; /* in fusions that run in place */
+enum { MAX_INSTRUCTIONS = 512 }; /* the limit for fusions that overwrite an operand */
 
 typedef struct readings {
   uint32_t n;
@@ -131,7 +132,7 @@ static reading reading_of(const readings *r, const hlo_instr *i) {
   return ELSEWHERE;
 }
 
-/* Elementwise operations and reshapes keep the place. */
+/* Returns how i reads the operand through its own operands.  Elementwise operations and reshapes keep the position. */
 static reading reading_by(const readings *r, const hlo_instr *i) {
   bool keeps = hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
   reading worst = NOT_AT_ALL;
@@ -144,8 +145,8 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
   return worst;
 }
 
-/* A kernel of rows reads v, a full array, before it writes, and then element by element: if what is made of it stays in
- * its row, or place. */
+/* Returns true if a row-wise fusion may overwrite v, a full array: a step reads only the row of v that it writes, and
+ * after the first store only at the position that is stored. */
 static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
   readings r = {0};
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -163,7 +164,7 @@ static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, cons
   return hlo_is_full(s, &v->shapes[0]);
 }
 
-/* How each instruction reads v.  Returns false if there are too many. */
+/* Determines how each instruction reads v.  Returns false if there are too many instructions. */
 static bool read_all(readings *r, const hlo_computation *c, const hlo_instr *v) {
   for (const hlo_instr *i = c->first; i; i = i->next) {
     if (r->n == MAX_INSTRUCTIONS) {
@@ -203,7 +204,7 @@ static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
   return read_all(&r, c, v) && roots_in_place(&r, c);
 }
 
-/* An operand as it lies in memory. */
+/* Returns true if v is an operand of the fusion as it is in memory, or a reshape of one. */
 static bool is_plain(hlo_value v) {
   while (v.def->op == HLO_RESHAPE) {
     v = v.def->operands[0];
@@ -245,7 +246,7 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
   if (shape_bytes(x) != shape_bytes(y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
     return false;
   }
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* the same buffer, read under another name */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* the same buffer must not be another operand, too */
     if (k != operand && hlo_value_equal(i->operands[k], i->operands[operand])) {
       return false;
     }

@@ -1,12 +1,12 @@
-/* transpose_tiles.c - kernels that turn arrays around: a transpose, and the elementwise work around it.
+/* transpose_tiles.c - kernels of transposes and the elementwise operations around them.
  *
- * Where the innermost dimension of the result is not that of the transposed array, elements that lie side by side on
- * one side stand far apart on the other.  A step of these kernels is a square of both dimensions, as wide as a vector:
- * its columns are computed as vectors along the operand's innermost dimension, turned in registers, and used as rows of
- * the result.  So both sides are read and written by whole vectors.
+ * If the innermost dimension of the result is not that of the transposed array, elements that are neighbours in one of
+ * them are far apart in the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its
+ * columns are computed as vectors along the operand's innermost dimension, transposed in registers, and used as rows
+ * of the result.  So both arrays are accessed in whole vectors.
  *
- * A result with two to four columns (colours become channels, channels are shuffled, elements are repeated, single
- * columns are put side by side) is no square: its columns are computed in the same way, and then interleaved. */
+ * A result with two to four columns is not computed in squares: its columns are computed as vectors, and then
+ * interleaved.  This applies to interleaved channels, repeated elements, and concatenations of single columns. */
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/writer.h"
 #include "hlo/analysis/row_space.h"
@@ -16,8 +16,9 @@ enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
 typedef struct tiles {
   emit_writer *w;
   int n_turned;
-  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation; or what is interleaved, alone */
-  int rank, column; /* of the result, dims that travel together merged; where the operand's innermost is */
+  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation, or what is interleaved */
+  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
+                       innermost in the operand */
   int64_t dims[SHAPE_MAX_RANK];
   int side;
 } tiles;
@@ -33,8 +34,8 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
-/* The result's dims without those of one element, neighbours that are neighbours in the operand as one.  False if the
- * innermost dimension stays where it is. */
+/* Sets t's dimensions to the result's dimensions with more than one element, of which those are merged that are
+ * neighbours in the operand as well.  Returns false if the innermost dimension stays the innermost. */
 static bool merge(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int64_t last = -2;
@@ -68,7 +69,7 @@ static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
   return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
 }
 
-/* Collects the transposes whose elements are wanted where the result has them. */
+/* Collects the transposes whose elements are needed at the position of the result. */
 static void collect(tiles *t, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
@@ -91,14 +92,15 @@ static void collect(tiles *t, hlo_value v, int depth) {
   }
 }
 
-/* Returns true if every window that i gathers is at least a row. */
+/* Returns true if every window that i gathers contains at least a whole row. */
 static bool takes_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
   return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] > 1;
 }
 
-/* Loops inside of elements would be written once for each row of a square; some places that are computed may be. */
+/* Returns true if the kernel has no loops inside of elements, which would be written once for each row of a square.  A
+ * few gathers of rows are allowed. */
 static bool is_simple(const emit_writer *w) {
   enum { MOST_GATHERED = 4 };
   int gathered = 0;
@@ -114,9 +116,9 @@ static bool is_simple(const emit_writer *w) {
   return true;
 }
 
-/* --- few columns --- */
+/* --- results with few columns --- */
 
-/* What a result is without the views around it. */
+/* Returns the value that the reshapes and copies before v rearrange. */
 static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !is_input(w, v)) {
     v = v.def->operands[0];
@@ -124,8 +126,8 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   return v;
 }
 
-/* Rows as runs along which nothing that is read changes: the last two dims before the columns.  Returns false if there
- * are none. */
+/* Divides the rows into runs along which all operands can be read without a boundary; rows and runs are then the two
+ * dimensions before the columns.  Returns false if there is no such division. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
@@ -146,7 +148,8 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
   return true;
 }
 
-/* The dims of more than one element, of which the last two are rows and columns; gives where the last one is. */
+/* Sets t's dimensions to those with more than one element, the last two of which are rows and columns.  Returns the
+ * number of the columns' dimension in s. */
 static int keep_dims(tiles *t, const shape *s) {
   int columns = 0;
   t->rank = 0;
@@ -160,7 +163,7 @@ static int keep_dims(tiles *t, const shape *s) {
   return columns;
 }
 
-/* A concatenation of single columns. */
+/* Returns true if i concatenates single columns, and sets t's dimensions. */
 static bool joins_columns(tiles *t, const hlo_instr *i) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   bool single = keep_dims(t, &i->shapes[0]) == d;
@@ -170,7 +173,7 @@ static bool joins_columns(tiles *t, const hlo_instr *i) {
   return single && t->rank >= 2;
 }
 
-/* The dims of a broadcast that repeats each element of its operand's rows. */
+/* Returns true if i is a broadcast that repeats each element of its operand's rows, and sets t's dimensions. */
 static bool repeats(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int rows = -1, columns = keep_dims(t, s);
@@ -197,7 +200,8 @@ static bool has_columns(tiles *t, const hlo_instr *i) {
   }
 }
 
-/* A transpose, a broadcast or a concatenation, and nothing behind it, whose rows are what was innermost. */
+/* Returns true if the only result is a transpose, a broadcast or a concatenation that interleaves a few columns, with
+ * no other operation after it. */
 static bool find_few(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
   hlo_value v = unviewed(w, w->roots[0]);
@@ -235,7 +239,9 @@ static bool find(emit_writer *w, tiles *t) {
   }
   t->side = side;
   for (uint32_t k = 0; k < w->n_results;
-       k++) { /* the last square lies over the one before: that one must still be as it was */
+       /* The last square may overlap the one before and compute its elements again, so no operand may be overwritten.
+        */
+       k++) {
     if (w->shared[k] && (rows % side || columns % side)) {
       return false;
     }
@@ -250,7 +256,7 @@ bool emit_is_tiles(emit_writer *w) {
 
 /* --- writing them --- */
 
-/* Rows become columns: with each step, blocks of `half` off the diagonal change places. */
+/* Transposes the square in registers: each round exchanges blocks of size `half` next to the diagonal. */
 static void turn(const emit_ir *w, int side, LLVMValueRef *v) {
   int low[MOST], high[MOST];
   for (int half = 1; half < side; half *= 2) {
@@ -268,7 +274,7 @@ static void turn(const emit_ir *w, int side, LLVMValueRef *v) {
   }
 }
 
-/* The index of the result at (row, column) of the square that begins at (rows, columns). */
+/* Returns the index of the result at position `row` and `column`, with the other dimensions as in `at`. */
 static const emit_index *place(const tiles *t, const emit_index *at, emit_pos row, emit_pos column) {
   emit_element *e = &t->w->e;
   emit_index *x = emit_index_new(&e->x, t->rank, t->dims);
@@ -284,7 +290,8 @@ static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_valu
   return emit_index_reshape(&e->x, i, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* The first element of square number n of `extent` elements; the last square ends with them. */
+/* Returns the position of the first element of square number n; the last square is moved back to end with the last
+ * element. */
 static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
   emit_pos at = emit_pos_scale(&e->x, n, side);
   return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1)
@@ -293,7 +300,7 @@ static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
 
 static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
 
-/* Row number k of all results; the turned values are found in the table. */
+/* Stores row number k of all results; the transposed values are in the table. */
 static void write_row(const tiles *t, const emit_index *x) {
   emit_writer *w = t->w;
   emit_element *e = &w->e;
@@ -336,7 +343,7 @@ static void square(emit_writer *w, const void *data, const emit_index *at) {
   e->x.lanes = 1;
 }
 
-/* Number k of the vectors that follow each other when `n` vectors are interleaved. */
+/* Returns vector number k of the result of interleaving n vectors. */
 static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMValueRef *v, int k) {
   LLVMValueRef all = v[0];
   for (int j = 1; j < n; j++) {

@@ -1,4 +1,5 @@
-/* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, cumulative. */
+/* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, and cumulative
+ * operations. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/writer.h"
@@ -28,7 +29,7 @@ bool emit_is_update(const emit_writer *w) {
   return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE || (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
 }
 
-/* --- dynamic-update-slice: the update only --- */
+/* --- dynamic-update-slice: only the update is written --- */
 
 static void update_body(emit_writer *w, const void *data, const emit_index *at) {
   const hlo_instr *i = data;
@@ -65,7 +66,7 @@ static void write_slice(emit_writer *w) {
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), false, update_body, i);
 }
 
-/* --- scatter: a copy, then one update after the other --- */
+/* --- scatter: copies the operand, then writes one update after the other --- */
 
 static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
   const hlo_instr *i = data;
@@ -88,11 +89,11 @@ typedef struct scatter {
   const hlo_instr *i;
   emit_window_dims d;
   emit_pos starts[SHAPE_MAX_RANK];
-  emit_index *at;                       /* in the updates */
-  int n_window, window[SHAPE_MAX_RANK]; /* dims of the updates that run over a window */
+  emit_index *at;                       /* the index in the updates */
+  int n_window, window[SHAPE_MAX_RANK]; /* the dimensions of the updates that run over a window */
 } scatter;
 
-/* New value at the place that s->at says, in e's lanes. */
+/* Writes the update at s->at, combined with the element that it updates, in e's lanes. */
 static void scatter_element(const scatter *s) {
   emit_element *e = &s->w->e;
   dtype t = hlo_type(s->i->operands[0]);
@@ -146,7 +147,7 @@ static void window_loop(scatter *s, int level) {
   window_steps(s, level, n / lanes * lanes, n, 1);
 }
 
-/* i1: the window fits. */
+/* Returns an i1: whether the whole window lies in the operand. */
 static LLVMValueRef window_fits(const scatter *s) {
   const emit_element *e = &s->w->e;
   const shape *x = hlo_shape(s->i->operands[0]);
@@ -165,7 +166,7 @@ static void write_scatter(emit_writer *w) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
   const shape *u = hlo_shape(i->operands[2]);
-  /* One part of the grid does it all; a caller may still split [0, 1) into nothing and one. */
+  /* The grid has one step.  A caller may still split [0, 1) so that one range is empty. */
   LLVMBasicBlockRef work = emit_block(ir, "work"), out = emit_block(ir, "out");
   LLVMBuildCondBr(ir->builder, emit_icmp(ir, LLVMIntSLT, w->begin, w->end), work, out);
   LLVMPositionBuilderAtEnd(ir->builder, work);
@@ -212,11 +213,11 @@ static void write_scatter(emit_writer *w) {
   LLVMPositionBuilderAtEnd(ir->builder, out);
 }
 
-/* --- cumulative: lines along one dimension, vectors across lines --- */
+/* --- cumulative operations: lines along one dimension, with vectors across lines --- */
 
 typedef struct lines {
   const hlo_instr *i;
-  int64_t dims[3]; /* outer, n, inner */
+  int64_t dims[3]; /* the outer dimensions, the cumulated one, the inner dimensions */
 } lines;
 
 static void line_body(emit_writer *w, const void *data, const emit_index *at) {

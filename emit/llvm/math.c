@@ -162,9 +162,8 @@ static V log1p_f32(W w, V x) {
   /* What rounding the sum lost; it is added to the mantissa. */
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
   V m = split(w, u, &e);
-  V scale =
-      two_to(w, LLVMBuildNeg(w->builder, e,
-                             "")); /* for e = 128 this is not 2^-e, but then x is infinite or is handled by `huge` */
+  /* For e = 128 this is not 2^-e, but then x is infinite or is handled by `huge`. */
+  V scale = two_to(w, LLVMBuildNeg(w->builder, e, ""));
   V f = emit_fma(w, lost, scale, add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
   V huge = ge(w, x, 0x1p60);
@@ -226,8 +225,8 @@ static void reduce_large(W w, V table, V x, V *r, V *n) {
     exponent = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, emit_i(bits, 23), ""), emit_i(bits, 255), "");
   V m = LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i(bits, 0x7fffff), ""), emit_i(bits, 0x800000), "");
   m = LLVMBuildZExt(b, m, w->i64, "");
-  V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30),
-                      ""); /* digit e - 2 of 2/pi, after 32 zeros */
+  /* Digit e - 2 of 2/pi, after 32 zeros. */
+  V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30), "");
   at = emit_intrinsic2(w, "llvm.smin", emit_intrinsic2(w, "llvm.smax", at, emit_i64(w, 0)), emit_i64(w, 134));
   V high = table_bits(w, table, at);
   V mid = table_bits(w, table, LLVMBuildAdd(b, at, emit_i64(w, 32), ""));
@@ -304,8 +303,8 @@ static V reduce_pi(W w, V x, V *n) {
   V k = emit_round_even(w, mul_c(w, near, 0.636619772367581343));
   V r = fma_c(w, k, -0x1.92p+0, near);
   r = fma_c(w, k, -0x1.fb4p-12, r);
-  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24,
-            r); /* with a fused multiply-add, more bits are possible */
+  /* With a fused multiply-add, parts of pi/2 with more bits are possible. */
+  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24, r);
   r = fma_c(w, k, w->target->fma ? 0x1.ee59dap-50 : -0x1.68c234p-39, r);
   *n = to_int(w, k);
   reduce_lanes(w, x, large, &r, n);
@@ -443,8 +442,8 @@ static V pow_f32(W w, V x, V y) {
   l = pick(w, eq(w, a, infinity), emit_f(l, infinity), pick(w, eq(w, a, 0), emit_f(l, -infinity), l));
   V t = mul(w, l, LLVMBuildFPExt(b, y, LLVMTypeOf(l), ""));
   V plain = pick(w, emit_fcmp(w, LLVMRealUNO, x, y), emit_f(l, 0), t); /* the result for NaN is selected at the end */
-  plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain,
-               emit_f(l, 0)); /* 0 * infinity means that the result is 1 */
+  /* For 0 * infinity the result is 1. */
+  plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0));
   plain = at_least(w, at_most(w, plain, 1000), -1000);
   V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
   /* The result for negative x: odd integers keep the sign, and other numbers than integers have no result. */

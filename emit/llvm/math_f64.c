@@ -118,8 +118,8 @@ V emit_log1p_f64(W w, V x) {
   V m = split(w, u, &e);
   V f = emit_fma(w, lost, two_to(w, LLVMBuildNeg(w->builder, e, "")), add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, e));
-  y = pick(w, ge(w, x, 0x1p60), emit_log_f64(w, x),
-           y); /* for such x, 2^-e may not be a normal number, and log(1 + x) equals log(x) */
+  /* For x >= 2^60, 2^-e may not be a normal number, and log(1 + x) equals log(x). */
+  y = pick(w, ge(w, x, 0x1p60), emit_log_f64(w, x), y);
   return pick(w, lt(w, absolute(w, x), 0x1p-53), x, y);
 }
 

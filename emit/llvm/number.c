@@ -101,8 +101,8 @@ static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMVa
   LLVMValueRef r = emit_select(w, is_tiny, tiny, normal);
   unsigned over = saturate && f->width <= 8 ? f->max : f->inf;
   LLVMValueRef large = emit_icmp(w, LLVMIntUGT, r, emit_i(bits, f->max));
-  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude,
-                                emit_i(bits, 0x7f800000)); /* adding to the bits of infinity may have overflowed */
+  /* Adding to the bits of infinity may have overflowed. */
+  LLVMValueRef huge = emit_icmp(w, LLVMIntUGE, magnitude, emit_i(bits, 0x7f800000));
   r = emit_select(w, LLVMBuildOr(b, large, huge, ""), emit_i(bits, over), r);
   LLVMValueRef nan = emit_icmp(w, LLVMIntUGT, magnitude, emit_i(bits, 0x7f800000));
   LLVMValueRef sign = and(w, shr(w, bits, 32 - f->width), 1 << (f->width - 1));

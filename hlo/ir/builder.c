@@ -34,7 +34,7 @@ static const hlo_value no_value;
 
 /* --- folding --- */
 
-/* Replaces an instruction of constants by its value; true if it did. */
+/* Replaces an instruction whose operands are constants by its value.  Returns true if it did. */
 static bool fold(hlo_builder *b, hlo_instr *i) {
   if (!b->eval || i->op == HLO_CONSTANT || i->n_results != 1 || i->op == HLO_PARAMETER ||
       (hlo_info(i)->flags & (HLO_EFFECT | HLO_RUN)) || !shape_is_static(&i->shapes[0]) ||
@@ -52,7 +52,7 @@ static bool fold(hlo_builder *b, hlo_instr *i) {
     status_free(s);
     return false;
   }
-  i->op = HLO_CONSTANT; /* in place: nobody uses it yet, so only its operands have to let go */
+  i->op = HLO_CONSTANT; /* replaced in place: it has no users yet, so only its uses of its operands must be removed */
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_instr *def = i->operands[k].def;
     for (uint32_t u = def->n_uses; u-- > 0;) {
@@ -85,7 +85,7 @@ hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_v
     memcpy(i->shapes, declared, n_results * sizeof *declared);
   }
   arena *a = hlo_arena(b);
-  for (uint32_t k = 0; k < info->n_attrs; k++) { /* lists are copied: callers pass them from the stack */
+  for (uint32_t k = 0; k < info->n_attrs; k++) { /* lists are copied, since callers may pass them from the stack */
     i->attrs[k] = attrs[k];
     switch (hlo_attr_get_info(info->attrs[k])->kind) {
       case HLO_KIND_INTS:
@@ -111,7 +111,7 @@ hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_v
 
 static hlo_value first_result(hlo_instr *i) { return i ? hlo_result(i, 0) : no_value; }
 
-/* One result, shape inferred. */
+/* Builds an instruction with one result, whose shape is inferred. */
 static hlo_value make(hlo_builder *b, hlo_op op, uint32_t n, const hlo_value *operands, const hlo_attr *attrs) {
   return first_result(hlo_build(b, op, n, operands, 1, NULL, attrs));
 }
@@ -373,7 +373,8 @@ hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimen
   }
   int64_t offset[SHAPE_MAX_RANK], sizes[SHAPE_MAX_RANK];
   uint32_t n = 0;
-  for (int k = 0; k < s->rank; k++) { /* dims of x around the one that the indices' dims take the place of */
+  /* The dimensions of x before and after `dimension`, which the dimensions of the indices replace. */
+  for (int k = 0; k < s->rank; k++) {
     sizes[k] = k == dimension ? 1 : s->dims[k];
     if (k != dimension) {
       offset[n++] = k < dimension ? k : k - 1 + si->rank;
@@ -454,8 +455,8 @@ hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *
   return make(b, HLO_DOT, 2, (hlo_value[]){x, y}, attrs);
 }
 
-/* A leading batch of 1s or of nothing on one side is folded into the other side's rows or left out, so that the
- * common x[.., M, K] * w[K, N] is one plain matrix product. */
+/* If y has no batch dimensions, those of x become free dimensions of the dot, so that the common x[.., M, K] * w[K, N]
+ * is one plain matrix product.  Otherwise both are broadcast to common batch dimensions. */
 hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y) {
   if (!x.def || !y.def) {
     return no_value;
@@ -469,11 +470,11 @@ hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y) {
   if (sx->rank == 1 || sy->rank <= 2) {
     int64_t contract_x = sx->rank - 1, contract_y = sy->rank == 1 ? 0 : sy->rank - 2;
     hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &contract_x, .rhs_contract = &contract_y};
-    hlo_value r = hlo_dot(b, x, y, &d); /* x's free dims, then y's */
+    hlo_value r = hlo_dot(b, x, y, &d); /* has the free dimensions of x, then those of y */
     return r;
   }
   int batch = (sx->rank > sy->rank ? sx->rank : sy->rank) - 2;
-  shape bx = *sx, by = *sy; /* the batch dims of each, stretched to the common ones */
+  shape bx = *sx, by = *sy; /* the batch dimensions of x and y */
   bx.rank = (uint8_t)(sx->rank - 2);
   by.rank = (uint8_t)(sy->rank - 2);
   shape common;

@@ -17,17 +17,17 @@ typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 typedef struct hlo_builder {
   hlo_computation *computation;
   hlo_instr *before;         /* where instructions are inserted; NULL means the end */
-  const char *source;        /* is set in every instruction; may be "" */
+  const char *source;        /* set as the source of every new instruction; may be "" */
   hlo_eval_fn *eval;         /* NULL means nothing is folded */
   int64_t fold_bytes;        /* results larger than this are not folded */
-  struct pass_context *pass; /* the context of the pass that builds (hlo_pass_builder), or NULL */
+  struct pass_context *pass; /* the context of the pass that uses the builder (hlo_pass_builder), or NULL */
   status error;
 } hlo_builder;
 
 hlo_builder hlo_builder_make(hlo_computation *c);
 /* Returns a builder for a new computation of the same module, with the same source and folding. */
 hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name);
-/* Returns the error, which the builder then no longer has. */
+/* Returns the error and removes it from the builder. */
 STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
 /* Records a failure of the caller, unless there is one already. */
 void hlo_fail(hlo_builder *b, status s);
@@ -48,29 +48,31 @@ hlo_value hlo_like(hlo_builder *b, hlo_value x, double value);
 hlo_value hlo_splat(hlo_builder *b, shape s, double value);
 
 hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);
-hlo_value hlo_binary(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y); /* equal shapes */
+hlo_value hlo_binary(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y); /* the operands must have equal shapes */
 hlo_value hlo_compare(hlo_builder *b, hlo_comparison c, hlo_value x, hlo_value y);
 hlo_value hlo_select(hlo_builder *b, hlo_value pred, hlo_value x, hlo_value y);
-hlo_value hlo_clamp(hlo_builder *b, hlo_value low, hlo_value x, hlo_value high); /* low, high: scalar or x's shape */
-hlo_value hlo_convert(hlo_builder *b, hlo_value x, dtype to); /* saturating, nearest; x itself if it has the type */
+/* Low and high are scalars or have x's shape. */
+hlo_value hlo_clamp(hlo_builder *b, hlo_value low, hlo_value x, hlo_value high);
+/* Saturating, to nearest; returns x if it has the type already. */
+hlo_value hlo_convert(hlo_builder *b, hlo_value x, dtype to);
 hlo_value hlo_convert_as(hlo_builder *b, hlo_value x, dtype to, bool saturate, dtype_round round);
 hlo_value hlo_bitcast(hlo_builder *b, hlo_value x, dtype to);
 
 /* Broadcasts as numpy does: aligns the last dimensions and stretches dimensions of 1. */
-hlo_value hlo_broadcast_to(hlo_builder *b, hlo_value x, const shape *dims); /* type of x kept */
+hlo_value hlo_broadcast_to(hlo_builder *b, hlo_value x, const shape *dims); /* keeps x's type */
 STATUS_MUST_USE status hlo_broadcast_shape(dim_table *t, const shape *x, const shape *y, shape *out);
 void hlo_broadcast_both(hlo_builder *b, hlo_value *x, hlo_value *y);
 /* hlo_binary after broadcasting both. */
 hlo_value hlo_binary_broadcast(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
 
-/* XLA's: dims of x -> dims of to */
+/* XLA's broadcast: dimension k of x is dimension dimensions[k] of `to`. */
 hlo_value hlo_broadcast(hlo_builder *b, hlo_value x, shape to, const int64_t *dimensions);
 hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension);
-hlo_value hlo_empty(hlo_builder *b, shape s); /* elements may be anything */
+hlo_value hlo_empty(hlo_builder *b, shape s); /* the elements are undefined */
 hlo_value hlo_reshape(hlo_builder *b, hlo_value x, int rank, const dim *dims);
 hlo_value hlo_transpose(hlo_builder *b, hlo_value x, const int64_t *permutation);
 hlo_value hlo_reverse(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions);
-/* Lists with one entry for each dimension.  If strides is NULL, all are 1. */
+/* Each list has one entry for each dimension.  If strides is NULL, all are 1. */
 hlo_value hlo_slice(hlo_builder *b, hlo_value x, const dim *starts, const dim *limits, const int64_t *strides);
 /* Returns [start, limit) of one dimension, with stride 1. */
 hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim start, dim limit);
@@ -78,26 +80,26 @@ hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim star
 hlo_value hlo_pad(hlo_builder *b, hlo_value x, hlo_value value, const int64_t *low, const int64_t *high,
                   const int64_t *interior);
 hlo_value hlo_concatenate(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension);
-hlo_value hlo_dynamic_slice(hlo_builder *b, hlo_value x, hlo_value starts, const dim *sizes); /* starts: s64[rank] */
+hlo_value hlo_dynamic_slice(hlo_builder *b, hlo_value x, hlo_value starts, const dim *sizes); /* starts is s64[rank] */
 hlo_value hlo_dynamic_update_slice(hlo_builder *b, hlo_value x, hlo_value update, hlo_value starts);
 
-typedef struct hlo_gather_dims { /* StableHLO's names; lists of n */
+typedef struct hlo_gather_dims { /* the names are StableHLO's; each list has as many entries as its n_ member says */
   uint32_t n_offset, n_collapsed, n_batch, n_map;
   const int64_t *offset, *collapsed, *operand_batch, *indices_batch, *map;
   int64_t index_vector_dim;
 } hlo_gather_dims;
 hlo_value hlo_gather(hlo_builder *b, hlo_value x, hlo_value indices, const hlo_gather_dims *d, const dim *sizes);
-/* d->offset: update_window_dims; d->collapsed: inserted_window_dims. */
+/* d->offset has the update_window_dims, d->collapsed the inserted_window_dims. */
 hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value updates, const hlo_gather_dims *d,
                       hlo_reducer reducer);
 /* Returns the slices along `dimension` that the s64 indices pick.  The indices may have any rank and must be in range
  * (ONNX Gather). */
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
-/* Returns the seed of the run, u64[]. */
-/* Lets a run fail if an integer of x is out of bounds: element k must be at least low[k % n] and less than high[k % n];
- * if n is 0, no element may be 0.  `what` is the name of x in the message. */
+/* Adds an instruction that fails the run if an integer of x is out of bounds: element k must be at least low[k % n] and
+ * less than high[k % n]; if n is 0, no element may be 0.  `what` is the name of x in the message. */
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
+/* Returns the seed of the run, u64[]. */
 hlo_value hlo_run_seed(hlo_builder *b);
 /* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and the
  * position. */
@@ -106,7 +108,7 @@ hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shap
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);
 hlo_value hlo_arg_reduce(hlo_builder *b, hlo_value x, int64_t dimension, bool largest, bool last);
 
-typedef struct hlo_window { /* one entry for each dimension of the operand */
+typedef struct hlo_window { /* each list has one entry for each dimension of the operand */
   const int64_t *window, *strides, *low, *high, *dilation;
 } hlo_window;
 hlo_value hlo_reduce_window(hlo_builder *b, hlo_value x, hlo_reducer r, const hlo_window *w);
@@ -115,7 +117,8 @@ hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dim
 /* Sorts all operands by the first one, stably, into out[n]. */
 void hlo_sort(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension, bool descending, hlo_value *out);
 
-/* xs are the corners, scores, most, overlap and optionally floor (see OPS.md); out are the rows and their number. */
+/* xs are corners, scores, most, overlap and optionally floor (see non-max-suppression in OPS.md); out are the selected
+ * rows and their number. */
 void hlo_nms(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t limit, hlo_value out[2]);
 
 typedef struct hlo_dot_dims {
@@ -123,10 +126,10 @@ typedef struct hlo_dot_dims {
   const int64_t *lhs_batch, *rhs_batch, *lhs_contract, *rhs_contract;
 } hlo_dot_dims;
 hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *d);
-/* Does numpy.matmul for values of the same element type. */
+/* Returns numpy's matmul of two values of the same element type. */
 hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y);
 
-typedef struct hlo_conv_dims { /* one entry for each spatial dimension */
+typedef struct hlo_conv_dims { /* each list has one entry for each spatial dimension */
   const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation;
   int64_t groups;
   hlo_layout layout;

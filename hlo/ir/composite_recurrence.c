@@ -1,8 +1,8 @@
-/* composite_recurrence.c - lstm, gru and rnn as loops over the steps of a sequence.
+/* composite_recurrence.c - builds lstm, gru and rnn as loops over the steps of a sequence.
  *
- * The product of all steps' inputs with w, and what of the bias can be added there, is one dot before the
- * loop.  The loop carries: step, the values that never change (computations are closed), the state, the
- * outputs so far. */
+ * The product of all steps' inputs with w is one dot before the loop, and the biases that can be added to it are.  The
+ * loop carries the step, the values that never change (since computations are closed), the state, and the outputs so
+ * far. */
 #include <string.h>
 
 #include "hlo/ir/composites.h"
@@ -17,11 +17,11 @@ typedef struct sizes {
   dim steps, batch, hidden;
 } sizes;
 
-/* What the loop carries; values of the loop's operands outside, of its parameters inside. */
+/* The values that the loop carries: outside of the loop its operands, inside its parameters. */
 enum { STEP, H, Y, XW, R, C, R_BIAS, LENGTHS, PEEPHOLE, N_CARRIED };
 typedef hlo_value carried[N_CARRIED];
 
-typedef struct layer { /* one direction */
+typedef struct layer { /* one direction of a layer */
   const hlo_recurrence *r;
   const hlo_cell_activation *act;
   bool reverse;
@@ -45,7 +45,7 @@ static hlo_value softplus(hlo_builder *b, hlo_value x) {
 
 static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
   const hlo_cell_activation *a = &l->act[k];
-  if (l->r->clip > 0 && k != 2) { /* what lstm's third sees is the cell's state, which is not clipped */
+  if (l->r->clip > 0 && k != 2) { /* the input of lstm's third activation is the cell state, which is not clipped */
     x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), -l->r->clip), x, hlo_scalar(b, hlo_type(x), l->r->clip));
   }
   switch (a->kind) {
@@ -69,31 +69,31 @@ static hlo_value activate(hlo_builder *b, const layer *l, int k, hlo_value x) {
   return (hlo_value){0};
 }
 
-/* x [M, K] times the transpose of w [N, K]. */
+/* Returns x [M, K] times the transpose of w [N, K]. */
 static hlo_value times_transposed(hlo_builder *b, hlo_value x, hlo_value w) {
   int64_t xk = hlo_rank(x) - 1, wk = 1;
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &xk, .rhs_contract = &wk};
   return hlo_dot(b, x, w, &d);
 }
 
-/* A vector as every row of `to`. */
+/* Broadcasts a vector to every row of `to`. */
 static hlo_value rows(hlo_builder *b, hlo_value v, hlo_value to) { return hlo_broadcast_to(b, v, hlo_shape(to)); }
 
-/* Gates [from, to) of dimension d. */
+/* Returns gates [from, to) along dimension d of x. */
 static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int from, int to) {
   return hlo_slice_dim(b, x, d, from * l->n.hidden, to * l->n.hidden);
 }
 
-/* Gates [from, to) of the new pre-activations, without peepholes. */
+/* Returns gate k of the pre-activations x. */
 static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) { return gates(b, l, x, 1, k, k + 1); }
 
-/* Gates [from, to) of the step's part of the projection, [1, B, G*H]: sliced as it is, a kernel that wants them reads
- * them where they lie. */
+/* Returns gates [from, to) of the step's part of the projection, [1, B, G*H], as a matrix.  It is sliced before it is
+ * reshaped, so that a kernel which uses the gates can read them in place. */
 static hlo_value step_gates(hlo_builder *b, const layer *l, hlo_value xt, int from, int to) {
   return hlo_reshape(b, gates(b, l, xt, 2, from, to), 2, (dim[]){l->n.batch, (to - from) * l->n.hidden});
 }
 
-/* --- cells: xt [1, B, G*H] and the state to the new state --- */
+/* --- cells: compute the new state from xt [1, B, G*H] and the old state --- */
 
 static hlo_value rnn_cell(hlo_builder *b, const layer *l, const carried in, hlo_value xt) {
   return activate(b, l, 0, add(b, step_gates(b, l, xt, 0, 1), times_transposed(b, in[H], in[R])));
@@ -120,7 +120,8 @@ static hlo_value gru_cell(hlo_builder *b, const layer *l, const carried in, hlo_
   return add(b, mul(b, rest, hh), mul(b, z, in[H]));
 }
 
-/* p * c added to x; p: which of input, output, forget. */
+/* Adds peephole weight p times c to x, if there are peepholes; p is 0 for the input, 1 for the output, 2 for the
+ * forget gate. */
 static hlo_value peep(hlo_builder *b, const layer *l, const carried in, hlo_value x, int p, hlo_value c) {
   return in[PEEPHOLE].def ? add(b, x, mul(b, rows(b, gates(b, l, in[PEEPHOLE], 0, p, p + 1), c), c)) : x;
 }
@@ -142,7 +143,8 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
 
 /* --- the loop --- */
 
-/* Parameters for what is carried, in order of the enum; those absent outside stay absent. */
+/* Adds a parameter for each carried value, in the order of the enum; values that are absent outside are absent inside.
+ */
 static void take_parameters(hlo_builder *b, const carried outside, carried inside) {
   for (int k = 0; k < N_CARRIED; k++) {
     inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0) : (hlo_value){0};
@@ -159,13 +161,13 @@ static uint32_t pack(const carried in, hlo_value *out) {
   return n;
 }
 
-/* [step, 0, 0] */
+/* Returns the vector [step, 0, 0]. */
 static hlo_value step_starts(hlo_builder *b, hlo_value step) {
   hlo_value zeros = hlo_s64s(b, (int64_t[]){0, 0}, 2);
   return hlo_concatenate(b, 2, (hlo_value[]){hlo_reshape(b, step, 1, (dim[]){1}), zeros}, 0);
 }
 
-/* The new value where the step lies within the sequence, otherwise the old one. */
+/* Returns x if the step lies within the sequence, otherwise `old`. */
 static hlo_value within(hlo_builder *b, const carried in, hlo_value step, hlo_value x, hlo_value old) {
   if (!in[LENGTHS].def) {
     return x;
@@ -226,7 +228,7 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   }
 }
 
-/* Row d of the first dimension, which vanishes. */
+/* Returns x[d, ...], with one dimension less. */
 static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   if (!x.def) {
     return x;
@@ -236,7 +238,7 @@ static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   return hlo_reshape(b, x, s.rank - 1, s.dims + 1);
 }
 
-/* The inputs of all steps times w, with the biases that are added to them. */
+/* Returns the inputs of all steps times w, plus the biases that can be added here; *r_bias is the remaining one. */
 static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_value *r_bias) {
   hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)), bias = direction_of(b, l->r->bias, d);
   if (!bias.def) {
@@ -244,7 +246,8 @@ static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_val
   }
   int n = hlo_cell_gates(l->r->cell);
   hlo_value wb = gates(b, l, bias, 0, 0, n), rb = gates(b, l, bias, 0, n, 2 * n);
-  if (l->r->cell == HLO_COMPOSITE_GRU && l->r->variant) { /* the hidden gate's is multiplied by the reset gate */
+  /* The reset gate multiplies the hidden gate's recurrent bias, so that bias is added in the loop. */
+  if (l->r->cell == HLO_COMPOSITE_GRU && l->r->variant) {
     *r_bias = gates(b, l, rb, 0, 2, 3);
     hlo_value zero = hlo_like(b, *r_bias, 0);
     rb = hlo_concatenate(b, 2, (hlo_value[]){gates(b, l, rb, 0, 0, 2), zero}, 0);
@@ -284,7 +287,7 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
   }
 }
 
-/* r's values are the parameters of b's computation. */
+/* Builds the layer in b's computation, whose parameters are r's values. */
 static void build_decomposition(hlo_builder *b, const hlo_recurrence *r) {
   const shape *x = hlo_shape(r->x), *h = hlo_shape(r->initial_h);
   int n_directions = r->direction == HLO_DIR_BIDIRECTIONAL ? 2 : 1;

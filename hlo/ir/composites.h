@@ -14,7 +14,7 @@ typedef enum hlo_composite_id {
 typedef struct hlo_composite_info {
   const char *name;
   int version;
-  const char *operands, *ints, *floats, *results; /* as in composites.def */
+  const char *operands, *ints, *floats, *results; /* see composites.def */
 } hlo_composite_info;
 const hlo_composite_info *hlo_composite_get_info(hlo_composite_id id);
 /* Returns HLO_COMPOSITE_COUNT if there is no such composite. */
@@ -50,16 +50,16 @@ typedef struct hlo_cell_activation {
 typedef struct hlo_recurrence {
   hlo_composite_id cell; /* LSTM, GRU or RNN */
   hlo_direction direction;
-  bool variant; /* lstm: forget gate = 1 - input gate; gru: linear_before_reset */
+  bool variant; /* lstm: the forget gate is 1 - the input gate; gru: linear_before_reset */
   double clip;  /* the bound to which the inputs of activations are clipped, but not lstm's cell state; 0 means none */
   hlo_cell_activation activations[6]; /* for each direction 3 (lstm), 2 (gru) or 1 (rnn) */
-  hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* values that are left out are no value */
+  hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* a value that is left out has def NULL */
 } hlo_recurrence;
 
 int hlo_cell_gates(hlo_composite_id cell);
 int hlo_cell_activations(hlo_composite_id cell);
-/* out is y, y_h and, for lstm, y_c.  A step at or after the end of a sequence leaves its state and gives 0 in y.  The
- * reverse direction starts at the end of each sequence. */
+/* Builds a composite for the layer.  out is y, y_h and, for lstm, y_c.  A step at or after the end of a sequence keeps
+ * the state, and its y is 0.  The reverse direction starts at the end of each sequence. */
 void hlo_build_recurrence(hlo_builder *b, const hlo_recurrence *r, hlo_value *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* flatten_calls.c - see flatten_calls.h. */
+/* flatten_calls.c - copies computations that have several callers; see flatten_calls.h. */
 #include "hlo/ir/flatten_calls.h"
 
 static void flatten(hlo_module *m, hlo_computation *c, str_map *seen) {

@@ -7,8 +7,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* Copies each computation that more than one instruction of kind control calls, or one calls twice, so that
- * each call has its own. Bodies of fusions stay shared.  Does nothing the second time. */
+/* Copies each computation that instructions of kind control call more than once, so that each call has its own.  The
+ * bodies of fusions stay shared.  A second call changes nothing. */
 void hlo_flatten_calls(hlo_module *m);
 
 #endif

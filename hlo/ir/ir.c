@@ -1,4 +1,4 @@
-/* ir.c - making and changing modules.  Reading helpers at the end; see ir.h for the contracts. */
+/* ir.c - creates, changes, copies, reads and hashes modules; see ir.h. */
 #include "hlo/ir/ir.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots) {
   c->roots = arena_memdup(c->module->arena, roots, n * sizeof *roots);
 }
 
-/* --- the list --- */
+/* --- the list of instructions --- */
 
 static void link_before(hlo_computation *c, hlo_instr *i, hlo_instr *before) {
   i->parent = c;
@@ -119,7 +119,7 @@ hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, ui
   i->n_results = n_results;
   i->operands = arena_memdup(a, operands, n_operands * sizeof *operands);
   i->shapes =
-      ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* what asks for the first shape finds a scalar of no type */
+      ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* there is always one shape, so that the first may be read */
   i->attrs = ARENA_NEW_N(a, hlo_attr, hlo_op_get_info(op)->n_attrs);
   i->source = "";
   i->config = "";
@@ -164,11 +164,12 @@ status hlo_infer(hlo_instr *i) {
 
 /* --- copies --- */
 
-/* The copy of a computation in another module; `copies` (name -> copy) keeps those that were made for this clone, so
- * that what several instructions call is copied once. */
+/* Returns the copy of a computation in another module.  `copies` maps names to the copies that were made before for
+ * the same clone, so that a computation with several callers is copied once. */
 static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies);
 
-/* Attributes are immutable once set, so copies within a module share them; another module gets its own. */
+/* Attributes do not change once they are set, so copies within a module share them.  A copy in another module gets its
+ * own. */
 static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind kind, hlo_attr v, str_map *copies) {
   arena *a = to->arena;
   switch (kind) {
@@ -177,7 +178,7 @@ static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind 
     case HLO_KIND_DIMS: v.ints = arena_memdup(a, v.ints, v.n * sizeof *v.ints); break;
     case HLO_KIND_FLOATS: v.floats = arena_memdup(a, v.floats, v.n_floats * sizeof *v.floats); break;
     case HLO_KIND_LITERAL:
-      v.value = arena_memdup(a, v.value, sizeof *v.value); /* the elements stay where they are */
+      v.value = arena_memdup(a, v.value, sizeof *v.value); /* the elements are shared */
       break;
     case HLO_KIND_COMPS: {
       hlo_computation **comps = ARENA_NEW_N(a, hlo_computation *, v.n_comps);
@@ -212,8 +213,8 @@ hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_ins
   return clone_instr(to, before, i, operands, &copies);
 }
 
-/* Copies c's instructions but the parameters before `before`; map[id] holds the new results of old instruction id
- * (parameters are filled in by the caller). */
+/* Copies the instructions of c, except its parameters, before `before`.  map[id] gets the results of the copy of
+ * instruction id; the caller sets those of the parameters. */
 static void clone_body(hlo_computation *to, hlo_instr *before, const hlo_computation *c, hlo_value **map,
                        str_map *copies) {
   arena *a = to->module->arena;
@@ -286,7 +287,7 @@ static const char **copy_names(arena *a, const char **names, uint32_t n) {
 
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m) {
   hlo_module *copy = hlo_module_create(a, m->name);
-  copy->dims = m->dims; /* append-only, and handles must keep their meaning */
+  copy->dims = m->dims; /* shared, since the table only grows, and dimensions are handles of its entries */
   copy->entry = hlo_computation_clone(copy, m->entry);
   copy->param_names = copy_names(a, m->param_names, m->entry->n_params);
   copy->result_names = copy_names(a, m->result_names, m->entry->n_roots);
@@ -296,7 +297,7 @@ hlo_module *hlo_module_clone(arena *a, const hlo_module *m) {
   return copy;
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 const shape *hlo_shape(hlo_value v) {
   static const shape none;
@@ -482,7 +483,7 @@ uint64_t hlo_module_hash(const hlo_module *m) {
   return h;
 }
 
-/* --- order of computations --- */
+/* --- the order of computations --- */
 
 typedef struct visit {
   hlo_computation *c;
@@ -490,7 +491,7 @@ typedef struct visit {
   uint32_t callee;
 } visit;
 
-/* The position in m->computations is kept in n_ids while this runs: 0 not seen, 1 seen. */
+/* While this runs, n_ids of a computation is 1 if it was visited and 0 otherwise. */
 void hlo_module_clean(hlo_module *m) {
   arena *scratch = m->arena;
   hlo_computation **ordered = ARENA_NEW_N(scratch, hlo_computation *, m->n_computations + 1);

@@ -48,7 +48,7 @@ typedef enum hlo_attr_kind {
 } hlo_attr_kind;
 
 /* Values of the enumerated attribute kinds.  Their texts are in hlo/ir/op_table.c. */
-typedef enum hlo_reducer { /* REPLACE is for scatter only */
+typedef enum hlo_reducer { /* REPLACE is only for scatter */
                            HLO_REDUCE_ADD,
                            HLO_REDUCE_MUL,
                            HLO_REDUCE_MAX,
@@ -150,19 +150,20 @@ typedef struct hlo_use {
 
 struct hlo_instr {
   hlo_op op;
-  uint32_t id; /* its index in the list, set by hlo_number */
+  uint32_t id; /* its position in the list, set by hlo_number */
   uint32_t n_operands, n_results;
   hlo_value *operands;
   shape *shapes;   /* the shapes of the results */
   hlo_attr *attrs; /* in the order of the operation's row in ops.def */
-  /* The ONNX node or nodes that it comes from, "a: Conv + b: Relu", for messages and profiles; "" if there is none. */
+  /* The ONNX nodes from which it comes, such as "a: Conv + b: Relu", for messages and profiles; "" if there are none.
+   */
   const char *source;
-  /* The algorithm that computes it and the algorithm's parameters, "gemm:8x48", in the words of the target for which
-   * pass assign_kernels wrote it; "" if nothing is decided. */
+  /* The algorithm that computes it, with its parameters, such as "gemm:8x48".  Pass assign_kernels writes it, in a
+   * form that its target defines; "" means that nothing is decided yet. */
   const char *config;
   hlo_computation *parent;
   hlo_instr *prev, *next;
-  hlo_use *uses; /* users of all its results, in no order; roots are not among them */
+  hlo_use *uses; /* the users of all results, in no order; uses as a root are not among them */
   uint32_t n_uses, cap_uses;
   /* In a scheduled computation: whether it may run at the same time as the instruction before it
    * (lower/concurrent_groups.h). */
@@ -170,19 +171,20 @@ struct hlo_instr {
 };
 
 struct hlo_computation {
-  const char *name; /* unique in the module */
+  const char *name; /* In a scheduled computation: whether it may run at the same time as the instruction before it
+                       (lower/concurrent_groups.h). */
   hlo_module *module;
   hlo_instr *first, *last;
   uint32_t n_params, cap_params;
   hlo_instr **params;
   uint32_t n_roots;
   hlo_value *roots;
-  uint32_t n_ids; /* set by hlo_number: all ids are less than this */
+  uint32_t n_ids; /* set by hlo_number; all ids are less than this */
 };
 
-/* Marks a root as the size of another root: only the first elements of `result` along `axis`, as many as this root
- * says, are defined; the shape of `result` has their bound.  For an ordinary root the axis is -1.  Size roots come
- * after all ordinary ones. */
+/* Says that a root is the size of another root: only the first elements of root `result` along `axis` are defined, and
+ * this root is their number; the shape of `result` has their bound.  For an ordinary root the axis is -1.  Size roots
+ * come after all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
@@ -195,15 +197,16 @@ struct hlo_module {
   uint32_t n_computations, cap_computations;
   hlo_computation **computations; /* after hlo_module_clean callees come before their callers; the entry is last */
   hlo_computation *entry;
-  const char **param_names, **result_names; /* of the entry; the names in the ONNX graph */
-  hlo_size_of *size_of; /* by root of the entry; NULL means every result has the size that its shape says */
-  /* Whether the target's pipeline has run up to pass assign_kernels, its last; compiling then begins after it. */
+  /* The names that the parameters and results of the entry have in the ONNX graph. */
+  const char **param_names, **result_names;
+  hlo_size_of *size_of; /* for each root of the entry; NULL means that every result has the size that its shape says */
+  /* Whether the target's passes have run up to assign_kernels, the last one; then compiling skips the passes. */
   bool kernels_assigned;
-  str_map names;      /* of all computations that were ever made */
-  uint32_t next_name; /* the number of the next new name */
+  str_map names;      /* the names of all computations that were ever made */
+  uint32_t next_name; /* the number for the next name that is made unique */
 };
 
-/* --- making --- */
+/* --- creating --- */
 
 /* The module is destroyed with its arena. */
 hlo_module *hlo_module_create(arena *a, const char *name);
@@ -214,8 +217,8 @@ hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c)
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
 void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
 hlo_instr *hlo_parameter(hlo_computation *c, shape s);
-/* Removes parameter k, which must have no users.  The caller mends the operands of the instructions that call the
- * computation. */
+/* Removes parameter k, which must have no users.  The caller must remove that operand of the instructions that call
+ * the computation. */
 void hlo_remove_parameter(hlo_computation *c, uint32_t k);
 
 /* Returns a new instruction before `before`, or at the end if that is NULL, with zeroed attributes and unset shapes.
@@ -243,7 +246,7 @@ void hlo_move_before(hlo_instr *i, hlo_instr *before);
  * of its roots. */
 void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_value *args, hlo_value *roots);
 
-/* --- looking --- */
+/* --- reading --- */
 
 /* Never returns NULL: the shape of an absent value is invalid[]. */
 const shape *hlo_shape(hlo_value v);
@@ -262,7 +265,7 @@ static inline bool hlo_has_int(const hlo_instr *i, hlo_attr_id id, int64_t numbe
 static inline hlo_computation *hlo_callee(const hlo_instr *i, uint32_t k) {
   return hlo_attr_of(i, HLO_ATTR_COMPUTATIONS)->comps[k];
 }
-/* The number of called computations; 0 for operations that call none. */
+/* Returns the number of called computations, which is 0 for operations that call none. */
 uint32_t hlo_n_callees(const hlo_instr *i);
 /* Returns the literal if v is a constant, otherwise NULL. */
 const literal *hlo_literal(hlo_value v);
@@ -289,7 +292,7 @@ static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_ge
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
 /* Returns the bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
-/* The first member of i's concurrent group, and the member that follows i; NULL if i is the last. */
+/* These return the first member of i's concurrent group, and the member that follows i or NULL. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
   while (i->concurrent) {
     i = i->prev;
@@ -301,10 +304,10 @@ static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) {
 }
 /* Returns true if operation, attributes, shapes and config are equal.  Operands and source are not compared. */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
-/* Equal for instructions for which hlo_same_operation returns true.  Like the other hashes here it may differ from
- * process to process. */
+/* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  It may differ from process
+ * to process, like the other hashes here. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
-/* A hash of everything that the text of the module shows, except names other than those of computations. */
+/* These return a hash of everything that the text shows, except names other than those of computations. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
 /* Removes computations that nobody calls, and orders callees before callers. */

@@ -4,7 +4,7 @@
 #include "hlo/ir/ir.h"
 #include "hlo/ir/shape_rules.h"
 
-/* The words that ops.def uses for numbers and flags. */
+/* The names that ops.def uses for numbers and flags. */
 enum { ANY = HLO_ANY, COMM = HLO_COMM, DECL = HLO_DECL, EXACT = HLO_EXACT, EFFECT = HLO_EFFECT, RUN = HLO_RUN };
 
 /* Each list ends with HLO_ATTR_COUNT, because C has no empty arrays. */

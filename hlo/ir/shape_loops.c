@@ -7,7 +7,7 @@
 
 /* --- reductions, scans, sorting --- */
 
-/* The dims of x that are not in the set. */
+/* Returns the dimensions of x that are not in the bit set. */
 static shape without_dims(const shape *x, uint32_t set) {
   shape s = shape_scalar((dtype)x->type);
   for (int k = 0; k < x->rank; k++) {
@@ -85,7 +85,7 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
 
 /* --- windows --- */
 
-/* How many places a window of `size` with holes takes along d; size and dilation are at least 1. */
+/* Returns the number of positions of a dilated window along d; size and dilation are at least 1. */
 static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, int64_t stride) {
   int64_t extent = 0, span = 0;
   if (d == DIM_OVERFLOW || __builtin_mul_overflow(size - 1, dilation, &extent) || extent >= DIM_MAX) {
@@ -99,7 +99,7 @@ static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, in
   return span < 0 ? 0 : span / stride + 1;
 }
 
-/* Of a size with padding that may crop more than there is: nothing is left then. */
+/* Does the same for a padded dimension.  Negative padding may crop more than there is; the extent is then 0. */
 static dim padded_window_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t size, int64_t dilation,
                              int64_t stride) {
   if (dim_is_const(d) && d + low + high < 0) {
@@ -135,7 +135,7 @@ status hlo_shape_reduce_window(const hlo_instr *i, dim_table *dims, shape *resul
 
 /* --- contractions --- */
 
-/* Puts A and B before what is wrong with a contraction. */
+/* Adds the shapes of both operands, A and B, in front of an error of a contraction. */
 static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
   if (!s) {
     return NULL;
@@ -146,7 +146,7 @@ static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
   return both;
 }
 
-/* Types of the factors: bytes, signed or not, are added up in s32; all else stays in its type. */
+/* Checks the types of the operands: both are bytes, signed or not, whose sums are s32, or both have the same type. */
 static status check_factors(const hlo_instr *i, dim_table *dims) {
   TRY(shape_need_types(i, dims, 0, TYPES_NUMBER));
   TRY(shape_need_types(i, dims, 1, TYPES_NUMBER));
@@ -166,7 +166,7 @@ static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_s
   return shape_need_count(i, HLO_ATTR_RHS_CONTRACT, hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT));
 }
 
-/* Dims that stand opposite each other in the two lists are equal. */
+/* Checks that the dimensions at equal positions of the two lists have equal extents. */
 static status check_opposite(const hlo_instr *i, dim_table *dims, const char *what, hlo_attr_id x_list,
                              hlo_attr_id y_list) {
   uint32_t n = hlo_n_ints(i, x_list);
@@ -228,7 +228,7 @@ static status check_channels(const hlo_instr *i, dim_table *dims, dim channels) 
   return NULL;
 }
 
-/* Extent number k of the result's spatial dimensions; x is spatial dim k of the operand. */
+/* Computes extent k of the result's spatial dimensions; x is spatial dimension k of the operand. */
 static status conv_extent(const hlo_instr *i, dim_table *dims, int k, dim x, dim *out) {
   const shape *kernel = shape_of(i, 1);
   dim size = kernel->dims[2 + k];

@@ -63,8 +63,8 @@ static dim elements(dim_table *dims, const shape *s) {
   return n;
 }
 
-/* Products of expressions are compared only where both are constants: (n*6/4)*4 is n*6 where it divides, which nobody
- * knows before n is known. */
+/* The numbers of elements are compared only if both are constants: (n*6/4)*4 equals n*6 if 4 divides it, which is
+ * unknown until n is known. */
 status hlo_shape_reshape(const hlo_instr *i, dim_table *dims, shape *results) {
   const shape *x = shape_of(i, 0), *to = &results[0];
   TRY(shape_need_types(i, dims, 0, TYPES_ALL));
@@ -152,7 +152,7 @@ status hlo_shape_concatenate(const hlo_instr *i, dim_table *dims, shape *results
   return shape_finish(i, &results[0]);
 }
 
-/* Operand k says where a window into operand 0 starts. */
+/* Checks operand k, the start of a window in operand 0. */
 static status check_starts(const hlo_instr *i, dim_table *dims, uint32_t k) {
   const shape *s = shape_of(i, k);
   int rank = shape_of(i, 0)->rank;
@@ -190,12 +190,12 @@ status hlo_shape_dynamic_update_slice(const hlo_instr *i, dim_table *dims, shape
 
 /* --- gather and scatter --- */
 
-/* Which dims of the operand and of the indices play which part; bit sets. */
+/* The roles of the dimensions of the operand and of the indices, as bit sets. */
 typedef struct gather_parts {
-  uint32_t offset;    /* dims of the result (updates) that are offsets into a window */
-  uint32_t collapsed; /* dims of the operand that vanish: collapsed and batch */
-  int batch_rank;     /* dims of the indices without the index vector */
-  int rank;           /* of the result (updates) */
+  uint32_t offset;    /* the dimensions of the result (or of the updates) that are offsets in a window */
+  uint32_t collapsed; /* the dimensions of the operand that the result lacks: collapsed and batch dimensions */
+  int batch_rank;     /* the number of the indices' dimensions without the index vector */
+  int rank;           /* the rank of the result (or of the updates) */
 } gather_parts;
 
 static status check_index_vector(const hlo_instr *i, dim_table *dims) {
@@ -246,7 +246,7 @@ static status check_gather_dims(const hlo_instr *i, dim_table *dims, gather_part
   return check_batch_dims(i, dims);
 }
 
-/* Dims of the indices without the index vector, in order. */
+/* Writes the dimensions of the indices without the index vector, in order. */
 static void batch_dims(const hlo_instr *i, dim *out) {
   const shape *indices = shape_of(i, 1);
   for (int k = 0, n = 0; k < indices->rank; k++) {
@@ -256,7 +256,7 @@ static void batch_dims(const hlo_instr *i, dim *out) {
   }
 }
 
-/* A collapsed or batch dimension has slices of one element, not of none: an element is always read. */
+/* Slices have size 1 along collapsed and batch dimensions; 0 is not allowed, since one element is always read. */
 static status check_slice_sizes(const hlo_instr *i, dim_table *dims, const gather_parts *p, dim *window) {
   const shape *x = shape_of(i, 0);
   TRY(shape_need_count(i, HLO_ATTR_SIZES, x->rank));

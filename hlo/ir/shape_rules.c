@@ -1,4 +1,4 @@
-/* shape_rules.c - shape rules of structure, calls and elementwise operations, and what all rules share. */
+/* shape_rules.c - shape rules of structure, calls and elementwise operations, and the checks that all rules share. */
 #include "hlo/ir/shape_rules.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ unsigned shape_types(dtype t) {
   return 0;
 }
 
-/* "pred, integer or float" for a set of types. */
+/* Writes a set of types as text: "pred, integer or float". */
 static const char *types_text(char *text, size_t size, unsigned types) {
   static const char *const names[] = {"pred", "integer", "float", "complex", "string"};
   size_t n = 0;
@@ -74,7 +74,7 @@ status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uin
   return NULL;
 }
 
-/* The text of one dim, by way of a shape: `[n+1]` without its type. */
+/* Returns the text of one dimension.  It is cut out of the text of a shape with that dimension. */
 static const char *dim_text(char *buffer, dim_table *dims, dim d) {
   shape s = shape_make(DTYPE_PRED, 1, &d);
   shape_text(buffer, dims, &s);
@@ -159,7 +159,7 @@ status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increa
   return NULL;
 }
 
-/* What each reducer works on; REPLACE is scatter's alone. */
+/* The types that each reducer supports; REPLACE is only for scatter. */
 static const unsigned reducer_types[] = {
     [HLO_REDUCE_ADD] = TYPES_NUMBER,  [HLO_REDUCE_MUL] = TYPES_NUMBER,  [HLO_REDUCE_MAX] = TYPES_ORDERED,
     [HLO_REDUCE_MIN] = TYPES_ORDERED, [HLO_REDUCE_AND] = TYPES_BITS,    [HLO_REDUCE_OR] = TYPES_BITS,
@@ -176,7 +176,7 @@ status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k) {
 
 status shape_finish(const hlo_instr *i, const shape *result) { return shape_check(result, hlo_info(i)->name); }
 
-/* The arithmetic for a constant is done here, for what comes between may be negative. */
+/* The extent of a constant is computed here and not by dim_*, since intermediate results may be negative. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior) {
   if (d == DIM_OVERFLOW) {
     return DIM_OVERFLOW;
@@ -204,7 +204,7 @@ status hlo_shape_declared(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
-/* Bounds in turn: as many elements have one each. */
+/* The lists of bounds must have the same length. */
 status hlo_shape_check(const hlo_instr *i, dim_table *dims, shape *results) {
   (void)results;
   TRY(shape_need_types(i, dims, 0, TYPES_INT));
@@ -220,7 +220,7 @@ status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {
   return shape_finish(i, &results[0]);
 }
 
-/* Computation number k of an instruction that calls n. */
+/* Returns in *out computation number k of an instruction that calls n. */
 static status get_callee(const hlo_instr *i, uint32_t k, uint32_t n, const hlo_computation **out) {
   const hlo_attr *a = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
   CHECK_THAT(a->n_comps == n, INVALID, "%u computations are named instead of %u", a->n_comps, n);
@@ -229,7 +229,7 @@ static status get_callee(const hlo_instr *i, uint32_t k, uint32_t n, const hlo_c
   return NULL;
 }
 
-/* The parameters of c are operands [first, ...) of i. */
+/* Checks that operands [first, ...) of i have the shapes of the parameters of c. */
 static status check_args(const hlo_instr *i, dim_table *dims, const hlo_computation *c, uint32_t first) {
   CHECK_THAT(c->n_params == i->n_operands - first, INVALID, "%s takes %u arguments but gets %u", c->name, c->n_params,
              i->n_operands - first);
@@ -241,7 +241,8 @@ static status check_args(const hlo_instr *i, dim_table *dims, const hlo_computat
   return NULL;
 }
 
-/* The results of i are the roots of c; set by the first, compared with the next. */
+/* Sets the shapes of i's results to those of c's roots.  If `compare`, checks that they are equal to the shapes that
+ * another callee set. */
 static status take_roots(const hlo_instr *i, dim_table *dims, const hlo_computation *c, bool compare, shape *results) {
   CHECK_THAT(c->n_roots == i->n_results, INVALID, "%s returns %u values but there are %u results", c->name, c->n_roots,
              i->n_results);
@@ -333,7 +334,7 @@ status hlo_shape_unary_part(const hlo_instr *i, dim_table *dims, shape *results)
   return NULL;
 }
 
-/* A declared result: an array of operand 0's dims. */
+/* Checks a declared result: an array with the dimensions of operand 0. */
 static status check_declared_like(const hlo_instr *i, dim_table *dims, const shape *result, unsigned types) {
   TRY(shape_need_types(i, dims, 0, types));
   CHECK_THAT(result->kind == SHAPE_ARRAY && (shape_types((dtype)result->type) & types), INVALID, "cannot convert to %s",

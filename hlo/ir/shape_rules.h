@@ -1,11 +1,14 @@
-/* shape_rules.h - the result shapes of every operation; the rules that rows of ops.def name.
+/* shape_rules.h - the rules for result shapes that the rows of ops.def name.
  *
- * A rule infers the result shapes, or checks the declared ones (then `results` is i->shapes, already set).  The number
- * of operands and results fits the row and the attributes have values of their kinds (hlo_check_arity); everything else
- * about shapes and attributes is checked here, for HLO text is not trusted. Dimensions may be expressions: two are
- * equal if their handles are, sizes are computed by dim_*.  A comparison of expressions that cannot be decided is left
- * to the specialised module, where all dims are constants - except where two extents must be equal: there it is
- * STATUS_UNSUPPORTED. A message names the rule and the shapes; the caller puts the instruction before it. */
+ * A rule infers the result shapes, or checks those that are declared; then `results` is i->shapes, which are already
+ * set.  hlo_check_arity has checked the numbers of operands and results, and that attributes have values of their
+ * kinds. Everything else about shapes and attributes is checked here, since HLO text is not trusted.
+ *
+ * Dimensions may be symbolic expressions.  Two of them are equal if their handles are equal; sizes are computed by
+ * dim_*.  If a comparison of expressions cannot be decided, it succeeds, and is made again when all dimensions are
+ * constants. Only if two extents must be equal, the result is STATUS_UNSUPPORTED.
+ *
+ * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H
 #define HLO_IR_SHAPE_RULES_H
 
@@ -15,13 +18,14 @@
 #include "hlo/ir/ops.def"
 #undef HLO
 
-/* Limits for one instruction, so that checking its callees takes time linear in the size of a hostile text. */
+/* Limits for one instruction, so that checking its callees takes time linear in the size of the text, even of a
+ * hostile one. */
 enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
 
 /* Refuses numbers of operands and results that the operation's row does not allow, or above HLO_MAX_VALUES. */
 STATUS_MUST_USE status hlo_check_arity(hlo_op op, uint32_t n_operands, uint32_t n_results);
 
-/* --- what the rules share; for hlo/ir/shape_*.c only --- */
+/* --- shared by the rules; for hlo/ir/shape_*.c only --- */
 
 /* Sets of element types.  Handles (sequences, optionals, maps) belong to none of them. */
 enum {
@@ -59,14 +63,14 @@ STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, 
 STATUS_MUST_USE status shape_need_count(const hlo_instr *i, hlo_attr_id id, uint32_t n);
 /* Returns an error unless the list has n entries, each in [low, high]. */
 STATUS_MUST_USE status shape_need_range(const hlo_instr *i, hlo_attr_id id, uint32_t n, int64_t low, int64_t high);
-/* Returns an error unless the list has different dimensions below `rank`, none of which is in the bit set *seen, to
- * which they are added; and unless they increase, if that is asked for. */
+/* Returns an error unless the list has different dimensions below `rank`, none of which is in the bit set *seen.  If
+ * `increasing`, they must be in increasing order.  They are added to *seen. */
 STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int rank, bool increasing, uint32_t *seen);
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
-/* Does shape_check of a result. */
+/* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
-/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between its elements.  A
- * negative extent is DIM_OVERFLOW. */
+/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
+ * elements.  If it is negative, returns DIM_OVERFLOW. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

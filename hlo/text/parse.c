@@ -1,5 +1,5 @@
-/* parse.c - text to modules; the format is described in text.h.  Nothing of the text is trusted: sizes are checked
- * before memory is taken, no function recurses over the text, and what was read goes through hlo_verify. */
+/* parse.c - the parser; text.h describes the format.  The text is not trusted: sizes are checked before memory is
+ * allocated, no function recurses over the text, and hlo_verify checks the result. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,16 +11,16 @@
 typedef struct parser {
   text_in in;
   const hlo_parse_options *options;
-  int64_t budget; /* bytes that splats may still take */
+  int64_t budget; /* the bytes that splats may still take */
   hlo_module *module;
-  arena *scratch;       /* of the whole text */
-  arena *local;         /* of one computation */
-  str_map computations; /* name -> hlo_computation */
-  str_map values;       /* name without % -> hlo_value, of the computation being read */
+  arena *scratch;       /* for the whole text */
+  arena *local;         /* for one computation */
+  str_map computations; /* from name to hlo_computation */
+  str_map values;       /* from name without % to hlo_value, for the computation that is being read */
   hlo_computation *computation;
 } parser;
 
-/* A growing list of values, shapes, ... on the computation's arena. */
+/* Growing lists on the computation's arena. */
 typedef struct value_list {
   hlo_value *items;
   uint32_t n, cap;
@@ -43,7 +43,7 @@ typedef struct name_list {
 
 enum { MAX_ATTRS = 16 };
 
-/* Everything of one instruction's line. */
+/* The contents of one instruction's line. */
 typedef struct line {
   const char *start;
   hlo_op op;
@@ -56,7 +56,7 @@ typedef struct line {
 
 /* --- names and values --- */
 
-/* A bare or quoted name, with an end, on the module's arena. */
+/* Reads a bare or quoted name into a string on the module's arena. */
 static status read_name(parser *p, const char **out) {
   const char *word = NULL;
   size_t n = 0;
@@ -231,7 +231,7 @@ static status read_attr_value(parser *p, hlo_attr_kind kind, hlo_attr *v) {
   }
 }
 
-/* One `name=value`; *seen is the set of those that were read. */
+/* Reads one `name=value`.  *seen is the set of attributes that were read before, as bits. */
 static status read_attr(parser *p, line *l, uint32_t *seen) {
   const hlo_op_info *info = hlo_op_get_info(l->op);
   const char *word = NULL;
@@ -325,7 +325,7 @@ static status read_shapes(parser *p, line *l) {
   return NULL;
 }
 
-/* Shapes that the operation infers must be those that the text declares. */
+/* Checks that the shapes which the text declares are those which the operation infers. */
 static status check_shapes(const line *l, hlo_instr *i) {
   const dim_table *dims = i->parent->module->dims;
   TRY(hlo_infer(i));
@@ -371,7 +371,7 @@ static status read_instr(parser *p) {
   TRY(read_config(p, &l.config));
   TRY(read_source(p, &l.source));
   const char *end = p->in.at;
-  p->in.at = l.start; /* what is wrong from here on is the whole line */
+  p->in.at = l.start; /* errors from here on refer to the whole line */
   status s = make_instr(p, &l);
   if (s) {
     return l.source[0] ? status_prefix(s, "%s", l.source) : s;
@@ -382,7 +382,8 @@ static status read_instr(parser *p) {
 
 /* --- computations --- */
 
-/* A quoted name behind a parameter or root of the entry, NULL if there is none; elsewhere none is allowed. */
+/* Reads a quoted name after a parameter or root of the entry, or NULL if there is none.  Other computations have no
+ * such names. */
 static status read_optional_name(parser *p, bool entry, name_list *names) {
   const char *name = NULL;
   if (entry && text_at_quote(&p->in)) {
@@ -392,7 +393,7 @@ static status read_optional_name(parser *p, bool entry, name_list *names) {
   return NULL;
 }
 
-/* A list of names that are all missing is no list. */
+/* Returns NULL if all names are missing. */
 static const char **names_or_null(const name_list *names) {
   for (uint32_t k = 0; k < names->n; k++) {
     if (names->items[k]) {
@@ -427,7 +428,7 @@ static status read_params(parser *p, bool entry) {
   return NULL;
 }
 
-/* " size of RESULT:AXIS" behind a root of the entry. */
+/* Reads " size of RESULT:AXIS" after a root of the entry. */
 static status read_size_of(parser *p, const value_list *roots, size_list *sizes) {
   hlo_size_of *s = ARENA_PUSH(p->module->arena, sizes->items, sizes->n, sizes->cap);
   int64_t result, axis;
@@ -495,7 +496,8 @@ static status read_computation(parser *p, bool entry) {
     TRY(read_instr(p));
   }
   TRY(read_roots(p, entry));
-  *str_map_put(&p->computations, p->computation->name) = p->computation; /* only now: it cannot call itself */
+  *str_map_put(&p->computations, p->computation->name) =
+      p->computation; /* added only now, so that it cannot call itself */
   if (entry) {
     p->module->entry = p->computation;
   }

@@ -1,4 +1,4 @@
-/* print.c - modules as text; the format is described in text.h. */
+/* print.c - the printer; text.h describes the format. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@ typedef struct printer {
   text_out out;
   const hlo_print_options *options;
   const dim_table *dims;
-  uint32_t *first; /* number of the first result of each instruction id; NULL: the id itself */
-  arena *scratch;  /* of one instruction's dims */
+  uint32_t *first; /* by instruction id, the number of the first result; NULL means that ids are printed */
+  arena *scratch;  /* for the dimensions of one instruction */
 } printer;
 
 /* --- parts --- */
@@ -261,7 +261,7 @@ const char *hlo_instr_text(arena *a, const hlo_instr *i) {
   printer p = {.out.sink = {append, &g}, .options = &elided, .dims = i->parent->module->dims, .scratch = a};
   c_locale outer = c_locale_enter();
   put_instr(&p, (hlo_instr *)i);
-  status_free(text_finish(&p.out)); /* append does not fail */
+  status_free(text_finish(&p.out)); /* cannot fail, since append does not */
   c_locale_leave(outer);
   return g.text;
 }

@@ -19,7 +19,7 @@
 
 static dtype part_type(dtype t) { return t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64; }
 
-/* The bits of an element of at most 8 bytes. */
+/* Returns the bits of an element of at most 8 bytes. */
 static uint64_t load_bits(dtype t, const void *element) {
   const unsigned char *bytes = element;
   uint64_t bits = 0;
@@ -36,7 +36,7 @@ static void store_bits(dtype t, void *element, uint64_t bits) {
   }
 }
 
-/* What the text gives as an element has the wanted bits. */
+/* Returns true if the text reads back as an element with these bits. */
 static bool reads_as(dtype t, const char *text, uint64_t bits) {
   unsigned char element[8] = {0};
   dtype_store_f64(t, element, strtod(text, NULL), false, DTYPE_ROUND_NEAREST);
@@ -197,7 +197,7 @@ static status read_base64(text_in *in, const shape *s, void *data, size_t n) {
   size_t length = (n + 2) / 3 * 4, have = strcspn(in->at, "\"\n");
   CHECK_THAT(have == length && in->at[have] == '"', STATUS_INVALID_FILE, "%s needs %zu characters of base64",
              SHAPE_STR(NULL, s), length);
-  for (size_t k = 0; k < n; k++) { /* byte k lies in characters k + k/3 and the one behind it */
+  for (size_t k = 0; k < n; k++) { /* byte k is in the characters k + k/3 and k + k/3 + 1 */
     const char *pair = in->at + k + k / 3;
     unsigned char high = values[(unsigned char)pair[0]], low = values[(unsigned char)pair[1]];
     CHECK_THAT(high != 255 && low != 255, STATUS_INVALID_FILE, "a character is not of base64");
@@ -238,7 +238,8 @@ void text_put_literal(text_out *o, const literal *l, const hlo_print_options *op
   }
 }
 
-/* Bytes from outside may hold a pred of 7 or a u4 of 200, which no code expects. */
+/* Refuses bytes that no other code expects: a pred other than 0 and 1, or an integer of 2 or 4 bits out of its range.
+ */
 static status check_canonical(const shape *s, const unsigned char *bytes) {
   dtype t = (dtype)s->type;
   if (dtype_bytes(t) != 1 || dtype_get_info(t)->bits == 8) {
@@ -292,7 +293,8 @@ static status read_blob(text_in *in, const shape *s, const hlo_parse_options *op
   return check_canonical(s, *data);
 }
 
-/* Memory for elements that are spelled out: a text too short for them is refused before it is taken. */
+/* Allocates memory for elements that the text lists one by one.  A text that is too short for them is refused before.
+ */
 static status spelled_out(text_in *in, const shape *s, int64_t per_character, void **data) {
   int64_t left = in->end - in->at + 2;
   CHECK_THAT(shape_bytes(s) / per_character <= left, STATUS_INVALID_FILE, "%s needs more elements than there is text",

@@ -1,4 +1,4 @@
-/* text_token.c - tokens of the HLO text: words, numbers, strings; how they are written and read. */
+/* text_token.c - reads and writes the tokens of HLO text: words, numbers and strings. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -50,7 +50,7 @@ void text_put_quoted(text_out *o, const char *text) {
       text_printf(o, "\\%c", c);
     } else if (c == '\n') {
       text_puts(o, "\\n");
-    } else if (c < ' ' || c == 127 || c == 0xff) { /* 0xff is no UTF-8 */
+    } else if (c < ' ' || c == 127 || c == 0xff) { /* 0xff never occurs in UTF-8 */
       text_printf(o, "\\x%02x", c);
     } else {
       text_put(o, text, 1);
@@ -122,7 +122,8 @@ bool text_at_quote(text_in *in) {
   return in->at[0] == '"';
 }
 
-/* The character behind a backslash at *from, which is moved behind it; 0 if there is no such escape. */
+/* Returns the character that an escape stands for, and moves *from behind it.  *from is after the backslash.  Returns
+ * 0 if there is no such escape. */
 static char read_escape(const char **from) {
   const char *at = *from;
   *from = at + 1;

@@ -1,4 +1,4 @@
-/* verify.c - see verify.h. */
+/* verify.c - checks the invariants of a module; see verify.h. */
 #include "hlo/text/verify.h"
 
 #include <inttypes.h>
@@ -10,17 +10,17 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* What is known of a computation that was checked before. */
+/* What is known of a computation that has been checked. */
 typedef struct checked {
-  uint32_t depth;    /* of the calls in it; 1: none */
-  uint64_t expanded; /* instructions with all calls inlined */
+  uint32_t depth;    /* the depth of its calls; 1 means that it calls nothing */
+  uint64_t expanded; /* the number of instructions if all calls are inlined */
 } checked;
 
 typedef struct verifier {
   const hlo_module *module;
-  arena *arena;   /* of the whole check */
+  arena *arena;   /* for the whole check */
   str_map names;  /* the names of the computations so far */
-  arena *scratch; /* of one computation */
+  arena *scratch; /* for one computation */
 } verifier;
 
 /* --- attributes --- */
@@ -54,7 +54,7 @@ status hlo_verify_attr(const hlo_module *m, hlo_attr_id id, const hlo_attr *v) {
 
 /* --- links and uses --- */
 
-/* That each link back fits the link forward also shows that the list ends. */
+/* Checks the links of the list.  Since each back link must match a forward link, the list also ends. */
 static status check_links(const hlo_computation *c) {
   uint32_t n = 0;
   const hlo_instr *prev = NULL;
@@ -74,7 +74,7 @@ static status check_links(const hlo_computation *c) {
   return NULL;
 }
 
-/* v is a result of an instruction of c with an id below `before`. */
+/* Checks that v is a result of an instruction of c with an id below `before`. */
 static status check_value(const hlo_computation *c, hlo_value v, uint32_t before, const char *what, uint32_t k) {
   CHECK_THAT(v.def != NULL, INVALID, "%s %u is missing", what, k);
   CHECK_THAT(v.def->parent == c, INVALID, "%s %u is of another computation or was removed", what, k);
@@ -83,8 +83,9 @@ static status check_value(const hlo_computation *c, hlo_value v, uint32_t before
   return NULL;
 }
 
-/* Every use names an operand slot that holds a value of this instruction, and none twice; when the numbers agree, every
- * slot is named.  slot[id]: where an instruction's operands are counted from. */
+/* Checks that every use names an operand of a user that is this instruction, and that no two uses name the same one.
+ * The caller compares the numbers of uses and operands, so that every operand has a use.  slot[id] is the number of an
+ * instruction's first operand. */
 static status check_uses(const hlo_instr *i, const uint32_t *slot, unsigned char *seen, uint64_t *n_uses) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     hlo_use use = i->uses[k];

@@ -1,8 +1,8 @@
 /* conditional.c - the rule of conditionals. */
 #include "hlo/gradient/rules.h"
 
-/* A copy of branch k with one parameter a result more, its gradient, that gives the gradients of the arguments
- * `wanted`. */
+/* Returns a copy of branch k that computes gradients: it has one more parameter for each result with a gradient, and
+ * its roots are the gradients of the arguments in `wanted`. */
 static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k, const bool *wanted,
                                      const bool *given) {
   hlo_builder *b = t->b;
@@ -36,7 +36,8 @@ static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k
   return c;
 }
 
-/* The branch that was taken is gone back through; the others give nothing. */
+/* Makes a conditional on the same index, whose branch computes the gradients of the arguments; arguments that the
+ * branch does not use get 0. */
 void hlo_gradient_conditional(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   arena *a = hlo_arena(b);

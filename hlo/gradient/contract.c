@@ -1,9 +1,9 @@
-/* contract.c - rules of contractions: contractions again, so that they meet the same kernels. */
+/* contract.c - rules of contractions.  Their gradients are contractions, so that the same kernels compute them. */
 #include "hlo/gradient/rules.h"
 
 /* --- dot --- */
 
-/* The dimensions that stand in neither list, and how many. */
+/* Writes the dimensions that are in neither list to `out` and returns their number. */
 static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint32_t n_contract,
                           const int64_t *contract, int64_t *out) {
   uint32_t set = 0, n = 0;
@@ -21,7 +21,7 @@ static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint
   return n;
 }
 
-/* One operand's dimensions by their role. */
+/* The dimensions of one operand by their role. */
 typedef struct side {
   const int64_t *batch, *contract;
   int64_t free[SHAPE_MAX_RANK];
@@ -39,8 +39,8 @@ static side side_of(const hlo_instr *i, uint32_t k) {
   return s;
 }
 
-/* Puts into at[] where each contracted dimension of `mine` is found among those of `other`, which the product has in
- * order. */
+/* Sets at[] to the dimension of the product at which each contracted dimension of `mine` is found.  The product has
+ * the contracted dimensions in the order in which `other` has them. */
 static void place_contracted(const side *mine, const side *other, int64_t first, int64_t *at) {
   for (uint32_t k = 0; k < other->n_contract; k++) {
     int64_t rank = 0;
@@ -51,8 +51,8 @@ static void place_contracted(const side *mine, const side *other, int64_t first,
   }
 }
 
-/* Contracts dy with the other operand over that one's free dimensions; each operand keeps its side, so that the usual
- * matrix products need no transpose. */
+/* The gradient of operand k is dy contracted with the other operand over that operand's free dimensions.  Each operand
+ * keeps its side, so that ordinary matrix products need no transposes. */
 static void dot_operand(hlo_tape *t, hlo_instr *i, uint32_t k, hlo_value dy) {
   side mine = side_of(i, k), other = side_of(i, 1 - k);
   int64_t batch[SHAPE_MAX_RANK], over[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0};
@@ -86,9 +86,10 @@ void hlo_gradient_dot(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* --- convolution: result[o] = sum over k of holes(x)[o stride + k dilation - low] kernel[k] --- */
+/* --- convolution: result[o] = sum over k of dilated(x)[o stride + k dilation - low] kernel[k] --- */
 
-/* v, of the convolution's layout, with its channels in front of the spatial dimensions, or (back) again as it was. */
+/* Returns v, which has the convolution's layout, with its channels before the spatial dimensions; `back` does the
+ * reverse. */
 static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v, bool back) {
   int rank = hlo_rank(v);
   int64_t from[SHAPE_MAX_RANK] = {0, back ? 2 : rank - 1};
@@ -98,7 +99,7 @@ static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v,
   for (int k = 2; k < rank; k++) {
     from[k] = back ? k + 1 : k - 1;
   }
-  if (back) { /* [N, C, spatial...] -> [N, spatial..., C] */
+  if (back) { /* permutes [N, C, spatial...] to [N, spatial..., C] */
     for (int k = 1; k < rank - 1; k++) {
       from[k] = k + 1;
     }
@@ -107,7 +108,7 @@ static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v,
   return hlo_transpose(b, v, from);
 }
 
-/* Dimension d of v as two, of n and the rest. */
+/* Splits dimension d of v into two: n, and the rest. */
 static hlo_value split(hlo_builder *b, hlo_value v, int d, dim n) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK + 1];
@@ -122,7 +123,7 @@ static hlo_value split(hlo_builder *b, hlo_value v, int d, dim n) {
   return hlo_reshape(b, v, s->rank + 1, dims);
 }
 
-/* Dimensions d and d + 1 as one. */
+/* Merges the dimensions d and d + 1 of v. */
 static hlo_value merge(hlo_builder *b, hlo_value v, int d) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK];
@@ -132,7 +133,7 @@ static hlo_value merge(hlo_builder *b, hlo_value v, int d) {
   return hlo_reshape(b, v, s->rank - 1, dims);
 }
 
-/* Dimension `from` moved to stand at `to`, the others in their order. */
+/* Moves dimension `from` to position `to`; the others keep their order. */
 static hlo_value move(hlo_builder *b, hlo_value v, int from, int to) {
   int64_t order[SHAPE_MAX_RANK];
   int rank = hlo_rank(v), next = 0;
@@ -144,7 +145,7 @@ static hlo_value move(hlo_builder *b, hlo_value v, int from, int to) {
 }
 
 typedef struct conv {
-  const int64_t *strides, *low, *holes, *dilation; /* holes: lhs_dilation */
+  const int64_t *strides, *low, *holes, *dilation; /* holes is lhs_dilation */
   int64_t groups;
   int spatial;
   const dim *x, *kernel, *y; /* the spatial extents */
@@ -158,12 +159,14 @@ static conv conv_of(const hlo_instr *i) {
       hlo_shape(i->operands[0])->dims + first, hlo_shape(i->operands[1])->dims + 2, i->shapes[0].dims + first};
 }
 
-/* The padding at the end with which a window of `reach` + 1 places finds `count` places, `step` apart. */
+/* Returns the padding at the end with which a window of reach + 1 elements has `count` positions that are `step`
+ * apart. */
 static int64_t high_for(dim count, int64_t step, int64_t reach, int64_t extent, int64_t low) {
   return (count - 1) * step + reach + 1 - extent - low;
 }
 
-/* dx: holes and strides change places, the kernel is reversed and its channels too. */
+/* Returns the gradient of the operand: a convolution of dy with dilation and strides exchanged, and with the kernel
+ * reversed and its channels exchanged. */
 static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   conv c = conv_of(i);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], spatial[SHAPE_MAX_RANK];
@@ -174,7 +177,7 @@ static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) 
     spatial[k] = 2 + k;
   }
   hlo_value kernel = hlo_reverse(b, i->operands[1], (uint32_t)c.spatial, spatial);
-  kernel = merge(b, move(b, split(b, kernel, 0, c.groups), 2, 1), 0); /* [g O/g, C/g, ..] -> [g C/g, O/g, ..] */
+  kernel = merge(b, move(b, split(b, kernel, 0, c.groups), 2, 1), 0); /* [g O/g, C/g, ..] becomes [g C/g, O/g, ..] */
   hlo_conv_dims d = {.strides = c.holes,
                      .low = low,
                      .high = high,
@@ -185,7 +188,8 @@ static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) 
   return hlo_convolution(b, dy, kernel, &d);
 }
 
-/* dkernel: dy is moved over x; samples take the place of channels, and channels that of samples. */
+/* Returns the gradient of the kernel: a convolution of x with dy as the kernel.  The batch takes the role of the
+ * channels, and the channels that of the batch. */
 static hlo_value conv_kernel(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   conv c = conv_of(i);
   int64_t high[SHAPE_MAX_RANK];
@@ -208,7 +212,7 @@ static hlo_value conv_kernel(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
 
 void hlo_gradient_convolution(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   if (shape_elements(hlo_shape(i->operands[0])) == 0 || shape_elements(&i->shapes[0]) == 0) {
-    return; /* all zeros */
+    return; /* all gradients are zero */
   }
   if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, conv_operand(t->b, i, dy));

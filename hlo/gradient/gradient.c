@@ -1,15 +1,16 @@
-/* gradient.c - the way back through a computation, and which rule each operation has. */
+/* gradient.c - the walk back through a computation, and the table of the operations' rules. */
 #include "hlo/gradient/gradient.h"
 
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
 
-/* A module that grows beyond this is no model's: derivatives of derivatives double with every step. */
+/* The largest module that is differentiated.  Derivatives of derivatives double with every step; real models stay
+ * smaller. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
-/* Elementwise operations of one operand that have a derivative (math.c) need no row.  Operations whose results are no
- * floats need no rule; those without one are refused. */
+/* The rules, except those of elementwise operations of one operand, which have a row in math.c.  Operations whose results
+ * are not floats need no rule.  Others without a rule are refused. */
 static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONDITIONAL] = hlo_gradient_conditional,
     [HLO_WHILE] = hlo_gradient_while,
@@ -54,7 +55,7 @@ static hlo_gradient_rule *rule_of(hlo_op op) { return hlo_has_derivative(op) ? h
 
 bool hlo_has_gradient(hlo_op op) { return rule_of(op) || op == HLO_COMPOSITE; }
 
-/* --- what rules call --- */
+/* --- functions for rules --- */
 
 static bool carries(hlo_value v) { return dtype_is_float(hlo_type(v)) || dtype_is_complex(hlo_type(v)); }
 
@@ -118,9 +119,10 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
   return hlo_select(b, condition, x, hlo_like(b, x, 0));
 }
 
-/* --- the way there --- */
+/* --- the instructions that depend on an x --- */
 
-/* The first of the xs; a computation may be long, and its last part differentiated again and again. */
+/* Returns the first of the xs, searching from the end: a computation may be long, while its last part is
+ * differentiated often. */
 static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
   uint32_t left = 0;
   hlo_instr *i = c->last;
@@ -135,8 +137,8 @@ static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value 
   return i;
 }
 
-/* Numbers what stands from the first x on, and marks what depends on one; nothing flows out of values that are no
- * floats. */
+/* Numbers the instructions from the first x on, and marks those that depend on an x.  Values that are not floats carry
+ * no gradients. */
 static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs) {
   arena *a = hlo_arena(b);
   hlo_instr *first = find_first(b->computation, n_xs, xs);
@@ -174,7 +176,7 @@ static bool has_complex(const hlo_instr *i) {
   return found;
 }
 
-/* Composites become what they stand for: an operation of several steps has no rule.  True if there were any. */
+/* Inlines the composites, since they have no rules.  Returns true if there were any. */
 static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
   bool found = false;
   for (uint32_t at = 0; at < t->n; at++) {
@@ -195,7 +197,7 @@ static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
   return found;
 }
 
-/* --- the way back --- */
+/* --- the walk back --- */
 
 static void go_back(hlo_tape *t, hlo_instr *i) {
   hlo_gradient_rule *rule = rule_of(i->op);

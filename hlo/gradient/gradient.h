@@ -1,22 +1,24 @@
-/* gradient.h - reverse-mode differentiation: instructions that compute derivatives, behind those they come from.
+/* gradient.h - reverse-mode differentiation: adds instructions that compute derivatives after the differentiated ones.
  *
- * Rules (rules.h) are local: each turns the gradients of an instruction's results into those of its operands.
- * What they make is ordinary HLO, so it can be differentiated again, and passes see nothing special.  Where the
- * derivative jumps:
- *   maximum, minimum   an operand that is not differentiated loses a tie (relu'(0) = 0), two that are share it equally;
- *   reduce, window     equals share the gradient of a reduction; of a window the first of them gets it;
- *   abs, sign, clamp  0 where they bend; integers, comparisons and rounding have no derivative: nothing flows through
- *   them. What flows back as exactly 0 stays 0, also where the local derivative is infinite: so a select hides what it
- *   did not take. */
+ * Rules (rules.h) are local: each computes the gradients of an instruction's operands from those of its results.  They
+ * build ordinary HLO, which can be differentiated again, and which passes need not treat specially.  Where a
+ * derivative does not exist, they choose:
+ *   maximum, minimum   in a tie, an operand that needs no gradient loses (relu'(0) = 0), and two that need one share
+ * it;
+ *   reduce, window     elements equal to the maximum of a reduction share its gradient; in a window the first one gets
+ * it;
+ *   abs, sign, clamp   0 at their bends.
+ * Integers, comparisons and rounding have no gradient.  A gradient of exactly 0 stays 0 even if the local derivative
+ * is infinite, so that a select hides the branch that it does not take. */
 #ifndef HLO_GRADIENT_GRADIENT_H
 #define HLO_GRADIENT_GRADIENT_H
 
 #include "hlo/ir/builder.h"
 
-/* d sum over k of sum(dys[k] * ys[k]) / d xs: dys[k] has ys[k]'s shape; no value: ys[k] does not count.  dxs[k] is no
- * value where no y depends on x.  The xs are independent: nothing flows through one to what it is computed from; each
- * is the result of an instruction with one.  All values are floats and stand before the builder's place.  Composites on
- * the way are inlined. */
+/* Sets dxs[k] to the derivative of the sum over j of sum(dys[j] * ys[j]) by xs[k], or to no value if no y depends on
+ * it. dys[j] has ys[j]'s shape; if it is no value, ys[j] is left out.  The xs are independent variables: gradients do
+ * not flow through one to the values from which it is computed.  Each x is the result of an instruction with one
+ * result.  All values are floats and come before the builder's position.  Composites between xs and ys are inlined. */
 void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
                    const hlo_value *xs, hlo_value *dxs);
 

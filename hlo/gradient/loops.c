@@ -1,4 +1,4 @@
-/* loops.c - rules of reductions, windows and running sums. */
+/* loops.c - rules of reductions, windows and cumulative operations. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
@@ -7,7 +7,7 @@ static hlo_value times(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_bi
 
 /* --- reductions --- */
 
-/* The result's element, or its gradient, for all that it was computed from. */
+/* Broadcasts v, the result or its gradient, to the elements that were reduced to it. */
 static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t to[SHAPE_MAX_RANK];
@@ -22,7 +22,7 @@ static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   return hlo_broadcast(b, v, *x, to);
 }
 
-/* Those that are equal to the extreme share its gradient. */
+/* Elements that equal the maximum or minimum share its gradient. */
 static hlo_value of_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = i->operands[0];
   hlo_value equal = hlo_compare(b, HLO_EQ, x, spread(b, i, hlo_result((hlo_instr *)i, 0)));
@@ -31,7 +31,8 @@ static hlo_value of_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   return hlo_select_or_zero(b, equal, spread(b, i, hlo_binary(b, HLO_DIV, dy, count)));
 }
 
-/* The product of all others, without a division by what may be zero: those before times those behind. */
+/* The gradient is dy times the product of the other elements.  It is computed without a division, since elements may
+ * be zero: as the product of the elements before times the product of those after. */
 static hlo_value of_product(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -73,8 +74,8 @@ static hlo_window window_of(const hlo_instr *i) {
                       hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_RHS_DILATION)};
 }
 
-/* An element belongs to all windows that reach it: the windows' gradients with holes where strides left out places, and
- * a window of the same extent over them. */
+/* The gradient of an element is the sum over all windows that contain it: dy is dilated by the strides, and a window
+ * sum of the same extent runs over it. */
 static hlo_value of_window_sum(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   hlo_window w = window_of(i);
@@ -95,7 +96,8 @@ static hlo_value flat(hlo_builder *b, hlo_value v) {
   return hlo_reshape(b, v, 1, &n);
 }
 
-/* The first extreme of each window gets its gradient; a window of padding has none, and -1 is nowhere. */
+/* The first maximum (or minimum) of each window gets its gradient.  A window of padding has the position -1, which
+ * scatter ignores. */
 static hlo_value of_window_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = i->operands[0];
   const shape *s = hlo_shape(x);
@@ -121,10 +123,10 @@ void hlo_gradient_reduce_window(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, r == HLO_REDUCE_ADD ? of_window_sum(t->b, i, dy) : of_window_extreme(t->b, i, dy));
 }
 
-/* --- running sums and products --- */
+/* --- cumulative sums and products --- */
 
-/* What stands in the sums behind it; of products: y = x_before * ..., so for each x the products without it of all
- * that reach over it, as a square of the line's length. */
+/* For a sum, an element's gradient is the sum of the gradients of the sums that contain it.  For a product it is, for
+ * each product that contains it, the product without it; these are computed as a square array of the line's length. */
 static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   enum { SQUARE_MAX = 1 << 26 };
   hlo_builder *b = t->b;
@@ -135,7 +137,7 @@ static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
     hlo_tape_refuse(t, i, "running products of so many numbers");
     return;
   }
-  shape square = *x; /* a dimension more, behind d: [.., source, product, ..] */
+  shape square = *x; /* one more dimension after d: [.., source, product, ..] */
   memmove(square.dims + d + 1, square.dims + d, (size_t)(x->rank - d) * sizeof *square.dims);
   square.rank++;
   for (int k = 0; k < x->rank; k++) {

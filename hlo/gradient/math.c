@@ -13,13 +13,13 @@ static hlo_value times(hlo_builder *b, hlo_value x, double factor) { return mul(
 static hlo_value one_plus(hlo_builder *b, hlo_value x) { return add(b, hlo_like(b, x, 1), x); }
 static hlo_value one_minus(hlo_builder *b, hlo_value x) { return sub(b, hlo_like(b, x, 1), x); }
 
-/* v, and 0 where dy is: the local derivative may be infinite there, and not count. */
+/* Returns v, but 0 where dy is 0: there the local derivative may be infinite and must not matter. */
 static hlo_value unless_zero(hlo_builder *b, hlo_value dy, hlo_value v) {
   hlo_value zero = hlo_like(b, dy, 0);
   return hlo_select(b, hlo_compare(b, HLO_EQ, dy, zero), zero, v);
 }
 
-/* --- one operand: the derivative by x, where y is the result --- */
+/* --- one operand: the derivatives by x; y is the result --- */
 
 typedef hlo_value derivative(hlo_builder *b, hlo_value x, hlo_value y);
 
@@ -37,7 +37,7 @@ static hlo_value of_sinh(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_
 static hlo_value of_cosh(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_unary(b, HLO_SINH, x); }
 static hlo_value of_logistic(hlo_builder *b, hlo_value x, hlo_value y) { return mul(b, y, one_minus(b, y)); }
 
-/* 1 - x * x without the rounding of the square near 1 */
+/* Returns 1 - x * x, without the rounding error of the square near 1. */
 static hlo_value one_minus_square(hlo_builder *b, hlo_value x) { return mul(b, one_minus(b, x), one_plus(b, x)); }
 
 static hlo_value of_tanh(hlo_builder *b, hlo_value x, hlo_value y) { return one_minus_square(b, y); }
@@ -54,14 +54,14 @@ static hlo_value of_acosh(hlo_builder *b, hlo_value x, hlo_value y) {
 }
 static hlo_value of_atanh(hlo_builder *b, hlo_value x, hlo_value y) { return of_log(b, one_minus_square(b, x), y); }
 
-/* 2 / sqrt(pi) exp(-x^2) */
+/* Returns 2 / sqrt(pi) exp(-x^2). */
 static hlo_value of_erf(hlo_builder *b, hlo_value x, hlo_value y) {
   return times(b, hlo_unary(b, HLO_EXP, negate(b, mul(b, x, x))), 1.12837916709551257390);
 }
 
 typedef struct unary_row {
   derivative *derivative;
-  bool unbounded; /* it may be infinite where x is not */
+  bool unbounded; /* whether it may be infinite for a finite x */
 } unary_row;
 
 static const unary_row unary_rows[HLO_OP_COUNT] = {
@@ -114,7 +114,7 @@ void hlo_gradient_multiply(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* x / y: dy / y, and -(dy / y) (x / y). */
+/* For x / y the gradients are dy / y and -(dy / y) (x / y). */
 void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   literal divisor;
@@ -126,7 +126,8 @@ void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* x - trunc(x / y) y; the quotient of what is left out by y is whole but for rounding. */
+/* The remainder is x - trunc(x / y) y.  trunc(x / y) is computed as (x - remainder) / y and rounded, since it is an
+ * integer except for rounding errors. */
 void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_tape_add(t, i, 0, dy);
@@ -136,7 +137,7 @@ void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* y x^(y - 1), where y = 0 gives 0 whatever x is. */
+/* Returns dy y x^(y - 1), which is 0 for y = 0 whatever x is. */
 static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_value y) {
   hlo_value zero = hlo_like(b, y, 0), one = hlo_like(b, y, 1), exponent = sub(b, y, one);
   literal known;
@@ -152,7 +153,7 @@ static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_va
   return unless_zero(b, dy, mul(b, dy, mul(b, y, rest)));
 }
 
-/* x^y log(x), whose limit at x = 0 is 0 where it has one. */
+/* The derivative by y is x^y log(x); at x = 0 its limit is 0, if it has one. */
 void hlo_gradient_power(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0], y = i->operands[1];
@@ -175,7 +176,7 @@ void hlo_gradient_atan2(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 1, unless_zero(b, dy, negate(b, mul(b, part, y))));
 }
 
-/* maximum, minimum */
+/* The rule of maximum and minimum. */
 void hlo_gradient_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   bool both = hlo_tape_needs(t, i, 0) && hlo_tape_needs(t, i, 1);
@@ -202,7 +203,7 @@ void hlo_gradient_select(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* min(max(x, low), high): x gets it strictly between them, otherwise one of them does. */
+/* The result is min(max(x, low), high).  x gets the gradient strictly between the bounds, otherwise a bound gets it. */
 void hlo_gradient_clamp(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   const shape *s = &i->shapes[0];

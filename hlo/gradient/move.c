@@ -1,5 +1,5 @@
-/* move.c - rules of what moves elements: each goes back to where it came from, and what several results took
- * is added. */
+/* move.c - rules of data movement: the gradient of an element goes back to where the element came from, and the
+ * gradients of an element with several copies are added. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
@@ -11,7 +11,7 @@ void hlo_gradient_reshape(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_reshape(t->b, dy, x->rank, x->dims));
 }
 
-/* The sum over the dimensions that x has not, or has with 1. */
+/* The gradient is the sum over the dimensions that x lacks, or in which its extent is 1. */
 void hlo_gradient_broadcast(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   const int64_t *to = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -45,7 +45,7 @@ void hlo_gradient_reverse(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 static hlo_value zero_of(hlo_builder *b, hlo_value x) { return hlo_scalar(b, hlo_type(x), 0); }
 
-/* Zeros between the elements and around them. */
+/* The gradient has zeros between and around the elements of dy. */
 void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *starts = hlo_ints(i, HLO_ATTR_STARTS), *strides = hlo_ints(i, HLO_ATTR_STRIDES);
@@ -58,8 +58,8 @@ void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_pad(t->b, dy, zero_of(t->b, dy), starts, high, interior));
 }
 
-/* Cuts off the padding (what it cropped comes back as zeros), then takes the elements that were x's.  A dimension
- * without elements has nothing between them, however much was to be put there. */
+/* Removes the padding from dy (zeros replace what negative padding cropped), and then takes the elements that come
+ * from x. An empty dimension has no interior padding, whatever the attribute says. */
 static hlo_value unpad(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK],
@@ -80,7 +80,8 @@ void hlo_gradient_pad(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, unpad(b, i, dy));
   }
-  if (hlo_tape_needs(t, i, 1)) { /* the sum over the padding: a mask, since a difference of sums would lose digits */
+  /* The sum over the padding uses a mask, since a difference of sums would lose digits. */
+  if (hlo_tape_needs(t, i, 1)) {
     hlo_value mask = hlo_pad(b, hlo_like(b, x, 0), hlo_scalar(b, hlo_type(x), 1), hlo_ints(i, HLO_ATTR_LOW),
                              hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_INTERIOR));
     hlo_tape_add(t, i, 1, hlo_sum_all(b, hlo_binary(b, HLO_MUL, dy, mask)));
@@ -133,7 +134,7 @@ static hlo_gather_dims dims_of(const hlo_instr *i) {
                            .index_vector_dim = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM)};
 }
 
-/* The largest index of each component at which a window of these sizes fits, in the indices' shape. */
+/* Returns, in the shape of the indices, the largest index of each component at which a window of these sizes fits. */
 static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather_dims *d, const shape *x,
                              const dim *sizes) {
   const shape *s = hlo_shape(indices);
@@ -148,7 +149,7 @@ static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather
   return hlo_broadcast(b, list, *s, &d->index_vector_dim);
 }
 
-/* gather moves an index so that its window fits, scatter would leave it out. */
+/* gather clamps an index so that its window fits, while scatter would ignore it; so the indices are clamped before. */
 void hlo_gradient_gather(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0], indices = i->operands[1];
@@ -162,7 +163,7 @@ void hlo_gradient_gather(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_scatter(b, sum, indices, dy, &d, HLO_REDUCE_ADD));
 }
 
-/* The window that a scatter's updates are, in the dimensions of what it changes. */
+/* Computes the extents of the window, in the dimensions of the operand, that one update of a scatter writes. */
 static void window_of(const hlo_instr *i, const hlo_gather_dims *d, dim *sizes) {
   const shape *x = hlo_shape(i->operands[0]), *updates = hlo_shape(i->operands[2]);
   bool single[SHAPE_MAX_RANK] = {false};
@@ -178,7 +179,7 @@ static void window_of(const hlo_instr *i, const hlo_gather_dims *d, dim *sizes) 
   }
 }
 
-/* Of a scatter: what each update reads of v, which has the result's shape. */
+/* Returns the elements of v, which has the shape of the scatter's result, at the positions of the updates. */
 static hlo_value read_back(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   hlo_gather_dims d = dims_of(i);
   dim sizes[SHAPE_MAX_RANK];
@@ -186,7 +187,8 @@ static hlo_value read_back(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   return hlo_gather(b, v, i->operands[1], &d, sizes);
 }
 
-/* Which updates took effect, and of those at one place only the last: each writes its number, and reads it back. */
+/* Returns for each update whether it is the last one at its position.  Each update writes its number, which is then
+ * read back; updates that are out of bounds write nothing. */
 static hlo_value last_writers(hlo_builder *b, const hlo_instr *i) {
   hlo_value updates = i->operands[2];
   const shape *u = hlo_shape(updates);
@@ -198,7 +200,7 @@ static hlo_value last_writers(hlo_builder *b, const hlo_instr *i) {
   return hlo_compare(b, HLO_EQ, read_back(b, i, written), number);
 }
 
-/* Which updates fit: those of indices that are none of x's are left out. */
+/* Returns for each update whether its window is within bounds, since others have no effect. */
 static hlo_value fitting(hlo_builder *b, const hlo_instr *i) {
   hlo_gather_dims d = dims_of(i);
   hlo_value indices = i->operands[1];
@@ -239,7 +241,7 @@ static void scatter_replace(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* The largest (smallest) of old and new: all that are equal to it share. */
+/* The rule for maximum and minimum: all old and new elements that equal the result share its gradient. */
 static void scatter_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value y = hlo_result(i, 0), x = i->operands[0], updates = i->operands[2];
@@ -278,7 +280,8 @@ void hlo_gradient_scatter(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 /* --- sorting --- */
 
-/* Where each result came from is found by sorting numbers along; sorting by that puts the gradients back. */
+/* Sorting the positions along with the operands tells where each result comes from; sorting the gradients by these
+ * positions moves them back. */
 void hlo_gradient_sort(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   arena *a = hlo_arena(b);

@@ -1,17 +1,18 @@
-/* rules.h - what the rules of differentiation share; for the files of hlo/gradient/ only. */
+/* rules.h - functions that the rules of differentiation share; for the files of hlo/gradient/ only. */
 #ifndef HLO_GRADIENT_RULES_H
 #define HLO_GRADIENT_RULES_H
 
 #include "hlo/gradient/gradient.h"
 
-/* The part of a computation that begins at the first x, while it is walked backwards.  The lists are indexed by the ids
- * of its instructions.  Instructions before it have ids from earlier, and new ones have none. */
+/* The part of a computation from the first x on, which is walked backwards.  The lists are indexed by the ids of its
+ * instructions.  Instructions before the first x have old ids, and new ones have none, so order[id] must be compared.
+ */
 typedef struct hlo_tape {
   hlo_builder *b;
   uint32_t n;
   hlo_instr **order;
   bool *active;          /* whether the instruction depends on an x */
-  hlo_value **gradients; /* then by result: the sum of the gradients so far; NULL if there is none */
+  hlo_value **gradients; /* by instruction and then by result: the sum of the gradients so far; NULL if there is none */
 } hlo_tape;
 
 /* A rule adds to the gradients of the operands. dy is the gradient of the first result; it is no value if only other

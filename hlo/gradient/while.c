@@ -1,28 +1,30 @@
-/* while.c - the rule of loops that count: back through the steps, last first.
+/* while.c - the rule of counted loops: the steps are walked back, the last one first.
  *
- * The body is differentiated once.  What its derivative reads of a step's values is not there any more when the loop
- * has ended, so a second loop runs forward and stores it, step by step, in arrays of as many rows as there may be
- * steps.  The loop back reads row by row.  Values that no step changes need no rows, and the counter is known. */
+ * The body is differentiated once.  The values of a step that its derivative reads are gone when the loop has ended.
+ * Therefore a second loop runs forward and stores them in arrays with a row for each possible step, and the loop back
+ * reads these rows.  Values that no step changes need no rows, and neither does the counter. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
 
-/* Stored values beyond this are a loop that nobody trains. */
+/* The limit for stored elements. */
 static const int64_t STORED_MAX = (int64_t)1 << 32;
 
 typedef struct looping {
   hlo_tape *t;
   hlo_builder *b;
   hlo_instr *i;
-  uint32_t n;                    /* carried values */
-  uint32_t counter;              /* which of them counts the steps, from `start` */
-  int64_t start, steps;          /* as many at most */
-  bool exact;                    /* not fewer */
-  bool *active, *fixed, *stored; /* by carried value: has a gradient; no step changes it; is kept for the way back */
-  hlo_computation *back; /* carried values, then the gradients of active ones: gradients of those before the step */
+  uint32_t n;           /* the number of carried values */
+  uint32_t counter;     /* the number of the carried value that counts the steps, from `start` on */
+  int64_t start, steps; /* the largest number of steps */
+  bool exact;           /* whether there are exactly `steps` steps */
+  /* By carried value: whether it has a gradient, whether no step changes it, whether it is stored. */
+  bool *active, *fixed, *stored;
+  hlo_computation *back; /* takes carried values and the gradients of the active ones after a step; returns their
+                            gradients before it */
 } looping;
 
-/* --- which loops --- */
+/* --- loops that can be differentiated --- */
 
 static bool is_parameter(hlo_value v, uint32_t k) {
   return v.def->op == HLO_PARAMETER && hlo_int(v.def, HLO_ATTR_INDEX) == k;
@@ -43,7 +45,8 @@ static bool counts(const hlo_instr *i, uint32_t k) {
          (is_parameter(next->operands[1], k) && is_one(next->operands[0]));
 }
 
-/* A constant, or a carried value that is always the same one. */
+/* Returns the literal if v is a constant, or a carried value that no step changes and whose initial value is a
+ * constant. Otherwise returns NULL. */
 static const literal *known_bound(const hlo_instr *i, hlo_value v) {
   if (v.def->op != HLO_PARAMETER) {
     return hlo_literal(v);
@@ -52,7 +55,7 @@ static const literal *known_bound(const hlo_instr *i, hlo_value v) {
   return is_parameter(hlo_callee(i, 1)->roots[k], k) ? hlo_literal(i->operands[k]) : NULL;
 }
 
-/* counter < bound. */
+/* Reads the condition counter < bound.  Returns false if it has another form. */
 static bool read_bound(looping *l, hlo_value condition) {
   const hlo_instr *c = condition.def;
   if (c->op != HLO_COMPARE || hlo_int(c, HLO_ATTR_COMPARISON) != HLO_LT || c->operands[0].def->op != HLO_PARAMETER) {
@@ -79,7 +82,7 @@ static bool find_counter(looping *l) {
 
 /* --- the body's derivative --- */
 
-/* A carried value is active if it is so before the first step or a step makes it so. */
+/* A carried value is active if its initial value depends on an x, or if a step makes it depend on an active one. */
 static void find_active(looping *l) {
   arena *a = hlo_arena(l->b);
   hlo_computation *body = hlo_callee(l->i, 1);
@@ -137,7 +140,7 @@ static void build_back(looping *l) {
   }
 }
 
-/* What the way back reads of a step, but for what can be had without. */
+/* Marks the carried values that the derivative reads, except those that need not be stored. */
 static void find_stored(looping *l) {
   hlo_computation *c = l->back;
   hlo_number(c);
@@ -177,7 +180,7 @@ static shape row_of(const looping *l, uint32_t k, dim rows) {
   return r;
 }
 
-/* s64[rank]: row number `step`. */
+/* Returns the s64[rank] start of row number `step`. */
 static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
   hlo_value parts[SHAPE_MAX_RANK];
   for (int k = 0; k < rank; k++) {
@@ -188,7 +191,7 @@ static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
 
 static hlo_value number(hlo_builder *b, int64_t v) { return hlo_scalar_int(b, DTYPE_S64, v); }
 
-/* A parameter more for each stored value. */
+/* Adds a parameter for each stored value. */
 static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows) {
   for (uint32_t k = 0; k < l->n; k++) {
     if (l->stored[k]) {
@@ -199,7 +202,7 @@ static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows
 
 /* --- the two loops --- */
 
-/* The loop once more, which stores; rows[] get the arrays. */
+/* Runs the loop once more and stores the values; rows[] become the arrays. */
 static void run_forward(const looping *l, hlo_value *rows) {
   hlo_builder *b = l->b;
   arena *a = hlo_arena(b);
@@ -233,8 +236,8 @@ static void run_forward(const looping *l, hlo_value *rows) {
   }
 }
 
-/* What the loop back carries: how many steps have been gone back, how many there are; the carried values that no step
- * changes (others: what went in, unused), the rows, the gradients. */
+/* The values that the loop back carries: the number of steps that were walked back, the number of all steps, the
+ * carried values that no step changes (initial values in place of the others), the rows, and the gradients. */
 typedef struct carried {
   uint32_t n;
   hlo_value *all, *done, *steps, *values, *rows, *gradients;
@@ -245,7 +248,7 @@ static carried carried_new(const looping *l) {
   return (carried){2 + 3 * l->n, all, all, all + 1, all + 2, all + 2 + l->n, all + 2 + 2 * l->n};
 }
 
-/* Those that are there, close together. */
+/* Writes the values that exist to `out` without gaps, and returns their number. */
 static uint32_t pack(const carried *c, hlo_value *out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n; k++) {
@@ -266,7 +269,7 @@ static carried parameters(const looping *l, const carried *outside, hlo_computat
   return in;
 }
 
-/* One step back: the values as they were before it, and through the body's derivative. */
+/* Builds one step back: gets the values before the step, and calls the body's derivative. */
 static void build_step(const looping *l, hlo_builder *b, const carried *outside) {
   carried in = parameters(l, outside, b->computation), next = carried_new(l);
   hlo_value *args = ARENA_NEW_N(hlo_arena(b), hlo_value, 2 * l->n), *dxs = ARENA_NEW_N(hlo_arena(b), hlo_value, l->n);
@@ -335,7 +338,7 @@ static void run_back(const looping *l, const hlo_value *rows) {
     return;
   }
   hlo_while(b, condition.computation, body.computation, n, init, out);
-  for (uint32_t k = l->n; k-- > 0;) { /* the gradients are the last of them */
+  for (uint32_t k = l->n; k-- > 0;) { /* the gradients are the last results */
     if (l->active[k]) {
       hlo_tape_add(l->t, l->i, k, out[--n]);
     }

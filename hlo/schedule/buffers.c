@@ -1,8 +1,8 @@
 /* buffers.c - buffer assignment.
  *
- * Values that must or may share memory are joined into units (union-find); every unit has one interval of time in
- * which it is live, over one time line that runs through the entry and, at the place of each while and conditional,
- * through its bodies.  placement.h then gives each unit its offset. */
+ * Values that must or may share memory are joined into units (union-find).  Each unit has one interval of time in
+ * which it is live.  Time is the order in which instructions run, with the bodies of each while and conditional in the
+ * place of that instruction.  placement.h then chooses the offset of each unit. */
 #include "hlo/schedule/buffers.h"
 
 #include <assert.h>
@@ -15,25 +15,25 @@
 enum { DEPTH_MAX = 100 };
 
 typedef struct unit {
-  uint32_t parent; /* union-find: itself for a representative */
+  uint32_t parent; /* the unit that it was joined into; itself for a representative */
   hlo_space space;
   uint32_t index;
   uint64_t bytes, offset;
-  uint32_t first, last; /* closed interval of time */
+  uint32_t first, last; /* the closed interval of time in which it is live */
   bool defined;
 } unit;
 
-/* Where a computation's values stand in the table of units. */
+/* The numbers of a computation's values in the table of units, and the times of its instructions. */
 typedef struct frame {
   const hlo_computation *c;
-  uint32_t *first_unit; /* by instruction id: the unit of result 0 */
-  uint32_t *time;       /* by instruction id: when it runs */
+  uint32_t *first_unit; /* by instruction id, the unit of result 0 */
+  uint32_t *time;       /* by instruction id, the time at which it runs */
 } frame;
 
 struct hlo_buffers {
   arena *a;
   const hlo_buffer_rules *rules;
-  frame *frames; /* sorted by computation after they are all made */
+  frame *frames; /* sorted by computation after the first pass */
   uint32_t n_frames, cap_frames;
   unit *units;
   uint32_t n_units, cap_units;
@@ -68,7 +68,7 @@ static void live_at(hlo_buffers *b, uint32_t u, uint32_t time) {
   r->last = time > r->last ? time : r->last;
 }
 
-/* `from` joins `into`, whose space stays. */
+/* Joins the unit `from` to `into`, which keeps its space. */
 static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
   from = find(b, from);
   into = find(b, into);
@@ -110,7 +110,7 @@ static uint64_t scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
              : 0;
 }
 
-/* --- first pass: a unit for every value, a time for every instruction --- */
+/* --- first pass: makes a unit for every value and a time for every instruction --- */
 
 static uint32_t constant_number(hlo_buffers *b, const hlo_instr *i) {
   *ARENA_PUSH(b->a, b->constants, b->n_constants, b->cap_constants) = hlo_attr_of(i, HLO_ATTR_VALUE)->value;
@@ -128,7 +128,7 @@ static void number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
       new_unit(b, HLO_IN_ARENA, 0, bytes);
     }
   }
-  new_unit(b, HLO_IN_ARENA, 0, scratch_bytes(b, i)); /* stands behind the results */
+  new_unit(b, HLO_IN_ARENA, 0, scratch_bytes(b, i)); /* the unit of scratch memory follows those of the results */
 }
 
 static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) {
@@ -148,9 +148,10 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
   return NULL;
 }
 
-/* --- second pass: lifetimes, and values that are one buffer by construction --- */
+/* --- second pass: lifetimes, and values that always share a buffer --- */
 
-/* Before its body runs, a while has its carried values; time at the start of a control instruction. */
+/* Returns the time at the start of a control instruction, before its bodies run.  A while holds its carried values
+ * from then on. */
 static uint32_t start_time(const hlo_buffers *b, const hlo_instr *i) {
   const frame *f = frame_of(b, i->parent);
   return i->prev ? f->time[i->prev->id] : f->time[i->id] - 1;
@@ -163,14 +164,15 @@ static void join_while(hlo_buffers *b, const hlo_instr *i) {
       join(b, unit_of(b, hlo_result(hlo_callee(i, c)->params[k], 0)), carried);
     }
     hlo_value root = hlo_callee(i, 1)->roots[k];
-    if (root.def == hlo_callee(i, 1)->params[k]) { /* never written: the loop reads what it was given */
+    /* The loop never changes it, so it reads the initial value in place. */
+    if (root.def == hlo_callee(i, 1)->params[k]) {
       join(b, carried, unit_of(b, i->operands[k]));
     }
     live_at(b, carried, start_time(b, i));
   }
 }
 
-/* Branch parameters are the arguments themselves. */
+/* The parameters of a branch share the buffers of the arguments. */
 static void join_conditional(hlo_buffers *b, const hlo_instr *i) {
   for (uint32_t c = 0; c < hlo_n_callees(i); c++) {
     const hlo_computation *branch = hlo_callee(i, c);
@@ -197,7 +199,7 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
     for (uint32_t k = 0; k < i->n_operands; k++) {
       live_at(b, unit_of(b, i->operands[k]), time);
     }
-    for (uint32_t k = 0; k <= i->n_results; k++) { /* with the scratch */
+    for (uint32_t k = 0; k <= i->n_results; k++) { /* the results and the scratch memory */
       live_at(b, f->first_unit[i->id] + k, time);
     }
     for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
@@ -209,9 +211,9 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
   }
 }
 
-/* --- third pass: sharing that is allowed --- */
+/* --- third pass: values that may share a buffer --- */
 
-/* Returns true if another instruction reads that unit while `i` runs. */
+/* Returns true if another instruction of i's concurrent group reads that unit. */
 static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
   for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
@@ -223,7 +225,8 @@ static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint3
   return false;
 }
 
-/* Every operand that lies in that unit, under whatever name, must bear being overwritten. */
+/* Returns true if every operand that is in the unit `memory` may be overwritten by the result; several operands may
+ * be. */
 static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {
@@ -233,7 +236,7 @@ static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t mem
   return true;
 }
 
-/* Writes in place: an operand that dies here gives its memory to a result of equal size. */
+/* Lets a result overwrite an operand of equal size that is not used later. */
 static void share_operands(hlo_buffers *b, const hlo_instr *i) {
   uint32_t time = frame_of(b, i->parent)->time[i->id];
   for (uint32_t r = 0; b->rules->may_share && r < i->n_results; r++) {
@@ -250,7 +253,7 @@ static void share_operands(hlo_buffers *b, const hlo_instr *i) {
   }
 }
 
-/* When all that runs at the same time as `i` is over. */
+/* Returns the time at which the concurrent group of `i` has finished. */
 static uint32_t end_time(const frame *f, const hlo_instr *i) {
   while (hlo_next_concurrent(i)) {
     i = hlo_next_concurrent(i);
@@ -258,8 +261,8 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Returns true if all that reads this body parameter is done before `first`, or is `d` itself, which starts then and
- * writes in place. */
+/* Returns true if all users of this body parameter have finished before `first`, or are `d` itself, which starts then
+ * and may overwrite it. */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);
@@ -271,13 +274,14 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
                     may_overwrite(b, d, find(b, unit_of(b, hlo_result((hlo_instr *)param, 0))), result);
     if (is_view(b, user) || hlo_is_control(user) || (end_time(f, user) >= first && !in_place)) {
-      return false; /* read later, or living on under another name */
+      return false; /* it is read later, or a view of it is */
     }
   }
   return true;
 }
 
-/* The next carried value is computed straight into the carried slice where nobody needs the old one any more. */
+/* Lets the body compute the next carried value directly into the carried buffer, if the old value is not needed any
+ * more. */
 static void share_carried(hlo_buffers *b, const hlo_instr *i) {
   const hlo_computation *body = hlo_callee(i, 1);
   uint32_t body_start = frame_of(b, body)->time[body->first->id];
@@ -307,7 +311,7 @@ static void share_inits(hlo_buffers *b, const hlo_instr *i) {
   }
 }
 
-/* A branch's root is computed straight into the conditional's result. */
+/* Lets a branch compute its root directly into the buffer of the conditional's result. */
 static void share_branches(hlo_buffers *b, const hlo_instr *i) {
   for (uint32_t c = 0; c < hlo_n_callees(i); c++) {
     const hlo_computation *branch = hlo_callee(i, c);
@@ -338,10 +342,10 @@ static void share(hlo_buffers *b, const hlo_computation *c) {
   }
 }
 
-/* All that `i` touches is live from `from` to `to`. */
+/* Makes everything that `i` reads or writes live from `from` to `to`. */
 static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to) {
   uint32_t first = frame_of(b, i->parent)->first_unit[i->id];
-  for (uint32_t r = 0; r <= i->n_results; r++) { /* with the scratch */
+  for (uint32_t r = 0; r <= i->n_results; r++) { /* the results and the scratch memory */
     live_at(b, first + r, from);
     live_at(b, first + r, to);
   }
@@ -355,8 +359,8 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   }
 }
 
-/* Loops take stretches of time, which those that run side by side have in common: nothing of one may lie where another
- * writes. */
+/* Control instructions take intervals of time.  In a concurrent group all members run during the intervals of the
+ * others, so nothing that one of them uses may share memory with what another one writes. */
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -373,8 +377,8 @@ static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   }
 }
 
-/* The entry's roots are written where the caller wants them; one that is a parameter, a constant, or already
- * another result is copied at the end (by lower/). */
+/* Puts the entry's roots directly into the caller's results.  A root that is a parameter, a constant or another result
+ * already is copied at the end (by lower/). */
 static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   for (uint32_t k = 0; k < entry->n_roots; k++) {
     uint32_t u = find(b, unit_of(b, entry->roots[k]));
@@ -385,7 +389,7 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   }
 }
 
-/* --- placing --- */
+/* --- offsets --- */
 
 static status place_all(hlo_buffers *b) {
   unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
@@ -405,7 +409,7 @@ static status place_all(hlo_buffers *b) {
   return NULL;
 }
 
-/* Control-flow bodies run for one instruction only: see hlo/ir/flatten_calls.h. */
+/* Each body of control flow must have a single caller: see hlo/ir/flatten_calls.h. */
 status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules, hlo_buffers **out) {
   hlo_buffers *b = ARENA_NEW(a, hlo_buffers);
   b->a = a;
@@ -422,7 +426,7 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   return NULL;
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
   const unit *r = &b->units[find(b, u)];
@@ -444,7 +448,7 @@ const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index) { return b-
 typedef struct lines {
   const char **items;
   uint32_t n, cap;
-  size_t size; /* of all, without an end */
+  size_t size; /* the number of characters of all lines */
 } lines;
 
 static void add_line(arena *a, lines *l, const char *line) {
@@ -462,7 +466,8 @@ static const char *join_lines(arena *a, const lines *l) {
   return text;
 }
 
-/* ", in place over %2.0", or that it is the same bytes without a copy; "" where the result has bytes of its own. */
+/* Returns a text that says with which operand a result shares its bytes, such as ", in place over %2.0" or ", a view
+ * of %2.0"; "" if it shares none. */
 static const char *sharing_text(arena *a, const hlo_buffers *b, hlo_instr *i, uint32_t k) {
   hlo_buffer mine = hlo_slice_of(b, (hlo_value){i, k});
   bool view = b->rules->is_view && b->rules->is_view(i);
@@ -480,7 +485,7 @@ const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers 
   lines l = {0};
   for (uint32_t c = 0; c < m->n_computations; c++) {
     const frame *f = frame_of(b, m->computations[c]);
-    if (!f) { /* a fusion's body has no buffers */
+    if (!f) { /* the bodies of fusions have no buffers */
       continue;
     }
     add_line(a, &l, arena_printf(a, "%s\n", f->c->name));

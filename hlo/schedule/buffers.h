@@ -1,4 +1,4 @@
-/* buffers.h - buffer assignment: decides before anything runs where every value of a scheduled module lies: in a slice
+/* buffers.h - buffer assignment: decides at compile time where every value of a scheduled module is kept: in a slice
  * of the arena, in a constant, a parameter or a result. */
 #ifndef HLO_SCHEDULE_BUFFERS_H
 #define HLO_SCHEDULE_BUFFERS_H

@@ -1,11 +1,11 @@
-/* buffers_check.c - follows a scheduled module through its buffers and knows at each point which values are whole:
- * independent of how buffers.c came to its decisions. */
+/* buffers_check.c - follows a scheduled module through its buffers and tracks at each point which values are intact.
+ * It does not use how buffers.c made its decisions. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "hlo/schedule/buffers.h"
 
-/* A value whose bytes are there. */
+/* A value whose bytes are intact. */
 typedef struct holding {
   hlo_value v;
   hlo_buffer where;
@@ -28,12 +28,12 @@ static hlo_buffer slice_of(const checker *c, hlo_value v) { return hlo_slice_of(
 
 static bool is_view(const checker *c, const hlo_instr *i) { return c->rules->is_view && c->rules->is_view(i); }
 
-/* Parameters, constants and views are there without anything being written. */
+/* Returns true for all but parameters, constants and views, whose bytes exist without being computed. */
 static bool is_computed(const checker *c, const hlo_instr *i) {
   return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !is_view(c, i);
 }
 
-/* --- what is held --- */
+/* --- intact values --- */
 
 static bool is_held(const checker *c, hlo_value v) {
   for (uint32_t k = 0; k < c->n; k++) {
@@ -50,7 +50,7 @@ static void hold(checker *c, hlo_value v) {
   }
 }
 
-/* Whatever lay there is gone. */
+/* Writes to `where`, so that the values that overlap it are not intact any more. */
 static status overwrite(checker *c, const hlo_instr *by, hlo_buffer where) {
   uint32_t kept = 0;
   CHECK_THAT(!where.bytes || where.space == HLO_IN_ARENA || where.space == HLO_IN_RESULT, STATUS_INTERNAL,
@@ -71,7 +71,7 @@ static status need(const checker *c, const hlo_instr *by, hlo_value v) {
   return NULL;
 }
 
-/* `from` goes to where `to` lies, as lower/ copies it: not at all if it is there. */
+/* Copies `from` to the buffer `to`, as lower/ does; nothing is copied if it is there already. */
 static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer to) {
   TRY(need(c, by, from));
   return hlo_same_slice(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
@@ -85,7 +85,8 @@ static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
   return NULL;
 }
 
-/* Result r, in `where`, lies over operand k only if nothing that it overwrites is read later. */
+/* Checks operand k against result r, which is in `where`: they may only overlap if nothing that is overwritten is read
+ * later. */
 static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, uint32_t r, hlo_buffer where) {
   hlo_buffer operand = slice_of(c, i->operands[k]);
   hlo_access access = c->rules->access ? c->rules->access(c->rules->data, i) : HLO_READS_WHILE_WRITING;
@@ -99,7 +100,7 @@ static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, ui
   return NULL;
 }
 
-/* Result r against operands, other results and scratch memory. */
+/* Checks result r against operands, other results and scratch memory. */
 static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
   hlo_buffer where = slice_of(c, hlo_result((hlo_instr *)i, r));
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -111,7 +112,7 @@ static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
   return apart(i, where, hlo_scratch_of(c->b, i));
 }
 
-/* The buffers of one instruction against each other. */
+/* Checks the buffers of one instruction against each other. */
 static status check_own_buffers(const checker *c, const hlo_instr *i) {
   hlo_buffer scratch = hlo_scratch_of(c->b, i);
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -150,7 +151,7 @@ static status run_view(checker *c, const hlo_instr *i) {
 
 static status run_computation(checker *c, const hlo_computation *body);
 
-/* Roots go to where the instruction has its results, one after the other. */
+/* Runs a body and copies its roots to the results of the instruction, one after the other. */
 static status run_body(checker *c, const hlo_instr *i, const hlo_computation *body) {
   TRY(run_computation(c, body));
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -158,13 +159,13 @@ static status run_body(checker *c, const hlo_instr *i, const hlo_computation *bo
     TRY(move(c, i, body->roots[k], slice_of(c, result)));
     hold(c, result);
   }
-  for (uint32_t k = 0; k < i->n_results; k++) { /* no copy hit what another had brought */
+  for (uint32_t k = 0; k < i->n_results; k++) { /* no copy may have overwritten the result of another one */
     TRY(need(c, i, hlo_result((hlo_instr *)i, k)));
   }
   return NULL;
 }
 
-/* The carried values that are there are the parameters of `body`. */
+/* Marks the parameters of `body` as intact whose carried values are intact. */
 static void give_carried(checker *c, const hlo_instr *i, const hlo_computation *body) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (is_held(c, hlo_result((hlo_instr *)i, k))) {
@@ -173,7 +174,7 @@ static void give_carried(checker *c, const hlo_instr *i, const hlo_computation *
   }
 }
 
-/* Twice around, so that what the first leaves is read by the second. */
+/* Runs the condition three times and the body twice, so that the second run reads what the first one left. */
 static status run_while(checker *c, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     TRY(move(c, i, i->operands[k], slice_of(c, hlo_result((hlo_instr *)i, k))));
@@ -201,7 +202,7 @@ static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *
   return run_body(c, i, branch);
 }
 
-/* What is there afterwards is what every branch leaves. */
+/* Only values that every branch leaves intact are intact afterwards. */
 static status run_conditional(checker *c, const hlo_instr *i) {
   checker after = {0};
   TRY(need(c, i, i->operands[0]));
@@ -225,7 +226,7 @@ static status run_conditional(checker *c, const hlo_instr *i) {
 
 static status run_instr(checker *c, const hlo_instr *i) {
   switch (i->op) {
-    case HLO_PARAMETER: /* given by who calls */ return NULL;
+    case HLO_PARAMETER: /* the caller provides it */ return NULL;
     case HLO_CONSTANT: hold(c, hlo_result((hlo_instr *)i, 0)); return NULL;
     case HLO_WHILE: return run_while(c, i);
     case HLO_CONDITIONAL: return run_conditional(c, i);
@@ -233,16 +234,16 @@ static status run_instr(checker *c, const hlo_instr *i) {
   }
 }
 
-/* --- instructions side by side: none may write what another touches --- */
+/* --- concurrent groups: no member may write what another one reads or writes --- */
 
 typedef struct touching {
   const checker *c;
-  bool writes; /* only what is written */
+  bool writes; /* whether only written buffers are collected */
   hlo_buffer *items;
   uint32_t n, cap;
 } touching;
 
-/* A loop's value that it never changes lies where it was before. */
+/* Returns false for a carried value that the loop never changes, which stays where it is. */
 static bool is_written(const hlo_instr *i, uint32_t result) {
   return i->op != HLO_WHILE || hlo_callee(i, 1)->roots[result].def != hlo_callee(i, 1)->params[result];
 }
@@ -324,7 +325,7 @@ status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *
     hold(&c, hlo_result(entry->params[k], 0));
   }
   TRY(run_computation(&c, entry));
-  for (uint32_t k = 0; k < entry->n_roots; k++) { /* those that lie elsewhere are copied */
+  for (uint32_t k = 0; k < entry->n_roots; k++) { /* roots that are elsewhere are copied */
     uint64_t bytes = (uint64_t)shape_bytes(hlo_shape(entry->roots[k]));
     TRY(move(&c, entry->roots[k].def, entry->roots[k],
              (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = bytes}));

@@ -1,4 +1,4 @@
-/* hlo_report.c - see hlo_report.h. */
+/* hlo_report.c - counts the instructions of a module; see hlo_report.h. */
 #include "hlo/schedule/hlo_report.h"
 
 #include "hlo/analysis/queries.h"

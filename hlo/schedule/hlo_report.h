@@ -1,17 +1,17 @@
-/* hlo_report.h - statistics of a module for people, before and after fusion. */
+/* hlo_report.h - statistics of a module for people to read, before and after fusion. */
 #ifndef HLO_REPORT_H
 #define HLO_REPORT_H
 
 #include "hlo/ir/ir.h"
 
-/* Counts what runs at top level: the entry, and bodies of while and branches of conditional once each.  Parameters,
- * constants and reshapes, which are views, are not counted as operations.  A convolution is clustered if the bias,
- * normalisation, activation and residual that follow it run inside of its own thunk. */
+/* Counts the instructions that run by themselves: those of the entry, and those of while bodies and conditional
+ * branches once each.  Parameters, constants and reshapes, which are views, do not count as operations.  A convolution
+ * is clustered if the bias, normalisation, activation and residual that follow it are in the same fusion. */
 typedef struct hlo_report {
-  uint32_t instructions; /* all instructions at top level */
+  uint32_t instructions; /* the instructions outside of fusions that compute something */
   uint32_t operations;   /* those of them that compute something */
   uint32_t fused;        /* instructions inside of fusions */
-  uint32_t clusters;     /* the number of fusions of each kind: */
+  uint32_t clusters;     /* the number of all fusions; the next line has the number of each kind */
   uint32_t loop_fusions, input_fusions, output_fusions;
   uint32_t clustered_convolutions, convolutions; /* the number of clustered convolutions, and of all */
   uint32_t clustered_dots, dots;

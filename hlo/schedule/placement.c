@@ -1,4 +1,4 @@
-/* placement.c - offsets in one arena for slices of memory that live for a while. */
+/* placement.c - assigns offsets in one arena to slices of memory with lifetimes; see placement.h. */
 #include "hlo/schedule/placement.h"
 
 #include <stdlib.h>
@@ -27,22 +27,23 @@ typedef struct slice_list {
 
 enum { SLOTS = 4096, SPAN = 8 };
 
-/* The slices that are placed, by the time at which they live, so that a slice is compared with few others: most live
- * briefly, and a model of many nodes has many of them.  Time is divided into SLOTS slots of equal length; slices that
- * live in more than SPAN of them are in a list of their own. */
+/* The placed slices, by the times at which they are live, so that a slice is compared with few others: most slices
+ * live briefly, and a large model has many.  Time is divided into SLOTS slots of equal length; slices that live in
+ * more than SPAN of them are in a separate list. */
 typedef struct placing {
   arena *arena;
   int64_t slot; /* the length of a slot */
   slice_list by_time[SLOTS], lasting;
   hlo_live_slice **clash;
   uint32_t n_clash;
-  uint64_t bytes; /* of the memory that is taken so far */
+  uint64_t bytes; /* the size of the arena so far */
 } placing;
 
 static void add_clashes(placing *p, const slice_list *list, const hlo_live_slice *s, int64_t slot) {
   for (uint32_t k = 0; k < list->n; k++) {
     hlo_live_slice *other = list->items[k];
-    /* One that is in several slots counts in the first that both are in; a negative `slot` stands for all. */
+    /* A slice that is in several slots is added for the first slot that it shares with s; a negative `slot` means all
+     * times. */
     int64_t begin = other->first > s->first ? other->first : s->first;
     if (other->first <= s->last && s->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
       p->clash[p->n_clash++] = other;
@@ -103,8 +104,8 @@ static uint64_t lower_bound_of(arena *a, hlo_live_slice *const *slices, uint32_t
   return (uint64_t)most;
 }
 
-/* Best fit by size, as XLA's heap simulator does: the largest first, at the lowest offset that no slice takes which is
- * live at the same time. */
+/* Places the largest slices first, each at the lowest offset that is free during its lifetime, like the heap simulator
+ * of XLA. */
 status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t end, uint64_t *bytes,
                         uint64_t *lower_bound) {
   hlo_live_slice **sorted = ARENA_NEW_N(a, hlo_live_slice *, n);

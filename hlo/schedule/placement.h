@@ -1,4 +1,4 @@
-/* placement.h - offsets in one arena for slices of memory that live for a while. */
+/* placement.h - assigns offsets in one arena to slices of memory with lifetimes. */
 #ifndef HLO_SCHEDULE_PLACEMENT_H
 #define HLO_SCHEDULE_PLACEMENT_H
 
@@ -11,9 +11,9 @@ typedef struct hlo_live_slice {
   uint32_t first, last;
 } hlo_live_slice;
 
-/* Sets the offsets of n slices, which are multiples of 64, so that no two overlap that are live at the same time.  No
- * slice is live after time end + 1.  *bytes is the size of the arena that they need; *lower_bound is the size below
- * which no arena can be: what is live at the same time at most.  Fails only if the arena's budget is used up. */
+/* Sets the offsets of n slices, which are multiples of 64, so that slices that are live at the same time do not
+ * overlap. No slice is live after time end + 1.  *bytes becomes the size of the arena, *lower_bound the most bytes
+ * that are live at one time, below which no arena is possible.  Fails only if the memory budget is used up. */
 STATUS_MUST_USE status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t end, uint64_t *bytes,
                                         uint64_t *lower_bound);
 

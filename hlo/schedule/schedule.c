@@ -1,9 +1,9 @@
-/* schedule.c - list scheduling for memory.  See schedule.h. */
+/* schedule.c - list scheduling for low peak memory; see schedule.h. */
 #include "hlo/schedule/schedule.h"
 
 #include <string.h>
 
-/* Above this many ready instructions the given order is kept: choosing would take quadratic time. */
+/* With more ready instructions than this, the given order is kept, since choosing takes quadratic time. */
 enum { READY_MAX = 512 };
 
 typedef struct order {
@@ -13,13 +13,13 @@ typedef struct order {
 
 typedef struct scheduler {
   const hlo_computation *c;
-  uint32_t *pending;   /* by id: operands that have not run */
-  uint32_t *uses_left; /* by id: uses of any result that have not run */
+  uint32_t *pending;   /* by id, the number of operands that have not run */
+  uint32_t *uses_left; /* by id, the number of uses of its results that have not run */
   hlo_instr **ready;
   uint32_t n_ready;
 } scheduler;
 
-/* Constants and parameters take no arena. */
+/* Returns true if the results of i are in the arena; constants and parameters are elsewhere. */
 static bool takes_memory(const hlo_instr *i) { return i->op != HLO_CONSTANT && i->op != HLO_PARAMETER; }
 
 static void count_uses(const hlo_computation *c, uint32_t *uses) {
@@ -31,7 +31,8 @@ static void count_uses(const hlo_computation *c, uint32_t *uses) {
   }
 }
 
-/* Bytes that running `i` adds to what is live: its results less the operands that nobody needs any more. */
+/* Returns by how many bytes running `i` increases the live memory: its results minus the operands that are not used
+ * any more. */
 static int64_t growth(const hlo_instr *i, const uint32_t *uses_left) {
   int64_t bytes = takes_memory(i) ? hlo_result_bytes(i) : 0;
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -63,7 +64,7 @@ static int64_t peak_of(const hlo_computation *c, const order *o, uint32_t *uses_
   return peak;
 }
 
-/* Of what is ready, that which adds least; of equals, the first in the given order. */
+/* Returns the ready instruction that increases the live memory least; of equal ones, the first in the given order. */
 static uint32_t choose(const scheduler *s) {
   uint32_t best = 0;
   int64_t least = INT64_MAX;
@@ -87,7 +88,7 @@ static bool list_schedule(arena *a, const hlo_computation *c, order *out) {
     s.pending[i->id] = i->n_operands;
     if (!i->n_operands) {
       if (!takes_memory(i)) {
-        out->items[out->n++] = i; /* first of all: parameters must stay in front */
+        out->items[out->n++] = i; /* they come first, since parameters must be in front */
       } else {
         s.ready[s.n_ready++] = i;
       }

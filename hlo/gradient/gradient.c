@@ -9,8 +9,8 @@
  * smaller. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
-/* The rules, except those of elementwise operations of one operand, which have a row in math.c.  Operations whose results
- * are not floats need no rule.  Others without a rule are refused. */
+/* The rules, except those of elementwise operations of one operand, which have a row in math.c.  Operations whose
+ * results are not floats need no rule.  Others without a rule are refused. */
 static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONDITIONAL] = hlo_gradient_conditional,
     [HLO_WHILE] = hlo_gradient_while,

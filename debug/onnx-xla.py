@@ -2,18 +2,19 @@
 
   gdb -x debug/onnx-xla.py --args build/onnx-xla run model.onnx
 
-A shape prints as f32[2,?1], where ?1 is the first expression of the table of dimensions; an instruction, or a pointer to one, as a
-line of HLO text with the number that it has (instructions are numbered when the module is printed or verified); a value as %4, or as
-%4.1 if it is the second result; a status as "ok" or as its code and message.  p/r prints without them."""
+A shape prints as f32[2,?1], where ?1 is a symbolic dimension, the first entry of the module's dim_table.  An instruction, or a
+pointer to one, prints as a line of HLO text with its number, which it gets when the module is printed or verified.  A value prints
+as %4, or as %4.1 if it is the second result of its instruction, and a status as "ok" or as its code and message.  p/r prints the
+bare structures."""
 import gdb
 
 SHAPE_KINDS = ["", "sequence of ", "optional ", "map of ", "unranked "]
-STATUS_ABOUT = 8  # the bits of a status code from here on say what it is about (base/status.h)
-MAX_OPERANDS = 16  # of a damaged instruction only so many are printed
+STATUS_ABOUT = 8  # the number of the first bit of a status code that belongs to its subject (base/status.h)
+MAX_OPERANDS = 16  # the largest number of operands that is printed, since an instruction may be damaged
 
 
 def enumerator(value, type_name, prefix):
-    """The name of an enumeration's constant in lower case, without its prefix."""
+    """Returns the name of an enumeration constant in lower case, without its prefix."""
     text = str(value.cast(gdb.lookup_type(type_name)))
     return text[len(prefix):].lower() if text.startswith(prefix) else text
 

@@ -1,10 +1,10 @@
-/* ocr.c - reads the line of text in a picture with a PP-OCR recognition model, through onnx-xla.h alone.
+/* ocr.c - reads the line of text in a picture with a PP-OCR recognition model; it uses onnx-xla.h only.
  *
- *   ocr MODEL.onnx PICTURE.ppm      (binary .ppm or .pgm, 8 bits a sample)
+ *   ocr MODEL.onnx PICTURE.ppm      (a binary .ppm or .pgm file with 8 bits for each sample)
  *
- * The model takes pictures of 48 rows and any width; it gives, for every few columns, a probability of each character
- * of a list that stands in the model's metadata.  Reading means: take the likeliest one in each place, drop
- * repetitions, then drop blanks (CTC decoding). */
+ * The model's input is a picture of 48 rows and any width.  For every few columns its output has the probabilities of
+ * the characters in a list, which is in the model's metadata.  The text is found by CTC decoding: the most probable
+ * character of each position, without repetitions and then without blanks. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +28,11 @@ static void check(const char *what, oxla_error *error) {
 /* --- pictures --- */
 
 typedef struct picture {
-  int width, height, channels; /* 1: grey, 3: red, green, blue */
+  int width, height, channels; /* channels: 1 for grey, 3 for red, green and blue */
   unsigned char *samples;
 } picture;
 
-/* A number of the header, after white space and comments. */
+/* Reads a number of the header, after white space and comments. */
 static int read_number(FILE *f) {
   int c = getc(f), n = 0;
   while (isspace(c) || c == '#') {
@@ -60,7 +60,7 @@ static picture read_picture(const char *path) {
   p.channels = kind == '6' ? 3 : 1;
   if (p_letter != 'P' || (kind != '5' && kind != '6') || depth != 255 || p.width < 1 || p.height < 1 ||
       p.height > MAX_PIXELS / p.width) {
-    die(path, "not a binary .ppm or .pgm picture of 8 bits a sample");
+    die(path, "is not a binary .ppm or .pgm picture with 8 bits for each sample");
   }
   size_t size = (size_t)p.width * (size_t)p.height * (size_t)p.channels;
   p.samples = malloc(size);
@@ -75,7 +75,7 @@ static float sample(const picture *p, int x, int y, int channel) {
   return p->samples[((size_t)y * (size_t)p->width + (size_t)x) * (size_t)p->channels + (size_t)(channel % p->channels)];
 }
 
-/* Bilinear, at a point in units of pixels. */
+/* Interpolates bilinearly at a point that is given in pixels. */
 static float sample_between(const picture *p, float x, float y, int channel) {
   x = x < 0 ? 0 : x > (float)(p->width - 1) ? (float)(p->width - 1) : x;
   y = y < 0 ? 0 : y > (float)(p->height - 1) ? (float)(p->height - 1) : y;
@@ -86,7 +86,8 @@ static float sample_between(const picture *p, float x, float y, int channel) {
   return top * (1 - fy) + bottom * fy;
 }
 
-/* What the model wants: blue, green and red planes of 48 rows, samples from -1 to 1. */
+/* Returns the model's input, which the caller frees: planes of blue, green and red with 48 rows, and samples from -1 to
+ * 1. */
 static float *prepare(const picture *p, int *width) {
   float scale = (float)p->height / HEIGHT;
   *width = (int)((float)p->width / scale + 0.5f);
@@ -108,7 +109,8 @@ static float *prepare(const picture *p, int *width) {
 
 /* --- text --- */
 
-/* Character n of the list, a line each, and its length: 0 is the blank, the one behind the list is the space. */
+/* Returns character n of the list, which has one line for each character, and its length in bytes.  Character 0 is the
+ * blank and has no line.  Returns NULL for the number after the end of the list, which means a space. */
 static const char *find_character(const char *list, int64_t n, int *length) {
   for (; n > 1 && *list; n--) {
     const char *end = strchr(list, '\n');
@@ -118,7 +120,8 @@ static const char *find_character(const char *list, int64_t n, int *length) {
   return *length ? list : NULL;
 }
 
-/* scores: [1, places, characters].  Spaces at the ends are the picture's margin. */
+/* Prints the text of the scores, [1, positions, characters].  Spaces at the ends are not printed, since they come from
+ * the margin of the picture. */
 static void print_text(const oxla_tensor *scores, const char *list) {
   int64_t places = scores->dims[1], characters = scores->dims[2], last = 0;
   int printed = 0, space = 0;
@@ -155,7 +158,7 @@ int main(int argc, char **argv) {
   check(argv[1], oxla_load(argv[1], NULL, &model));
   const char *characters = oxla_metadata(model, "character");
   if (!characters || oxla_input_count(model) != 1 || oxla_output_count(model) != 1) {
-    die(argv[1], "is no text recognition model with its characters in the metadata");
+    die(argv[1], "is not a text recognition model with its characters in the metadata");
   }
 
   oxla_run *run;
@@ -166,7 +169,7 @@ int main(int argc, char **argv) {
   check(argv[2], oxla_execute(run));
   check(argv[1], oxla_get_output(run, oxla_output_name(model, 0), &scores));
   if (scores.type != OXLA_FLOAT || scores.rank != 3) {
-    die(argv[1], "gives something other than scores of characters");
+    die(argv[1], "has an output that is not an f32 array of rank 3");
   }
   print_text(&scores, characters);
 

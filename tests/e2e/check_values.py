@@ -1,7 +1,7 @@
-"""check_values.py ONNX_XLA DIR PLUGIN: one model for each operator that the standard gives no meaning for some integers: an index out
-of range, a divisor of 0.  ONNX Runtime says which runs fail; ours must fail on both targets, with one thread and two, from a compiled
-file and inside of ONNX Runtime, with a message that names node, input and number, and none of the others may.  With --unchecked
-none fails.  Ends with "N passed, N failed"."""
+"""check_values.py ONNX_XLA DIR PLUGIN: runs one model for each operator whose result the standard does not define for some
+integers, such as an index out of range or a divisor of 0.  Exactly the runs that fail in ONNX Runtime must fail in onnx-xla: on
+both targets, with one and with two threads, from a compiled file, and as ONNX Runtime's execution provider.  The message must name
+the node, the input and the number.  With --unchecked no run may fail.  The last line printed is "N passed, N failed"."""
 import os
 import subprocess
 import sys

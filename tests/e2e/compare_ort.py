@@ -1,6 +1,6 @@
 """compare_ort.py: runs a model in ONNX Runtime and through the command line of onnx-xla, and compares the numbers.
 
-For the tests beside it, which run in the environment of tests/fetch-data --peers."""
+The tests in this folder import it; they run in the Python environment that tests/fetch-data --peers makes."""
 import os
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def run_ort(path, inputs):
 
 
 def run_xla(path, inputs, backend):
-    """Outputs in the model's order.  Raises RuntimeError with what the program said."""
+    """Returns the outputs in the model's order.  Raises RuntimeError with the program's message if it fails."""
     with tempfile.TemporaryDirectory() as folder:
         command = [ONNX_XLA, "run", path, "--backend", backend, "--threads", "2", "--output-dir", folder, "--format", "npy"]
         for k, (name, value) in enumerate(inputs.items()):

@@ -1,7 +1,7 @@
-"""edge_values.py ONNX_XLA DIR: operators on NaN, infinities, denormals, and on arrays without elements, in two models of many
-nodes: on both targets, for the plainest x86-64, on one processor.  What must come out is what ONNX's reference evaluator
-says: NaN where it has NaN, infinities where it has them, else within a relative 1e-5 (a few roundings of f32; functions of
-libm differ by less).  Ends with "N passed, N failed"."""
+"""edge_values.py ONNX_XLA DIR: runs two models of many nodes, with operators on NaN, infinities and denormals and on arrays
+without elements: on both targets, compiled for the baseline x86-64 processor, and on one processor only.  Expected are the results
+of ONNX's reference evaluator: NaN and infinities at the same elements, and other elements within a relative 1e-5 (a few roundings
+of f32; functions of libm differ by less).  The last line printed is "N passed, N failed"."""
 import os
 import subprocess
 import sys

@@ -1,8 +1,8 @@
-"""light_models.py DATA [--full]: the convolution networks of ONNX's light_* models, with seeded random weights
-(randomize_light.py), give ONNX Runtime's numbers before the softmax.
+"""light_models.py DATA [--full]: checks that the convolution networks of ONNX's light_* models, with seeded random weights
+(randomize_light.py) and without their softmax, give the same numbers as in ONNX Runtime.
 
-Two small ones on the reference backend and the CPU's; with --full, all of them on the CPU's.  Differences are by the largest
-output: sums in another order differ by a few times 2^-24 a layer, and random weights let them grow through up to 120 layers."""
+Two small models run on the reference and the CPU backend; with --full, all models run on the CPU backend.  Differences are relative
+to the largest output.  Sums in another order differ by a few times 2^-24 in each layer, which grows through up to 120 layers."""
 import os
 import sys
 import tempfile

@@ -1,8 +1,8 @@
-"""quantized_models.py: small models that are quantised already, in every form that exporters write, give what their spelled-out
-forms give: ONNX Runtime without its optimisations, which computes QuantizeLinear and DequantizeLinear as they stand, in f32.
+"""quantized_models.py: runs small quantised models in every form that exporters write, and compares them with ONNX Runtime without
+its optimisations, which computes QuantizeLinear and DequantizeLinear node by node in f32.
 
-Bytes may differ by one, one in a thousand, and those that are sums of integers not at all: products of dequantised numbers are
-rounded, sums of products of bytes are not, so a number near the middle of two bytes may fall to the other side."""
+One byte in a thousand may differ, by one; results of integer operators must not differ.  onnx-xla sums products of bytes exactly,
+while f32 arithmetic rounds, so that a number near the middle between two bytes may be rounded to the other one."""
 import os
 import sys
 import tempfile
@@ -14,12 +14,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from compare_ort import run_xla
 
-FEW = 1e-3          # of bytes that may differ, by one
-ROUNDING = 1e-5     # of f32 results, by the largest: K up to 200 products in another order
+FEW = 1e-3          # the fraction of bytes that may differ by one
+ROUNDING = 1e-5     # the difference of f32 results relative to the largest: sums of up to 200 products in another order
 
 
 class Model:
-    """Nodes, constants and what they are named by."""
+    """Nodes and constants of a model, with generated names."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)

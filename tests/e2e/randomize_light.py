@@ -1,8 +1,8 @@
 """randomize_light.py LIGHT.onnx OUT.onnx [--seed N] [--softmax]: gives one of ONNX's light_* models weights.
 
-Those models have the graphs of well-known networks, but every weight is a splat and every output a constant: they prove
-nothing about convolutions.  Here each weight becomes an initializer with seeded random contents, scaled so that activations
-neither die out nor explode.  A Softmax at the end is dropped unless --softmax is given: it would hide differences."""
+Those models have the graphs of well-known networks, but all elements of a weight are equal, and so are those of each output, so
+that they do not test convolutions.  Here each weight becomes an initializer with seeded random contents, scaled so that activations
+neither vanish nor overflow.  A Softmax at the end is removed unless --softmax is given, since it would hide differences."""
 import argparse
 import zlib
 
@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-# By operator and operand: what the contents are drawn from.
+# For each operator and operand: the kind of random distribution of its contents.
 ROLES = {
     ("Conv", 1): "kernel", ("Conv", 2): "bias", ("Gemm", 1): "matrix", ("Gemm", 2): "bias",
     ("BatchNormalization", 1): "scale", ("BatchNormalization", 2): "bias", ("BatchNormalization", 3): "bias",
@@ -19,7 +19,7 @@ ROLES = {
 
 
 def splats(graph):
-    """name -> dims of all that stands for a weight: ConstantOfShape of a constant, and float initializers."""
+    """Returns {name: dims} of all weights: results of ConstantOfShape with a constant shape, and float initializers."""
     shapes = {t.name: numpy_helper.to_array(t) for t in graph.initializer if t.data_type == TensorProto.INT64}
     found = {t.name: list(t.dims) for t in graph.initializer if t.data_type == TensorProto.FLOAT}
     for node in graph.node:

@@ -1,8 +1,9 @@
-"""real_models.py DATA: trained models from PyPI's wheels give ONNX Runtime's numbers, on the reference backend and the CPU's.
+"""real_models.py DATA: checks that trained models from PyPI packages give the same numbers as in ONNX Runtime, on the reference and
+the CPU backend.
 
-Tolerances are by the largest output (see compare_ort.difference).  Sums of some thousand products of f32 in another order
-differ by a few times 2^-24 a layer; the deep networks for pictures make of it up to 5e-5 where a sigmoid or softmax is at
-its steepest, the small ones 1e-6.  What is allowed is some six times what is seen."""
+Tolerances are relative to the largest output (see compare_ort.difference).  Sums of some thousand products of f32 in another order
+differ by a few times 2^-24 in each layer.  In the deep networks for pictures this grows to 5e-5 where a sigmoid or softmax is
+steepest, in the small ones to 1e-6.  The tolerances are about six times the observed differences."""
 import glob
 import os
 import sys
@@ -15,7 +16,7 @@ BACKENDS = ("ref", "cpu")
 
 
 def page(rng, batch, height, width):
-    """Something like a picture of text: dark strokes on white, samples from -1 to 1."""
+    """Returns random pictures that resemble text: dark strokes on white, with samples from -1 to 1."""
     picture = np.ones((batch, 3, height, width), np.float32)
     for image in picture:
         for _ in range(width // 6):

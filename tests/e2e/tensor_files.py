@@ -1,6 +1,7 @@
-"""tensor_files.py FOLDER: every element type through .npy and .pb files, in and out, on ref and cpu, bit for bit.
+"""tensor_files.py FOLDER: passes arrays of every element type through .npy and .pb files, as inputs and outputs, on ref and cpu, and
+compares them bit by bit.
 
-NumPy with ml_dtypes writes what onnx-xla reads and reads what it writes.
+NumPy with ml_dtypes writes the files that onnx-xla reads, and reads those that it writes.
 """
 import os
 import subprocess
@@ -18,7 +19,7 @@ failed = 0
 
 
 def save_named(path, x):
-    """As np.save, but with the type's name, which np.load understands."""
+    """Does np.save, but writes the name of the element type, which np.load understands."""
     header = {"descr": x.dtype.name, "fortran_order": False, "shape": x.shape}
     with open(path, "wb") as f:
         np.lib.format.write_array_header_1_0(f, header)

@@ -1,6 +1,6 @@
-"""A BERT and a GPT-2 with keys and values as inputs, small, with seeded random weights and open sizes, spelled as
-PyTorch's exporter spells them: shapes are read, taken apart and put together again, norms and GELUs stand there node
-by node."""
+"""transformer_models.py: builds a small BERT, and a small GPT-2 with keys and values as inputs, with seeded random weights and
+symbolic dimensions, as PyTorch's exporter writes them: shapes are computed by Shape, Gather and Concat nodes, and norms and GELUs
+consist of elementary operators."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 

@@ -1,4 +1,4 @@
-/* build_model.h - small ONNX models made by the tests, and raw wire bytes. */
+/* build_model.h - functions that build small ONNX models and raw bytes of protobuf's wire format. */
 #ifndef TESTS_UNIT_FRONTEND_BUILD_MODEL_H
 #define TESTS_UNIT_FRONTEND_BUILD_MODEL_H
 
@@ -8,7 +8,7 @@
 #include "base/protobuf_wire.h"
 #include "frontend/onnx.pb-c.h"
 
-/* "a,b,,c" as a list of strings; "" has none. */
+/* Splits "a,b,,c" into a list of strings; "" gives an empty list. */
 static inline char **names(arena *a, const char *text, size_t *n) {
   *n = *text ? 1 : 0;
   for (const char *c = text; *c; c++) {
@@ -72,7 +72,7 @@ static inline void add_opset(arena *a, Onnx__ModelProto *m, const char *domain, 
   PB_ADD(a, m->opset_import, m->n_opset_import, o);
 }
 
-/* IR version 10, opset 21, a graph with those inputs and outputs. */
+/* Returns a model of IR version 10 and opset 21 with a graph that has these inputs and outputs and no nodes. */
 static inline Onnx__ModelProto *new_model(arena *a, const char *inputs, const char *outputs) {
   Onnx__ModelProto *m = PB_NEW(a, Onnx__ModelProto, ONNX__MODEL_PROTO__INIT);
   m->has_ir_version = 1;
@@ -82,7 +82,7 @@ static inline Onnx__ModelProto *new_model(arena *a, const char *inputs, const ch
   return m;
 }
 
-/* A node of an operator of `domain`, which the model imports in this version; "" is ONNX's own domain. */
+/* Adds a node of an operator of `domain` and imports that version of the domain; "" is ONNX's own domain. */
 static inline Onnx__NodeProto *domain_node(arena *a, Onnx__ModelProto *m, const char *domain, int64_t version,
                                            const char *type, const char *outputs) {
   Onnx__NodeProto *node = graph_node(a, m->graph, type, "", outputs);

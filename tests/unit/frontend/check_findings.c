@@ -1,4 +1,4 @@
-/* check_findings.c - an import that lists what is wrong with nodes instead of failing at the first. */
+/* check_findings.c - tests imports that list all nodes that cannot be imported instead of failing at the first one. */
 #include <check.h>
 
 #include "backend_ref/eval.h"
@@ -29,8 +29,8 @@ static void set_type(Onnx__ValueInfoProto *v) {
   }
 }
 
-/* What importing says of a model whose input x is f32[2,3]; other inputs are left out.  subject: 0, or what the import
- * itself fails for. */
+/* Returns the findings of an import of a model whose input x is f32[2,3]; the shapes of other inputs are not given.
+ * `subject` is 0, or the subject of the error with which the import must fail. */
 static onnx_findings findings_of(Onnx__ModelProto *p, status_code subject) {
   onnx_findings found = {0};
   bool complete = false;
@@ -77,7 +77,7 @@ START_TEST(test_all_of_a_graph) {
 }
 END_TEST
 
-/* An empty function my.F of a to b, called for y. */
+/* Adds a function my.F with the input a and the output b, without nodes, and a call of it that defines y. */
 static Onnx__FunctionProto *add_function(Onnx__ModelProto *p) {
   add_opset(a, p, "my", 1);
   Onnx__FunctionProto *f = PB_NEW(a, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
@@ -105,7 +105,7 @@ START_TEST(test_all_of_a_function) {
 }
 END_TEST
 
-/* Not only the first of a body's nodes that need sizes waits. */
+/* All nodes of a function's body that need sizes are deferred, not only the first one. */
 START_TEST(test_sizes_in_a_function) {
   Onnx__ModelProto *p = new_model(a, "x", "y");
   Onnx__FunctionProto *f = add_function(p);
@@ -119,7 +119,8 @@ START_TEST(test_sizes_in_a_function) {
 }
 END_TEST
 
-/* Where contents of inputs decide sizes the import fails as ever, with what was found until then. */
+/* If sizes depend on the contents of inputs, the import fails as it does without findings, which it lists until then.
+ */
 START_TEST(test_wanted_contents) {
   static const char *const parts[] = {"MatMul that makes \"bad\": ", "Gemm that makes \"worse\": "};
   Onnx__ModelProto *p = new_model(a, "x", "y");

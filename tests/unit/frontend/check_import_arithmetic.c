@@ -1,7 +1,7 @@
-/* check_import_arithmetic.c - importers of elementwise operators, casts and reductions, in all their
- * versions.
+/* check_import_arithmetic.c - tests the importers of elementwise operators, casts and reductions, in all versions.
  *
- * Expected values are ONNX Runtime 1.31's (CPU) where it runs the version, otherwise worked out by hand. */
+ * Expected values are those of ONNX Runtime 1.31 (CPU) if it supports the version, otherwise they are computed by hand.
+ */
 #include "tests/suite.h"
 #include "tests/unit/frontend/node_case.h"
 
@@ -15,7 +15,7 @@ static const node_case results[] = {
     {"Pow", 1, "broadcast=1 axis=0", "f32[2,1]:2,3 f32[2]:3,2", "f32[2,1]:8,9"},
     {"Equal", 1, "broadcast=1", "s32[2]:1,2 s32[1]:2", "pred[2]:0,1"},
     {"And", 1, "broadcast=1 axis=0", "pred[2,2]:1,1,0,1 pred[2]:1,0", "pred[2,2]:1,1,0,0"},
-    /* since version 7 as numpy broadcasts */
+    /* since version 7 they broadcast as numpy does */
     {"Add", 7, "", "f32[2,1]:1,2 f32[3]:10,20,30", "f32[2,3]:11,21,31,12,22,32"},
     {"Div", 14, "", "s32[4]:7,-7,7,-7 s32[4]:2,2,-2,-2", "s32[4]:3,-3,-3,3"},
     {"Div", 14, "", "u8[2]:200,7 u8[2]:3,2", "u8[2]:66,3"},

@@ -1,10 +1,10 @@
-/* check_import_b.c - importers of the neural-network operators: what they compute where the conformance
- * models do not look (old versions, rare attributes), and what they refuse.
+/* check_import_b.c - tests the importers of neural-network operators where ONNX's own cases do not: old versions, rare
+ * attributes, and nodes that must be refused.
  *
  * A case is one node as text:  OP input... name=value...
  *   input: f32[2,3] (an input of the model, filled by fill()), s64[2]{1,2} (a constant), - (absent)
  *   value: i1 or f0.5 or sTEXT, or a list: I1,2 F0.5,1 Sa,b
- * Expected numbers come from ONNX Runtime 1.31 on the same inputs, those of bodies from arithmetic by hand.
+ * Expected values are those of ONNX Runtime 1.31 for the same inputs; for nodes with bodies they are computed by hand.
  */
 #include <check.h>
 #include <math.h>
@@ -31,7 +31,7 @@ typedef struct one_node {
   literal values[MAX_INPUTS];
 } one_node;
 
-/* Element k of input j: -1.25 to 1.25 in steps of a quarter, or 0 to 10. */
+/* Fills input j of a model with multiples of 0.25 from -1.25 to 1.25, or, for integers, with numbers from 0 to 10. */
 static literal fill(shape s, int j) {
   void *data;
   literal l = literal_new(a, s, &data);
@@ -47,7 +47,7 @@ static literal fill(shape s, int j) {
   return l;
 }
 
-/* {1,2.5} after a shape. */
+/* Parses the elements of a constant, such as {1,2.5}, which follow its shape. */
 static literal braces(shape s, const char **text) {
   void *data;
   literal l = literal_new(a, s, &data);
@@ -178,7 +178,7 @@ static status run_node(void *data) {
   return ref_eval_computation(h->entry, r->c->values, a, &r->out);
 }
 
-/* Output `which` of the node is the model's only one. */
+/* Runs a model with one node, whose output number `which` is the model's only output. */
 static status run(int opset, const char *text, int which, literal *out) {
   one_node c = parse(opset, text);
   Onnx__NodeProto *node = c.model->graph->node[0];
@@ -220,11 +220,11 @@ START_TEST(test_numbers) {
 }
 END_TEST
 
-/* --- what is refused --- */
+/* --- nodes that are refused --- */
 
 typedef struct refused_case {
   int opset;
-  const char *node, *part; /* of the message */
+  const char *node, *part; /* part: what the message must contain */
 } refused_case;
 
 static const refused_case refused[] = {
@@ -336,7 +336,7 @@ START_TEST(test_refused) {
 }
 END_TEST
 
-/* 10^5 subscripts, and as many terms. */
+/* Equations of 10^5 subscripts and of 10^5 terms are refused. */
 START_TEST(test_long_equation) {
   for (int k = 0; k < 2; k++) {
     char *text = arena_alloc(a, 100100), *at = text + sprintf(text, "Einsum f32[2,3] equation=s");
@@ -350,7 +350,7 @@ START_TEST(test_long_equation) {
 }
 END_TEST
 
-/* Sizes that are each legal, but not what is made of them: an error, and nothing follows from it. */
+/* Nodes whose inputs have valid shapes, but whose results would be too large, are errors. */
 START_TEST(test_too_large) {
   static const char *const nodes[] = {
       "LSTM f32[1048576,1048576,1] f32[1,4194304,1] f32[1,4194304,1048576]",
@@ -380,7 +380,7 @@ END_TEST
 
 /* --- bodies --- */
 
-/* A graph whose only node gives its outputs. */
+/* Returns a graph with one node, whose outputs are the graph's outputs. */
 static Onnx__GraphProto *body(const char *inputs, const char *op, const char *node_inputs, const char *outputs) {
   Onnx__GraphProto *g = new_graph(a, inputs, outputs);
   graph_node(a, g, op, node_inputs, outputs);
@@ -423,7 +423,7 @@ START_TEST(test_bodies_refused) {
 }
 END_TEST
 
-/* Runs a node whose body is there; its only output, or number `which`. */
+/* Runs a node that has its body already, and returns its output number `which`. */
 static literal run_body(one_node *c, int which) {
   Onnx__NodeProto *node = c->model->graph->node[0];
   for (int k = 0; k < which; k++) {
@@ -437,7 +437,7 @@ static literal run_body(one_node *c, int which) {
   return r.out;
 }
 
-/* x = x ++ x three times: the state grows, so the steps are written out. */
+/* Concatenates x with itself three times; the loop is unrolled, since its state grows. */
 START_TEST(test_growing_state) {
   one_node c = parse(13, "Loop s64[]{3} - f32[1]");
   Onnx__GraphProto *g = new_graph(a, "i,c,x", "c2,x2");

@@ -1,7 +1,8 @@
-/* check_import_movement.c - importers of shapes, data movement, sorting, constants and signals, in all their
- * versions.
+/* check_import_movement.c - tests the importers of operators for shapes, data movement, sorting, constants and signals,
+ * in all versions.
  *
- * Expected values are ONNX Runtime 1.31's (CPU) where it runs the version, otherwise worked out by hand. */
+ * Expected values are those of ONNX Runtime 1.31 (CPU) if it supports the version, otherwise they are computed by hand.
+ */
 #include "tests/suite.h"
 #include "tests/unit/frontend/node_case.h"
 

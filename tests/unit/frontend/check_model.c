@@ -1,4 +1,4 @@
-/* check_model.c - loading models: files, versions, functions, names and order. */
+/* check_model.c - tests the loading of models: files, versions, functions, names and the order of nodes. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -98,7 +98,7 @@ START_TEST(files_that_are_none) {
   EXPECT_FILE("\x18\0\0\0ORTM\0\0\0\0", ".ort");
   EXPECT_FILE("ir_version: 8\ngraph {\n}\n", "is text");
   EXPECT_FILE("version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS");
-  /* A file with a hole of 4 GiB is one long run of field number 0. */
+  /* A file of 4 GiB without data reads as zero bytes, which are tags with the invalid field number 0. */
   int fd = open(path, O_CREAT | O_WRONLY, 0600);
   ck_assert_int_eq(ftruncate(fd, (off_t)4 << 30), 0);
   close(fd);
@@ -235,7 +235,7 @@ END_TEST
 
 /* --- order --- */
 
-/* onnx_op_find searches by halves: it would not find a row out of order. */
+/* The rows of onnx_ops.def are sorted, since onnx_op_find uses binary search. */
 START_TEST(operators_in_order) {
   uint32_t n;
   const onnx_op_row *rows = onnx_op_rows(&n);
@@ -246,7 +246,7 @@ START_TEST(operators_in_order) {
 }
 END_TEST
 
-/* An operator is host-interpreted by its name, whatever its version. */
+/* All versions of an operator have the same `host` column. */
 START_TEST(versions_agree) {
   uint32_t n;
   const onnx_op_row *rows = onnx_op_rows(&n);
@@ -258,7 +258,7 @@ START_TEST(versions_agree) {
 }
 END_TEST
 
-/* What onnx_ops.def says of arities is what onnx_types.def lists. */
+/* Counts the inputs or outputs in a list of onnx_types.def, to compare it with the numbers in onnx_ops.def. */
 static uint32_t count_listed(const char *list) {
   uint32_t n = *list != '\0';
   for (const char *at = list; *at; at++) {
@@ -311,12 +311,12 @@ START_TEST(subgraphs) {
   onnx_model *m = load_good(p);
   ck_assert_str_eq(m->graph->node[0]->op_type, "Relu");
   ck_assert_str_eq(m->graph->node[1]->op_type, "If");
-  p->graph->node[1]->input[0] = "y"; /* late needs the If that needs late */
+  p->graph->node[1]->input[0] = "y"; /* now node `late` and the If depend on each other */
   expect_bad(p, "a cycle of 2 nodes");
-  p->graph->node[1]->input[0] = "z"; /* inner names are not seen from outside */
+  p->graph->node[1]->input[0] = "z"; /* a name of a subgraph is not visible outside of it */
   expect_bad(p, "input \"z\" is not defined");
   p->graph->node[1]->input[0] = "x";
-  h->output[0]->name = "z"; /* nor from the other branch */
+  h->output[0]->name = "z"; /* and not in the other branch */
   expect_bad(p, "if1: If: else_branch: the graph's output \"z\" is not defined");
 }
 END_TEST
@@ -332,7 +332,7 @@ START_TEST(shadowing) {
 }
 END_TEST
 
-/* The time limit of the test case is what would fail. */
+/* Long chains of nodes load in linear time; otherwise the test case would exceed its time limit. */
 START_TEST(long_chains) {
   enum { N = 200000 };
   for (int backwards = 0; backwards < 2; backwards++) {

@@ -1,5 +1,5 @@
-/* check_part.c - nodes of a model as a model of their own: which ones, where they are cut, what the file
- * holds; and what onnx-xla verify writes of a backend with a fault. */
+/* check_part.c - tests the extraction of nodes as a model of their own (frontend/import/part.h), and the models that
+ * onnx-xla verify writes for a faulty backend. */
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static void set_type(Onnx__ValueInfoProto *v, int64_t rows, int64_t columns) {
   }
 }
 
-/* Inputs and outputs are f32[rows, columns]. */
+/* Returns a model whose inputs and outputs are f32[rows, columns]. */
 static Onnx__ModelProto *typed_model(const char *inputs, const char *outputs, int64_t rows, int64_t columns) {
   Onnx__ModelProto *m = new_model(a, inputs, outputs);
   for (size_t k = 0; k < m->graph->n_input; k++) {
@@ -55,7 +55,7 @@ static void node(Onnx__ModelProto *m, const char *type, const char *inputs, cons
 }
 
 static const float *weights(void) {
-  enum { N = 600 }; /* enough for the wire scan to leave them in the file */
+  enum { N = 600 }; /* so large that the wire scan cuts the data out of the message */
   float *w = ARENA_NEW_N(a, float, N);
   for (int k = 0; k < N; k++) {
     w[k] = (float)k / 64;
@@ -69,8 +69,8 @@ static Onnx__TensorProto *weight_tensor(const char *name) {
   return t;
 }
 
-/* x -> left -> bad -> right -> y, with "other" beside them; the weights of "bad" and of the constant "c" are
- * large. */
+/* Returns a model of the chain x -> left -> bad -> right -> y and another output, "other".  The weights of "bad" and of
+ * the constant "c" are so large that the wire scan cuts them out. */
 static Onnx__ModelProto *chain(void) {
   Onnx__ModelProto *m = typed_model("x", "y,other", 2, 300);
   node(m, "Relu", "x", "left");
@@ -173,7 +173,7 @@ static void call(Onnx__ModelProto *m, const char *input, const char *output) {
   graph_node(a, m->graph, "F", input, output)->domain = arena_strdup(a, "own");
 }
 
-/* Of a node in a function or a body the file holds the node of the graph around it. */
+/* For a node in a function or a body, the file has the node of the main graph that calls or contains it. */
 START_TEST(what_stands_inside_is_taken_with_what_is_around_it) {
   Onnx__ModelProto *p = typed_model("x", "y", 2, 3);
   onnx_part part;
@@ -230,7 +230,7 @@ static void check_weights(const onnx_model *m, const Onnx__TensorProto *t) {
   ck_assert_mem_eq(l.data, weights(), 600 * sizeof(float));
 }
 
-/* Arrays that the scan left in the old file are in the new one; nothing else is. */
+/* The new file has the arrays that the wire scan cut out of the model, as far as its nodes read them, and no others. */
 START_TEST(the_file_holds_what_it_needs) {
   onnx_model *m = load_proto(chain());
   const char *const sources[] = {"c: Constant", "bad: Add"};
@@ -310,7 +310,7 @@ static void remove_example(const verify_example *x) {
   ck_assert_int_eq(unlink(x->file), 0);
 }
 
-/* The value at the cut is what the reference computes there. */
+/* The part's input has the value that the reference evaluator computes there. */
 static void check_input(const verify_example *x, const float *input) {
   literal l;
   ck_assert_uint_eq(x->n_inputs, 1);
@@ -350,7 +350,7 @@ START_TEST(the_nodes_of_a_finding_are_written) {
 }
 END_TEST
 
-/* Of what a function holds that is called twice. */
+/* For a fault in a function that is called twice, no model is written, and the report says why. */
 START_TEST(a_reason_stands_where_no_model_is_written) {
   Onnx__ModelProto *p = typed_model("x", "z", 2, 300);
   add_function(p);

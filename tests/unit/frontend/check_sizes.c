@@ -1,5 +1,6 @@
-/* check_sizes.c - operators that pass open dimensions on do so: a model with one of them behind a NonZero is imported
- * whole, not in pieces, and gives what it gives for an array that always had this size. */
+/* check_sizes.c - tests that operators with a rule in sizes.c pass dynamic dimensions on.  A model in which such an
+ * operator reads the result of a NonZero is imported as one module, not in segments, and computes the same as with an
+ * array that has the size from the start. */
 #include "frontend/import/importer.h"
 #include "frontend/import/sizes.h"
 #include "tests/suite.h"
@@ -10,11 +11,12 @@ static arena *memory;
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* What the model computes before the operator: places i of what is not 0 in x, s64[1,n]; as a column, as a condition,
- * in the row's type. */
+/* A case for an operator.  Its inputs may be the model's input x, or values that the model computes from it: i, the
+ * positions of the elements that are not 0, s64[1,n]; `column`, i as a column; `condition`, i as pred; v, i in the type
+ * `type`. */
 typedef struct operation {
   const char *name;
-  int from;                               /* the first opset that this is for; the last row that fits counts */
+  int from;                               /* the first opset to which the case applies; the last such row is used */
   const char *type, *attributes, *inputs; /* x, i, column, condition, v, or "=" and an array */
 } operation;
 
@@ -51,7 +53,8 @@ static const operation operations[] = {
     {"Xor", 7, "pred", "", "v v"},
 };
 
-/* Where the table says nothing: of f32, as the rule has it. */
+/* Returns the case for an operator.  Without a row in the table, the type is f32, and the number of inputs follows from
+ * the rule. */
 static operation find(const onnx_op_row *row, int opset) {
   operation found = {row->name, row->since, "f32", "", row->sizes == onnx_sizes_broadcast ? "v v" : "v"};
   for (size_t k = 0; k < sizeof operations / sizeof *operations; k++) {
@@ -85,7 +88,7 @@ typedef struct trial {
   const char *domain;
   const operation *o;
   int opset;
-  bool open; /* the size depends on data */
+  bool open; /* whether the size depends on data */
   literal result;
 } trial;
 
@@ -144,7 +147,7 @@ static void check(const onnx_op_row *row, int opset) {
                 SHAPE_STR(NULL, &open.result.shape), SHAPE_STR(NULL, &closed.result.shape));
 }
 
-/* Each row that has a rule, in force where there is a NonZero. */
+/* Tests each row of onnx_ops.def that has a rule, in the opsets that have NonZero. */
 START_TEST(rules) {
   enum { FIRST = 9, LAST = 28 };
   uint32_t n, checked = 0;
@@ -161,7 +164,7 @@ START_TEST(rules) {
 }
 END_TEST
 
-/* All that goes element by element has a rule, whatever it is called. */
+/* All rows of elementwise importers have a rule. */
 START_TEST(elementwise_operators) {
   onnx_import_fn *const one[] = {onnx_import_unary,  onnx_import_activation, onnx_import_erf,  onnx_import_gelu,
                                  onnx_import_is_inf, onnx_import_is_nan,     onnx_import_cast, onnx_import_cast_like,

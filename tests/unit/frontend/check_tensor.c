@@ -1,4 +1,4 @@
-/* check_tensor.c - ONNX tensors to literals and back, and external data. */
+/* check_tensor.c - tests the conversion of ONNX tensors to literals and back, and external data. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -138,7 +138,8 @@ START_TEST(packed_types) {
 }
 END_TEST
 
-/* The standard packs four in three bytes, and none in int32_data; the bytes are from its own writer. */
+/* The standard packs four elements of 6 bits in three bytes, but not in int32_data.  The onnx package wrote the bytes.
+ */
 START_TEST(packed_six) {
   static const char bytes[] = "\x0c\x1c\x7c\x14", want[] = {12, 48, 1, 31, 20};
   literal l = decode_good(raw_vector(27, 5, bytes, 4));
@@ -349,7 +350,7 @@ static void add_pair(Onnx__TensorProto *t, const char *key, const char *value) {
   PB_ADD(a, t->external_data, t->n_external_data, pair);
 }
 
-/* n bytes at a place; NULL for keys that are not there. */
+/* Returns a tensor of n bytes of external data; an argument that is NULL leaves its key out. */
 static Onnx__TensorProto *external(int64_t n, const char *location, const char *offset, const char *length) {
   Onnx__TensorProto *t = vector(2, n);
   t->has_data_location = 1;

@@ -1,4 +1,4 @@
-/* check_wire_scan.c - the scan before protobuf-c: what it cuts out, and what it refuses. */
+/* check_wire_scan.c - tests which payloads the wire scan cuts out and which messages it refuses. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static status call_parse(void *data) {
   return onnx_wire_parse(c->a, c->type, c->bytes, c->size, &c->out);
 }
 
-/* From a copy of exactly that size, so that a byte too many is noticed; the copy is gone afterwards. */
+/* Parses a heap copy of exactly that size, so that AddressSanitizer finds reads beyond its end, and frees the copy. */
 static status parse(const ProtobufCMessageDescriptor *type, const void *bytes, size_t size, void *out) {
   uint8_t *copy = malloc(size ? size : 1);
   memcpy(copy, bytes, size);
@@ -206,7 +206,8 @@ START_TEST(pieces) {
 }
 END_TEST
 
-/* GraphProto.node -> NodeProto.attribute -> AttributeProto.g, over and over. */
+/* Returns a model whose graphs nest `depth` messages deep: GraphProto.node, NodeProto.attribute, AttributeProto.g, and
+ * so on. */
 static uint8_t *nest(int depth, size_t *size) {
   static const uint8_t tags[] = {0x3a, 0x0a, 0x2a, 0x32}; /* graph of the model, then node, attribute, g */
   size_t room = (size_t)depth * 6, at = room;
@@ -253,7 +254,7 @@ START_TEST(truncated_everywhere) {
 }
 END_TEST
 
-/* A small generator of numbers, so that failures can be repeated. */
+/* A pseudorandom generator with a fixed seed, so that failures can be repeated. */
 static uint32_t next(uint32_t *state) {
   *state = *state * 1664525u + 1013904223u;
   return *state >> 8;
@@ -267,7 +268,8 @@ START_TEST(bit_flips) {
     uint8_t *copy = malloc(size);
     memcpy(copy, bytes, size);
     for (uint32_t flips = next(&state) % 4; flips != UINT32_MAX; flips--) {
-      /* Mostly outside the payloads, where it matters. */
+      /* Half of the changed bytes are among the first 100, since most others are payload, which the scan does not read.
+       */
       copy[next(&state) % 2 ? next(&state) % 100 : next(&state) % size] ^= (uint8_t)(1 << next(&state) % 8);
     }
     ProtobufCMessage *m;

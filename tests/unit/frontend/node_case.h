@@ -1,13 +1,13 @@
-/* node_case.h - tests of importers as rows of text: one node, its inputs and what must come out.
+/* node_case.h - tests of importers as rows of text, each with a node, its inputs and the expected outputs.
  *
  *   {"Slice", 1, "starts=[1] ends=[-1]", "f32[3]:1,2,3", "f32[1]:2"}
  *
  * An operator of another domain than ONNX's has it before its name, as in "com.example:Squareplus"; the number is then
  * that domain's version.  Attributes: k=3 is an int, a=0.5 a float (it has a point), p=[1,2] ints, q=[0.5] floats,
- * mode=edge a string and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces ("-": absent); those after a
- * '=' are initializers, the others graph inputs whose value the import may ask for.  Expected are arrays, one an
- * output, or "!" and a part of the message of STATUS_INVALID_MODEL ("?": of STATUS_UNSUPPORTED, "#": of any
- * failure). */
+ * mode=edge a string and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces; "-" is an absent one.  Inputs
+ * after a '=' are initializers; the others are graph inputs, whose values the import gets if it asks for them.  The
+ * expected result is an array for each output, or a part of an error message: after "!" that of a STATUS_INVALID_MODEL,
+ * after "?" that of a STATUS_UNSUPPORTED, after "#" that of any error. */
 #ifndef TESTS_UNIT_FRONTEND_NODE_CASE_H
 #define TESTS_UNIT_FRONTEND_NODE_CASE_H
 
@@ -30,7 +30,7 @@ typedef struct node_case {
 
 enum { NODE_CASE_MAX = 16 };
 
-/* "f32[2]:1,2" up to a space or the end; moves *text behind it. */
+/* Parses an array such as "f32[2]:1,2", which ends at a space or the end of the text, and moves *text behind it. */
 static inline literal case_literal(arena *a, const char **text) {
   shape s;
   void *data;

@@ -110,6 +110,7 @@ script_tests = \
 	tests/api/test-readme-backend \
 	tests/attributes/test-attributes \
 	tests/attributes/test-types \
+	tests/build/test-additions \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
@@ -297,6 +298,7 @@ tests_files = \
 	tests/bench/run_bench.py \
 	tests/bench/statistic.py \
 	tests/build/scratch.sh \
+	tests/build/test-additions \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \

@@ -1,10 +1,10 @@
-/* abi.h - what a plugin execution provider needs of ONNX Runtime's C interface (API version 23, ONNX Runtime 1.23).
+/* abi.h - declares the parts of ONNX Runtime's C interface that a plugin execution provider needs (API version 23, ONNX
+ * Runtime 1.23).
  *
- * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, under their names there.  Its
- * authors only ever append to the tables, so a function's place is fixed; what stands between two functions in use is a
- * gap.
- * tests/build/test-ort-abi compares the places with the real header where there is one.  Meanings are documented in
- * onnxruntime_c_api.h and onnxruntime_ep_c_api.h. */
+ * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, with the names that they have there.
+ * Functions are only ever appended to the tables of the interface, so the position of a function is fixed; positions
+ * that are not used are gaps.  If a real header is installed, tests/build/test-ort-abi compares the positions with it.
+ * onnxruntime_c_api.h and onnxruntime_ep_c_api.h document the functions. */
 #ifndef PLUGIN_ONNXRUNTIME_ABI_H
 #define PLUGIN_ONNXRUNTIME_ABI_H
 
@@ -62,9 +62,9 @@ typedef enum OrtOpAttrType {
   ORT_OP_ATTR_GRAPH,
   ORT_OP_ATTR_TENSOR
 } OrtOpAttrType;
-typedef int ONNXTensorElementDataType; /* TensorProto.DataType's numbers up to 16, then its own order */
+typedef int ONNXTensorElementDataType; /* the numbers of TensorProto.DataType up to 16; larger ones differ from it */
 
-/* Functions of a table that are not in use: those at places [from, to). */
+/* The functions at positions [from, to) of a table, which are not used. */
 #define ORT_GAP(from, to) void (*gap_##from[(to) - (from)])(void)
 #define ORT_FN(name, ...) OrtStatus *(*name)(__VA_ARGS__)
 
@@ -189,7 +189,7 @@ typedef struct OrtApi {
   ORT_GAP(372, 379);
   ORT_FN(GetSessionOptionsConfigEntries, const OrtSessionOptions *options, OrtKeyValuePairs **out);
   ORT_GAP(380, 390);
-  bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* not there before ORT_SHAPE_API */
+  bool (*TensorTypeAndShape_HasShape)(const OrtTensorTypeAndShapeInfo *info); /* exists from ORT_SHAPE_API on */
 } OrtApi;
 
 typedef struct OrtApiBase {
@@ -197,7 +197,7 @@ typedef struct OrtApiBase {
   const char *(*GetVersionString)(void);
 } OrtApiBase;
 
-/* --- what a provider gives --- */
+/* --- the functions that a provider implements --- */
 
 struct OrtNodeComputeInfo {
   uint32_t ort_version_supported;
@@ -213,7 +213,7 @@ struct OrtEp {
   ORT_FN(Compile, OrtEp *self, const OrtGraph **graphs, const OrtNode **fused_nodes, size_t count,
          OrtNodeComputeInfo **node_compute_infos, OrtNode **ep_context_nodes);
   void (*ReleaseNodeComputeInfos)(OrtEp *self, OrtNodeComputeInfo **node_compute_infos, size_t num_node_compute_infos);
-  ORT_GAP(5, 13); /* optional; NULL */
+  ORT_GAP(5, 13); /* optional functions, which are NULL here */
 };
 
 struct OrtEpFactory {
@@ -228,13 +228,14 @@ struct OrtEpFactory {
   void (*ReleaseEp)(OrtEpFactory *self, OrtEp *ep);
   uint32_t (*GetVendorId)(const OrtEpFactory *self);
   const char *(*GetVersion)(const OrtEpFactory *self);
-  ORT_GAP(8, 11);                                                       /* optional; NULL */
-  ORT_FN(CreateDataTransfer, OrtEpFactory *self, void **data_transfer); /* NULL would be called all the same */
+  ORT_GAP(8, 11); /* optional functions, which are NULL here */
+  /* required, since ONNX Runtime calls it without checking for NULL */
+  ORT_FN(CreateDataTransfer, OrtEpFactory *self, void **data_transfer);
   bool (*IsStreamAware)(const OrtEpFactory *self);
   ORT_GAP(13, 14);
 };
 
-/* What the library exports. */
+/* The function that the library exports. */
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);

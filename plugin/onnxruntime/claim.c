@@ -1,9 +1,9 @@
-/* claim.c - which nodes the provider takes, in groups that are each compiled as one.
+/* claim.c - chooses the nodes that the provider takes, in partitions that are each compiled as one.
  *
- * A group must be convex: no path leaves it and comes back.  A node's level is the largest number of changes from
- * taken to left nodes and back on a path to it, so taken nodes of one level are convex, and there are as many groups
- * as the longest such path needs.  What can be taken is found by importing, not by a list of operators: the graph as
- * a whole first, then each group, until nothing is found any more. */
+ * A partition must be convex: no path leaves it and comes back.  A node's level is the largest number of changes
+ * between taken and other nodes on a path to it, so taken nodes of one level are convex, and there are as many
+ * partitions as the longest such path needs.  Whether nodes can be taken is found by importing them, not by a list of
+ * operators: first the graph as a whole, then each partition, until all of them can be imported. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 #include "plugin/onnxruntime/internal.h"
 
 enum { MOST_ROUNDS = 8 };
-/* Entering a group takes some microseconds.  Many nodes are worth it whatever they do, since each costs ONNX Runtime
- * one of them; few only by their work, in steps of some tenths of a nanosecond. */
+/* Entering a partition takes some microseconds.  Many nodes are worth that in any case, since each costs ONNX Runtime
+ * about a microsecond; few nodes are worth it only if their work, in steps of some tenths of a nanosecond, is large. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
-/* A value and the number of the node that makes it. */
+/* A value and the index of the node that computes it. */
 typedef struct value {
   const char *name;
-  size_t maker; /* SIZE_MAX: none of this graph */
+  size_t maker; /* SIZE_MAX if no node of this graph does */
 } value;
 
 typedef struct claim {
@@ -26,12 +26,12 @@ typedef struct claim {
   ort_graph g;
   bool *taken;
   size_t *level, n_levels;
-  void *values; /* tsearch's, of value */
+  void *values; /* a tree of `value`, by tsearch */
 } claim;
 
 static int by_name(const void *a, const void *b) { return strcmp(((const value *)a)->name, ((const value *)b)->name); }
 
-/* *out NULL if there is no memory, or no name. */
+/* Finds or adds a value.  *out is NULL if there is no memory or no name. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
   value key = {.maker = SIZE_MAX};
   *out = NULL;
@@ -134,9 +134,9 @@ static OrtStatus *settle(claim *c) {
   return failed;
 }
 
-/* --- what is worth its while --- */
+/* --- which partitions save time --- */
 
-/* Of the operators that do more than something for each element: what they do (onnx_ops.def). */
+/* The work of an operator, as in onnx_ops.def: proportional to its elements, or more. */
 typedef enum node_work { work_elements, work_products, work_bodies } node_work;
 
 static node_work work_of(const char *op) {
@@ -172,7 +172,7 @@ static OrtStatus *largest_array(const claim *c, size_t n, const OrtValueInfo *co
   return NULL;
 }
 
-/* A guess at the steps that a node takes. */
+/* Adds an estimate of the number of steps of a node. */
 static OrtStatus *add_work(const claim *c, const ort_node *n, double *work) {
   double largest = 0;
   ORT_TRY(largest_array(c, n->n_in, n->in, &largest));
@@ -212,7 +212,7 @@ static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t lev
 
 /* --- graphs --- */
 
-/* Nodes that hold compiled models are taken one by one; *any: there are some. */
+/* Takes nodes that hold compiled models, each alone.  Sets *any to whether there are any. */
 static OrtStatus *claim_contexts(claim *c, OrtEpGraphSupportInfo *support, bool *any) {
   for (size_t k = 0; k < c->g.n_nodes; k++) {
     if (ort_is_context(c->p, &c->g.nodes[k])) {
@@ -247,9 +247,9 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
-/* Whether a node can be taken, or what is in its bodies cannot: operators beside If, Loop and Scan are functions that
- * ONNX Runtime writes out later, which it cannot once nodes of a body have become one of ours.  `graph` tells the
- * versions of the operators in use. */
+/* Sets *out to whether nodes in the bodies of a node must be left alone: because the node itself can be taken, or
+ * because it is not If, Loop or Scan.  Then it is a function that ONNX Runtime inlines later, which fails if nodes of
+ * its body were replaced.  `graph` has the versions of the operators. */
 static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, const OrtNode *node, bool *out) {
   ort_node n = {0};
   ort_graph g = {.graph = graph, .n_nodes = 1, .nodes = &n};
@@ -263,8 +263,8 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   return failed;
 }
 
-/* ONNX Runtime asks for bodies before it asks for the graphs around them.  What is taken inside can no more be taken
- * with the node around it, which is better: where that is possible the body is left alone. */
+/* Sets *left to whether nothing is taken in this graph.  ONNX Runtime asks for bodies before the graphs around them.
+ * Taking the whole node with the body is better, and is impossible once nodes in the body are taken. */
 static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
   const OrtNode *around = NULL;
   ORT_TRY(p->api->Graph_GetParentNode(graph, &around));
@@ -278,8 +278,8 @@ static OrtStatus *has_type(const ort_provider *p, const OrtValueInfo *info, int 
   return NULL;
 }
 
-/* ONNX Runtime 1.23 and 1.24 do not say of a graph that it is a body.  One of an If has no inputs; one of a Loop
- * begins with a count and a condition; others mostly read what is around them. */
+/* Guesses whether a graph is a body, which ONNX Runtime 1.23 and 1.24 do not say.  A body of an If has no inputs; one
+ * of a Loop begins with an iteration count and a condition; others mostly read values from outside. */
 static OrtStatus *looks_like_body(const ort_provider *p, const ort_graph *g, bool *out) {
   *out = g->n_inputs == 0;
   if (g->n_inputs >= 2 && g->n_outputs >= 1) {

@@ -1,5 +1,4 @@
-/* context.c - compiled models inside of ONNX models: nodes com.microsoft.EPContext, as ONNX Runtime defines them.
- */
+/* context.c - compiled models in ONNX models: the nodes com.microsoft.EPContext, which ONNX Runtime defines. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +8,11 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-static const char source[] = "onnx-xla"; /* attribute `source`: whose compiled model it is */
+/* the attribute `source`, which names the provider that compiled the model */
+static const char source[] = "onnx-xla";
 
-/* The string attribute of that name, to be freed; NULL if there is none.  It may hold any bytes.  Some versions of ONNX
- * Runtime count a zero behind them. */
+/* Reads the string attribute of that name, which the caller frees; *out is NULL if there is none.  It may contain any
+ * bytes.  Some versions of ONNX Runtime include a terminating zero in the size. */
 static OrtStatus *text_attribute(const ort_provider *p, const OrtNode *node, const char *name, char **out,
                                  size_t *size) {
   const OrtOpAttr *a = NULL;
@@ -45,12 +45,13 @@ bool ort_is_context(const ort_provider *p, const ort_node *node) {
 
 /* --- files beside the model --- */
 
-/* folder/name, where folder is that of `beside`; a name with a folder of its own is refused: it comes from a file. */
+/* Writes the path of the file `name` in the folder of `beside`.  Since the name comes from a file, it must not contain
+ * a folder. */
 static OrtStatus *path_beside(const ort_provider *p, const char *beside, const char *name, size_t room, char *out) {
   const char *slash = strrchr(beside, '/');
   int folder = slash ? (int)(slash - beside) + 1 : 0;
   if (strchr(name, '/') || strcmp(name, "..") == 0 || *name == '\0') {
-    return ort_fail(p, "onnx-xla: '%s' is no file beside the model", name);
+    return ort_fail(p, "onnx-xla: '%s' is not the name of a file beside the model", name);
   }
   int n = snprintf(out, room, "%.*s%s", folder, beside, name);
   return n > 0 && (size_t)n < room ? NULL : ort_fail(p, "onnx-xla: the path of '%s' is too long", name);
@@ -82,7 +83,7 @@ static OrtStatus *write_file(const ort_provider *p, const char *path, const void
 
 static OrtStatus *is_embedded(const ort_provider *p, const OrtNode *node, bool *out) {
   const OrtOpAttr *a = NULL;
-  int64_t mode = 1; /* the operator's default */
+  int64_t mode = 1; /* the default of the operator */
   size_t size;
   OrtStatus *failed = p->api->Node_GetAttributeByName(node, "embed_mode", &a);
   if (failed) {
@@ -103,15 +104,15 @@ static OrtStatus *open_beside(const ort_provider *p, const ort_graph *g, const c
   return *file < 0 ? ort_fail(p, "onnx-xla: cannot open %s", path) : NULL;
 }
 
-/* The attribute's bytes at the beginning of a page, so that nothing copies them again; `counted_too_much` of them are
- * not its own. */
+/* Reads the attribute's bytes into mapped memory, at the beginning of a page, so that nothing copies them again.  The
+ * last `counted_too_much` bytes do not belong to the attribute. */
 static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much,
                                 ort_span *out, size_t *size) {
   const OrtOpAttr *a = NULL;
   size_t n = 0;
   ORT_TRY(p->api->Node_GetAttributeByName(node, name, &a));
   OrtStatus *failed =
-      p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, &(char){0}, 0, &n); /* fails, and says how many there are */
+      p->api->ReadOpAttr(a, ORT_OP_ATTR_STRING, &(char){0}, 0, &n); /* the call fails and returns the size */
   if (failed) {
     p->api->ReleaseStatus(failed);
   }
@@ -136,7 +137,7 @@ OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort
   ORT_TRY(is_embedded(p, node->node, &embedded));
   if (embedded) {
     ORT_TRY(text_attribute(p, node->node, "source", &text,
-                           &counted)); /* known to be `source`: shows how texts are counted */
+                           &counted)); /* its text is known, so its size shows whether a zero is included */
     free(text);
     return map_attribute(p, node->node, "ep_cache_context", counted - strlen(source), mapped, size);
   }
@@ -149,7 +150,8 @@ OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort
   return failed;
 }
 
-/* model.onnx_ctx.onnx unless the user says another: as ONNX Runtime names it. */
+/* Writes the path of the model with compiled models: that of the option, or model.onnx_ctx.onnx, as ONNX Runtime names
+ * it. */
 static OrtStatus *context_path(const ort_provider *p, const ort_graph *g, size_t room, char *out) {
   const char *model = "";
   ORT_TRY(p->api->Graph_GetModelPath(g->graph, &model));
@@ -214,13 +216,13 @@ OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const Or
   ort_node node = {0};
   attributes a = {.n = 0};
   char name[512];
-  bool embed = p->options.context_embed && size < INT32_MAX; /* a model of 2 GB or more cannot be stored */
+  bool embed = p->options.context_embed && size < INT32_MAX; /* a protobuf message is limited to 2 GB */
   OrtStatus *failed = ort_node_read(p, fused, &node);
   if (!failed && !embed) {
     failed = store_beside(p, g, node.name, bytes, size, sizeof name, name);
   }
   failed = failed ? failed : add_all(p, &a, node.name, embed, embed ? bytes : name, embed ? size : strlen(name));
-  failed = failed ? failed : make_node(p, &node, &a, out); /* which takes the attributes */
+  failed = failed ? failed : make_node(p, &node, &a, out); /* it takes over the attributes */
   if (failed) {
     for (size_t k = 0; k < a.n; k++) {
       p->api->ReleaseOpAttr(a.items[k]);

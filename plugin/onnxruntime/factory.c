@@ -1,4 +1,5 @@
-/* factory.c - what ONNX Runtime finds in the library: a factory of providers, and each session's provider. */
+/* factory.c - the factory of providers, which ONNX Runtime gets from the library, and the provider of a session with
+ * its options. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -9,14 +10,14 @@
 #include "base/choice.h"
 #include "plugin/onnxruntime/internal.h"
 
-/* Minor versions of ONNX Runtime (1.x), which are those of its interface. */
+/* Minor versions of ONNX Runtime 1.x, which are also the versions of its interface. */
 enum { FIRST_WITH_RANKS = ORT_SHAPE_API, FIRST_WITH_BODIES = 25 };
 
 typedef struct factory {
-  OrtEpFactory table; /* first */
+  OrtEpFactory table; /* must be the first member */
   const OrtApi *api;
-  bool early, tells_ranks; /* ort_provider's */
-  char name[128];          /* that the library was registered under; devices show it */
+  bool early, tells_ranks; /* as in ort_provider */
+  char name[128];          /* the name under which the library was registered, which its devices have */
 } factory;
 
 /* --- errors and messages --- */
@@ -60,16 +61,16 @@ typedef enum option_type {
   option_flag,
   option_count,
   option_choice
-} option_type; /* choice: a text, one of `choices` */
+} option_type; /* option_choice is a text that is one of `choices` */
 
-/* Provider options stand in the session's configuration as ep.<the provider's name in small letters>.<name>; those of
- * ONNX Runtime for compiled models as ep.<name>. */
+/* Provider options are in the session's configuration as ep.<the provider's name in lower case>.<name>, and ONNX
+ * Runtime's own for compiled models as ep.<name>. */
 static const struct option {
   const char *name;
   bool general;
   option_type type;
   size_t place, room;
-  const char *choices; /* "a|b|c" */
+  const char *choices; /* the allowed words, as "a|b|c" */
 } known_options[] = {
 #define PLACE(field) offsetof(ort_options, field), sizeof(((ort_options *)0)->field)
 #define PUBLIC_OPTION(member, type, name, argument) {#name, false, option_##type, PLACE(name), argument},
@@ -117,7 +118,8 @@ static OrtStatus *set_option(ort_provider *p, const struct option *o, const char
   return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
 }
 
-/* `key`: without "ep.", and without the provider's name if it was there. */
+/* Reads one option.  `key` has neither "ep." nor the provider's name in front; `general` says that the provider's name
+ * was not there. */
 static OrtStatus *read_option(ort_provider *p, const char *key, bool general, const char *text) {
   for (size_t k = 0; k < sizeof known_options / sizeof *known_options; k++) {
     if (known_options[k].general == general && strcmp(known_options[k].name, key) == 0) {
@@ -219,14 +221,14 @@ static uint32_t factory_vendor_id(const OrtEpFactory *self) { return (void)self,
 static const char *factory_version(const OrtEpFactory *self) { return (void)self, PACKAGE_VERSION; }
 static bool is_stream_aware(const OrtEpFactory *self) { return (void)self, false; }
 
-/* Arrays stay in the host's memory. */
+/* Returns no data transfer, since arrays stay in the host's memory. */
 static OrtStatus *no_transfer(OrtEpFactory *self, void **out) {
   (void)self;
   *out = NULL;
   return NULL;
 }
 
-/* The CPU. */
+/* Adds the CPU as the only supported device. */
 static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t n,
                                     OrtEpDevice **out, size_t room, size_t *n_out) {
   const OrtApi *api = ((factory *)self)->api;
@@ -240,7 +242,7 @@ static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice 
   return NULL;
 }
 
-/* INT_MAX for a version 2, whatever that will be. */
+/* Returns the minor version of ONNX Runtime 1.x; INT_MAX for other versions. */
 static int minor_version(const OrtApiBase *base) {
   int major = 0, minor = 0;
   return sscanf(base->GetVersionString(), "%d.%d", &major, &minor) == 2 && major == 1 ? minor : INT_MAX;
@@ -251,14 +253,14 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
   (void)default_logger;
   *num_factories = 0;
   const OrtApi *api = base->GetApi(ORT_API_VERSION);
-  if (!api) { /* there is nothing to make a status with */
+  if (!api) { /* without the table no status can be made */
     fprintf(stderr, "onnx-xla: ONNX Runtime %s is too old for a plugin that compiles: 1.23 is the first\n",
             base->GetVersionString());
     return NULL;
   }
   factory *f = max_factories ? calloc(1, sizeof *f) : NULL;
   if (!f) {
-    return api->CreateStatus(ORT_INVALID_ARGUMENT, "onnx-xla: no room for a factory");
+    return api->CreateStatus(ORT_INVALID_ARGUMENT, "onnx-xla: there is no room for a factory");
   }
   f->table = (OrtEpFactory){.ort_version_supported = ORT_API_VERSION,
                             .GetName = factory_name,
@@ -271,7 +273,7 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
                             .CreateDataTransfer = no_transfer,
                             .IsStreamAware = is_stream_aware};
   f->api = api;
-  int minor = minor_version(base); /* asking for a table that is not there would print a line */
+  int minor = minor_version(base); /* asking for a newer table would print an error */
   f->early = minor < FIRST_WITH_BODIES;
   f->tells_ranks = minor >= FIRST_WITH_RANKS;
   snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);

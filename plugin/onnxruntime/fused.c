@@ -1,4 +1,4 @@
-/* fused.c - a group of nodes as one: compiled by a model of ours, run in ONNX Runtime's memory. */
+/* fused.c - compiles a partition as a model of onnx-xla, and runs it in ONNX Runtime's memory. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,24 +11,24 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-/* Runs that nobody uses now: as many as ever ran at once. */
+/* A run that is not in use now.  There are as many as ever ran at once. */
 typedef struct idle_run {
   struct idle_run *next;
   oxla_run *run;
-  uint64_t sizes; /* a hash of those of its inputs, the last time */
+  uint64_t sizes; /* a hash of the sizes of its inputs in the last run */
 } idle_run;
 
 typedef struct fused {
-  OrtNodeComputeInfo info; /* first */
+  OrtNodeComputeInfo info; /* must be the first member */
   const ort_provider *p;
   size_t n_inputs, n_outputs;
-  char **inputs, **outputs;      /* names, as ONNX Runtime numbers them */
-  size_t *input_at, *output_at;  /* their numbers in the model */
-  void *bytes;                   /* of the model, or: */
-  int file;                      /* a compiled model; -1: none */
-  ort_span image;                /* the same in mapped memory; empty: none */
-  ort_kept kept;                 /* large constants */
-  oxla_model *model, *reference; /* reference: what results are compared with; NULL if there is nothing */
+  char **inputs, **outputs;      /* names, in ONNX Runtime's order */
+  size_t *input_at, *output_at;  /* their indices in the model */
+  void *bytes;                   /* the bytes of the model, or NULL */
+  int file;                      /* the file of a compiled model, or -1 */
+  ort_span image;                /* a compiled model in mapped memory, or empty */
+  ort_kept kept;                 /* the data of large constants */
+  oxla_model *model, *reference; /* reference: the model with which results are compared; NULL if they are not */
   pthread_mutex_t lock;          /* guards idle */
   idle_run *idle;
 } fused;
@@ -98,7 +98,7 @@ static void give_back(fused *f, idle_run *r) {
   pthread_mutex_unlock(&f->lock);
 }
 
-/* *sizes: a hash of them; NULL: nobody wants it. */
+/* Sets the inputs.  Sets *sizes to a hash of their sizes, unless it is NULL. */
 static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run, uint64_t *sizes) {
   uint64_t hash = 0;
   for (size_t k = 0; k < f->n_inputs; k++) {
@@ -109,7 +109,7 @@ static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run
       return ort_fail(f->p, "onnx-xla: input '%s' is not given", f->inputs[k]);
     }
     ORT_TRY(ort_array_read(f->p, value, &x));
-    /* An empty array may have no memory, which would mean that there is no input. */
+    /* An empty array may have the address NULL, which would mean that the input is missing. */
     static char nothing;
     ORT_TRY(ort_from_error(
         f->p, "input",
@@ -137,7 +137,7 @@ static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t 
   return f->p->api->GetTensorMutableData(value, data);
 }
 
-/* Outputs whose size is known are written where ONNX Runtime wants them; the others are open. */
+/* Sets the memory of outputs whose size is known to that of ONNX Runtime; open[k] is true for the others. */
 static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;
@@ -172,7 +172,7 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
   uint64_t last = r->sizes;
   ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  if (r->sizes != last) { /* which may have read the weights */
+  if (r->sizes != last) { /* compiling may have read the weights */
     ort_kept_drop(&f->kept);
   }
   ORT_TRY(place_outputs(f, context, run, open));
@@ -311,7 +311,7 @@ static OrtStatus *load_compiled(fused *f, size_t size) {
   return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
 }
 
-/* Compiled now where every size is known; otherwise with the first run. */
+/* Compiles now if all sizes are known; otherwise the first run does. */
 static OrtStatus *compile_ahead(fused *f, bool *done) {
   oxla_run *run;
   *done = false;
@@ -325,7 +325,7 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
   ORT_TRY(ort_from_error(f->p, "a run", oxla_run_create(f->model, &run)));
   oxla_error *error = oxla_compile(run);
   oxla_run_destroy(run);
-  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* what an input holds decides a size */
+  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* the values of an input decide a size */
     oxla_error_free(error);
     return NULL;
   }
@@ -358,7 +358,7 @@ static OrtStatus *build(fused *f, const ort_graph *g, const ort_node *node, size
   return failed;
 }
 
-/* The compiled program where there is one, else the model: what a later session begins with. */
+/* Writes what a later session loads: the compiled program if there is one, otherwise the model. */
 static OrtStatus *write_context(fused *f, const ort_graph *g, const OrtNode *node, size_t size, bool compiled,
                                 OrtNode **out) {
   if (!compiled) {

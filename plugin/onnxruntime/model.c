@@ -1,5 +1,4 @@
-/* model.c - graphs of ONNX Runtime, read, and written as ONNX models: it shows a provider its graph, but gives no
- * ModelProto. */
+/* model.c - reads graphs of ONNX Runtime and writes them as ONNX models. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,11 +37,12 @@ enum {
   SHAPE_DIM = 1,
   DIM_VALUE = 1
 };
-enum { SMALL_CONSTANT = 4096 }; /* bytes; larger ones stand beside the model, so that they are copied once only */
+/* bytes; larger constants are passed beside the model, so that they are copied only once */
+enum { SMALL_CONSTANT = 4096 };
 
 /* --- reading --- */
 
-/* n zeroed elements; one more is asked for, so that none is no failure. */
+/* Allocates n zeroed elements and one more, so that the result is not NULL for n = 0. */
 static void *list(size_t n, size_t size) { return calloc(n + 1, size); }
 
 OrtStatus *ort_node_read(const ort_provider *p, const OrtNode *node, ort_node *out) {
@@ -84,7 +84,7 @@ OrtStatus *ort_graph_read(const ort_provider *p, const OrtGraph *graph, ort_grap
   }
   OrtStatus *failed = api->Graph_GetNodes(graph, nodes, n_nodes);
   for (size_t k = 0; !failed && k < n_nodes; k++) {
-    g->n_nodes = k + 1; /* also one that is read halfway is freed */
+    g->n_nodes = k + 1; /* so that a node that could not be read completely is freed */
     failed = ort_node_read(p, nodes[k], &g->nodes[k]);
   }
   free(nodes);
@@ -117,7 +117,7 @@ OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, cons
   return value ? p->api->GetValueInfoName(value, out) : NULL;
 }
 
-/* *out NULL if it is not known, or no array. */
+/* Gets the array type of a value; *out is NULL if it is not known or not an array. */
 static OrtStatus *array_type(const ort_provider *p, const OrtValueInfo *value, const OrtTensorTypeAndShapeInfo **out) {
   const OrtTypeInfo *info = NULL;
   ONNXType kind = ONNX_TYPE_UNKNOWN;
@@ -140,9 +140,9 @@ static OrtStatus *read_type(const ort_provider *p, const OrtTensorTypeAndShapeIn
   ORT_TRY(p->api->GetTensorElementType(info, &out->type));
   ORT_TRY(p->api->GetDimensionsCount(info, &out->rank));
   out->ranked =
-      p->tells_ranks ? p->api->TensorTypeAndShape_HasShape(info) : out->rank > 0; /* 0 may be an unknown rank */
+      p->tells_ranks ? p->api->TensorTypeAndShape_HasShape(info) : out->rank > 0; /* rank 0 may be an unknown rank */
   if (out->rank > OXLA_MAX_RANK) {
-    return ort_fail(p, "onnx-xla: an array of rank %zu; %d is the most", out->rank, OXLA_MAX_RANK);
+    return ort_fail(p, "onnx-xla: an array has rank %zu; the most is %d", out->rank, OXLA_MAX_RANK);
   }
   return p->api->GetDimensions(info, out->dims, out->rank);
 }
@@ -166,8 +166,8 @@ void ort_weights_free(ort_weights *w) {
 
 /* --- values --- */
 
-/* Open dimensions have no names: those of ONNX Runtime are guesses, and two that are alike may be of different sizes.
- */
+/* Writes the type of an array.  Symbolic dimensions are written without names: those of ONNX Runtime are not reliable,
+ * and two dimensions of one name may have different sizes. */
 static void put_type(pb_writer *w, const ort_array *x) {
   pb_writer tensor = {0}, shape = {0}, all = {0};
   for (size_t k = 0; k < x->rank; k++) {
@@ -185,8 +185,8 @@ static void put_type(pb_writer *w, const ort_array *x) {
   pb_put_message(w, VALUE_TYPE, &all);
 }
 
-/* An input or output, with its type where that is known and wanted.  An unknown rank of a body's output that cannot be
- * told from 0 is 0: what a loop without steps collects is an empty list then, as ONNX Runtime makes it. */
+/* Writes an input or output, with its type if that is known and `typed`.  If the rank of a body's output is unknown and
+ * may be 0, it is written as 0: a loop without iterations then collects an empty list, as in ONNX Runtime. */
 static OrtStatus *put_value(const ort_provider *p, pb_writer *w, uint32_t field, const OrtValueInfo *value,
                             bool typed) {
   const OrtTensorTypeAndShapeInfo *info;
@@ -264,7 +264,8 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
   return NULL;
 }
 
-/* Bits less than a byte are packed in ONNX Runtime's arrays and in models, not in those of oxla_constant. */
+/* Returns true if several elements are packed in a byte in ONNX Runtime's arrays and in models; they are not in those
+ * of oxla_constant. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
 static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const OrtValueInfo *info,
@@ -281,7 +282,7 @@ static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const Ort
   if (constant) {
     ORT_TRY(p->api->ValueInfo_GetInitializerValue(info, &value));
   }
-  if (!value || type == OXLA_STRING) { /* no node that is taken reads strings */
+  if (!value || type == OXLA_STRING) { /* the nodes that are taken do not read strings */
     return NULL;
   }
   ORT_TRY(read_constant(p, value, &x, &bytes));
@@ -301,7 +302,7 @@ static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const Ort
 OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n) {
   char none[8];
   *n = 0;
-  OrtStatus *failed = p->api->ReadOpAttr(a, type, none, 0, n); /* fails, and says how many there are */
+  OrtStatus *failed = p->api->ReadOpAttr(a, type, none, 0, n); /* the call fails and returns the size */
   if (failed) {
     p->api->ReleaseStatus(failed);
   }
@@ -335,17 +336,17 @@ static void put_plain(pb_writer *w, OrtOpAttrType type, const char *bytes, size_
         pb_put_float(w, type == ORT_OP_ATTR_FLOAT ? ATTR_F : ATTR_FLOATS, v);
       }
       break;
-    case ORT_OP_ATTR_STRING: /* ends with a zero that is not its own */
+    case ORT_OP_ATTR_STRING: /* may end with a zero that does not belong to it */
       pb_put_bytes(w, ATTR_S, bytes, n && bytes[n - 1] == '\0' ? n - 1 : n);
       break;
-    default: /* strings, each ended by a zero */
+    default: /* strings, each with a terminating zero */
       for (size_t k = 0; k < n; k += strlen(bytes + k) + 1) {
         pb_put_text(w, ATTR_STRINGS, bytes + k);
       }
   }
 }
 
-/* AttributeProto's numbers of the types. */
+/* Returns the number of an attribute type in AttributeProto. */
 static int attribute_type(OrtOpAttrType t) {
   static const int types[] = {
       [ORT_OP_ATTR_INT] = 2,    [ORT_OP_ATTR_INTS] = 7,    [ORT_OP_ATTR_FLOAT] = 1, [ORT_OP_ATTR_FLOATS] = 6,
@@ -381,7 +382,7 @@ static OrtStatus *put_attribute(const ort_provider *p, pb_writer *w, const OrtOp
   ORT_TRY(p->api->OpAttr_GetType(a, &type));
   ORT_TRY(p->api->OpAttr_GetName(a, &name));
   if (type == ORT_OP_ATTR_GRAPH) {
-    return NULL; /* put_bodies has it */
+    return NULL; /* put_bodies writes it */
   }
   if (type <= ORT_OP_ATTR_UNDEFINED || type > ORT_OP_ATTR_TENSOR) {
     return ort_fail(p, "attribute '%s' is of a kind that ONNX Runtime does not show", name);
@@ -401,7 +402,7 @@ static OrtStatus *put_attribute(const ort_provider *p, pb_writer *w, const OrtOp
 
 static OrtStatus *put_graph(const ort_provider *p, pb_writer *w, const ort_graph *g, const ort_model_parts *parts);
 
-/* A body: with all of its own, and the constants where they are. */
+/* Writes a body with all its nodes and constants. */
 static OrtStatus *put_body(const ort_provider *p, pb_writer *w, const char *name, const OrtGraph *body) {
   pb_writer attribute = {0}, graph = {0};
   ort_graph g;

@@ -1,13 +1,13 @@
-/* support.c - which nodes of a graph can be taken: found by importing them, not by a list of operators. */
+/* support.c - finds which nodes of a graph can be taken, by importing them. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plugin/onnxruntime/internal.h"
 
-/* --- values that come and go --- */
+/* --- types of values --- */
 
-/* Those that arrays of ours and of ONNX Runtime have alike. */
+/* Returns true if arrays of the type are the same in onnx-xla and in ONNX Runtime. */
 static bool type_crosses(int type) { return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING; }
 
 static OrtStatus *types_cross(const ort_provider *p, size_t n, const OrtValueInfo *const *values, bool *ok) {
@@ -35,7 +35,8 @@ static OrtStatus *all_possible(const ort_provider *p, const ort_graph *g, bool *
   return NULL;
 }
 
-/* Importing the node around it looks into a body only where it is known that it runs. */
+/* Checks that the nodes of a body can be imported.  Importing the node around it does not do that for a body that may
+ * not run. */
 static OrtStatus *body_possible(const ort_provider *p, const OrtGraph *body, bool *ok) {
   ort_graph g = {0};
   OrtStatus *failed = ort_graph_read(p, body, &g);
@@ -156,7 +157,7 @@ void ort_partition_values_free(ort_partition_values *b) {
   *b = (ort_partition_values){0};
 }
 
-/* Whether every input has a size that is known. */
+/* Sets *out to whether the sizes of all inputs are known. */
 static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
   *out = true;
   for (size_t k = 0; k < b->inputs.n && *out; k++) {
@@ -174,8 +175,8 @@ static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
 
 typedef struct finding {
   const ort_provider *p;
-  const size_t *numbers; /* of the model's nodes in the graph */
-  bool guessed;          /* some size, so that what seems to break a rule may keep it at another */
+  const size_t *numbers; /* the indices in the graph of the model's nodes */
+  bool guessed; /* whether a size was guessed, so that a node that seems invalid may be valid for other sizes */
   bool *taken;
   size_t n_found;
 } finding;
@@ -215,9 +216,11 @@ static OrtStatus *import(finding *f, const ort_graph *g, const bool *chosen, con
     oxla_error *error = oxla_survey(model.bytes, model.n, &options, found, f);
     if (error && oxla_error_code(error) == OXLA_INVALID_ARGUMENT) {
       oxla_error_free(
-          error); /* An option is wrong.  Compiling says so and fails; ONNX Runtime would go on without us here. */
-    } else if (error) { /* not even the model can be read: nobody knows which node it is */
-      ort_log(p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes nothing of a group: %s", oxla_error_message(error));
+          /* An option is wrong.  Compiling reports that and fails, while a failure here would make ONNX Runtime
+           * continue without this provider. */
+          error);
+    } else if (error) { /* the model cannot be read, and it is not known which node is the cause */
+      ort_log(p, ORT_LOGGING_LEVEL_WARNING, "onnx-xla takes no node of a partition: %s", oxla_error_message(error));
       oxla_error_free(error);
       take_none(f, n);
     }

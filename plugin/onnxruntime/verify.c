@@ -1,13 +1,13 @@
-/* verify.c - the option `verify`: results beside those of the reference backend. */
+/* verify.c - the option `verify`: compares results with those of the reference backend. */
 #include <math.h>
 #include <string.h>
 
 #include "plugin/onnxruntime/internal.h"
 
-/* The reference sums in doubles what ours sums in floats; as a part of the largest number. */
+/* The tolerance relative to the largest number: the reference backend adds in f64, others in f32. */
 static const double least_tolerance = 1e-3;
 
-/* How numbers of a type are read, and the distance of 1 from the next one. */
+/* How numbers of a type are read, and the distance from 1 to the next larger one. */
 typedef struct reading {
   oxla_type type;
   size_t bytes;
@@ -43,8 +43,8 @@ static double number(const reading *r, const void *data, size_t k) {
   }
 }
 
-/* The largest difference and the largest number; infinite where one is NaN or infinite and the other is not the same.
- */
+/* Computes the largest difference and the largest number.  The difference is infinite if one number is NaN or infinite
+ * and the other is not the same. */
 static void measure(const reading *r, const oxla_tensor *got, const oxla_tensor *want, double *worst, double *most) {
   *worst = *most = 0;
   for (size_t k = 0; k < got->bytes / r->bytes; k++) {

@@ -1,8 +1,9 @@
-/* weights.c - large constants for as long as a group lives: ONNX Runtime gives its own back once all is compiled.
+/* weights.c - keeps large constants as long as a partition lives, since ONNX Runtime frees its own copies after
+ * compiling.
  *
- * Most of them lie in the model's file, or in those of its external data, as ONNX Runtime shows them.  Those are used
- * there, mapped: what compiling packs is then in memory once, since the pages that it read can go.  The others are
- * copied. */
+ * Most of them are in the model's file or in files of external data, which ONNX Runtime names.  Those files are mapped
+ * and used: if compiling packs the constants, only the packed ones stay in memory, since the pages of the file can be
+ * dropped.  Other constants are copied. */
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
@@ -14,10 +15,10 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_NAME = 8, TENSOR_RAW = 9 }; /* of onnx.proto */
+enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_NAME = 8, TENSOR_RAW = 9 }; /* field numbers of onnx.proto */
 enum { ALIGN = 64 };
 
-/* An initializer of the file. */
+/* An initializer in the model's file. */
 typedef struct initializer {
   ort_span name, raw;
 } initializer;
@@ -43,7 +44,7 @@ static ort_span map_file(const char *path) {
   return out;
 }
 
-/* What a file holds, mapped once; nothing where that cannot be had. */
+/* Returns the contents of a file, which is mapped once; empty if that fails. */
 static ort_span file_at(ort_kept *k, const char *path) {
   for (size_t i = 0; i < k->n_files; i++) {
     if (strcmp(k->files[i].path, path) == 0) {
@@ -72,7 +73,7 @@ static initializer read_tensor(pb_cursor tensor) {
   return out;
 }
 
-/* Initializers with bytes of their own, by name.  Without memory there are fewer of them. */
+/* Returns a tree of the model's initializers that have raw data, by name.  If there is no memory, some are missing. */
 static void *list_initializers(ort_span file) {
   void *all = NULL;
   pb_cursor model = {file.bytes, file.bytes + file.n};
@@ -92,7 +93,7 @@ static void *list_initializers(ort_span file) {
   return all;
 }
 
-/* The same bytes must stand there: ONNX Runtime may have changed them. */
+/* Finds a constant in the model's file.  The bytes must be equal, since ONNX Runtime may have changed them. */
 static const void *in_model(void *const *all, const oxla_constant *c, size_t bytes) {
   initializer key = {.name = {(const uint8_t *)c->name, strlen(c->name)}};
   initializer **found = (initializer **)tfind(&key, all, by_name);

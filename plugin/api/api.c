@@ -1,4 +1,4 @@
-/* api.c - onnx-xla.h over sessions: errors, options, models. */
+/* api.c - implements onnx-xla.h with sessions: errors, options, models. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
 /* --- loading --- */
 
-/* The caller's version of the struct may be older, with fields missing at its end, or newer: then what this version
- * does not know must be 0, as by default. */
+/* Copies the options.  The caller's version of the struct may be older, and then lacks fields at its end, or newer;
+ * then fields that this version does not know must be 0, which is their default. */
 static status read_options(const oxla_options *given, oxla_options *out) {
   enum { LEAST = offsetof(oxla_options, cpu), MOST = 4096 };
   *out = (oxla_options){.size = sizeof *out};
@@ -38,12 +38,12 @@ static status read_options(const oxla_options *given, oxla_options *out) {
   return NULL;
 }
 
-enum { MAX_LIST = 1 << 24 }; /* entries; more is no number that anybody meant */
+enum { MAX_LIST = 1 << 24 }; /* the most entries of a list; a larger number is assumed to be a mistake */
 
 status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
   dtype element = dtype_from_onnx((int32_t)type);
-  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "'%s': %d is no element type", name,
-             (int)type);
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "'%s': %d is not an element type",
+             name, (int)type);
   CHECK_THAT(rank >= 0 && rank <= SHAPE_MAX_RANK, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "'%s': rank %d is outside of [0, %d]", name, rank, SHAPE_MAX_RANK);
   CHECK_THAT(rank == 0 || dims, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "'%s': rank %d, but no dimensions", name,
@@ -56,8 +56,8 @@ status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims
 }
 
 static status take_constants(const oxla_options *o, compiler_constant *out) {
-  CHECK_THAT(o->constants || o->n_constants == 0, STATUS_INVALID_ARGUMENT, "%zu constants, but no list of them",
-             o->n_constants);
+  CHECK_THAT(o->constants || o->n_constants == 0, STATUS_INVALID_ARGUMENT,
+             "there are %zu constants, but the list is NULL", o->n_constants);
   for (size_t k = 0; k < o->n_constants; k++) {
     const oxla_constant *c = &o->constants[k];
     CHECK_THAT(c->name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant %zu has no name", k);
@@ -84,7 +84,7 @@ static status open_session(const char *path, const void *bytes, size_t size, con
   return failed;
 }
 
-/* The rows of compile_options.def that are public. */
+/* Copies the options that are public rows of compile_options.def. */
 static status take_compile_options(const oxla_options *o, session_options *out) {
 #define take_flag(member, name) out->member = o->name != 0;
 #define take_count(member, name)                                                                        \
@@ -166,7 +166,7 @@ void oxla_model_destroy(oxla_model *model) {
 
 /* --- what a model declares --- */
 
-/* No model declares nothing. */
+/* Returns the model's declarations; an empty one for NULL. */
 static const compiler_model *source_of(const oxla_model *model) {
   static const compiler_model nothing;
   return model ? session_source(model->session) : &nothing;

@@ -1,7 +1,7 @@
-/* event.c - onnx-xla.h: executing in the background.
+/* event.c - onnx-xla.h: executions in the background.
  *
- * A run has one thread, made when it is first started and kept until the run goes.  An event is shared by whoever
- * started the run and this thread; the last of them frees it. */
+ * A run has one thread, which is started by the first oxla_start and ends with the run.  An event is shared by the
+ * caller of oxla_start and this thread; the last of them frees it. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@ struct oxla_event {
   pthread_cond_t changed;
   int users;
   bool over;
-  status result; /* when it is over */
+  status result; /* valid when it is over */
   oxla_done_fn *done;
   void *data;
-  pid_t process; /* a forked child waits in vain for its parent's */
+  pid_t process; /* the process that started the execution; a forked child cannot wait for it */
 };
 
 static status event_create(oxla_done_fn *done, void *data, oxla_event **out) {
@@ -54,7 +54,8 @@ static void event_drop(oxla_event *e) {
   }
 }
 
-/* The lock is held while `done` is told: whoever it wakes finds the event over, and whoever waits goes on after it. */
+/* Marks the event as over and calls `done`, while holding the lock: a thread that `done` wakes finds the event over,
+ * and waiting threads continue after `done`. */
 static void event_finish(oxla_event *e, status result) {
   pthread_mutex_lock(&e->lock);
   e->result = result;
@@ -67,7 +68,8 @@ static void event_finish(oxla_event *e, status result) {
   event_drop(e);
 }
 
-/* Below 0 and beyond what a clock can tell: no end. */
+/* Computes the end of a wait.  Returns false if there is none, because the number is negative or too large for a
+ * clock. */
 static bool find_end(double seconds, struct timespec *end) {
   enum { YEARS = 1000000000 };
   if (!(seconds >= 0 && seconds < YEARS)) {
@@ -99,10 +101,10 @@ oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over) {
     return api_error(status_error(STATUS_INVALID_ARGUMENT, "no event"));
   }
   if (isnan(seconds)) {
-    return api_error(status_error(STATUS_INVALID_ARGUMENT, "a wait of no number of seconds"));
+    return api_error(status_error(STATUS_INVALID_ARGUMENT, "the number of seconds to wait is not a number"));
   }
   if (event->process != getpid()) {
-    return api_error(status_error(STATUS_RESOURCE, "what executes went on in the parent process only"));
+    return api_error(status_error(STATUS_RESOURCE, "the execution continued in the parent process only"));
   }
   return api_error(event_wait(event, seconds, over));
 }
@@ -122,8 +124,8 @@ struct api_worker {
   pthread_cond_t wake;
   oxla_event *job; /* NULL if there is none */
   bool stop;
-  _Atomic bool busy; /* until the outputs are there */
-  pid_t process;     /* a forked child does not have the thread */
+  _Atomic bool busy; /* true until the outputs are complete */
+  pid_t process;     /* the process that has the thread; a forked child does not have it */
 };
 
 static oxla_event *next_job(api_worker *w) {
@@ -180,7 +182,7 @@ static void give(api_worker *w, oxla_event *job) {
 
 static bool is_of_parent(const api_worker *w) { return w->process != getpid(); }
 
-/* In a forked child its locks are as they were held: it is left as it is. */
+/* In a forked child it is not freed, since its locks may be held by threads that do not exist there. */
 void api_worker_destroy(api_worker *w) {
   if (w && !is_of_parent(w)) {
     give(w, NULL);

@@ -8,7 +8,7 @@
 #include "plugin/api/onnx-xla.h"
 #include "plugin/session/session.h"
 
-/* An output that its taker has not freed yet. */
+/* An output that was taken with oxla_take_output and not freed yet. */
 typedef struct api_taken {
   struct api_taken *next;
   void *data;
@@ -23,52 +23,54 @@ struct oxla_model {
   api_taken *taken;
 };
 
-/* What oxla_start gives work to: a thread of the run's. */
+/* The thread of a run, which oxla_start gives work to. */
 typedef struct api_worker api_worker;
 
-/* A request stays for the execution that it met, even if it is taken back before anyone has seen it: parts of an
- * execution ask at different times, and all must get the same answer. */
+/* The state of requests to cancel.  A request stays valid for the execution during which it was made, even if it is
+ * withdrawn before the execution notices it: parts of an execution look at different times, and all must see the
+ * same. */
 typedef enum api_cancel {
-  API_CANCEL_ON = 1,  /* as oxla_cancel left it */
+  API_CANCEL_ON = 1,  /* the last oxla_cancel switched it on */
   API_CANCEL_MET = 2, /* it was on at some time since api_begin */
 } api_cancel;
 
 struct oxla_run {
   oxla_model *model;
-  shape *shapes;     /* of the inputs that are set */
-  const shape **set; /* by input: its shape, or NULL */
+  shape *shapes;     /* the shapes of the inputs that are set */
+  const shape **set; /* for each input its shape, or NULL if it is not set */
   const void **data;
-  session_output *kept; /* memory for inputs of its own */
+  session_output *kept; /* memory of the run for copies of inputs (oxla_keep_inputs) */
   session_output *outputs;
-  bool executed; /* outputs are of the inputs as they are */
+  bool executed; /* whether the outputs are those of the present inputs */
   bool has_seed;
   uint64_t seed;
-  double max_seconds;              /* 0 means the session's */
-  const session_program *compiled; /* for the inputs as they are; NULL means to be found */
-  _Atomic int cancelled;           /* bits of api_cancel; 0 means the run goes on */
-  api_worker *worker;              /* NULL: never started */
+  double max_seconds;              /* 0 means the limit of the session */
+  const session_program *compiled; /* the program for the present inputs; NULL if it must be found */
+  _Atomic int cancelled;           /* bits of api_cancel; 0 means that the run continues */
+  api_worker *worker;              /* NULL if oxla_start was never called */
 };
 
-/* A status that is not NULL is an oxla_error under another name. */
+/* Converts a status to an oxla_error, which is the same object under another name. */
 static inline oxla_error *api_error(status s) { return (oxla_error *)s; }
 
-/* A shape as a caller gives it. */
+/* Makes a shape of what a caller gives, and checks it.  `name` is for messages. */
 STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out);
-/* A shape as callers get it. */
+/* Returns a shape in the form that callers get. */
 oxla_tensor api_tensor(const shape *s);
 
-/* What oxla_execute does, after api_begin. */
+/* Executes the run.  Must be called after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);
-/* Checks that every input is there and makes the program for them, so that the session can run it; after api_begin. */
+/* Checks that every input is set, and finds or compiles the program for the inputs, so that the session can run it.
+ * Must be called after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
-/* Begins an execution or compilation: nothing may go on in the background, and of former requests to cancel only one
- * that is still on counts. */
+/* Begins an execution or compilation.  Fails if an execution is in progress in the background.  Of former requests to
+ * cancel, only one that is still on remains valid. */
 STATUS_MUST_USE status api_begin(oxla_run *run);
-/* That nothing goes on in the background. */
+/* Fails if an execution is in progress in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);
-/* Ends its thread, when what it does is over.  NULL is allowed. */
+/* Waits for the end of its execution and ends the thread.  NULL is allowed. */
 void api_worker_destroy(api_worker *w);
-/* Frees what nobody has freed. */
+/* Frees the taken outputs that nobody has freed. */
 void api_free_taken(oxla_model *model);
 
 #endif

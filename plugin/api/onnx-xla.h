@@ -79,7 +79,7 @@ const char *oxla_error_node(const oxla_error *error);
 /* Returns one line of UTF-8 that names the node, the value and the rule that was broken, or "" for NULL.  The text is
  * valid until oxla_error_free. */
 const char *oxla_error_message(const oxla_error *error);
-/* NULL is allowed. */
+/* Frees an error.  NULL is allowed. */
 void oxla_error_free(oxla_error *error);
 
 /* --- tensors: types and arrays --- */
@@ -185,8 +185,8 @@ typedef struct oxla_options {
   const oxla_constant *constants;
   size_t n_constants;
   const char *skip_passes; /* passes that the compiler leaves out, such as "fold,cse", to find one that does harm */
-  /* How the algorithms of convolutions and matrix products are chosen: "off" (by rules), "fast" (measured once, for a
-   * few seconds at most), "full" (measured); NULL means the value of ONNX_XLA_TUNE, or "fast". */
+  /* How the algorithms of convolutions and matrix products are chosen: "off" (by estimates), "fast" (measured once, for
+   * a few seconds at most), "full" (measured); NULL means the value of ONNX_XLA_TUNE, or "fast". */
   const char *tune;
   /* The folder in which data is kept between processes; NULL means the value of ONNX_XLA_CACHE, or the folder onnx-xla
    * in the user's cache; "" means that nothing is kept. */
@@ -230,16 +230,16 @@ oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model 
 /* Opens the bytes of such a file, which must remain valid until the model is destroyed.  Those of a .oxla file are
  * copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
-/* All runs of the model must have been destroyed before.  NULL is allowed. */
+/* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed. */
 void oxla_model_destroy(oxla_model *model);
 
 /* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */
 size_t oxla_input_count(const oxla_model *model);
 size_t oxla_output_count(const oxla_model *model);
-/* Return NULL if there is none of that index. */
+/* Return the name of an input or output, or NULL if there is none of that index. */
 const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
-/* Returns the declared type and dims of an input; a dimension that is left open is -1. data and bytes are 0. */
+/* Returns the declared type and dims of an input; a dimension without a fixed size is -1.  data and bytes are 0. */
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
 /* Does the same for an output; the type is 0 if the model does not declare it. oxla_get_output returns the actual one.
  */
@@ -270,8 +270,8 @@ oxla_error *oxla_check(oxla_model *model);
 typedef void oxla_finding_fn(void *data, size_t node, oxla_code code, const char *message);
 
 /* Imports every node of an ONNX model in memory, and calls `found` for each node that is invalid or not supported.
- * Nodes that depend on such a node are not looked at.  Open dimensions are taken to be 1, so a node that is reported as
- * invalid may be valid at another size.  Of the options only the backend matters. */
+ * Nodes that depend on such a node are not checked.  Symbolic dimensions are taken to be 1, so a node that is reported
+ * as invalid may be valid at another size.  Of the options only the backend matters. */
 oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *options, oxla_finding_fn *found,
                         void *data);
 
@@ -310,9 +310,10 @@ oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 oxla_error *oxla_compile(oxla_run *run);
 /* Computes the outputs and returns when they are complete. */
 oxla_error *oxla_execute(oxla_run *run);
-/* May be called from any thread.  While it is on, whatever the run compiles or executes ends soon with OXLA_RESOURCE,
- * "cancelled", also if it begins later.  Switching it off affects what begins afterwards; an execution that was running
- * meanwhile ends either cancelled or complete.  After "cancelled" the contents of outputs are undefined. */
+/* Switches cancelling on or off.  May be called from any thread.  While it is on, every compilation and execution of
+ * the run ends soon with OXLA_RESOURCE, "cancelled", also one that begins later.  Switching it off affects what begins
+ * afterwards; an execution that was running meanwhile ends either cancelled or complete.  After "cancelled" the
+ * contents of outputs are undefined. */
 void oxla_cancel(oxla_run *run, int on);
 
 /* --- outputs: shapes and results --- */
@@ -330,8 +331,8 @@ void oxla_free_output(oxla_model *model, void *data);
 
 /* --- events: executing in the background --- */
 
-/* Is called when the execution is over, on a thread of the run, before waiting threads wake up.  It may write to a pipe
- * or wake another thread, but must not use the run. */
+/* A function that is called when an execution is over, on a thread of the run, before waiting threads wake up.  It may
+ * write to a pipe or wake another thread, but must not use the run. */
 typedef void oxla_done_fn(void *data);
 
 /* Begins what oxla_execute does, on a thread of the run, and returns at once.  Inputs, and outputs in memory of the
@@ -342,7 +343,7 @@ oxla_error *oxla_start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event
  * at all.  *over, which may be NULL, tells whether it is over.  If the execution failed, every caller gets an error of
  * its own.  While it goes on, the result is NULL. */
 oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
-/* May be called before or after the execution is over; the execution continues.  NULL is allowed. */
+/* Frees an event, before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
 
 /* --- profiles: where the time goes --- */

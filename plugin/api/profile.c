@@ -1,4 +1,4 @@
-/* profile.c - onnx-xla.h: profiles. */
+/* profile.c - onnx-xla.h: profiles of runs. */
 #include <stdlib.h>
 
 #include "plugin/api/internal.h"
@@ -44,9 +44,9 @@ static status profile_guarded(void *data) {
 static status profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text) {
   CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "no place for the profile");
   *text = NULL;
-  CHECK_THAT(warm_up >= 0 && runs >= 0, STATUS_INVALID_ARGUMENT, "a negative number of runs");
+  CHECK_THAT(warm_up >= 0 && runs >= 0, STATUS_INVALID_ARGUMENT, "the number of runs is negative");
   CHECK_THAT(format == OXLA_PROFILE_JSON || format == OXLA_PROFILE_TRACE, STATUS_INVALID_ARGUMENT,
-             "%d is no format of profiles", (int)format);
+             "%d is not a format of profiles", (int)format);
   TRY(api_begin(run));
   profiling x = {.run = run, .options = {(uint32_t)warm_up, (uint32_t)runs, 0}, .format = format};
   status failed = guard_run(profile_guarded, &x);

@@ -58,7 +58,7 @@ void oxla_run_destroy(oxla_run *run) {
   free(run);
 }
 
-/* --- by name, by index --- */
+/* --- inputs and outputs by name or index --- */
 
 static status find_name(const model_value *values, uint32_t n, const char *what, const char *name, uint32_t *out) {
   CHECK_THAT(name, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "no %s name is given", what);
@@ -88,14 +88,14 @@ static status check_index(size_t index, uint32_t n, const char *what) {
 
 /* --- inputs --- */
 
-/* Type and rank must be the declared ones, and dims where they are fixed; what compiling checks beyond that are symbols
- * that stand in several places. */
+/* Checks type and rank against the declaration.  Compiling checks the dims, including symbols that occur several
+ * times. */
 static status check_input(const model_value *v, const shape *s) {
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
-             "input '%s' is %s; the model wants %s", v->name, dtype_name((dtype)s->type),
+             "input '%s' is %s; the model needs %s", v->name, dtype_name((dtype)s->type),
              dtype_name((dtype)v->shape.type));
   CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
-             "input '%s' has rank %d; the model wants %d", v->name, s->rank, v->shape.rank);
+             "input '%s' has rank %d; the model needs %d", v->name, s->rank, v->shape.rank);
   return NULL;
 }
 
@@ -144,7 +144,7 @@ static status keep_inputs(oxla_run *run) {
 
 oxla_error *oxla_keep_inputs(oxla_run *run) { return api_error(keep_inputs(run)); }
 
-/* --- what a run does otherwise --- */
+/* --- outputs, seed, limits, cancelling --- */
 
 static status set_output(oxla_run *run, size_t k, void *data, size_t bytes) {
   TRY(api_check_idle(run));
@@ -175,7 +175,7 @@ oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed) { return api_error(set_s
 
 static status set_max_seconds(oxla_run *run, double seconds) {
   TRY(api_check_idle(run));
-  CHECK_THAT(seconds >= 0, STATUS_INVALID_ARGUMENT, "a time limit of %g seconds", seconds);
+  CHECK_THAT(seconds >= 0, STATUS_INVALID_ARGUMENT, "the time limit is %g seconds; it must not be negative", seconds);
   run->max_seconds = seconds;
   return NULL;
 }
@@ -192,7 +192,7 @@ void oxla_cancel(oxla_run *run, int on) {
 
 status api_begin(oxla_run *run) {
   TRY(api_check_idle(run));
-  int met = API_CANCEL_MET; /* and taken back since */
+  int met = API_CANCEL_MET; /* a request that was withdrawn since */
   atomic_compare_exchange_strong(&run->cancelled, &met, 0);
   return NULL;
 }
@@ -290,7 +290,7 @@ static status take_output(oxla_run *run, const oxla_tensor *output) {
       return NULL;
     }
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "this is no output in the run's own memory");
+  return status_error(STATUS_INVALID_ARGUMENT, "this is not an output in the run's own memory");
 }
 
 oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output) { return api_error(take_output(run, output)); }

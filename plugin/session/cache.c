@@ -14,13 +14,13 @@ static const char *default_folder(arena *a) {
   if (ours) {
     return ours;
   }
-  if (is_set(cache) && *cache == '/') { /* the standard wants relative ones ignored */
+  if (is_set(cache) && *cache == '/') { /* by the XDG standard, relative paths are ignored */
     return arena_printf(a, "%s/onnx-xla", cache);
   }
   return is_set(home) ? arena_printf(a, "%s/.cache/onnx-xla", home) : "";
 }
 
-/* The folder and those above it, as mkdir -p does. */
+/* Creates the folder and its parents, as mkdir -p does. */
 static bool make_folders(arena *a, const char *path) {
   char *text = arena_strdup(a, path);
   for (char *slash = strchr(text + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -39,9 +39,9 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
     return;
   }
   if (!make_folders(a, path) || stat(path, &s) != 0) {
-    *why = arena_printf(a, "%s cannot be made: %s; nothing is cached", path, strerror(errno));
+    *why = arena_printf(a, "%s cannot be created: %s; nothing is cached", path, strerror(errno));
   } else if (!S_ISDIR(s.st_mode)) {
-    *why = arena_printf(a, "%s is no folder; nothing is cached", path);
+    *why = arena_printf(a, "%s is not a folder; nothing is cached", path);
   } else if (s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH))) {
     *why = arena_printf(a, "%s can be written to by other users; nothing is cached", path);
   } else {
@@ -59,8 +59,8 @@ status session_set_tuning(arena *a, const char *tune, const char *cache, rt_comp
   while (k < sizeof words / sizeof *words && strcmp(words[k], word) != 0) {
     k++;
   }
-  CHECK_THAT(k < sizeof words / sizeof *words, STATUS_INVALID_ARGUMENT, "%s '%s' is none of off, known, fast, full",
-             tune ? "tuning" : "ONNX_XLA_TUNE", word);
+  CHECK_THAT(k < sizeof words / sizeof *words, STATUS_INVALID_ARGUMENT,
+             "%s '%s' is not one of off, known, fast and full", tune ? "tuning" : "ONNX_XLA_TUNE", word);
   CHECK_THAT(!o->numerics.deterministic || k == RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "tuning %s chooses by measurement, which is not deterministic", word);
   o->tune = (rt_tune)k;
@@ -81,7 +81,7 @@ status session_set_precision(const char *precision, rt_compile_options *o) {
   while (precision && k < n && strcmp(precisions[k].word, precision) != 0) {
     k++;
   }
-  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is none of fp32, bf16, fp16", precision);
+  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is not one of fp32, bf16 and fp16", precision);
   o->numerics.reduced_precision = precisions[k].type;
   CHECK_THAT(!o->numerics.reduced_precision || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "precision %s is chosen where it is measured to be faster, but %s", precision,

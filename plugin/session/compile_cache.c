@@ -1,4 +1,4 @@
-/* compile_cache.c - the keys of programs, and finding and keeping them. */
+/* compile_cache.c - computes the keys of programs, and finds and stores programs. */
 #include "plugin/session/compile_cache.h"
 
 #include <dlfcn.h>
@@ -22,26 +22,26 @@
 struct compile_cache {
   content_store store;
   content_key model;       /* the model's own bytes and constants: names its folder in the cache */
-  content_key content;     /* `model` with the files beside it */
-  content_key build;       /* of the build of the compiler, and of the processor */
-  content_key options_key; /* of `build` and all options except sizes */
-  content_key dims;        /* of the sizes that the options give */
+  content_key content;     /* the key of `model` and the files of external data */
+  content_key build;       /* the key of the build of the compiler and of the processor */
+  content_key options_key; /* the key of `build` and all options except sizes */
+  content_key dims;        /* the key of the sizes that the options give */
   bool described;          /* whether the description is in the folder */
   content_key last;        /* the program that was found last */
-  arena *mapped;           /* of the file that is being looked at */
+  arena *mapped;           /* the arena of the file that is being examined */
   pthread_mutex_t lock;    /* guards what follows */
   struct storing *queue;
   bool writing, has_thread; /* a thread is working on the queue; the thread exists */
   bool closing;
-  char failure[200];    /* why a program could not be kept; "": all were */
-  pthread_cond_t close; /* with the lock: the session closes */
+  char failure[200];    /* why a program could not be stored; "" if all could */
+  pthread_cond_t close; /* signalled when the session is being closed */
   pthread_t thread;
-  pid_t process; /* whose thread it is */
+  pid_t process; /* the process that started the thread */
 };
 
 enum { LOW_PRIORITY = 10 };
 
-/* --- who compiles --- */
+/* --- the key of the build --- */
 
 static void put_file(rt_writer *w, const char *path) {
   struct stat st;
@@ -56,7 +56,7 @@ static void put_file(rt_writer *w, const char *path) {
   }
 }
 
-/* A build that replaces another has the same version but another file. */
+/* The key contains the identity of the library's file, since another build of the same version may replace it. */
 static void put_builds(rt_writer *w, const rt_target *target) {
   Dl_info self;
   char path[PATH_MAX];
@@ -93,7 +93,7 @@ static void find_options_key(session *s) {
   c->dims = key_of_written(s, &dims);
 }
 
-/* --- what the model is --- */
+/* --- the key of the model --- */
 
 static content_key constants_key(const session *s) {
   const fingerprints *c = &s->cache->store.contents;
@@ -118,7 +118,7 @@ static status key_of_path(const session *s, const char *path, content_key *out) 
   return failed;
 }
 
-/* The files that tensors lie in, found from the model's path. */
+/* Joins the keys of the external data files, which are found relative to the model's path. */
 static status join_files(session *s) {
   compile_cache *c = s->cache;
   const char *path = s->file->path;
@@ -197,7 +197,7 @@ void compile_cache_check_model(session *s) {
 
 /* --- programs --- */
 
-/* Of what programs for all shapes have in common. */
+/* Returns the key of the weights, which programs for all shapes share. */
 static content_key weights_key(const session *s) {
   return content_key_join(&s->cache->store.contents, s->cache->content, s->cache->options_key);
 }
@@ -213,7 +213,9 @@ static content_key program_key(const session *s, const session_inputs *inputs, r
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
-/* The first program for these shapes that is for certain contents stands under their key; others under this one. */
+/* Computes the key of a program that depends on contents of inputs.  The first program for some shapes is stored under
+ * the key of the shapes; `first` is that program and says which inputs matter.  Returns false if none matters, or if
+ * one is not given. */
 static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
@@ -234,7 +236,8 @@ static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
-/* The program on `a`, its weights those that the session has already, or the file's from now on. */
+/* Copies the program to `a`.  Its weights are those that the session has already, or else those in the mapped file,
+ * which is then kept. */
 static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
@@ -246,7 +249,7 @@ static const rt_program *take(session *s, const rt_program *p, arena *a) {
 static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   compile_cache *c = s->cache;
   content_key key = program_key(s, inputs, tune, a);
-  arena_destroy(c->mapped); /* of a search that memory did not suffice for */
+  arena_destroy(c->mapped); /* left by a search that ran out of memory */
   c->mapped = arena_create(&s->budget);
   const rt_image *image = get(s, c->mapped, key);
   if (image && !session_program_serves(s, image->programs[0], inputs)) {
@@ -270,7 +273,7 @@ static void describe(session *s, arena *a) {
   }
 }
 
-/* A shape that another process began with has been timed. */
+/* Where the session would only use known tunings, a program that another process tuned by timing is preferred. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   if (!s->cache) {
     return NULL;
@@ -283,7 +286,7 @@ const rt_program *compile_cache_find(session *s, const session_inputs *inputs, r
   return p;
 }
 
-/* --- keeping programs: writing hundreds of megabytes takes longer than running --- */
+/* --- storing programs, on a thread, since writing hundreds of megabytes takes longer than a run --- */
 
 typedef struct storing {
   struct storing *next;
@@ -293,8 +296,8 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
-/* Writing much slows runs down: it waits until none was there for a moment, for the end of the session, or for two
- * seconds. */
+/* Waits before writing, since that slows runs down: until there was no run for a short time, until the session is
+ * closed, or for two seconds. */
 static void let_runs_go_first(session *s) {
   enum { PAUSE = 10000000 /* nanoseconds */, IDLE_PAUSES = 5, MOST_PAUSES = 200 };
   compile_cache *c = s->cache;
@@ -307,7 +310,7 @@ static void let_runs_go_first(session *s) {
   pthread_mutex_unlock(&c->lock);
 }
 
-/* The first of them: a full disk, say. */
+/* Records the first failure, such as a full disk, and frees the status. */
 static void note_failure(compile_cache *c, status failed) {
   if (failed) {
     pthread_mutex_lock(&c->lock);
@@ -319,7 +322,8 @@ static void note_failure(compile_cache *c, status failed) {
   status_free(failed);
 }
 
-/* What the model's programs of this maker have in common is what the first of them has by names. */
+/* Stores the weights that the model's programs with these options share: the constants of the first program that have
+ * names. */
 static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;
@@ -344,7 +348,7 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
   }
 }
 
-/* Returns true if at least half of the program's constants are there. */
+/* Returns true if `weights` has at least half of the bytes of the program's constants. */
 static bool has_most(const rt_program *weights, const rt_program *p) {
   uint64_t all = 0, there = 0;
   for (uint32_t k = 0; k < p->n_constants; k++) {
@@ -394,7 +398,7 @@ static void write_one(storing *x) {
   free(x);
 }
 
-/* Runs go first. */
+/* The thread that writes programs.  It has a low priority, so that runs are not slowed down. */
 static void *write_all(void *data) {
   compile_cache *c = data;
   (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LOW_PRIORITY);
@@ -411,7 +415,8 @@ static void *write_all(void *data) {
   return NULL;
 }
 
-/* A thread that has said that it ends is gone at once. */
+/* Adds to the queue, and starts a thread if there is none.  A thread that has marked itself as ended can be joined at
+ * once. */
 static void enqueue(compile_cache *c, storing *x) {
   storing **last = &c->queue;
   pthread_mutex_lock(&c->lock);
@@ -433,7 +438,7 @@ static void enqueue(compile_cache *c, storing *x) {
   }
 }
 
-/* A forked child has no such thread. */
+/* Waits until all is written.  A forked child does not, since it has no such thread. */
 static void await_writing(compile_cache *c) {
   if (c->has_thread && c->process == getpid()) {
     pthread_mutex_lock(&c->lock);
@@ -456,7 +461,7 @@ void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, s
   }
   arena *a = arena_create(NULL);
   *x = (storing){.s = s, .compiled = compiled, .key = program_key(s, inputs, tune, a)};
-  c->described = false; /* it may have been cleared */
+  c->described = false; /* the folder may have been cleared */
   describe(s, a);
   arena_destroy(a);
   compiled->users++;

@@ -1,4 +1,4 @@
-/* fingerprint.c - keys of files, and files that remember them. */
+/* fingerprint.c - computes keys of files, and stores fingerprints by which files are recognised. */
 #include "plugin/session/fingerprint.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "base/hash.h"
 
 enum {
-  CHUNK = 1 << 20, /* bytes hashed by themselves, so that threads can share the work */
+  CHUNK = 1 << 20, /* the bytes of a chunk, which is hashed by itself so that threads can share the work */
   MAX_CHUNKS = 1 << 16,
   SAMPLES = 64,
   SAMPLE_BYTES = 256,
-  SETTLED_SECONDS = 2, /* the coarsest clock that file systems keep times by */
+  SETTLED_SECONDS = 2, /* the coarsest resolution of a file system's times */
   FINGERPRINT_SLOTS = 4096
 };
 
@@ -68,16 +68,16 @@ void content_key_text(content_key k, char out[CONTENT_KEY_TEXT]) {
 
 static int64_t nanoseconds(const struct timespec *t) { return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec; }
 
-/* --- stamps --- */
+/* --- fingerprints --- */
 
 typedef struct fingerprint {
   uint64_t boot, device, inode, size;
   int64_t modified[2], changed[2];
   content_key samples, content;
-  content_key check; /* of all that stands before it */
+  content_key check; /* the hash of all members before it */
 } fingerprint;
 
-/* Another one after each start of the system. */
+/* Returns a number that differs after each start of the system; 0 if it is not known. */
 static uint64_t read_boot(void) {
   char text[64];
   int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -107,7 +107,7 @@ static void slot_name(uint64_t device, uint64_t inode, char out[16]) {
   snprintf(out, 16, "%x", (unsigned)(hash_mix(device, inode) % FINGERPRINT_SLOTS));
 }
 
-/* The stamp for this file as it is, if there is one. */
+/* Finds a fingerprint that is valid for the file in its present state.  Returns false if there is none. */
 static bool find_fingerprint(const fingerprints *c, const fingerprint *now, fingerprint *out) {
   char name[16];
   slot_name(now->device, now->inode, name);
@@ -138,7 +138,7 @@ static void put_fingerprint(const fingerprints *c, fingerprint *s) {
 
 /* --- files --- */
 
-/* Pieces spread over the file, its ends among them. */
+/* Hashes samples spread over the file, including its two ends.  Returns false if it cannot be read. */
 static bool sample(const fingerprints *c, int fd, uint64_t size, content_key *out) {
   uint8_t bytes[SAMPLES * SAMPLE_BYTES] = {0};
   uint64_t last = size > SAMPLE_BYTES ? size - SAMPLE_BYTES : 0;
@@ -187,9 +187,9 @@ status content_key_of_file(const fingerprints *c, rt_thread_pool *pool, int fd, 
   fingerprint known;
   content_key samples;
   clock_gettime(CLOCK_REALTIME, &now);
-  CHECK_THAT(fstat(fd, st) == 0 && S_ISREG(st->st_mode), STATUS_IO, "no regular file");
+  CHECK_THAT(fstat(fd, st) == 0 && S_ISREG(st->st_mode), STATUS_IO, "it is not a regular file");
   fingerprint fresh = fingerprint_of(c, st);
-  CHECK_THAT(sample(c, fd, fresh.size, &samples), STATUS_IO, "cannot be read: %s", strerror(errno));
+  CHECK_THAT(sample(c, fd, fresh.size, &samples), STATUS_IO, "it cannot be read: %s", strerror(errno));
   if (find_fingerprint(c, &fresh, &known) && hash128_equal(known.samples, samples)) {
     *out = known.content;
     return NULL;
@@ -198,7 +198,7 @@ status content_key_of_file(const fingerprints *c, rt_thread_pool *pool, int fd, 
   status failed = guard_run(read_whole, &r);
   arena_destroy(r.a);
   TRY(failed);
-  CHECK_THAT(fstat(fd, &after) == 0 && fingerprint_same_file(st, &after), STATUS_IO, "changes while it is read");
+  CHECK_THAT(fstat(fd, &after) == 0 && fingerprint_same_file(st, &after), STATUS_IO, "it changes while it is read");
   if (is_settled(st, &now)) {
     fresh.samples = samples;
     fresh.content = r.key;

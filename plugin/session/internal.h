@@ -32,10 +32,10 @@ struct session {
   session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
-  bool is_taken; /* whether somebody has the turn */
+  bool is_taken; /* whether a thread has the turn */
   pthread_cond_t turn_ends;
-  /* Only the one who has the turn changes the following, `compiling`, and what `arena`, `source` and `cache` refer to,
-   * and only he removes programs. */
+  /* Only the thread that has the turn changes the following, `compiling`, and what `arena`, `source` and `cache` refer
+   * to, and only it removes programs. */
   rt_weight_pool *weight_pool; /* constants of the programs */
   segmented_model *segments;   /* NULL as long as it is not needed */
   atomic_uint busy;            /* the number of runs and compilations in progress */
@@ -47,7 +47,8 @@ struct session {
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
-/* Waits for the turn, which is needed to compile, check or save.  Running existing programs needs none. */
+/* Waits for the turn: only one thread at a time may compile, check or save.  Running existing programs needs no
+ * turn. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);
 /* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */

@@ -1,4 +1,4 @@
-/* libraries.c - which libraries of kernels this process has, for people. */
+/* libraries.c - the names and versions of the kernel libraries in this process, as text. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,10 +24,10 @@ static void look(void) {
   snprintf(number, sizeof number, "%d.%d.%d", v->major, v->minor, v->patch);
   add("oneDNN", number);
 #endif
-  /* Asked only if it is mapped anyway: it starts threads when it is. */
+  /* OpenBLAS is asked only if it is mapped already, since loading it starts threads. */
   char *(*config)(void);
   *(void **)&config = dlsym(RTLD_DEFAULT, "openblas_get_config");
-  if (config) { /* "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+  if (config) { /* it returns "OpenBLAS 0.3.21 NO_LAPACKE ..." */
     char version[32] = "";
     add("OpenBLAS", sscanf(config(), "OpenBLAS %31s", version) == 1 ? version : "of some version");
   }

@@ -1,4 +1,4 @@
-/* log.c - what a session tells whoever listens. */
+/* log.c - writes the lines of a session's log. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -35,7 +35,7 @@ void session_log_opened(const session *s) {
   }
 }
 
-/* "x f32[1,4], n s64[]" */
+/* Writes the inputs' names and shapes, such as "x f32[1,4], n s64[]". */
 static void list_inputs(const session *s, const session_inputs *inputs, FILE *out) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape given = session_input_shape(s, inputs, k);
@@ -53,7 +53,7 @@ void session_log_compiled(const session *s, const session_inputs *inputs, const 
   if (c->report.warning) {
     session_log(s, SESSION_LOG_WARNING, "%s", c->report.warning);
   }
-  const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs piece by piece";
+  const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs segment by segment";
   session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
               c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
 }

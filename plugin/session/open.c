@@ -1,4 +1,4 @@
-/* open.c - opening a session: a model, HLO text, a compiled file, or what the cache tells of a model. */
+/* open.c - opens a session from a model, HLO text, a compiled file, or the cache's description of a model. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,15 @@
 #include "plugin/session/options.h"
 #include "plugin/session/stack.h"
 
-/* Lanes as emit/llvm/target.h has them. */
+/* Returns true if n is a number of lanes that emit/llvm/target.h allows. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
 
 static status check_dim_values(const compiler_dim *dims, uint32_t n) {
-  CHECK_THAT(dims || n == 0, STATUS_INVALID_ARGUMENT, "%u values of dimensions, but no list of them", n);
+  CHECK_THAT(dims || n == 0, STATUS_INVALID_ARGUMENT, "there are %u values of dimensions, but the list is NULL", n);
   for (uint32_t k = 0; k < n; k++) {
     CHECK_THAT(dims[k].name && *dims[k].name, STATUS_INVALID_ARGUMENT, "value %u of a dimension: it has no name", k);
     CHECK_THAT(dims[k].value >= 0 && dims[k].value <= DIM_MAX, STATUS_INVALID_ARGUMENT,
-               "dimension '%s' is %" PRId64 "; a size from 0 to 2^56 is wanted", dims[k].name, dims[k].value);
+               "dimension '%s' is %" PRId64 "; a size must be from 0 to 2^56", dims[k].name, dims[k].value);
     for (uint32_t i = 0; i < k; i++) {
       CHECK_THAT(strcmp(dims[i].name, dims[k].name) != 0 || dims[i].value == dims[k].value, STATUS_INVALID_ARGUMENT,
                  "dimension '%s' is both %" PRId64 " and %" PRId64, dims[k].name, dims[i].value, dims[k].value);
@@ -32,15 +32,16 @@ static status check_dim_values(const compiler_dim *dims, uint32_t n) {
 }
 
 static status check_options(const session_options *o) {
-  CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads; %d are the most",
+  CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads are asked for; the most is %d",
              o->compile.threads, RT_MAX_THREADS);
-  CHECK_THAT(is_lanes(o->compile.lanes), STATUS_INVALID_ARGUMENT, "%u lanes; 1, 4, 8 and 16 are possible",
+  CHECK_THAT(is_lanes(o->compile.lanes), STATUS_INVALID_ARGUMENT, "%u lanes are asked for; it must be 1, 4, 8 or 16",
              o->compile.lanes);
-  CHECK_THAT(o->max_seconds >= 0, STATUS_INVALID_ARGUMENT, "a time limit of %g seconds", o->max_seconds);
+  CHECK_THAT(o->max_seconds >= 0, STATUS_INVALID_ARGUMENT, "the time limit is %g seconds; it must not be negative",
+             o->max_seconds);
   return check_dim_values(o->dims, o->n_dims);
 }
 
-/* From here on, 0 stands for all cores no more. */
+/* Replaces 0 by the number of cores, and limits the number of threads. */
 static uint32_t resolve_threads(uint32_t asked) {
   return (uint32_t)min_i64(asked ? asked : machine_cores(), RT_MAX_THREADS);
 }
@@ -64,7 +65,7 @@ static void copy_options(session *s, const session_options *o) {
   s->options.constants = constants;
 }
 
-/* The signature of an image: all its programs are of one model, so the first tells names and types. */
+/* Describes the model of an image.  All its programs are of one model, so the first one has the names and types. */
 static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
   compiler_model *source = ARENA_NEW(s->arena, compiler_model);
@@ -109,7 +110,7 @@ status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, c
   return NULL;
 }
 
-/* A misspelt name would leave the dimension open without a word. */
+/* Fails for names that no input has, since a misspelt name would otherwise be ignored. */
 static status check_dims(const session *s) {
   const session_options *o = &s->options;
   const char **names = NULL;
@@ -234,7 +235,8 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
   double start = clock_seconds();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {
-    s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s); /* too early after the system's start */
+    /* random numbers are not available soon after the system's start */
+    s->entropy = hash_mix((uint64_t)(start * 1e9), (uintptr_t)s);
   }
   status failed = run_with_stack(SESSION_COMPILE_STACK, open_and_check, &(opening){s, path, bytes, size, options});
   s->load_seconds = clock_seconds() - start;

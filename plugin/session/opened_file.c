@@ -1,4 +1,4 @@
-/* opened_file.c - a model's file, opened once. */
+/* opened_file.c - see opened_file.h. */
 #include "plugin/session/opened_file.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "runtime/program/image.h"
 
-/* HLO text is told by its first words; comments may stand before them. */
+/* Returns true if the text begins with the first words of HLO text, after any comments. */
 static bool is_hlo(const uint8_t *text, size_t size) {
   static const char words[] = "onnx-xla hlo ";
   size_t at = 0;

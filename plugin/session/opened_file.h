@@ -1,5 +1,5 @@
-/* opened_file.h - a model's file, which is opened once: its kind, its key and its bytes are those of one file, whatever
- * stands at the path by then. */
+/* opened_file.h - a model's file, which is opened once, so that its kind, its key and its bytes belong to one file even
+ * if another file replaces it at its path. */
 #ifndef PLUGIN_SESSION_OPENED_FILE_H
 #define PLUGIN_SESSION_OPENED_FILE_H
 
@@ -12,7 +12,7 @@ typedef struct opened_file {
   opened_kind kind;     /* OPENED_IMAGE is known from the start, OPENED_HLO after it is mapped */
   const uint8_t *bytes; /* NULL if it is not mapped */
   size_t size;
-  content_key key; /* of the bytes, after opened_file_find_key */
+  content_key key; /* the key of the bytes, after opened_file_find_key */
   int fd;          /* -1 means closed, or in memory */
   struct stat was; /* the file when it was opened, or when its key was made */
 } opened_file;

@@ -9,8 +9,8 @@ typedef enum option_type { option_flag, option_count, option_text, option_choice
 typedef struct option {
   option_type type;
   bool in_key;
-  const char *name; /* of the command line's option */
-  size_t offset;    /* in session_options */
+  const char *name; /* the name of the command line's option */
+  size_t offset;    /* the offset of the member in session_options */
 } option;
 
 static const option options[] = {
@@ -45,7 +45,7 @@ void session_copy_options(arena *a, session_options *s) {
   }
 }
 
-/* What other code sets. */
+/* Writes the members that other code sets and that are in the key. */
 static void put_fields(rt_writer *w, const rt_compile_options *o) {
 #define put_in_key(value) rt_put_i64(w, value);
 #define put_no_key(value)

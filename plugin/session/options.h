@@ -1,4 +1,5 @@
-/* options.h - the options of runtime/program/compile_options.def in a session: copied, as a part of keys, as text. */
+/* options.h - copies the options of runtime/program/compile_options.def, and writes them as a part of keys and as
+ * text. */
 #ifndef PLUGIN_SESSION_OPTIONS_H
 #define PLUGIN_SESSION_OPTIONS_H
 

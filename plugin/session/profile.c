@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts `list`. */
+/* Returns the median of `list`, which it sorts. */
 static double median_of(double *list, uint32_t n) {
   qsort(list, n, sizeof *list, by_value);
   return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
@@ -26,7 +26,7 @@ static int by_median(const void *a, const void *b) {
   if (x->median != y->median) {
     return x->median < y->median ? 1 : -1;
   }
-  return (x->thunk > y->thunk) - (x->thunk < y->thunk); /* the order of the program */
+  return (x->thunk > y->thunk) - (x->thunk < y->thunk); /* equal times: in the order of the program */
 }
 
 static int by_seconds(const void *a, const void *b) {
@@ -38,7 +38,7 @@ static int by_seconds(const void *a, const void *b) {
 
 typedef struct grouping {
   arena *a;
-  str_map seen; /* name -> place + 1 */
+  str_map seen; /* name -> index in `groups` + 1 */
   run_profile_groups *groups;
 } grouping;
 
@@ -80,13 +80,13 @@ static void group_row(const run_profile_row *row, grouping *nodes) {
   }
 }
 
-/* Nodes count once in their operator, however many thunks they have. */
+/* Groups thunks by kind, node and operator.  A node counts once for its operator, however many thunks it has. */
 static void group_all(run_profile *p, arena *a) {
   grouping kinds = grouping_make(a, &p->kinds), nodes = grouping_make(a, &p->nodes),
            operators = grouping_make(a, &p->operators);
   for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
     const rt_profiled *t = p->rows[k].thunk;
-    const char *kind = arena_printf(a, "%s %s", t->kind, t->operation); /* "cpu.dot output fusion" */
+    const char *kind = arena_printf(a, "%s %s", t->kind, t->operation); /* such as "cpu.dot output fusion" */
     add(&kinds, kind, "", 1, p->rows[k].median, p->rows[k].share);
     group_row(&p->rows[k], &nodes);
   }
@@ -99,9 +99,9 @@ static void group_all(run_profile *p, arena *a) {
   sort(&p->operators);
 }
 
-/* --- the whole --- */
+/* --- the whole profile --- */
 
-/* What is left of each run when all thunks' own times are taken off. */
+/* Returns the median time of a run that is outside of all thunks. */
 static double gaps_of(const rt_profile *raw, arena *a) {
   double *left = arena_memdup(a, raw->run_seconds, raw->n_runs * sizeof *left);
   for (uint32_t k = 0; k < raw->n_thunks; k++) {
@@ -112,8 +112,8 @@ static double gaps_of(const rt_profile *raw, arena *a) {
   return median_of(left, raw->n_runs);
 }
 
-/* The median of the part that the thunk has of each run: what slows a whole run down, such as other work on the
- * machine, does not change it. */
+/* Returns the median of the thunk's share of each run.  A disturbance that slows a whole run down does not change
+ * it. */
 static double share_of(const rt_profile *raw, const rt_profiled *t, double *list) {
   for (uint32_t r = 0; r < raw->n_runs; r++) {
     list[r] = t->seconds[r] / raw->run_seconds[r];

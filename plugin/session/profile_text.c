@@ -1,11 +1,11 @@
-/* profile_text.c - profiles for programs: JSON, and Chrome's trace events. */
+/* profile_text.c - writes profiles as JSON and as Chrome's trace events. */
 #include <inttypes.h>
 
 #include "base/locale.h"
 
 #include "plugin/session/profile.h"
 
-/* A text as JSON has it; what is no UTF-8 or a control character becomes '?'. */
+/* Writes a JSON string.  Bytes that are not UTF-8 and control characters become '?'. */
 static void put_text(FILE *f, const char *text) {
   putc('"', f);
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
@@ -35,7 +35,7 @@ static void put_named_text(FILE *f, const char *key, const char *text) {
   put_text(f, text);
 }
 
-/* Billions a second; 0 where nothing is known. */
+/* Returns billions per second; 0 if no time was measured. */
 static double giga(double amount, double seconds) { return seconds > 0 ? 1e-9 * amount / seconds : 0; }
 
 static void put_thunk(FILE *f, const run_profile *p, const run_profile_row *row) {

@@ -1,4 +1,4 @@
-/* run.c - running what a session has compiled. */
+/* run.c - runs the programs of a session. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "plugin/session/internal.h"
 #include "plugin/session/stack.h"
 
-enum { ALIGN = 64 }; /* what kernels like; other buffers are copied through */
+enum { ALIGN = 64 }; /* the alignment of inputs; those with less are copied */
 
 /* --- outputs --- */
 
@@ -21,7 +21,7 @@ void session_output_finish(session *s, session_output *o) {
 status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what, const char *name) {
   if (!o->own || o->own_bytes < bytes) {
     session_output_finish(s, o);
-    size_t size = bytes ? bytes : 1; /* of an empty array, too, the caller gets an address */
+    size_t size = bytes ? bytes : 1; /* an empty array has an address, too */
     o->own = budget_alloc(&s->budget, size, ALIGN);
     CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for %s '%s'", bytes, what, name);
     o->own_bytes = size;
@@ -31,12 +31,12 @@ status session_output_reserve(session *s, session_output *o, size_t bytes, const
 
 static status check_given(const session_output *o, const char *name) {
   size_t bytes = (size_t)shape_bytes(&o->shape);
-  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT, "output '%s' has %zu bytes; %zu are given",
-             name, bytes, o->given_bytes);
+  CHECK_THAT(!o->given || o->given_bytes == bytes, STATUS_INVALID_ARGUMENT,
+             "output '%s' has %zu bytes, but the given memory has %zu", name, bytes, o->given_bytes);
   return NULL;
 }
 
-/* What was made in memory of its own goes where the caller wants it. */
+/* Copies an output that was computed in its own memory to the caller's memory, if there is any. */
 static status deliver(session_output *o, const char *name) {
   TRY(check_given(o, name));
   if (o->given && o->given_bytes) {
@@ -57,7 +57,7 @@ static bool is_open(const rt_program *p, uint32_t k) {
   return false;
 }
 
-/* Addresses for all results; of outputs whose size is known, where the caller wants them. */
+/* Sets the addresses of all results.  An output whose size is known is written to the caller's memory directly. */
 static status place_results(session *s, const rt_program *p, session_output *outputs, int64_t *sizes, void **results) {
   for (uint32_t k = 0; k < p->n_results; k++) {
     const rt_io *io = &p->results[k];
@@ -79,7 +79,7 @@ static status place_results(session *s, const rt_program *p, session_output *out
   return NULL;
 }
 
-/* Cuts outputs to the sizes that came with them. */
+/* Cuts outputs of dynamic size to the sizes that the run computed. */
 static status cut_outputs(const rt_program *p, session_output *outputs, void *const *results) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
@@ -106,7 +106,7 @@ static status run_program(session *s, const session_program *c, const rt_run_opt
   return failed;
 }
 
-/* --- piece by piece --- */
+/* --- models that run segment by segment --- */
 
 static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs,
                            session_output *outputs) {
@@ -135,9 +135,9 @@ static status run_segments(session *s, const rt_run_options *options, const sess
   return failed;
 }
 
-/* --- both --- */
+/* --- runs --- */
 
-/* What the system gave when the session was opened, and the number of the run. */
+/* Makes a seed from the session's entropy and the number of the run. */
 static uint64_t fresh_seed(session *s) {
   uint32_t block[PHILOX_WORDS];
   philox_block(s->entropy, atomic_fetch_add(&s->n_fresh_seeds, 1), 0, block);
@@ -157,7 +157,8 @@ static status run_either(const running *r) {
                        : run_segments(r->s, r->options, r->inputs, r->outputs);
 }
 
-/* What a file became while it was read shows in the outputs: they count only if it is still what it was. */
+/* Runs, and then checks that the mapped file has not changed, since a change while it was read may have changed the
+ * outputs. */
 static status run_guarded(void *data) {
   const running *r = data;
   if (!r->c->reads_file) {

@@ -1,14 +1,15 @@
-/* save.c - a session's programs as a .oxla file. */
+/* save.c - writes a session's programs as a .oxla file. */
 #include "plugin/session/internal.h"
 
 typedef struct saving {
   session *s;
-  const char *path; /* NULL: to the stream */
+  const char *path; /* NULL: the stream is written */
   FILE *stream;
   arena *scratch;
 } saving;
 
-/* Pieces are compiled while they run: the file carries the model for them. */
+/* Gets the bytes of the model, which the file must contain if the model runs segment by segment, since segments are
+ * compiled during runs. */
 static status take_source(session *s, rt_span *out) {
   const compiler_api *compiler;
   TRY(session_open_compiler(&compiler));
@@ -17,7 +18,8 @@ static status take_source(session *s, rt_span *out) {
                        "sizes depend on what the model computes, so that it must be in the file");
 }
 
-/* Names are for the cache and made with its secret: the same model makes the same file everywhere. */
+/* Copies a program without names: they depend on the secret of the cache, and the same model must give the same file
+ * everywhere. */
 static rt_program *without_names(arena *a, const rt_program *p) {
   rt_program *plain = arena_memdup(a, p, sizeof *p);
   plain->names = plain->code_names = NULL;
@@ -37,7 +39,7 @@ static status save_guarded(void *data) {
   }
   CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
   image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
-  uint32_t n = image.n_programs; /* the list has the newest first */
+  uint32_t n = image.n_programs; /* the list begins with the newest program */
   for (const session_program *c = s->compiled; c; c = c->next) {
     if (c->program) {
       image.programs[--n] = without_names(x->scratch, c->program);

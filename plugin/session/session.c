@@ -1,4 +1,4 @@
-/* session.c - the programs of a session: by the inputs that they are for, compiled when they are asked for. */
+/* session.c - the programs of a session, which are compiled when they are requested and found again by their inputs. */
 #include "plugin/session/compile_cache.h"
 
 #include <pthread.h>
@@ -48,7 +48,7 @@ static void destroy_compiled(session *s, session_program *c) {
   free(c);
 }
 
-/* Out of the list; the lock is held. */
+/* Removes the program from the list.  The caller holds the lock. */
 static void unlink_compiled(session *s, session_program *c) {
   session_program **at = &s->compiled;
   while (*at != c) {
@@ -58,8 +58,9 @@ static void unlink_compiled(session *s, session_program *c) {
   s->n_compiled--;
 }
 
-/* The one that was not used for longest where there are too many, taken out of the list; the lock is held.  Programs of
- * a .oxla cannot be made again. */
+/* If there are too many programs, removes the one that has not been used for the longest time from the list and
+ * returns it, otherwise NULL.  Programs of a .oxla file stay, since they cannot be compiled again.  The caller holds
+ * the lock. */
 static session_program *take_oldest(session *s) {
   session_program *oldest = NULL;
   for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
@@ -77,7 +78,8 @@ void session_add_program(session *s, session_program *c) {
   s->n_compiled++;
 }
 
-/* Programs of an image read more than constants from it, and segments of a model are compiled from it. */
+/* Returns true if running the program reads a mapped file: if its constants are in one, if it is from an image, or if
+ * segments are compiled from the model. */
 static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
@@ -116,7 +118,7 @@ void session_close(session *s) {
   if (!s) {
     return;
   }
-  compile_cache_close(s); /* first: it may still write programs */
+  compile_cache_close(s); /* comes first, since it may still write programs */
   while (s->compiled) {
     session_program *c = s->compiled;
     unlink_compiled(s, c);
@@ -124,7 +126,7 @@ void session_close(session *s) {
   }
   if (s->segments) {
     const compiler_api *compiler;
-    status_free(session_open_compiler(&compiler)); /* it is open, or there were no pieces */
+    status_free(session_open_compiler(&compiler)); /* it cannot fail, since it is open if there are segments */
     compiler->segments_destroy(s->segments);
   }
   rt_weight_pool_destroy(s->weight_pool);
@@ -135,7 +137,7 @@ void session_close(session *s) {
   free(s);
 }
 
-/* --- looking --- */
+/* --- properties --- */
 
 const compiler_model *session_source(const session *s) { return s->source; }
 double session_load_seconds(const session *s) { return s->load_seconds; }
@@ -155,8 +157,7 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .open_dim = s->options.open_dim};
 }
 
-/* The size of a named dimension: as the options have it, or as another input that is given shows; -1 if nothing tells.
- */
+/* Returns the size of a named dimension, which the options or another input give; -1 if neither does. */
 static int64_t size_of_name(const session *s, const session_inputs *inputs, const char *name) {
   for (uint32_t n = 0; n < s->options.n_dims; n++) {
     if (strcmp(name, s->options.dims[n].name) == 0) {
@@ -174,7 +175,7 @@ static int64_t size_of_name(const session *s, const session_inputs *inputs, cons
   return -1;
 }
 
-/* The size of dimension d of input k, as far as something tells it; -1 otherwise. */
+/* Returns the size of dimension d of input k; -1 if it is not known. */
 static int64_t told_size(const session *s, const session_inputs *inputs, uint32_t k, int d) {
   const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
@@ -208,7 +209,7 @@ bool session_program_serves(const session *s, const rt_program *p, const session
     if (!shape_equal(&wanted, &io->shape)) {
       return false;
     }
-    size_t bytes = (size_t)shape_bytes(&io->shape); /* what is empty is known by its shape */
+    size_t bytes = (size_t)shape_bytes(&io->shape); /* the shape says all about an empty value */
     if (io->value && bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
       return false;
     }
@@ -247,11 +248,12 @@ typedef struct compilation {
   session *s;
   const session_inputs *inputs;
   rt_tune tune;
-  arena *arena; /* of what is made, until it has an owner */
+  arena *arena; /* the arena of the program, until the program owns it */
   session_program *out;
 } compilation;
 
-/* For shapes of which compiling cannot make one program.  Takes the arena. */
+/* Makes the entry for a model that runs segment by segment because sizes depend on computed data.  Takes over the
+ * arena. */
 static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
                             session_program **out) {
   compile_request request = session_request(s, &(session_inputs){0});
@@ -269,7 +271,8 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
   return NULL;
 }
 
-/* A session has been tuned once: new shapes must not take seconds.  The lock is held. */
+/* Returns how much to tune for the next shapes.  With "fast", only the first program of a session is timed, so that new
+ * shapes do not take seconds.  The caller holds the lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
   return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
@@ -285,7 +288,7 @@ static status find_in_cache(compilation *c) {
   }
   c->arena = NULL;
   status failed = session_make_program(s, p, a, &c->out);
-  if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be made again */
+  if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be compiled again */
     compile_cache_forget(s);
     status_free(failed);
     return NULL;
@@ -321,7 +324,7 @@ static status compile_guarded(void *data) {
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   TRY(file_check(s->arena));
   double seconds = clock_seconds() - start;
-  c->arena = NULL; /* it goes to what is added */
+  c->arena = NULL; /* the program takes it over */
   TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
@@ -343,7 +346,8 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-/* What the model declares holds whatever it is compiled to; an image's dims are those of one program among several. */
+/* Checks an input against the model's declaration.  For an image only types and ranks are checked, since its dims are
+ * those of one of several programs. */
 static status check_input(const session *s, uint32_t k, const shape *given) {
   const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;
@@ -353,7 +357,7 @@ static status check_input(const session *s, uint32_t k, const shape *given) {
   for (int d = 0; fits && !any_rank && !s->image && d < given->rank; d++) {
     fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
   }
-  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model wants %s", v->name,
+  CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model needs %s", v->name,
              SHAPE_STR(NULL, given), SHAPE_STR(NULL, &v->shape));
   return NULL;
 }
@@ -367,7 +371,7 @@ static status check_inputs(const session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* In a turn.  What is made is not in the list yet. */
+/* Compiles a program or finds it in the cache; it is not added to the list.  The caller has the turn. */
 static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
@@ -378,11 +382,11 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
-  if (failed && c.out) { /* memory ran out when it was there */
+  if (failed && c.out) { /* memory ran out after it was made */
     destroy_compiled(s, c.out);
     c.out = NULL;
   }
-  rt_weight_pool_collect(s->weight_pool); /* of one that failed, or was tried */
+  rt_weight_pool_collect(s->weight_pool); /* frees weights of programs that failed or were only tried */
   *out = c.out;
   if (!failed && s->options.log) {
     session_log_compiled(s, inputs, c.out);
@@ -444,8 +448,8 @@ void session_end_turn(session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Until the turn ends, or a moment is over: another's compilation may take longer than this one may wait.  The lock is
- * held. */
+/* Waits until the turn ends, but only for a short time, so that this compilation's own deadline is checked meanwhile.
+ * The caller holds the lock. */
 static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
@@ -455,8 +459,8 @@ static status await_end(session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* A program that is ready, which has one user more now; NULL if it is the caller's turn to make one.  The lock is held.
- */
+/* Sets *out to a program for these inputs, with one user more; to NULL if the caller must compile one, and then the
+ * caller has the turn.  The caller holds the lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
@@ -477,7 +481,7 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
   return NULL;
 }
 
-/* In a turn. */
+/* Adds the program to the list, with one user.  The caller has the turn. */
 static void add(session *s, session_program *c) {
   pthread_mutex_lock(&s->lock);
   c->users++;
@@ -486,7 +490,7 @@ static void add(session *s, session_program *c) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* In a turn. */
+/* Frees the oldest programs while there are too many.  The caller has the turn. */
 static void bound_programs(session *s) {
   session_program *oldest;
   do {

@@ -37,7 +37,7 @@ typedef struct session_options {
   double max_seconds;  /* the limit in seconds for loading, for each compilation and for each run; 0 means no limit */
   const compiler_constant *constants; /* inputs that never change; their data is borrowed until the session is closed */
   uint32_t n_constants;
-  bool check_memory;    /* for all runs (runtime/exec/check_memory.h) */
+  bool check_memory;    /* whether all runs check accesses to memory (runtime/exec/check_memory.h) */
   bool keep_programs;   /* whether programs are kept in the cache folder and found there (store.h) */
   uint64_t cache_bytes; /* the limit in bytes of the programs that are kept there; 0 means CONTENT_STORE_GIGABYTES */
   /* Whether checksums of constants are compared when a compiled file, or a program in the cache folder, is opened. */
@@ -73,7 +73,7 @@ typedef struct session_program {
  * copied. */
 STATUS_MUST_USE status session_open(const char *path, const void *bytes, size_t size, const session_options *options,
                                     session **out);
-/* NULL is allowed. */
+/* Closes a session and frees all its programs.  NULL is allowed. */
 void session_close(session *s);
 
 /* Returns what the model declares. */
@@ -99,11 +99,11 @@ typedef struct session_inputs {
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
  * the other inputs give to its named dimensions; a dimension without a value is -1. */
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k);
-/* Returns true if dimension d of input k gets the options' value for open dimensions, since nothing else gives its
+/* Returns true if dimension d of input k gets the value of session_options.open_dim, since nothing else gives its
  * size. */
 bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d);
-/* Returns the program for these inputs, compiling it if necessary; dimensions that they leave open are as the options
- * say.  It remains until session_release, or until the session is closed. */
+/* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
+ * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
@@ -117,7 +117,7 @@ bool session_program_has_values(const session_program *c);
 /* Where an output is written, and what it was in the last run.  Zeros mean memory of its own. */
 typedef struct session_output {
   shape shape;
-  void *data;  /* given, or own */
+  void *data;  /* either `given` or `own` */
   void *given; /* memory of the caller, of exactly the output's size, or NULL */
   size_t given_bytes;
   void *own; /* grows if necessary and remains from run to run */

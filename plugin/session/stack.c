@@ -1,4 +1,4 @@
-/* stack.c - work on a stack that is large enough, whatever thread the caller has. */
+/* stack.c - runs work on a stack that is large enough. */
 #include "plugin/session/stack.h"
 
 #include <pthread.h>
@@ -6,7 +6,7 @@
 
 enum { LARGE = 8 << 20 };
 
-/* The lowest address of this thread's stack and the one behind it; both 1 where the system does not tell. */
+/* The lowest address of this thread's stack and the address after its end; both are 1 if the system does not know. */
 static _Thread_local uintptr_t lowest, end;
 
 static void find_stack(void) {
@@ -24,7 +24,8 @@ static void find_stack(void) {
   pthread_attr_destroy(&attributes);
 }
 
-/* On another stack than the thread's (a coroutine's) nothing is known, and it is taken for large. */
+/* Returns true if the stack has room.  A stack that is not the thread's own, such as a coroutine's, is assumed to
+ * have. */
 static bool has_room(size_t bytes) {
   uintptr_t here = (uintptr_t)__builtin_frame_address(0);
   if (!lowest) {
@@ -56,7 +57,7 @@ status run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
   bool started =
       pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(&thread, &attributes, run, &w) == 0;
   pthread_attr_destroy(&attributes);
-  CHECK_THAT(started, STATUS_RESOURCE, "no thread with a stack of %d bytes", LARGE);
+  CHECK_THAT(started, STATUS_RESOURCE, "a thread with a stack of %d bytes cannot be started", LARGE);
   pthread_join(thread, NULL);
   return w.result;
 }

@@ -1,4 +1,5 @@
-/* store.c - files of the compile cache: written by renaming, read by mapping, removed when the folder is too large. */
+/* store.c - the files of the compile cache.  They are written under another name and renamed, read by mapping, and
+ * removed when the folder is too large. */
 #include "plugin/session/store.h"
 
 #include <dirent.h>
@@ -16,13 +17,13 @@
 enum {
   ABANDONED_SECONDS = 3600,
   OPEN_FOLDER = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW,
-  READ_FILE = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, /* what is a pipe, by accident, makes nobody wait */
+  READ_FILE = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, /* opening a pipe by mistake does not block */
   MAX_SOURCE = 1 << 28
 };
 
 /* --- the folder --- */
 
-/* With the folders above it, like mkdir -p. */
+/* Creates the parents of the folder, as mkdir -p does. */
 static void make_folders(const char *path) {
   char *copy = strdup(path);
   for (char *at = copy; at && (at = strchr(at + 1, '/'));) {
@@ -34,7 +35,7 @@ static void make_folders(const char *path) {
   (void)mkdir(path, 0700);
 }
 
-/* The first process makes it; one that comes meanwhile reads what that one made. */
+/* Reads the secret, or creates it.  If several processes create it at once, all use that of the first. */
 static status get_secret(int folder, hash_secret *secret) {
   for (int k = 0; k < 3; k++) {
     int fd = openat(folder, "secret", READ_FILE);
@@ -50,14 +51,14 @@ static status get_secret(int folder, hash_secret *secret) {
     if (fd >= 0) {
       (void)unlinkat(folder, "secret", 0); /* it is damaged */
     }
-    CHECK_THAT(hash_secret_init(secret), STATUS_IO, "no random numbers");
+    CHECK_THAT(hash_secret_init(secret), STATUS_IO, "the system gives no random numbers");
     fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     bool written = fd >= 0 && write(fd, secret, sizeof *secret) == sizeof *secret;
     if (fd >= 0) {
       close(fd);
     }
     if (written) {
-      (void)linkat(folder, name, folder, "secret", 0); /* fails where another was faster */
+      (void)linkat(folder, name, folder, "secret", 0); /* fails if another process was faster */
     }
     (void)unlinkat(folder, name, 0);
   }
@@ -137,7 +138,7 @@ static name source_name(const char *model) {
 
 typedef struct getting {
   content_store *c;
-  const char *folder; /* the model's */
+  const char *folder; /* the model's folder */
   arena *a;
   int fd;
   bool verify, weights;
@@ -146,7 +147,8 @@ typedef struct getting {
 
 static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
 
-/* Whatever a damaged file says is no path. */
+/* Finds the weights on which a program is based.  The name comes from a file that may be damaged, so it must be a
+ * key. */
 static rt_image *find_weights(void *data, arena *a, const char *made) {
   const getting *g = data;
   return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;
@@ -158,7 +160,7 @@ static status read_image(void *data) {
   return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->weights ? NULL : &bases, &g->image);
 }
 
-/* Weights are used after their program, and so never the first to go. */
+/* Maps a file, and marks it as used.  Weights are marked after their program, so they are not removed before it. */
 static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights) {
   name n = file_name(folder, made, weights);
   struct timespec start;
@@ -269,7 +271,7 @@ void content_store_put_source(content_store *c, content_key model, rt_span bytes
   }
 }
 
-/* --- all of them --- */
+/* --- listing and removing --- */
 
 typedef struct listing {
   const content_store *c;
@@ -306,7 +308,7 @@ static void walk(const content_store *c, void (*see)(void *data, int folder, con
   closedir(models);
 }
 
-/* A program or weights. */
+/* Returns true if the file is a program or weights. */
 static bool is_entry(const char *file, bool *weights) {
   size_t n = strcspn(file, ".");
   *weights = strcmp(file + n, suffixes[true]) == 0;
@@ -343,7 +345,7 @@ void content_store_list(const content_store *c, arena *a, content_store_entry **
   *n = l.n;
 }
 
-/* Files under temporary names whose writer must be dead. */
+/* Removes files with temporary names that are so old that the process that wrote them must be dead. */
 static void see_abandoned(void *data, int folder, const char *model, const char *file) {
   (void)model;
   struct stat st;
@@ -354,7 +356,8 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
   }
 }
 
-/* A model without any goes with its source; fails where there are others. */
+/* Removes an entry.  With the last entry of a model, its description and folder are removed; removing a folder that has
+ * other files fails. */
 static void drop_entry(const content_store *c, const content_store_entry *e, bool last) {
   name n = file_name(e->model, e->name, e->weights);
   (void)unlinkat(c->models, n.text, 0);
@@ -407,7 +410,7 @@ static status trim(void *data) {
   return NULL;
 }
 
-/* One process at a time; whoever comes meanwhile leaves it to that one. */
+/* Only one process does this at a time; others return at once. */
 void content_store_trim(const content_store *c, uint64_t bytes) {
   if (flock(c->models, LOCK_EX | LOCK_NB) == 0) {
     trimming t = {.c = c, .bytes = bytes};

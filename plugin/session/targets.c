@@ -1,10 +1,10 @@
-/* targets.c - the backends that run programs, by name. */
+/* targets.c - finds the target of a backend by its name. */
 #include <string.h>
 
 #include "backend_cpu/runtime/target.h"
 #include "plugin/session/session.h"
 
-/* The targets that this half of the library has; the compiler half knows more.  The first is the default. */
+/* The targets in this library; the compiler library has others.  The first one is the default. */
 static const rt_target *const own_targets[] = {&cpu_target};
 
 const char *session_default_backend(void) { return own_targets[0]->name; }

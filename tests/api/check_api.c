@@ -145,7 +145,8 @@ START_TEST(callers_outputs) {
   ck_assert_mem_eq(odd, want, sizeof want);
   ck_assert_int_eq(bytes[3] | bytes[20], 0);
   succeed(oxla_set_output(run, "y", y, sizeof y));
-  refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, "output 'y' has 16 bytes; 20 are given");
+  refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
+               "output 'y' has 16 bytes, but the given memory has 20");
   succeed(oxla_set_output(run, "y", NULL, 0));
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &t));
@@ -437,7 +438,7 @@ START_TEST(profiles) {
   refuse_about(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
                "negative");
   refuse_about(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING,
-               "7 is no format");
+               "7 is not a format");
   succeed(oxla_profile(run, 1, 3, OXLA_PROFILE_JSON, &text));
   ck_assert_msg(strstr(text, "\"runs\": 3") && strstr(text, "\"operators\": ["), "%s", text);
   oxla_free(text);

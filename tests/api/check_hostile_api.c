@@ -208,13 +208,13 @@ static const bad_options wrong_options[] = {
     {{.backend = "abacus"}, OXLA_INVALID_ARGUMENT, "abacus"},
     {{.backend = "/no/such/backend.so"}, OXLA_INVALID_ARGUMENT, "/no/such/backend.so"},
     {{.threads = -1}, OXLA_INVALID_ARGUMENT, "option threads is -1"},
-    {{.threads = 257}, OXLA_INVALID_ARGUMENT, "257 threads; 256 are the most"},
+    {{.threads = 257}, OXLA_INVALID_ARGUMENT, "257 threads are asked for; the most is 256"},
     {{.threads = 5000}, OXLA_INVALID_ARGUMENT, "5000 threads"},
     {{.threads = INT32_MIN}, OXLA_INVALID_ARGUMENT, "threads"},
     {{.lanes = -4}, OXLA_INVALID_ARGUMENT, "option lanes is -4"},
-    {{.lanes = 3}, OXLA_INVALID_ARGUMENT, "3 lanes; 1, 4, 8 and 16 are possible"},
+    {{.lanes = 3}, OXLA_INVALID_ARGUMENT, "3 lanes are asked for; it must be 1, 4, 8 or 16"},
     {{.lanes = 32}, OXLA_INVALID_ARGUMENT, "32 lanes"},
-    {{.n_dims = 3}, OXLA_INVALID_ARGUMENT, "3 values of dimensions, but no list"},
+    {{.n_dims = 3}, OXLA_INVALID_ARGUMENT, "3 values of dimensions, but the list is NULL"},
     {{.n_dims = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "values of dimensions"},
     {{.dims = &(oxla_dim){NULL, 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
     {{.dims = &(oxla_dim){"", 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
@@ -225,7 +225,7 @@ static const bad_options wrong_options[] = {
     {{.max_seconds = NAN}, OXLA_INVALID_ARGUMENT, "nan seconds"},
     {{.max_seconds = -INFINITY}, OXLA_INVALID_ARGUMENT, "-inf seconds"},
     {{.max_memory = 1}, OXLA_RESOURCE, "memory limit"},
-    {{.n_constants = 1}, OXLA_INVALID_ARGUMENT, "1 constants, but no list"},
+    {{.n_constants = 1}, OXLA_INVALID_ARGUMENT, "1 constants, but the list is NULL"},
     {{.n_constants = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "constants"},
     {{.constants = &(oxla_constant){NULL, OXLA_FLOAT, 1, four, W}, .n_constants = 1}, OXLA_INVALID_ARGUMENT, "no name"},
     {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, NULL, W}, .n_constants = 1},
@@ -238,7 +238,7 @@ static const bad_options wrong_options[] = {
      "negative"},
     {{.constants = &(oxla_constant){"x", (oxla_type)0, 1, four, W}, .n_constants = 1},
      OXLA_INVALID_ARGUMENT,
-     "no element type"},
+     "not an element type"},
     {{.constants = &(oxla_constant){"x", OXLA_FLOAT, 1, four, NULL}, .n_constants = 1},
      OXLA_INVALID_ARGUMENT,
      "no data"},
@@ -341,7 +341,7 @@ START_TEST(arguments_out_of_range) {
   refuse(oxla_set_input(run, "x", OXLA_FLOAT, -1, dims, x), wrong, "rank -1");
   refuse(oxla_set_input(run, "x", OXLA_FLOAT, 17, dims, x), wrong, "rank 17");
   refuse(oxla_set_input(run, "x", OXLA_FLOAT, 1, minus_one, x), wrong, "negative");
-  refuse(oxla_set_input(run, "x", (oxla_type)-1, 2, dims, x), wrong, "-1 is no element type");
+  refuse(oxla_set_input(run, "x", (oxla_type)-1, 2, dims, x), wrong, "-1 is not an element type");
   refuse(oxla_set_input_at(run, SIZE_MAX, OXLA_FLOAT, 2, dims, x), wrong, "no input");
   refuse(oxla_set_input_at(run, 0, OXLA_FLOAT, 2, NULL, x), wrong, "no dimensions");
   refuse(oxla_set_output(run, NULL, x, 4), wrong, "no output name");
@@ -355,10 +355,10 @@ START_TEST(arguments_out_of_range) {
   refuse(oxla_get_output(run, NULL, &t), wrong, "no output name");
   refuse(oxla_get_output_at(run, SIZE_MAX, &t), wrong, "no output");
   refuse(oxla_save(model, ""), OXLA_IO, "");
-  refuse(oxla_take_output(run, &(oxla_tensor){.data = x}), wrong, "no output in the run's own memory");
+  refuse(oxla_take_output(run, &(oxla_tensor){.data = x}), wrong, "not an output in the run's own memory");
   refuse(oxla_profile(run, -1, 1, OXLA_PROFILE_JSON, &text), wrong, "negative");
   refuse(oxla_profile(run, 0, -1, OXLA_PROFILE_JSON, &text), wrong, "negative");
-  refuse(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), wrong, "7 is no format");
+  refuse(oxla_profile(run, 0, 1, (oxla_profile_format)7, &text), wrong, "7 is not a format");
   ck_assert_ptr_null(text);
   numbers v = make_numbers(2, 1);
   set_affine(run, &v, 2);

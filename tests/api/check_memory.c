@@ -98,7 +98,7 @@ START_TEST(takes_outputs) {
     succeed(oxla_execute(run));
     taken[k] = check_result(run, &v[k], rows);
     succeed(oxla_take_output(run, &taken[k]));
-    refuse(oxla_take_output(run, &taken[k]), OXLA_INVALID_ARGUMENT, "no output in the run's own memory");
+    refuse(oxla_take_output(run, &taken[k]), OXLA_INVALID_ARGUMENT, "not an output in the run's own memory");
     succeed(oxla_get_output(run, "y", &y)); /* the shape stays */
     ck_assert_ptr_null(y.data);
     ck_assert_int_eq(y.dims[0], rows);
@@ -109,8 +109,8 @@ START_TEST(takes_outputs) {
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));
   refuse(oxla_take_output(run, &y), OXLA_INVALID_ARGUMENT,
-         "no output in the run's own memory"); /* it is the caller's */
-  oxla_run_destroy(run);                       /* what was taken stays */
+         "not an output in the run's own memory"); /* it is the caller's */
+  oxla_run_destroy(run);                           /* what was taken stays */
   for (int k = 0; k < TAKEN; k++) {
     ck_assert_mem_eq(taken[k].data, v[k].want, taken[k].bytes);
     free_numbers(&v[k]);

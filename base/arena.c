@@ -14,7 +14,7 @@
 
 typedef struct chunk {
   struct chunk *next;
-  size_t size, used; /* of the bytes behind this header */
+  size_t size, used; /* the bytes after this header, and how many are in use */
 } chunk;
 
 typedef struct cleanup {
@@ -25,7 +25,7 @@ typedef struct cleanup {
 
 struct arena {
   mem_budget *budget;
-  chunk *chunks; /* the newest first; only it is filled further */
+  chunk *chunks; /* the newest first; only the newest is filled further */
   cleanup *cleanups;
   size_t total;
   _Atomic(void *) files;
@@ -59,7 +59,7 @@ static status run_here(status (*fn)(void *), void *data) {
 static void fail_here(const char *what) {
   if (!innermost) {
     fprintf(stderr, "onnx-xla: %s outside of a guard\n", what);
-    abort(); /* a bug of ours: every public entry runs inside guard_run */
+    abort(); /* a bug of this library: every public function runs inside guard_run */
   }
   innermost->what = what;
   longjmp(innermost->jump, 1);
@@ -110,7 +110,7 @@ static void budget_give(mem_budget *b, size_t size) {
   }
 }
 
-/* False when a limit would be passed. */
+/* Counts memory in all nested budgets.  Returns false, and counts nothing, if a limit would be exceeded. */
 static bool budget_take(mem_budget *all, size_t size) {
   for (mem_budget *b = all; b; b = b->outer) {
     uint64_t used = atomic_fetch_add(&b->used, size) + size;
@@ -136,7 +136,7 @@ static const mem_allocator *allocator_of(const mem_budget *b) {
   return b ? b->allocator : NULL;
 }
 
-/* Memory as it comes. */
+/* Allocates memory that may contain anything. */
 static void *system_alloc(const mem_budget *b, size_t size, size_t align) {
   const mem_allocator *from = allocator_of(b);
   return from ? from->allocate(from->data, size, align) : aligned_alloc(align, size);
@@ -210,7 +210,8 @@ bool arena_holds(const arena *a, const void *data) {
 
 size_t arena_used(const arena *a) { return a->total; }
 
-/* Fresh pages of the system's are zeros and cost nothing until they are written. */
+/* Allocates zeroed memory.  The system's calloc is used if possible, since fresh pages are zero already and cost
+ * nothing until they are written. */
 static void *zeroed_alloc(const mem_budget *b, size_t size) {
   if (!allocator_of(b)) {
     return calloc(1, size);
@@ -221,9 +222,9 @@ static void *zeroed_alloc(const mem_budget *b, size_t size) {
 
 static const char out_of_memory[] = "out of memory";
 
-/* A chunk that holds at least `size` bytes at any alignment up to `align`; NULL and *why when there is no memory.
- * Chunks double with the arena, so that a large one has few and a small one wastes little.  A chunk for one
- * large array goes behind the newest, which is not full yet. */
+/* Adds a chunk with room for `size` bytes at any alignment up to `align`.  Returns NULL and sets *why if there is no
+ * memory.  The size of chunks grows with the arena, so that a large arena has few chunks and a small one wastes little.
+ * A chunk for one large array is put behind the newest chunk, which still has room. */
 static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
   size_t want = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
   *why = out_of_memory;
@@ -257,7 +258,7 @@ static size_t padding(const chunk *c, size_t align) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Chunks come zeroed and nothing is handed out twice. */
+/* The memory is zero, since chunks are zeroed and no part is used twice. */
 static void *try_alloc(arena *a, size_t size, size_t align, const char **why) {
   chunk *c = a->chunks;
   if (!c || padding(c, align) > c->size - c->used || size > c->size - c->used - padding(c, align)) {
@@ -306,7 +307,7 @@ void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size) {
     guard_fail("out of memory");
   }
   void *copy = arena_grow(a, items, *cap * item_size, grown * item_size);
-  POISON(items, *cap * item_size); /* who still reads there misses what is pushed from now on */
+  POISON(items, *cap * item_size); /* stale pointers must not be used, since they do not see later elements */
   *cap = grown;
   return copy;
 }

@@ -20,7 +20,7 @@ typedef struct mapping {
   struct mapping *next;
   void *start;
   size_t size;
-  const char *path; /* absolute, as it was; "": not known */
+  const char *path; /* the absolute path when the file was opened; "" if it is not known */
   struct stat was;
 } mapping;
 
@@ -31,12 +31,14 @@ static void unmap(void *data) {
   }
 }
 
-/* Times of change are left out: renaming another file over this one sets that too. */
+/* Compares size and time of modification.  The time of change is not compared, since replacing the file by renaming
+ * changes it, too. */
 static bool is_same(const struct stat *a, const struct stat *b) {
   return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* No descriptor stays open for it: a model may have its weights in thousands of files. */
+/* Returns the path of an open file.  It is kept instead of the descriptor, since a model may have its weights in
+ * thousands of files. */
 static const char *path_of(arena *a, int fd) {
   char link[32], path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -123,7 +125,7 @@ status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, si
   return NULL;
 }
 
-/* Runs inside a guard, so that the descriptor is closed when memory is out. */
+/* The arguments of a function that runs inside a guard, so that the descriptor is closed if memory runs out. */
 typedef struct map_call {
   arena *a;
   int fd;
@@ -138,7 +140,7 @@ static status call_map(void *data) {
 }
 
 status file_open(const char *path, int *fd, struct stat *st) {
-  /* Not blocking: opening a pipe would otherwise wait for a writer. */
+  /* O_NONBLOCK, since opening a pipe would otherwise wait for a writer. */
   *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (*fd < 0) {
     return io_error(path, "cannot be opened");
@@ -190,8 +192,8 @@ static status write_as_it_is(const char *path, const void *bytes, size_t size) {
   return s;
 }
 
-/* The permissions that a new file gets; there is no way to ask for the mask without setting it, so it is
- * taken from what open() gives a file instead of from mkstemp's 0600. */
+/* Creates a temporary file with the permissions of a new file. mkstemp would give it 0600, and the umask cannot be read
+ * without setting it. */
 static int open_temporary(char *name, size_t room, const char *path) {
   for (int i = 0; i < 100; i++) {
     int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);

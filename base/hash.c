@@ -7,7 +7,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* Written into this file: short keys are hashed without a call, and nothing needs the library where it runs. */
+/* xxHash is compiled into this file, so that short keys are hashed without a call and the library is not needed at run
+ * time. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -17,7 +18,7 @@ uint64_t hash_mix(uint64_t hash, uint64_t value) { return hash_bytes(&value, siz
 
 uint64_t hash_text(const char *text) { return hash_bytes(text, strlen(text), 0); }
 
-/* --- under a secret --- */
+/* --- hashes with a secret --- */
 
 bool hash_secret_init(hash_secret *s) {
   if (getrandom(s->bytes, sizeof s->bytes, 0) == sizeof s->bytes) {
@@ -58,7 +59,7 @@ uint64_t hash_seed(void) {
 /* --- the map: open addressing with linear probing; nothing is ever removed --- */
 
 struct str_map_slot {
-  const char *key; /* NULL: free */
+  const char *key; /* NULL if the slot is free */
   size_t length;
   uint64_t hash;
   void *value;
@@ -66,7 +67,7 @@ struct str_map_slot {
 
 void str_map_init(str_map *m, arena *a) { *m = (str_map){.arena = a}; }
 
-/* The slot of the key, or the free one where it belongs; cap must not be 0. */
+/* Returns the slot of the key, or the free slot for it. cap must not be 0. */
 static str_map_slot *find(const str_map *m, const char *key, size_t length, uint64_t hash) {
   for (uint32_t at = (uint32_t)hash & (m->cap - 1);; at = (at + 1) & (m->cap - 1)) {
     str_map_slot *slot = &m->slots[at];

@@ -1,4 +1,4 @@
-/* headroom.c - asks the kernel for address space and gives it back at once, to see whether there is room. */
+/* headroom.c - reserves address space and releases it at once, to find out whether there is room. */
 #include "base/headroom.h"
 
 #include <sys/mman.h>

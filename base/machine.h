@@ -8,24 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of cores that the calling thread may run on; at least 1. */
+/* Returns the number of cores that the calling thread may run on; at least 1. */
 uint32_t machine_cores(void);
-/* The number of cores of the whole machine, whoever may use them; at least 1. */
+/* Returns the number of cores of the whole machine, including those that this process may not use; at least 1. */
 uint32_t machine_all_cores(void);
 
 size_t machine_page_bytes(void);
 uint64_t machine_memory_bytes(void);
-/* The size of the data cache of a level from 1 to 3.  Where the system does not know it, which some virtual machines
- * and C libraries do not, it is a common size, the same for everybody who asks. */
+/* Returns the size of the data cache of a level from 1 to 3.  If the system does not know it, as some virtual machines
+ * and C libraries, it is a common size. */
 uint64_t machine_cache_bytes(int level);
 
-/* The processor's architecture as LLVM's triples name it, or "unknown". */
+/* Returns the processor's architecture as in LLVM's triples, or "unknown". */
 const char *machine_architecture(void);
 
 /* One of the rows of x86_features.def. */
 typedef struct machine_feature {
   const char *name;
-  bool here; /* this processor has it */
+  bool here; /* whether this processor has it */
 } machine_feature;
 
 /* Returns false if the name, which has n bytes, is not in the table; on processors that are not x86-64, no name is. */
@@ -33,15 +33,15 @@ bool machine_find_feature(const char *name, size_t n, machine_feature *out);
 /* Returns true if the name is in the table and the processor has the feature. */
 bool machine_has_feature(const char *name);
 
-/* The processor's name, such as "AMD EPYC 9R14"; "" where the processor does not tell. */
+/* The processor's name, such as "AMD EPYC 9R14"; "" if the processor does not report it. */
 typedef struct machine_name {
   char text[49];
 } machine_name;
 
 machine_name machine_processor_name(void);
 
-/* Two processors with the same identity run the same code at the same speed, as far as can be told: CPUID's features,
- * those that the kernel names, and the caches. */
+/* Identifies a processor by CPUID's features, those that the kernel reports, and the caches.  Two processors with the
+ * same identity run the same code at the same speed, as far as this can be known. */
 typedef struct machine_identity {
   uint64_t words[25];
 } machine_identity;

@@ -1,16 +1,16 @@
-/* nms.c - non-maximum suppression: a heap of candidates, and the chosen boxes as vectors of numbers. */
+/* nms.c - non-maximum suppression with a heap of candidates, and the chosen boxes as arrays of numbers. */
 #include "base/nms.h"
 
 #include <string.h>
 
 enum {
-  BLOCK = 16,           /* chosen boxes that a candidate is compared with at once */
-  LOOK = 1 << 20,       /* comparisons between two looks at the budget */
-  AROUND_CANDIDATE = 64 /* what else is done for one, in comparisons */
+  BLOCK = 16,           /* the number of chosen boxes with which a candidate is compared at once */
+  LOOK = 1 << 20,       /* the number of comparisons between two checks of the budget */
+  AROUND_CANDIDATE = 64 /* the other work for a candidate, counted in comparisons */
 };
 
-/* The chosen boxes of a line, an array a number, filled up to whole blocks with boxes of no area, which hide
- * nothing. */
+/* The chosen boxes of a line, with an array for each number of a box.  The last block is filled up with boxes of area
+ * 0, which suppress nothing. */
 typedef struct chosen {
   int64_t n;
   float *low[2], *high[2], *area;
@@ -23,12 +23,12 @@ uint64_t nms_scratch(int64_t boxes, int64_t limit) {
   return (bytes + 63) & ~(uint64_t)63;
 }
 
-/* --- candidates: a heap of numbers, the largest is the best --- */
+/* --- candidates: a heap of keys; the largest key is the best candidate --- */
 
-/* The score's order above, the number's reverse below. */
+/* Returns a key with the order of the score in the high bits and the inverted number of the box in the low bits. */
 static uint64_t key_of(float score, int64_t box) {
   uint32_t bits, order = 0;
-  score += 0.0f; /* -0 is 0 */
+  score += 0.0f; /* turns -0 into 0 */
   memcpy(&bits, &score, sizeof bits);
   if (score == score) {
     order = bits >> 31 ? ~bits : bits | 0x80000000u;
@@ -38,7 +38,7 @@ static uint64_t key_of(float score, int64_t box) {
 
 static int64_t box_of(uint64_t key) { return (int64_t) ~(uint32_t)key; }
 
-/* Puts `key` into the hole at k. */
+/* Inserts `key` at the free position k and restores the heap. */
 static void sift(uint64_t *heap, int64_t n, int64_t k, uint64_t key) {
   for (int64_t child = 2 * k + 1; child < n; child = 2 * k + 1) {
     child += child + 1 < n && heap[child + 1] > heap[child];
@@ -70,15 +70,15 @@ static float area_of(const float *c) { return (c[2] - c[0]) * (c[3] - c[1]); }
 static float least(float x, float y) { return x < y ? x : y; }
 static float largest(float x, float y) { return x > y ? x : y; }
 
-/* The quotient is computed as ONNX Runtime does it, so that both agree where it is near the threshold.  A box with a
- * NaN has an area of NaN, and its comparisons are false. */
+/* Returns true if a chosen box suppresses the box.  The quotient is computed as in ONNX Runtime, so that both agree
+ * near the threshold.  A box with a NaN has an area of NaN, so its comparisons are false. */
 static bool hidden(const chosen *c, const float *box, float overlap) {
   float area = area_of(box);
   for (int64_t first = 0; first < c->n; first += BLOCK) {
     const float *low0 = c->low[0] + first, *low1 = c->low[1] + first, *high0 = c->high[0] + first,
                 *high1 = c->high[1] + first, *areas = c->area + first;
     int hits = 0;
-    for (int k = 0; k < BLOCK; k++) { /* without branches, for vectors */
+    for (int k = 0; k < BLOCK; k++) { /* without branches, so that it is vectorised */
       float a = least(high0[k], box[2]) - largest(low0[k], box[0]);
       float b = least(high1[k], box[3]) - largest(low1[k], box[1]);
       float both = a * b;

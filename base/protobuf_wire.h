@@ -24,7 +24,7 @@ enum {
 
 /* --- reading --- */
 
-/* The bytes of a message that are still to be read.  Reading looks at none outside of them, allocates and copies
+/* The bytes of a message that are still to be read.  Reading accesses no bytes outside of them, allocates and copies
  * nothing, and skips a value of any length in constant time. */
 typedef struct pb_cursor {
   const uint8_t *at, *end;
@@ -33,23 +33,22 @@ typedef struct pb_cursor {
 typedef struct pb_field {
   uint64_t number;
   int wire_type;
-  const uint8_t *value; /* of PB_LEN: behind the length */
+  const uint8_t *value; /* for PB_LEN, the bytes after the length */
   uint64_t size;        /* of the value, in bytes */
 } pb_field;
 
-/* What is wrong with the bytes.  After an error the cursor stands within the message still, at no place in particular.
- */
+/* What is wrong with the bytes.  After an error the position of the cursor within the message is not specified. */
 typedef enum pb_error {
   PB_OK,
   PB_TRUNCATED, /* the message ends inside of a varint */
   PB_OVERFLOW,  /* a varint has more than 64 bits */
-  PB_NUMBER,    /* the number of a field is 0 or larger than PB_NUMBER_MAX; it is in the field */
-  PB_TYPE,      /* the wire type is a group, or there is none such; it is in the field */
-  PB_LENGTH /* a value is longer than what is left of the message; it is in the field with the length that it claims */
+  PB_NUMBER,    /* the number of a field is 0 or larger than PB_NUMBER_MAX; pb_field.number has it */
+  PB_TYPE,      /* the wire type is a group or does not exist; pb_field.wire_type has it */
+  PB_LENGTH     /* a value is longer than the rest of the message; pb_field.size has the length that it claims */
 } pb_error;
 
-/* Reads a varint, which may have more bytes than its value needs (protobuf allows that).  Errors: PB_TRUNCATED, which
- * is also that nothing is left, and PB_OVERFLOW. */
+/* Reads a varint, which may have more bytes than its value needs (protobuf allows that).  Returns PB_TRUNCATED, also if
+ * nothing is left, or PB_OVERFLOW after an error. */
 static inline pb_error pb_read_varint(pb_cursor *c, uint64_t *value) {
   uint64_t bits = 0;
   const uint8_t *at = c->at;
@@ -71,7 +70,7 @@ static inline pb_error pb_read_varint(pb_cursor *c, uint64_t *value) {
   return PB_OVERFLOW;
 }
 
-/* Reads a tag: the field's number and wire type.  Errors: all but PB_LENGTH. */
+/* Reads a tag: the field's number and wire type.  May return all errors except PB_LENGTH. */
 static inline pb_error pb_read_tag(pb_cursor *c, pb_field *f) {
   uint64_t tag;
   pb_error wrong = pb_read_varint(c, &tag);
@@ -87,7 +86,7 @@ static inline pb_error pb_read_tag(pb_cursor *c, pb_field *f) {
   return known ? PB_OK : PB_TYPE;
 }
 
-/* Finds the value that follows the tag which was read, and moves behind it.  Errors: PB_TRUNCATED, PB_OVERFLOW and
+/* Finds the value after the tag that was read, and moves behind it.  May return PB_TRUNCATED, PB_OVERFLOW and
  * PB_LENGTH. */
 static inline pb_error pb_read_value(pb_cursor *c, pb_field *f) {
   uint64_t number;
@@ -113,8 +112,8 @@ static inline pb_error pb_read_value(pb_cursor *c, pb_field *f) {
   return PB_OK;
 }
 
-/* Reads the next field.  Returns false, and leaves the cursor where it is, at the end of the message and where what
- * follows is not a whole field. */
+/* Reads the next field.  Returns false at the end of the message, and if no complete field follows; the cursor then
+ * stays where it is. */
 static inline bool pb_next(pb_cursor *c, pb_field *f) {
   pb_cursor rest = *c;
   if (pb_read_tag(&rest, f) || pb_read_value(&rest, f)) {
@@ -129,8 +128,8 @@ static inline pb_cursor pb_value(const pb_field *f) { return (pb_cursor){f->valu
 
 /* --- writing --- */
 
-/* Writes a varint of at least `width` bytes: shorter ones are padded by bytes that add nothing to the value.  Returns
- * how many bytes it has; `out` has room for PB_VARINT_MAX and for `width`. */
+/* Writes a varint of at least `width` bytes: shorter ones are padded by bytes that do not change the value.  Returns
+ * the number of bytes.  `out` must have room for PB_VARINT_MAX and for `width` bytes. */
 static inline size_t pb_encode_varint(uint8_t *out, uint64_t value, size_t width) {
   size_t n = 0;
   do {
@@ -141,14 +140,14 @@ static inline size_t pb_encode_varint(uint8_t *out, uint64_t value, size_t width
   return n;
 }
 
-/* The bytes of a message in the making.  All zeros is an empty message that grows on the heap, with malloc since those
- * who write so have no arena; pb_free frees it.  With `fixed`, `bytes` is the caller's memory of that capacity, and
- * like snprintf, what does not fit is not written but counted in n: without memory it measures. */
+/* The bytes of a message that is being written.  All zeros is an empty message that grows on the heap (by malloc, since
+ * its users have no arena) and is freed by pb_free.  With `fixed`, `bytes` is the caller's memory of that capacity; as
+ * in snprintf, bytes that do not fit are not written but counted in n, so without memory it measures. */
 typedef struct pb_writer {
   uint8_t *bytes;
   size_t n, capacity;
   bool fixed;
-  bool failed; /* there was no memory to grow: the message is not whole */
+  bool failed; /* there was no memory to grow, so the message is not complete */
 } pb_writer;
 
 static inline void pb_free(pb_writer *w) {
@@ -156,7 +155,7 @@ static inline void pb_free(pb_writer *w) {
   *w = (pb_writer){0};
 }
 
-/* Makes room for n more bytes; false if there is no memory, now or before. */
+/* Makes room for n more bytes.  Returns false if there is no memory, or was none before. */
 static inline bool pb_reserve(pb_writer *w, size_t n) {
   if (w->failed || n <= w->capacity - w->n) {
     return !w->failed;

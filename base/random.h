@@ -10,14 +10,15 @@
 
 #include <stdint.h>
 
-/* What the function is made of; emit/ writes it as code. */
+/* The constants of Philox, which emit/ uses, too. */
 enum { PHILOX_ROUNDS = 10, PHILOX_WORDS = 4 };
 static const uint32_t philox_multipliers[2] = {0xD2511F53, 0xCD9E8D57};
 static const uint32_t philox_weyl[2] = {0x9E3779B9, 0xBB67AE85}; /* added to the key's words after each round */
 
-/* The block of a counter of two halves. */
+/* Computes the block of a counter, which is given in two halves. */
 void philox_block(uint64_t key, uint64_t low, uint64_t high, uint32_t out[PHILOX_WORDS]);
-/* Words [first, first + n) of the stream that begins with the block of counter (low, high); low wraps, high stays. */
+/* Computes words [first, first + n) of the stream that begins with the block of counter (low, high).  Only `low` counts
+ * up, and wraps. */
 void philox_words(uint64_t key, uint64_t low, uint64_t high, uint64_t first, uint64_t n, uint32_t *out);
 
 enum { MT19937_STATE = 624 };
@@ -27,7 +28,7 @@ typedef struct mt19937 {
 } mt19937;
 
 void mt19937_seed(mt19937 *g, uint32_t seed);
-/* The next n words. */
+/* Generates the next n words. */
 void mt19937_words(mt19937 *g, uint64_t n, uint32_t *out);
 
 #endif

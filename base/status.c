@@ -1,4 +1,4 @@
-/* status.c - statuses as one allocation each, with messages that are made one line of valid UTF-8. */
+/* status.c - statuses, each in one allocation, whose messages are one line of valid UTF-8. */
 #include "base/status.h"
 
 #include <stdio.h>
@@ -8,17 +8,17 @@
 #include "base/locale.h"
 
 struct status_record {
-  unsigned code;  /* a code, and what it is about */
-  bool is_static; /* not to be freed, by whichever library's copy of this file */
+  unsigned code;  /* a code, plus what the failure is about */
+  bool is_static; /* must not be freed, by no library's copy of this file */
   const char *message;
   const char *node;
 };
 
-/* Handed out when not even the message can be allocated. */
+/* Returned if there is no memory for a message. */
 static struct status_record out_of_memory = {STATUS_RESOURCE, true, "out of memory", ""};
 
-/* How many bytes the printable UTF-8 character at p has; 0 for what is no such character.  Overlong forms, surrogates
- * and control characters are none. */
+/* Returns the number of bytes of the printable UTF-8 character at p; 0 if there is none.  Overlong forms, surrogates
+ * and control characters are not accepted. */
 static int character_length(const unsigned char *p) {
   if (p[0] < 0x80) {
     return p[0] >= 0x20 && p[0] != 0x7f;
@@ -45,7 +45,7 @@ void status_make_line(char *text) {
   }
 }
 
-/* The node's label has n_node bytes. */
+/* Makes a record; the node's label has n_node bytes. */
 static status new_record(unsigned code, const char *prefix, const char *message, const char *node, size_t n_node) {
   size_t n_prefix = strlen(prefix), n_message = strlen(message);
   struct status_record *s = malloc(sizeof *s + n_prefix + n_message + 1 + n_node + 1);
@@ -63,14 +63,14 @@ static status new_record(unsigned code, const char *prefix, const char *message,
   return s;
 }
 
-/* Puts another one in the place of `s`. */
+/* Replaces `s` by a record with a prefix and a node. */
 static status remake(status s, const char *prefix, const char *node, size_t n_node) {
   status made = new_record(s->code, prefix, s->message, node, n_node);
   status_free(s);
   return made;
 }
 
-/* Longer messages are cut: a name in a hostile file may be megabytes long. */
+/* Longer messages are cut, since a name in a hostile file may have megabytes. */
 enum { MESSAGE_MAX = 2000 };
 
 status status_error(unsigned code, const char *format, ...) {

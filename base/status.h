@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Stable numbers: they are part of the C API and are printed by the command line. */
+/* The numbers do not change: they are part of the C API, and the command line prints them. */
 typedef enum status_code {
   STATUS_OK = 0,
   STATUS_INVALID_ARGUMENT = 1, /* a wrong call, option, input name, type or shape */
@@ -21,14 +21,15 @@ typedef enum status_code {
   STATUS_IO = 6,               /* the operating system refused */
   STATUS_INTERNAL = 7,         /* a library or a pass misbehaved */
 
-  /* What the failure is about, for programs that must tell: added to a code, at most one.  Also part of the C API. */
-  STATUS_ABOUT_VERSION = 1 << 8,  /* of the standard or an operator set */
-  STATUS_ABOUT_OPERATOR = 2 << 8, /* as a whole */
+  /* What the failure is about, for programs that need to know.  At most one is added to a code.  They are part of the C
+   * API, too. */
+  STATUS_ABOUT_VERSION = 1 << 8,  /* the version of the standard or of an operator set */
+  STATUS_ABOUT_OPERATOR = 2 << 8, /* an operator as a whole */
   STATUS_ABOUT_TYPE = 3 << 8,     /* an element type */
   STATUS_ABOUT_SHAPE = 4 << 8,    /* a rank or dimension */
   STATUS_ABOUT_VALUE = 5 << 8,    /* the contents of an input, on which a size depends */
-  STATUS_ABOUT_BACKEND = 6 << 8,  /* it, or the compiler half, is not there */
-  STATUS_ABOUT_NAME = 7 << 8,     /* of an input, output or constant */
+  STATUS_ABOUT_BACKEND = 6 << 8,  /* the backend, or the compiler library, cannot be found */
+  STATUS_ABOUT_NAME = 7 << 8,     /* the name of an input, output or constant */
   STATUS_CODE_MASK = 0xff
 } status_code;
 
@@ -38,36 +39,36 @@ typedef struct status_record *status;
 /* Lets the compiler check the arguments of a printf-like function. */
 #define STATUS_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 
-/* A new failure.  Control characters and what is no UTF-8 become '?', so that the message stays one line. */
+/* Makes a failure.  Control characters and bytes that are not UTF-8 become '?', so that the message is one line. */
 STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STATUS_PRINTF(2, 3)
     __attribute__((returns_nonnull));
 
-/* Puts "prefix: " before the message of `s` (takes `s`, gives it back; NULL stays NULL). */
+/* Puts "prefix: " before the message of `s`.  Takes `s` and returns it; NULL stays NULL. */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
 status_code status_get_code(status s);
-/* STATUS_ABOUT_something, or 0. */
+/* Returns one of STATUS_ABOUT_..., or 0. */
 status_code status_get_subject(status s);
 /* Sets the subject of `s` if it has none. Takes `s` and returns it; NULL stays NULL. */
 STATUS_MUST_USE status status_about(status s, status_code subject);
-/* Names the node that `s` is about, the first `length` bytes of a label, unless one is named already: the innermost
- * counts (takes `s`, gives it back; NULL stays NULL). */
+/* Sets the node that `s` is about to the first `length` bytes of a label, unless it is set already: the innermost node
+ * counts.  Takes `s` and returns it; NULL stays NULL. */
 STATUS_MUST_USE status status_about_node(status s, const char *label, size_t length);
-/* That, and "label: " before the message. */
+/* Does the same, and puts "label: " before the message. */
 STATUS_MUST_USE status status_at_node(status s, const char *label);
-/* Its label, "fc1: Gemm"; "" when there is none.  Valid until status_free. */
+/* Returns the label of the node, such as "fc1: Gemm"; "" if there is none.  It is valid until status_free. */
 const char *status_get_node(status s);
-/* Another one that says the same; NULL of NULL. */
+/* Returns a copy; NULL for NULL. */
 STATUS_MUST_USE status status_copy(status s);
-/* "" for NULL; valid until status_free. */
+/* Returns the message, which is valid until status_free; "" for NULL. */
 const char *status_message(status s);
-/* "invalid-model" and so on. */
+/* Returns the name of a code, such as "invalid-model". */
 const char *status_code_name(status_code code);
 void status_free(status s);
-/* Makes text that may hold names from untrusted files one line of valid UTF-8: what does not fit becomes '?'. */
+/* Replaces characters in text from untrusted files by '?' so that it is one line of valid UTF-8. */
 void status_make_line(char *text);
 
-/* Passes a failure on to the caller. */
+/* Returns from the function if the expression is a failure. */
 #define TRY(expression)                \
   do {                                 \
     status try_status_ = (expression); \
@@ -76,7 +77,7 @@ void status_make_line(char *text);
     }                                  \
   } while (0)
 
-/* Fails with `code` and a message unless `condition` holds. */
+/* Returns a failure with `code` and a message from the function unless `condition` holds. */
 #define CHECK_THAT(condition, code, ...)        \
   do {                                          \
     if (!(condition)) {                         \

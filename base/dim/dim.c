@@ -1,22 +1,22 @@
-/* dim.c - arithmetic of dim.h: dim -> polynomial -> dim. */
+/* dim.c - the arithmetic of dim.h.  Dims are converted to polynomials and back. */
 #include "base/dim/dim_nodes.h"
 
 #include <string.h>
 
-/* What has more terms is DIM_OVERFLOW: nobody's model, but perhaps somebody's attack. */
+/* A polynomial with more terms is DIM_OVERFLOW.  Real models have fewer, but a hostile one may not. */
 enum { TERMS_MAX = 64 };
 
 /* --- polynomials --- */
 
 typedef struct term {
-  dim monomial;   /* 1 in the constant term */
+  dim monomial;   /* 1 for the constant term */
   int64_t factor; /* not 0 */
 } term;
 
 typedef struct poly {
   int n;
   bool overflow;
-  term terms[TERMS_MAX]; /* in dim_monomial_compare's order: the constant is the last */
+  term terms[TERMS_MAX]; /* in the order of dim_monomial_compare, so the constant is the last */
 } poly;
 
 static void poly_add_term(const dim_table *t, poly *p, dim atoms, int64_t factor) {
@@ -30,7 +30,7 @@ static void poly_add_term(const dim_table *t, poly *p, dim atoms, int64_t factor
   }
   term *here = &p->terms[at];
   if (at < p->n && here->monomial == atoms) {
-    here->factor += factor; /* both are far from the limits of 64 bits */
+    here->factor += factor; /* no overflow: both are far below 2^63 */
     p->overflow = here->factor > DIM_MAX || here->factor < -DIM_MAX;
     if (!here->factor) {
       p->n--;
@@ -85,8 +85,8 @@ static dim append_term(dim_table *t, dim sum, const term *x) {
   return sum ? dim_intern(t, DIM_ADD, sum, d) : d;
 }
 
-/* Positive terms come first, negative ones next, the constant last unless it alone is positive (5-n).  A negative
- * constant becomes a DIM_NEG, which `whole` refuses where it is a result: max(2-5,0) is 0. */
+/* Converts a polynomial to a dim.  Positive terms come first, then negative ones, the constant last unless it alone is
+ * positive (5-n).  A negative constant becomes a DIM_NEG; `whole` refuses it as a result, but max(2-5,0) is 0. */
 static dim poly_close(dim_table *t, const poly *p) {
   if (p->overflow) {
     return DIM_OVERFLOW;
@@ -115,7 +115,7 @@ static dim whole(const dim_table *t, dim d) {
   return negative ? DIM_OVERFLOW : d;
 }
 
-/* p += factor * atoms * q */
+/* Computes p += factor * atoms * q. */
 static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int64_t factor) {
   p->overflow = p->overflow || q->overflow;
   for (int i = 0; i < q->n && !p->overflow; i++) {
@@ -175,7 +175,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* Long division without a remainder: a = quotient * b.  False, and nothing said, if that is not so. */
+/* Divides exactly: a = quotient * b.  Returns false if there is a remainder. */
 static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly *quotient) {
   poly rest = *a;
   poly_init(quotient);
@@ -195,7 +195,7 @@ static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly
   return true;
 }
 
-/* a = quotient * b + rest, term by term, so that the rest has coefficients in [0, b). */
+/* Divides term by term: a = quotient * b + rest, where the coefficients of rest are in [0, b). */
 static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly *quotient, poly *rest) {
   poly_init(quotient);
   poly_init(rest);
@@ -207,7 +207,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   }
 }
 
-/* Divides a and b by the symbols that all of a's terms and b have. */
+/* Divides a and b by the symbols that b and all terms of a have in common. */
 static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim shared = b->monomial, unused;
   for (int i = 0; i < a->n; i++) {
@@ -227,7 +227,7 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
-/* floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
+/* Cancels the common factor g: floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   int64_t g = b->factor;
   for (int i = 0; i < a->n; i++) {
@@ -246,8 +246,8 @@ static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   b->factor /= g;
 }
 
-/* floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  Does that once, if a has exactly one term floor(x/c)
- * with a constant c. */
+/* Merges nested divisions: floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  Does it once, and returns true, if
+ * a has exactly one term floor(x/c) with a constant c. */
 static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   int found = -1;
   for (int i = 0; i < a->n; i++) {
@@ -279,7 +279,7 @@ static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   return true;
 }
 
-/* floor(a / b) */
+/* Returns floor(a / b). */
 static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
   poly sum, quotient, rest;
   poly_init(&sum);
@@ -298,8 +298,8 @@ static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
   return add_scaled(t, poly_close(t, &sum), rounded, 1);
 }
 
-/* By a constant: only floors remain, and everything that can come out of them is out.  By anything else: what
- * divides exactly, then a/b in lowest terms. */
+/* Divides a by b.  A division by a constant is expressed by floors, from which everything that divides exactly is taken
+ * out.  Otherwise the result is the exact quotient if there is one, or a/b in lowest terms. */
 static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
   poly p, q, quotient;
   poly_open(t, a, &p);
@@ -316,7 +316,7 @@ static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
   }
   if (by_term) {
     cancel_symbols(t, &p, &q.terms[0]);
-    cancel_factor(t, &p, &q.terms[0], ceiling); /* a/(2*a*b) became 1/(2*b) */
+    cancel_factor(t, &p, &q.terms[0], ceiling); /* for example a/(2*a*b) becomes 1/(2*b) */
     if (p.n == 0) {
       return 0;
     }
@@ -332,7 +332,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, f
 
 dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
 
-/* Of a division that rounds down: never negative where b is not. */
+/* The remainder of a division that rounds down; it is not negative if b is not. */
 dim dim_mod(dim_table *t, dim a, dim b) {
   poly p, q, quotient, rest;
   poly_open(t, a, &p);
@@ -371,7 +371,7 @@ static bool poly_never_negative(const dim_table *t, const poly *p) {
   return !p->overflow;
 }
 
-/* Known not to be negative, given that symbols and divisors are not. */
+/* Returns true if d is known not to be negative, assuming that symbols and divisors are not. */
 static bool never_negative(const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
     case DIM_CONST:
@@ -400,7 +400,7 @@ static bool at_least(dim_table *t, dim a, dim b) {
 typedef struct extremes {
   int n;
   bool overflow;
-  dim items[TERMS_MAX]; /* sorted, none known to be beaten by another */
+  dim items[TERMS_MAX]; /* sorted; no item is known to be superfluous because of another one */
 } extremes;
 
 static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
@@ -408,7 +408,7 @@ static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
   for (int i = 0; i < list->n; i++) {
     dim other = list->items[i];
     if (kind == DIM_MAX_OF ? at_least(t, other, d) : at_least(t, d, other)) {
-      return; /* before anything was dropped: what d beats cannot beat d */
+      return; /* nothing was dropped yet, since an item that d makes superfluous cannot make d superfluous */
     }
   }
   for (int i = 0; i < list->n; i++) {
@@ -466,7 +466,7 @@ static dim substitute_bounded(dim_table *t, dim d, dim (*value)(void *, dim), vo
 
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data);
 
-/* In one polynomial: what comes of a part of a sum may be negative. */
+/* Substitutes in a sum as one polynomial, since a part of the sum may become negative. */
 static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   poly sum, part;
   poly_init(&sum);

@@ -48,7 +48,7 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length);
 /* Returns the symbol that stands for dimension k of an array if it has no name of its own: "_array_k", shortened if it
  * is long, with a number at the end if another dimension has that name. */
 dim dim_nameless(dim_table *t, const char *array, int k);
-/* `bound` must be a constant. */
+/* Returns a bounded dimension, whose size is the symbol of that name.  `bound` must be a constant. */
 dim dim_bounded(dim_table *t, dim bound, const char *size_name);
 
 /* Arithmetic, assuming that symbols are large enough for every result to be >= 0 and every divisor to be > 0.  Sums and

@@ -1,9 +1,9 @@
-/* dim_nodes.c - see dim_nodes.h, and of dim.h what makes and asks single nodes. */
+/* dim_nodes.c - implements dim_nodes.h, and the functions of dim.h that make and query single nodes. */
 #include "base/dim/dim_nodes.h"
 
 #include <string.h>
 
-/* What is larger is DIM_OVERFLOW: nobody's model, but perhaps somebody's attack. */
+/* A larger expression is DIM_OVERFLOW.  Real models have smaller ones, but a hostile one may not. */
 enum { SIZE_MAX_NODES = 256 };
 
 /* --- nodes --- */
@@ -25,7 +25,7 @@ static dim push_node(dim_table *t, dim_node n) {
   return -(dim)t->n;
 }
 
-/* The slot that holds this expression, or the free one where it belongs. */
+/* Returns the slot of this expression, or the free slot for it. */
 static uint32_t *find_slot(const dim_table *t, dim_kind kind, dim lhs, dim rhs) {
   uint64_t hash = hash_mix(hash_mix((uint64_t)kind, (uint64_t)lhs), (uint64_t)rhs);
   for (uint32_t at = (uint32_t)(hash >> 32) & (t->n_slots - 1);; at = (at + 1) & (t->n_slots - 1)) {
@@ -85,7 +85,7 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
-/* The symbol of that name, which is clean. */
+/* Returns the symbol of that name, which consists of allowed characters. */
 static void *intern_symbol(dim_table *t, const char *clean) {
   void **slot = str_map_put(&t->symbols, clean);
   if (!*slot) {
@@ -104,7 +104,7 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length) {
 dim dim_symbol(dim_table *t, const char *name) { return dim_symbol_n(t, name, strlen(name)); }
 
 dim dim_nameless(dim_table *t, const char *array, int k) {
-  const char *key = arena_printf(t->arena, "%d %s", k, array); /* no clean name: it has a space */
+  const char *key = arena_printf(t->arena, "%d %s", k, array); /* it contains a space, so it differs from all names */
   void *known = str_map_get(&t->symbols, key);
   if (!known) {
     const char *name = arena_printf(t->arena, "_%.16s_%d", array, k);
@@ -143,13 +143,13 @@ dim dim_layout(const dim_table *t, dim d) {
   return d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_BOUNDED ? dim_at(t, d)->lhs : d;
 }
 
-/* Only the first difference is descended into. */
+/* Compares in the order of kinds and operands; recursion descends only into the first operands that differ. */
 int dim_compare(const dim_table *t, dim a, dim b) {
   if (a == b) {
     return 0;
   }
   if (a >= 0 || b >= 0) {
-    return a >= 0 && b >= 0 ? (a < b ? -1 : 1) : a >= 0 ? 1 : -1; /* constants last */
+    return a >= 0 && b >= 0 ? (a < b ? -1 : 1) : a >= 0 ? 1 : -1; /* constants come last */
   }
   const dim_node *x = dim_at(t, a), *y = dim_at(t, b);
   if (x->kind != y->kind) {

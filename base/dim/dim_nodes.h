@@ -32,7 +32,7 @@ struct dim_table {
   str_map symbols;
 };
 
-/* For an expression, not for a constant. */
+/* Returns the node of an expression; d must not be a constant. */
 static inline const dim_node *dim_at(const dim_table *t, dim d) {
   assert(d < 0 && d != DIM_OVERFLOW && -(d + 1) < t->n);
   return &t->nodes[-(d + 1)];

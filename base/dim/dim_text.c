@@ -25,7 +25,7 @@ static void put_number(text *out, int64_t number) {
   put(out, digits);
 }
 
-/* How tightly the place binds where an expression is printed; one that binds less gets parentheses. */
+/* How tightly an operator binds its operands; an operand that binds less tightly gets parentheses. */
 typedef enum binding { BIND_SUM, BIND_TERM, BIND_FACTOR, BIND_OPERAND } binding;
 
 static void put_dim(text *out, const dim_table *t, dim d, binding place);
@@ -112,12 +112,13 @@ typedef struct reader {
   int depth;
 } reader;
 
-/* dim.c's limit on the size of an expression keeps what is printed within this. */
+/* The limit on the size of expressions keeps printed text within this depth. */
 enum { DEPTH_MAX = 160 };
 
 static status parse_sum(reader *r, dim *out);
 
-/* Skips blanks if an operator of the set follows; gives it, or 0.  "->" and comments are no operators. */
+/* Accepts an operator of the set, and the blanks around it.  Returns the operator, or 0.  "->" and the starts of
+ * comments are not operators. */
 static char accept_operator(reader *r, const char *set) {
   const char *p = r->at + strspn(r->at, " ");
   if (!*p || !strchr(set, *p) || (*p == '-' && p[1] == '>') || (*p == '/' && (p[1] == '/' || p[1] == '*'))) {
@@ -184,7 +185,7 @@ static dim_function *function_of(const char *name, size_t length) {
 
 static status parse_operand(reader *r, dim *out);
 
-/* max(a,b), min(a,b), ceil(a/b); the text stands behind the '('. */
+/* Parses the rest of max(a,b), min(a,b) or ceil(a/b) after the '('. */
 static status parse_call(reader *r, dim_function *function, dim *out) {
   dim a, b;
   bool is_ceil = function == dim_ceildiv;
@@ -237,7 +238,7 @@ static status parse_term(reader *r, dim *out) {
   return NULL;
 }
 
-/* What is added and what is subtracted are summed apart: only the result must not be negative. */
+/* Parses a sum.  Positive and negative terms are added separately, since only the result must not be negative. */
 static status parse_sum(reader *r, dim *out) {
   dim plus = 0, minus = 0;
   char sign = accept_operator(r, "-");

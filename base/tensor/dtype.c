@@ -38,7 +38,7 @@ dtype dtype_compute_type(dtype t) { return dtype_is_float(t) && t != DTYPE_F64 ?
 
 /* --- floats of 4 to 16 bits --- */
 
-/* Those of 4 and 6 bits have no NaN; ONNX's reference gives a zero of the opposite sign. */
+/* The floats of 4 and 6 bits have no NaN; as in ONNX's reference, a NaN becomes a zero of the opposite sign. */
 static const dtype_format formats[DTYPE_COUNT] = {
     [DTYPE_F4E2M1FN] = {4, 1, 1, true, 0x7, 0x7, 0x8},         [DTYPE_F6E2M3FN] = {6, 3, 1, true, 0x1f, 0x1f, 0x20},
     [DTYPE_F6E3M2FN] = {6, 2, 3, true, 0x1f, 0x1f, 0x20},      [DTYPE_F8E4M3FN] = {8, 3, 7, true, 0x7e, 0x7f, 0x7f},
@@ -57,7 +57,7 @@ static uint64_t f64_bits(double value) {
   return bits;
 }
 
-/* 2^exponent, of a normal number. */
+/* Returns 2^exponent, which must be a normal number. */
 static double power_of_two(int exponent) {
   uint64_t bits = (uint64_t)(exponent + 1023) << 52;
   double value;
@@ -77,24 +77,24 @@ static double small_decode(const dtype_format *f, unsigned bits) {
   } else {
     int exponent = (int)(magnitude >> f->fraction), one = 1 << f->fraction;
     int significand = (int)(magnitude & (unsigned)(one - 1)) + (exponent ? one : 0);
-    /* The smallest exponent is used twice: with and without the leading one. */
+    /* Exponent fields 0 and 1 mean the same exponent, without and with the leading one. */
     value = significand * power_of_two((exponent ? exponent : 1) - f->bias - f->fraction);
   }
   return negative ? -value : value;
 }
 
-/* The magnitude of |value| rounded to nearest even; above f->max where it does not fit. */
+/* Returns the magnitude of |value|, rounded to nearest even; it is above f->max if it does not fit. */
 static uint64_t small_round(const dtype_format *f, uint64_t bits) {
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - f->bias;
   if (exponent < least - f->fraction - 1) {
-    return 0; /* less than half of the smallest value, an f64 denormal among them */
+    return 0; /* less than half of the smallest value, as are all f64 denormals */
   }
   uint64_t significand = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)1 << 52;
   int drop = 52 - f->fraction + (exponent < least ? least - exponent : 0);
   uint64_t kept = significand >> drop, rest = significand & (((uint64_t)1 << drop) - 1);
   uint64_t half = (uint64_t)1 << (drop - 1);
   kept += rest > half || (rest == half && (kept & 1));
-  /* The leading one of a normal number, or a carry, adds itself to the exponent field. */
+  /* The leading one of a normal number, or a carry, increments the exponent field. */
   return kept + ((uint64_t)(exponent > least ? exponent - least : 0) << f->fraction);
 }
 
@@ -107,7 +107,7 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
   }
   uint64_t rounded = isinf(value) ? UINT64_MAX : small_round(f, bits);
   if (rounded > f->max) {
-    /* The 16-bit floats never saturate. */
+    /* Floats of 16 bits never saturate. */
     magnitude = saturate && f->width <= 8 ? f->max : f->inf;
   } else {
     magnitude = (unsigned)rounded;
@@ -118,8 +118,8 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
   return (uint16_t)(magnitude | sign);
 }
 
-/* f8e8m0: 2^(bits-127), 0xff is NaN.  The sign is ignored.  Rounding is to a power of two: "nearest" by the value,
- * ties up.  What lies outside the range after rounding is clamped, or NaN without `saturate`. */
+/* Encodes f8e8m0, which is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of two;
+ * "nearest" means by value, with ties up.  A result outside of the range is clamped if `saturate`, otherwise NaN. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;
@@ -131,7 +131,7 @@ static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
     bool up = round == DTYPE_ROUND_UP ? fraction != 0 : round == DTYPE_ROUND_NEAREST && fraction >> 51;
     field += up;
     if (field < 0 && round == DTYPE_ROUND_UP) {
-      field = 0; /* the next power of two that exists */
+      field = 0; /* the smallest power of two that exists */
     }
   }
   if (field < 0 || field > 254) {
@@ -142,7 +142,7 @@ static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
 
 static double e8m0_decode(uint8_t bits) { return bits == 0xff ? (double)NAN : power_of_two(bits - 127); }
 
-/* --- f16 and bf16 against f32, the hot ones --- */
+/* --- conversions between f16 or bf16 and f32, which are the most frequent --- */
 
 static uint32_t f32_bits(float value) {
   uint32_t bits;
@@ -159,7 +159,7 @@ static float f32_of(uint32_t bits) {
 float f16_to_f32(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
   if (magnitude >= 0x7c00) {
-    /* Infinity, or NaN with its payload; made quiet, as the hardware instruction does. */
+    /* Infinity, or a NaN with its payload, which is made quiet as by the hardware instruction. */
     return f32_of(sign | 0x7f800000 | magnitude << 13 | (magnitude > 0x7c00 ? 0x400000 : 0));
   }
   if (magnitude >= 0x400) {
@@ -175,14 +175,14 @@ uint16_t f32_to_f16(float value) {
   if (magnitude > 0x7f800000) {
     return sign | 0x7e00;
   }
-  if (magnitude >= 0x477ff000) { /* 65520 is the first to round to infinity */
+  if (magnitude >= 0x477ff000) { /* 65520 is the smallest number that rounds to infinity */
     return sign | 0x7c00;
   }
-  if (magnitude >= 0x38800000) { /* 2^-14: normal; rebias, then round to nearest even */
+  if (magnitude >= 0x38800000) { /* from 2^-14 on the result is normal: change the bias, then round to nearest even */
     uint32_t rebiased = magnitude - ((127u - 15u) << 23);
     return sign | (uint16_t)((rebiased + 0xfff + (rebiased >> 13 & 1)) >> 13);
   }
-  if (magnitude <= 0x33000000) { /* up to 2^-25, half of the smallest: zero */
+  if (magnitude <= 0x33000000) { /* up to 2^-25, half of the smallest value, the result is zero */
     return sign;
   }
   uint32_t drop = 126 - (magnitude >> 23), significand = (magnitude & 0x7fffff) | 0x800000;
@@ -200,7 +200,7 @@ uint16_t f32_to_bf16(float value) {
 
 /* --- one element --- */
 
-/* Elements of mapped files need not be aligned. */
+/* Elements in mapped files may be unaligned. */
 #define DEFINE_LOAD(type, name)                   \
   static inline type load_##name(const void *p) { \
     type x;                                       \
@@ -250,7 +250,7 @@ void dtype_store_i64(dtype t, void *element, int64_t value) {
     case DTYPE_CLASS_STRING: break;
     default: assert(!"an integer type"); return;
   }
-  memcpy(element, &bits, info->bytes); /* little-endian, as all stored data */
+  memcpy(element, &bits, info->bytes); /* little-endian, like all stored data */
 }
 
 double dtype_load_f64(dtype t, const void *element) {
@@ -272,7 +272,7 @@ double dtype_load_f64(dtype t, const void *element) {
   }
 }
 
-/* Truncated and clamped.  The limits are powers of two (less one), so that the comparisons are exact. */
+/* Truncates and clamps a number.  The limits are powers of two (or one less), so that the comparisons are exact. */
 static int64_t f64_to_int(const dtype_info *info, double value) {
   if (isnan(value)) {
     return 0;
@@ -340,8 +340,8 @@ double dtype_lowest_f64(dtype t) {
 
 /* --- arrays --- */
 
-/* A double that rounds to any float narrower than f64 as the integer itself would: the bits that do not fit
- * leave their trace in the lowest one (rounding to odd). */
+/* Returns a double that rounds to any float narrower than f64 as the integer itself does: if bits do not fit, the
+ * lowest bit is set (rounding to odd). */
 static double int_for_rounding(uint64_t magnitude, bool negative) {
   if (magnitude >> 53) {
     magnitude = (magnitude & ~(uint64_t)0x7ff) | (magnitude & 0x7ff ? 0x800 : 0);
@@ -381,7 +381,7 @@ static void convert_one(dtype from, const void *src, dtype to, void *dst, bool s
   }
 }
 
-/* The pairs that models convert in bulk: FAST(from, its C type, to, its C type, the value from x). */
+/* The conversions that models need most: FAST(from, its C type, to, its C type, the value from x). */
 #define FAST_PAIRS(FAST)                                 \
   FAST(F32, float, F16, uint16_t, f32_to_f16(x))         \
   FAST(F16, uint16_t, F32, float, f16_to_f32(x))         \
@@ -404,7 +404,7 @@ static void convert_one(dtype from, const void *src, dtype to, void *dst, bool s
   FAST(S32, int32_t, PRED, uint8_t, x != 0)              \
   FAST(S64, int64_t, PRED, uint8_t, x != 0)
 
-/* memcpy, since a span of a file need not be aligned; it costs nothing. */
+/* Uses memcpy, since a span of a file may be unaligned; it costs nothing. */
 #define FAST_LOOP(from, from_c, to, to_c, value)                            \
   static void convert_##from##_##to(const char *src, char *dst, size_t n) { \
     for (size_t i = 0; i < n; i++) {                                        \

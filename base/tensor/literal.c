@@ -56,7 +56,7 @@ int64_t literal_i64(const literal *l, int64_t index) { return dtype_load_i64(l->
 
 bool literal_is_splat(const literal *l) {
   size_t size = dtype_bytes(l->shape.type), total = (size_t)shape_bytes(&l->shape);
-  /* An array equals itself moved by one element exactly if all its elements are equal. */
+  /* All elements are equal exactly if the array equals itself moved by one element. */
   return total && memcmp(l->data, (const char *)l->data + size, total - size) == 0;
 }
 
@@ -68,8 +68,8 @@ bool literal_equal(const literal *a, const literal *b) {
   return !bytes || a->data == b->data || memcmp(a->data, b->data, bytes) == 0;
 }
 
-/* Of a long array, its ends and the middle: equality is what decides, and each place is a page of a file to be fetched.
- */
+/* Hashes only the ends and the middle of a long array, since tables compare the arrays themselves, and each part that
+ * is read may be a page of a file. */
 uint64_t literal_hash(const literal *l) {
   enum { BLOCK = 1024, BLOCKS = 3 };
   size_t bytes = (size_t)shape_bytes(&l->shape);

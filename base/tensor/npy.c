@@ -7,12 +7,12 @@
 
 #include "base/file.h"
 
-/* The header is a Python dictionary; ours and NumPy's have 128 bytes for most arrays. */
+/* The header is a Python dictionary.  Written by NumPy or by this file, it has 128 bytes for most arrays. */
 enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
 static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 
 typedef struct header {
-  dtype type, raw; /* raw: of elements without a name */
+  dtype type, raw; /* raw: the type of elements without a named type */
   bool swap, fortran;
   int rank;
   dim dims[SHAPE_MAX_RANK];
@@ -47,7 +47,7 @@ static status expect(reader *r, const char *token) {
   return NULL;
 }
 
-/* A quoted string without escapes, as (*text, *n). */
+/* Reads a quoted string without escapes into (*text, *n). */
 static status read_quoted(reader *r, const char **text, size_t *n) {
   skip_spaces(r);
   CHECK_THAT(r->at < r->end && (*r->at == '\'' || *r->at == '"'), STATUS_INVALID_FILE,
@@ -68,7 +68,7 @@ static status read_dim(reader *r, dim *out) {
     value = value > DIM_MAX ? value : value * 10 + (*r->at - '0');
   }
   CHECK_THAT(r->at > start, STATUS_INVALID_FILE, "its shape has something else than a number");
-  (void)accept(r, "L"); /* Python 2 wrote long numbers so */
+  (void)accept(r, "L"); /* Python 2 wrote long numbers with a final L */
   *out = value <= DIM_MAX ? value : DIM_OVERFLOW;
   return NULL;
 }
@@ -114,14 +114,14 @@ static const struct {
     {"uint4", DTYPE_U4},
     {"int2", DTYPE_S2},
     {"uint2", DTYPE_U2},
-    {"<f1", DTYPE_F8E5M2}, /* what np.save calls it */
+    {"<f1", DTYPE_F8E5M2}, /* the name that np.save writes */
 };
 
 static bool is_text(const char *text, size_t n, const char *want) {
   return strlen(want) == n && memcmp(text, want, n) == 0;
 }
 
-/* "<V2" and the like are as many bytes; where the reader expects a type of that size, they are one. */
+/* Returns true if the code is "<V2" or similar, which means so many bytes, and `raw` is a type of that size. */
 static bool is_raw(const char *text, size_t n, dtype raw) {
   return n == 3 && strchr("<|", text[0]) && text[1] == 'V' && raw != DTYPE_INVALID &&
          (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;
@@ -195,7 +195,7 @@ static status read_dictionary(reader *r, header *h) {
   return NULL;
 }
 
-/* Magic, version, length of the dictionary; *data is where the elements begin. */
+/* Reads magic, version and dictionary; *data is the offset of the elements. */
 static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *data) {
   CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE, "it is not a .npy file");
   unsigned version = bytes[6];
@@ -215,7 +215,7 @@ static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *
 
 /* --- elements --- */
 
-/* Bytes of each number (complex elements are two) in reverse. */
+/* Reverses the bytes of each number; complex elements are two numbers. */
 static void swap_bytes(uint8_t *data, int64_t n, dtype type) {
   size_t width = dtype_bytes(type), count = (size_t)n;
   if (dtype_is_complex(type)) {
@@ -231,7 +231,7 @@ static void swap_bytes(uint8_t *data, int64_t n, dtype type) {
   }
 }
 
-/* From the first index running fastest to the last one. */
+/* Converts from Fortran order (the first index varies fastest) to row-major order. */
 static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
   int64_t n = shape_elements(s), at[SHAPE_MAX_RANK] = {0}, step[SHAPE_MAX_RANK], source = 0;
   size_t width = dtype_bytes(s->type);
@@ -253,8 +253,7 @@ static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
   }
 }
 
-/* Bytes hold more than the element: bools become 0 or 1, the other types keep their low bits, as dtypes.def has them.
- */
+/* Makes bytes valid elements: bools become 0 or 1, and other types keep only their low bits, as in dtypes.def. */
 static void normalise(uint8_t *data, int64_t n, dtype type) {
   const dtype_info *info = dtype_get_info(type);
   for (int64_t i = 0; i < n; i++) {
@@ -342,7 +341,7 @@ status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
   const char *text = dictionary(a, &l->shape);
   unsigned bits = dtype_get_info((dtype)l->shape.type)->bits;
   size_t n = strlen(text), total = (size_t)shape_bytes(&l->shape);
-  /* Spaces and a newline bring the elements to a multiple of 64. */
+  /* The header is padded with spaces and a newline, so that the elements begin at a multiple of 64. */
   size_t start = (MAGIC_SIZE + 4 + n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
   size_t length = start - MAGIC_SIZE - 4;
   uint8_t *file = arena_alloc_aligned(a, start + total, HEADER_ALIGN);
@@ -357,7 +356,7 @@ status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
     memcpy(file + start, l->data, total);
   }
   for (size_t i = 0; dtype_is_int((dtype)l->shape.type) && bits < 8 && i < total; i++) {
-    file[start + i] &= (uint8_t)((1u << bits) - 1); /* ml_dtypes extends no signs */
+    file[start + i] &= (uint8_t)((1u << bits) - 1); /* ml_dtypes stores no extended signs */
   }
   *bytes = file;
   *size = start + total;

@@ -1,4 +1,4 @@
-/* bounds.c - checks bounds of an input's elements when a program runs. */
+/* bounds.c - checks the bounds of an input's elements in a run. */
 #include "runtime/exec/bounds.h"
 
 #include <stdatomic.h>
@@ -36,7 +36,8 @@ typedef struct checking {
   atomic_bool bad;
 } checking;
 
-enum { PART = 1 << 15 }; /* elements, so many times what the bounds take turns of: some microseconds */
+/* the elements that are checked at a time, some microseconds of work, for each of the bounds */
+enum { PART = 1 << 15 };
 
 static void check_parts(void *data, int64_t begin, int64_t end) {
   checking *c = data;

@@ -12,13 +12,13 @@
 typedef struct origin {
   const rt_thunk *thunk;
   uint32_t buffer;
-  bool unwritten; /* it left the byte as it was; else it computed it from what nothing had written */
+  bool unwritten; /* true if the thunk did not write the byte; false if it computed the byte from undefined bytes */
 } origin;
 
 struct rt_checker {
   checked_run run;
   uint32_t n_origins, cap_origins;
-  origin *origins; /* mark MARK_FIRST_ORIGIN and those that follow */
+  origin *origins; /* the origins of MARK_FIRST_ORIGIN and the following marks */
 };
 
 static tracked track(arena *a, void *data, uint64_t bytes) {
@@ -45,7 +45,8 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
 
 /* --- marks --- */
 
-/* The first mark of the buffer's bytes that is not MARK_DEFINED, and the number of its element. */
+/* Returns the first mark of the buffer's bytes that is not MARK_DEFINED, and sets *element to the number of its
+ * element; MARK_DEFINED if there is none. */
 static uint32_t undefined_mark(const rt_checker *c, const rt_buffer *b, int64_t *element) {
   const tracked *space = tracked_space(&c->run, b);
   slices p = slices_of(b);
@@ -92,7 +93,7 @@ typedef struct checking {
   rt_run *run;
 } checking;
 
-/* The input that output k lies over; n_inputs: none. */
+/* Returns the number of the input whose bytes output k overlaps; n_inputs if there is none. */
 static uint32_t input_under(const rt_thunk *t, uint32_t k) {
   uint32_t i = 0;
   while (i < t->n_inputs && !buffers_overlap(&t->buffers[i], &t->buffers[k])) {
@@ -115,7 +116,7 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
   const rt_program *p = x->checker->run.program;
   uint32_t over = k;
   for (uint32_t o = t->n_inputs; input_under(t, over) == t->n_inputs;
-       o++) { /* it is another output that lies over an input */
+       o++) { /* another output is the one that overlaps an input */
     over = o;
   }
   return violation(
@@ -123,7 +124,7 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
       element, buffer_text(x->a, p, t, k), buffer_text(x->a, p, t, input_under(t, over)));
 }
 
-/* The number of the first byte that differs; n: there is none. */
+/* Returns the number of the first byte that differs; n if there is none. */
 static size_t first_difference(const uint8_t *one, const uint8_t *other, size_t n) {
   size_t at = memcmp(one, other, n) == 0 ? n : 0;
   while (at < n && one[at] == other[at]) {
@@ -132,7 +133,7 @@ static size_t first_difference(const uint8_t *one, const uint8_t *other, size_t 
   return at;
 }
 
-/* Outputs are the same wherever the inputs lie. */
+/* Fails if an output depends on whether outputs share memory with inputs. */
 static status compare_outputs(const checking *x, const trial *together, const trial *out_of_place) {
   const rt_thunk *t = x->thunk;
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
@@ -148,7 +149,8 @@ static status compare_outputs(const checking *x, const trial *together, const tr
   return NULL;
 }
 
-/* What the outputs computed from undefined bytes are blamed on, if they are not defined. */
+/* Returns the mark of the first undefined byte that the thunk reads, which is the cause of undefined outputs;
+ * MARK_DEFINED if there is none. */
 static uint32_t inherited_mark(const checking *x) {
   int64_t element;
   for (uint32_t k = 0; k < x->thunk->n_buffers; k++) {
@@ -161,7 +163,7 @@ static uint32_t inherited_mark(const checking *x) {
   return MARK_DEFINED;
 }
 
-/* Of an element that differs between runs that found different wild numbers. */
+/* Returns the mark of an element that differs between two runs whose undefined memory had different contents. */
 static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uint32_t inherited, uint32_t old) {
   bool stays = unwritten && old != MARK_DEFINED &&
                (thunk_reads(x->thunk, buffer) || input_under(x->thunk, buffer) < x->thunk->n_inputs);
@@ -172,7 +174,7 @@ static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uin
                                                  : mark_of(x->checker, (origin){x->thunk, buffer, unwritten});
 }
 
-/* What a run made of an output. */
+/* The bytes of an output after a run, and before it. */
 typedef struct outcome {
   const uint8_t *after, *before;
 } outcome;
@@ -187,7 +189,7 @@ static void set_marks(uint32_t *marks, size_t n, uint32_t mark) {
   }
 }
 
-/* Elements of output k from byte `at` to `end` of it, of which some differ. */
+/* Marks the elements of output k from byte `at` to `end`, some of which differ between the runs. */
 static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at, uint64_t end,
                           uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
@@ -199,7 +201,7 @@ static void mark_elements(const checking *x, uint32_t k, outcome one, outcome ot
   }
 }
 
-/* Output k, as the first run left it, goes to the program's memory. */
+/* Copies output k of the first run to the program's memory. */
 static void take_output(const checking *x, uint32_t k, outcome one, outcome other, uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
   const tracked *space = tracked_space(&x->checker->run, b);
@@ -238,13 +240,13 @@ status rt_checker_decide(rt_checker *c, const rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_inputs; k++) {
     uint32_t mark = undefined_mark(c, &t->buffers[k], &element);
     if (mark != MARK_DEFINED) {
-      return violation(t, "what it decides by is not defined: %s", origin_text(c, c->run.arena, mark));
+      return violation(t, "its decision depends on undefined memory: %s", origin_text(c, c->run.arena, mark));
     }
   }
   return NULL;
 }
 
-/* One without outputs is there to fail or not. */
+/* Runs a thunk with checks.  A thunk without outputs only decides whether the run fails. */
 status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r) {
   TRY(t->n_inputs == t->n_buffers ? rt_checker_decide(c, t) : NULL);
   arena *a = arena_create(r->budget);
@@ -253,9 +255,9 @@ status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r) {
   return s;
 }
 
-/* --- bodies side by side --- */
+/* --- bodies of a concurrent group --- */
 
-/* What a body of a group does with some bytes. */
+/* A buffer that a body of a concurrent group reads or writes. */
 typedef struct use {
   uint32_t body;
   const rt_thunk *thunk;
@@ -302,7 +304,8 @@ static status clash(const rt_checker *c, arena *a, const rt_thunk *t, const use 
                    buffer_text(a, p, other->thunk, other->buffer));
 }
 
-/* Sorted by where they begin, so that what overlaps item k and begins no earlier follows it. */
+/* Sorts the uses by the beginning of their buffers, so that buffers that overlap buffer k and do not begin before it
+ * follow it directly. */
 static status check_uses(const rt_checker *c, const rt_thunk *t, uses *all) {
   qsort(all->items, all->n, sizeof *all->items, compare_uses);
   for (uint32_t k = 0; k < all->n; k++) {
@@ -337,7 +340,7 @@ status rt_checker_concurrent(rt_checker *c, const rt_thunk *t) {
   return s;
 }
 
-/* --- the end --- */
+/* --- results --- */
 
 static status check_result(const rt_checker *c, uint32_t k) {
   const rt_io *io = &c->run.program->results[k];
@@ -359,7 +362,7 @@ static status check_result(const rt_checker *c, uint32_t k) {
   return NULL;
 }
 
-/* Sizes first: they say how much of the others there is. */
+/* Checks the results.  Sizes come first, since they say which part of the other results is defined. */
 status rt_checker_finish(rt_checker *c) {
   for (uint32_t k = c->run.program->n_results; k-- > 0;) {
     TRY(check_result(c, k));

@@ -1,5 +1,5 @@
-/* control.c - the thunk kinds that every target has: copy, while, conditional, concurrent; random.c has the rest of
- * them.  For targets in host memory; a device's target names its own. */
+/* control.c - the thunk kinds that all targets in host memory share: copy, while, conditional and concurrent; random.c
+ * has the others.  The target of a device has kinds of its own. */
 #include <string.h>
 
 #include "runtime/exec/bounds.h"
@@ -23,7 +23,7 @@ static status load_copy(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
-/* Dimensions from `k` on. */
+/* Copies the dimensions from `k` on. */
 static void copy_strided(uint8_t *to, const rt_buffer *out, const uint8_t *from, const rt_buffer *in, int k) {
   size_t size = dtype_bytes(in->type);
   if (k == in->rank) {
@@ -54,8 +54,9 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* --- while: bodies = [condition, body].  One buffer: pred[], which the condition writes.  Copies between init, carried
- * values and roots are thunks of their own, before it and at the end of the body. --- */
+/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  Copies
+ * between initial values, carried values and roots are thunks of their own, before the loop and at the end of the body.
+ * --- */
 
 static status load_while(rt_thunk *t, rt_loader *l) {
   (void)l;
@@ -77,8 +78,8 @@ static status run_while(const rt_thunk *t, rt_run *r) {
   }
 }
 
-/* --- conditional: one body a branch; buffer 0 is the index, pred[] or s32[].  Branches end with copies to the results.
- * --- */
+/* --- conditional: one body for each branch.  Buffer 0 is the index, a pred[] or s32[].  Branches end with copies to
+ * the results. --- */
 
 static status load_conditional(rt_thunk *t, rt_loader *l) {
   (void)l;
@@ -102,14 +103,14 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
   return rt_run_sequence(&t->bodies[rt_branch_of((dtype)t->buffers[0].type, index, t->n_bodies)], r);
 }
 
-/* --- concurrent: bodies that know nothing of each other, each on one thread.  A profiler, which has one clock, and a
- * checker see them one after the other. --- */
+/* --- concurrent: bodies that do not depend on each other, each on one thread.  With a profiler, which has one clock,
+ * or a checker they run one after the other. --- */
 
-enum { BESIDE_MAX = 256 };
+enum { MAX_MEMBERS = 256 };
 
 static status load_concurrent(rt_thunk *t, rt_loader *l) {
   (void)l;
-  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= BESIDE_MAX && t->n_buffers == 0, STATUS_INVALID_FILE, "damaged");
+  CHECK_THAT(t->n_bodies >= 1 && t->n_bodies <= MAX_MEMBERS && t->n_buffers == 0, STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 
@@ -127,12 +128,12 @@ static status run_member(void *data) {
 static void run_members(void *data, int64_t begin, int64_t end) {
   member *members = data;
   for (int64_t k = begin; k < end; k++) {
-    members[k].failed = guard_run(run_member, &members[k]); /* workers have no other guard */
+    members[k].failed = guard_run(run_member, &members[k]); /* threads of the pool have no other guard */
   }
 }
 
 static status run_concurrent(const rt_thunk *t, rt_run *r) {
-  member members[BESIDE_MAX];
+  member members[MAX_MEMBERS];
   TRY(r->checker ? rt_checker_concurrent(r->checker, t) : NULL);
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     members[k] = (member){&t->bodies[k], r, NULL};

@@ -1,4 +1,4 @@
-/* executable.c - makes programs ready and runs them. */
+/* executable.c - loads programs and runs them. */
 #include "runtime/exec/executable.h"
 
 #include <assert.h>
@@ -11,12 +11,12 @@
 #include "runtime/exec/profile.h"
 
 enum {
-  BUFFER_ALIGN = 64,   /* what kernels may count on for the start of every space */
-  BODY_DEPTH_MAX = 100 /* control flow in control flow: the walks recurse on the C stack */
+  BUFFER_ALIGN = 64,   /* the alignment of every space, which kernels rely on */
+  BODY_DEPTH_MAX = 100 /* the most levels of nested control flow, since the walks recurse on the C stack */
 };
 
-/* A run's arena, kept for the next run: its own first bytes, or of a device, whose memory the host does not write, a
- * device_arena. */
+/* The arena of a run, which is kept for the next run.  This structure is at its beginning, or in a device_arena if the
+ * memory is a device's, which the host cannot write. */
 typedef struct spare_arena {
   struct spare_arena *next;
 } spare_arena;
@@ -30,13 +30,13 @@ struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
-  void **constants;     /* their copies on the device; NULL: there is none */
-  rt_sequence body;     /* a copy of the program's, with ops and state */
+  void **constants;     /* copies of the constants on the device; NULL if there is no device */
+  rt_sequence body;     /* a copy of the program's body, with ops and state */
   pthread_mutex_t lock; /* guards spare */
   spare_arena *spare;
 };
 
-/* --- checking what a file may have damaged --- */
+/* --- checking data that may come from a damaged file --- */
 
 static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
   switch (b->space) {
@@ -67,7 +67,7 @@ static bool extent_of(const rt_buffer *b, int64_t *bytes) {
   return !__builtin_mul_overflow(last + 1, (int64_t)dtype_bytes(b->type), bytes);
 }
 
-/* Inside its space, aligned to its element. */
+/* Checks that the buffer is inside its space and aligned to its element type. */
 static status check_buffer(const rt_program *p, const rt_buffer *b) {
   int64_t bytes;
   uint64_t space = space_bytes(p, b);
@@ -80,7 +80,7 @@ static status check_buffer(const rt_program *p, const rt_buffer *b) {
   return NULL;
 }
 
-/* Constants and the caller's inputs are only read. */
+/* Returns true if thunks may write there; constants and the caller's inputs are only read. */
 static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
 
 static bool overlap(const rt_buffer *x, const rt_buffer *y) {
@@ -88,13 +88,13 @@ static bool overlap(const rt_buffer *x, const rt_buffer *y) {
          y->offset < x->offset + rt_buffer_bytes(x);
 }
 
-/* Returns true if the output may lie over the input as the kind of thunk reads and writes. */
+/* Returns true if the output may overlap the input, by the way the kind of thunk reads and writes. */
 static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
   return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
                                           rt_buffer_bytes(input) == rt_buffer_bytes(output));
 }
 
-/* What a thunk writes lies neither over what else it writes nor over what it still reads. */
+/* Checks that no output of a thunk overlaps another output, or an input that is still read. */
 static status check_overlaps(const rt_thunk *t) {
   for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
     for (uint32_t k = 0; k < w; k++) {
@@ -108,7 +108,8 @@ static status check_overlaps(const rt_thunk *t) {
 
 /* --- memory --- */
 
-/* Memory of the target: of its device, or the host's, which counts in the budget.  NULL: there is no room. */
+/* Allocates memory of the target: of its device, or of the host, which counts in the budget.  Returns NULL if there is
+ * none. */
 static void *take_memory(const rt_target *target, mem_budget *budget, size_t bytes) {
   const rt_device *d = target->device;
   return d ? d->allocate(bytes ? bytes : 1) : budget_alloc(budget, bytes, BUFFER_ALIGN);
@@ -145,13 +146,13 @@ static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, cons
   return NULL;
 }
 
-/* A target's own go before those that all have, which work in the host's memory. */
+/* Finds a thunk kind.  The target's own kinds come before the common ones, which work in host memory only. */
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
   const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
   return own || target->device ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
-/* What happened to the thunk: the message names it, and the status its nodes. */
+/* Puts the thunk's label into the message of a failure, and its nodes into the status. */
 static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   char label[RT_LABEL_BYTES];
   if (!failed) {
@@ -162,7 +163,7 @@ static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   return status_prefix(failed, "%s", label);
 }
 
-/* Finds the kind, and checks what all kinds have in common. */
+/* Finds the kind, and checks what all kinds require. */
 static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk *t) {
   t->ops = find_kind(target, t->kind);
   CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
@@ -170,7 +171,7 @@ static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk
   for (uint32_t b = 0; b < t->n_buffers; b++) {
     TRY(check_buffer(p, &t->buffers[b]));
     CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE,
-               "a result lies where nothing is written");
+               "a result is in memory that must not be written");
   }
   return check_overlaps(t);
 }
@@ -227,12 +228,12 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
-/* A spare one is a link in a list. */
+/* Returns the size of an arena, which has room for the link of a spare one. */
 static size_t arena_size(const rt_program *p) {
   return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
 }
 
-/* NULL: there is no room. */
+/* Returns a new arena; NULL if there is no memory. */
 static spare_arena *new_arena(const rt_executable *e) {
   mem_budget *budget = arena_budget(e->arena);
   size_t bytes = arena_size(e->program);
@@ -304,7 +305,7 @@ static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status fai
   return failed ? at_thunk(failed, rt_executable_program(r->executable), t) : NULL;
 }
 
-/* Control flow looks after itself: its bodies' thunks are checked. */
+/* Runs a thunk, with checks if they are on.  For control flow the thunks of the bodies are checked instead. */
 static status run_checked(const rt_thunk *t, rt_run *r) {
   return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
 }
@@ -351,13 +352,13 @@ static void give_arena(rt_executable *e, spare_arena *s) {
   pthread_mutex_unlock(&e->lock);
 }
 
-/* Callers' buffers that are not aligned as kernels want are copied through memory that is; those of a device's program
- * all are, through the device's. */
+/* The caller's buffers.  Those that are not aligned as kernels require are copied to or from aligned memory; for a
+ * device, all are copied to or from its memory. */
 typedef struct staging {
   const rt_target *target;
   uint32_t n;
   const rt_io *io;
-  void **owned, **used; /* owned[k] NULL: used[k] is the caller's */
+  void **owned, **used; /* if owned[k] is NULL, used[k] is the caller's buffer */
 } staging;
 
 static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
@@ -385,11 +386,11 @@ static status stage(staging *s, const rt_target *target, mem_budget *budget, uin
   return NULL;
 }
 
-/* A program may be for one content of an input. */
+/* Fails if the program is for certain contents of an input and the input has others. */
 static status check_values(const rt_program *p, const void *const *params) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    size_t bytes = bytes_of(io); /* nothing needs no address */
+    size_t bytes = bytes_of(io); /* an empty input needs no address */
     CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
                "input '%s' decides sizes and holds other values than the program is for", io->name);
   }
@@ -424,7 +425,7 @@ typedef struct execution {
   const rt_executable *e;
   const rt_run_options *options;
   rt_run *run;
-  arena *arena; /* the checker's; NULL until there is one */
+  arena *arena; /* the arena of the checker; NULL until there is one */
 } execution;
 
 static status run_body(void *data) {
@@ -446,7 +447,7 @@ static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_option
   return s;
 }
 
-/* Memory for the run's inputs, outputs and arena is there: copies in, runs, copies out. */
+/* Copies inputs, runs, and copies outputs.  All memory has been allocated. */
 static status run_staged(const rt_executable *e, const rt_run_options *options, rt_run *run, const staging *in,
                          void *const *params, const staging *out, void *const *results) {
   TRY(copy_staged(in, params, true));
@@ -454,7 +455,7 @@ static status run_staged(const rt_executable *e, const rt_run_options *options, 
   return copy_staged(out, results, false);
 }
 
-/* Who looks at the memory of a run looks at the host's. */
+/* Fails for options that look into the memory of a run, if that is not host memory. */
 static status check_options(const rt_executable *e, const rt_run_options *o) {
   CHECK_THAT(!e->target->device || !o || !(o->check_memory || o->drive), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "target %s has memory of its own, into which a checked run cannot look", e->target->name);

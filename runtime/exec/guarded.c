@@ -1,6 +1,5 @@
-/* guarded.c - see guarded.h.  A wrong access raises SIGSEGV; the handler notes it and opens the pages, so
- * that the instruction works when it is tried again.  mprotect is a bare system call, which a handler may
- * use. */
+/* guarded.c - see guarded.h.  A wrong access raises SIGSEGV.  The handler records it and makes the pages accessible, so
+ * that the instruction succeeds when it is executed again. mprotect is a plain system call, so a handler may use it. */
 #include "runtime/exec/guarded.h"
 
 #include <errno.h>
@@ -14,7 +13,7 @@
 
 #include "base/machine.h"
 
-enum { ALIGN = 64, GUARD = 64 * 1024 }; /* a guard is whole pages of any machine's size */
+enum { ALIGN = 64, GUARD = 64 * 1024 }; /* GUARD is a multiple of the page size of every machine */
 
 /* --- pages --- */
 
@@ -64,7 +63,8 @@ typedef struct loan {
   guarded *memory;
 } loan;
 
-/* What cannot be made writable again stays mapped until the pool's arena is destroyed. */
+/* Returns memory to the pool.  Memory that cannot be made writable again stays mapped until the pool's arena is
+ * destroyed. */
 static void give_back(void *data) {
   const loan *l = data;
   guarded *g = l->memory, **spare = &l->pool->spare[g->page_bytes / machine_page_bytes()];
@@ -115,16 +115,16 @@ typedef struct watch {
   guarded *const *list;
   const char *what;
   struct sigaction before;
-  atomic_int access; /* guarded_access of the first fault */
+  atomic_int access; /* the guarded_access of the first fault */
   atomic_uintptr_t address;
 } watch;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static watch *_Atomic watching; /* for the handler */
+static watch *_Atomic watching; /* what the handler watches now */
 
 static int access_of(const void *context) {
 #if defined(__x86_64__) && defined(__linux__)
-  enum { WRITE_BIT = 2 }; /* of the page fault's error code */
+  enum { WRITE_BIT = 2 }; /* a bit of the page fault's error code */
   const ucontext_t *c = context;
   return c->uc_mcontext.gregs[REG_ERR] & WRITE_BIT ? GUARDED_WRITTEN : GUARDED_READ;
 #else
@@ -147,15 +147,15 @@ static void say(const char *text) {
   (void)written;
 }
 
-/* The fault is raised again, with whoever handled it before. */
+/* Lets the handler that was installed before handle the fault, which is raised again. */
 static void give_up(const watch *w, int signal, const siginfo_t *info) {
   if (w) {
-    say("onnx-xla: fault in memory that is no buffer's, while this was computed: ");
+    say("onnx-xla: fault outside of all buffers while this was computed: ");
     say(w->what);
     say("\n");
   }
   sigaction(signal, w ? &w->before : &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-  if (info->si_code <= 0) { /* sent by a process: nothing is tried again */
+  if (info->si_code <= 0) { /* the signal was sent by a process, so no instruction is executed again */
     raise(signal);
   }
 }

@@ -19,7 +19,7 @@ typedef struct guarded {
 /* Memory for short use.  Small pieces are kept for the next use, since mapping them takes longer than most uses. */
 typedef struct guarded_pool {
   arena *arena;
-  guarded *spare[17]; /* by number of pages */
+  guarded *spare[17]; /* lists of free memory, by the number of pages */
 } guarded_pool;
 
 /* Like guarded_create, but the memory returns to the pool when the arena `user` is destroyed, which must be before the

@@ -6,22 +6,22 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* Open addressing by the thunk's address; a thunk of an executable that is gone may have had the same one. */
+/* A slot of a hash table by the thunk's address.  The thunk of a destroyed executable may have had the same address. */
 typedef struct slot {
-  const rt_thunk *thunk; /* NULL: free */
+  const rt_thunk *thunk; /* NULL if the slot is free */
   uint32_t number;
 } slot;
 
 struct rt_profiler {
   arena *arena;
   rt_profile result;
-  slot *slots; /* a power of two of them, at most half filled */
+  slot *slots; /* an array whose size is a power of two; at most half of it is in use */
   uint32_t n_slots, used;
-  rt_profile_event *events, *best; /* of this run, of the fastest */
+  rt_profile_event *events, *best; /* the events of this run, and of the fastest run */
   uint32_t n_events, cap_events, cap_best;
   bool cut;
-  uint64_t start;  /* of the run */
-  uint64_t inside; /* nanoseconds of the thunks that ended in the sequence that runs now */
+  uint64_t start;  /* the start of the run */
+  uint64_t inside; /* the nanoseconds of the thunks that have ended in the innermost sequence */
   uint32_t depth;
 };
 
@@ -90,7 +90,7 @@ static void grow(rt_profiler *p) {
   p->n_slots = n;
 }
 
-/* Another may have stood at its address before. */
+/* Returns true if x is about this thunk, and not about another one that had the same address before. */
 static bool is_same(const rt_profiled *x, const rt_program *program, const rt_thunk *t) {
   bool same = x->n_nodes == t->n_nodes && strcmp(x->kind, t->kind) == 0 && strcmp(x->operation, t->operation) == 0;
   for (uint32_t k = 0; same && k < t->n_nodes; k++) {
@@ -115,7 +115,7 @@ static uint32_t number_of(rt_profiler *p, const rt_program *program, const rt_th
 
 /* --- runs --- */
 
-/* The place of run n_runs, which is not over; zeroed first. */
+/* Returns where the time of run n_runs, which is in progress, is stored; it is zeroed first. */
 static double *place(rt_profiler *p, rt_profiled *t) {
   uint32_t n = p->result.n_runs + 1;
   if (t->cap < n) {

@@ -25,7 +25,7 @@ status rt_load_mt19937(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
-/* A u64 is two words, the first one low: hosts are little-endian, as the constants of programs are. */
+/* Writes the words of the Mersenne twister.  A u64 is two words, the low one first, since hosts are little-endian. */
 status rt_run_mt19937(const rt_thunk *t, rt_run *r) {
   enum { CHUNK = 1 << 16 };
   const rt_buffer *bits = &t->buffers[1];

@@ -1,5 +1,5 @@
-/* trial.c - see trial.h.  Buffers that share bytes are in one area, which is a piece of guarded memory.  Areas that are
- * only read are protected.  In other areas all bytes except the outputs' are compared afterwards. */
+/* trial.c - see trial.h.  Buffers that share bytes are in one area, which is a part of guarded memory.  Areas that are
+ * only read are protected.  In other areas all bytes except those of outputs are compared afterwards. */
 #include "runtime/exec/trial.h"
 
 #include <inttypes.h>
@@ -17,11 +17,11 @@ typedef struct range {
 } range;
 
 typedef struct area {
-  range range; /* of all its buffers */
+  range range; /* the range of all its buffers */
   bool written;
   guarded *memory;
-  uint64_t base;   /* the byte of the space that memory->data stands for */
-  uint8_t *before; /* of a written one: its pages before the run */
+  uint64_t base;   /* the offset in the space of memory->data */
+  uint8_t *before; /* if it is written, a copy of its pages before the run */
 } area;
 
 struct trial {
@@ -29,7 +29,7 @@ struct trial {
   const rt_thunk *thunk;
   area *areas;
   uint32_t n_areas;
-  uint32_t *area_of; /* by buffer */
+  uint32_t *area_of; /* for each buffer, its area */
 };
 
 /* --- buffers --- */
@@ -109,11 +109,11 @@ status violation(const rt_thunk *t, const char *format, ...) {
                       text);
 }
 
-/* --- wild numbers --- */
+/* --- contents of undefined memory --- */
 
-/* Byte `at` of an element: of a signalling NaN or a large integer, or of a finite number that is negative
- * where the type has a sign.  What is found in an output is another one than what is read from an input, so
- * that a copy is not taken for no write at all; but types of less than 8 bits have few values. */
+/* Returns byte `at` of an undefined element: of a signalling NaN or a large integer, or of a finite number that is
+ * negative if the type has a sign.  Outputs get other numbers than inputs, so that a copied element is not mistaken for
+ * one that was not written; but types of less than 8 bits have too few values for that. */
 static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
   size_t size = dtype_bytes(type) / (dtype_is_complex(type) ? 2 : 1), from_top = size - 1 - at % size;
   bool is_double = (dtype_is_float(type) || dtype_is_complex(type)) && size == sizeof(double);
@@ -127,7 +127,7 @@ static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
   return from_top == 0 ? top : from_top == 1 && is_double ? 0xf5 : low;
 }
 
-/* One element, then as many again as there are. */
+/* Writes one element, then doubles the filled part repeatedly. */
 static void fill_slice(dtype type, wild kind, uint8_t *to, size_t bytes) {
   size_t done = dtype_bytes(type);
   for (size_t j = 0; j < done; j++) {
@@ -145,7 +145,7 @@ static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
   }
 }
 
-/* What the space holds there, where it is defined. */
+/* Copies the defined bytes of the buffer from its space. */
 static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, uint8_t *to) {
   const tracked *space = tracked_space(c, b);
   slices p = slices_of(b);
@@ -161,7 +161,7 @@ static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, ui
 /* --- areas --- */
 
 typedef struct item {
-  bool last; /* outputs that are to lie apart */
+  bool last; /* true for outputs that must not share memory with inputs */
   range range;
   uint32_t buffer;
 } item;
@@ -215,7 +215,7 @@ static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, gua
   return NULL;
 }
 
-/* Inputs and constants stand as a whole. */
+/* Allocates the memory of an area.  An input or a constant is copied as a whole. */
 static status find_memory(trial *t, arena *a, area *x) {
   checked_run *c = t->run;
   uint32_t k = x->range.index;
@@ -247,7 +247,7 @@ const uint8_t *trial_before(const trial *t, uint32_t k) {
   return x->before + (address_of(t, k) - x->memory->pages);
 }
 
-/* Outputs are wild, but for what is read there. */
+/* Fills an area with undefined numbers, except for the bytes of outputs that are also read. */
 static void fill_area(const trial *t, uint32_t number, wild kind) {
   const area *x = &t->areas[number];
   const rt_thunk *thunk = t->thunk;
@@ -270,7 +270,8 @@ static status make_memory(trial *t, arena *a, wild kind) {
   return NULL;
 }
 
-/* What buffer k holds goes to wherever its bytes lie: an output over an input has its content, too. */
+/* Copies the contents of buffer k to all areas that have its bytes, since an output that overlaps an input has its
+ * contents, too. */
 static void bring_content(const trial *t, uint32_t k, wild kind) {
   const rt_buffer *b = &t->thunk->buffers[k];
   range wanted = range_of(b);
@@ -306,7 +307,7 @@ static status run_call(void *data) {
   return c->thunk->ops->run(c->thunk, c->run);
 }
 
-/* The thunk with its buffers, by number, in the place of the caller's inputs. */
+/* Runs a copy of the thunk whose buffers are passed like inputs of the caller, one for each buffer. */
 static status run_thunk(trial *t, arena *a, rt_run *r, guarded_fault *fault) {
   rt_thunk thunk = *t->thunk;
   rt_run run = *r;
@@ -337,10 +338,10 @@ static status run_thunk(trial *t, arena *a, rt_run *r, guarded_fault *fault) {
 
 typedef struct nearest {
   uint32_t buffer;
-  int64_t before, behind; /* bytes that the place is away from it; both 0: in it */
+  int64_t before, behind; /* the distance in bytes from the buffer; both are 0 if the byte is in it */
 } nearest;
 
-/* The buffer of the area that lies next to the byte, which may be outside of all. */
+/* Returns the buffer of the area that is nearest to the byte, which may be outside of all buffers. */
 static nearest find_nearest(const trial *t, uint32_t number, int64_t at) {
   nearest best = {.before = INT64_MAX / 2};
   for (uint32_t k = 0; k < t->thunk->n_buffers; k++) {
@@ -378,7 +379,7 @@ static status fault_status(const trial *t, arena *a, const guarded_fault *f) {
   return violation(t->thunk, "%s the arena where it has no buffer", did[f->access]);
 }
 
-/* A flag for each byte of the area's pages: an output lies there. */
+/* Returns a flag for each byte of the area's pages that is true if an output has it. */
 static bool *outputs_of(const trial *t, arena *a, uint32_t number) {
   const area *x = &t->areas[number];
   bool *mine = ARENA_NEW_N(a, bool, x->memory->page_bytes + 1);
@@ -403,7 +404,7 @@ static status check_untouched(const trial *t, arena *a, uint32_t number) {
   return NULL;
 }
 
-/* --- all of it --- */
+/* --- a trial --- */
 
 status trial_run(checked_run *c, arena *a, const rt_thunk *thunk, rt_run *r, bool out_of_place, wild kind,
                  trial **out) {

@@ -11,9 +11,9 @@
 #include "base/machine.h"
 
 enum { MAX_SECTIONS = 65000, SLOT_BYTES = 16 };
-static const uint64_t max_image = (uint64_t)1 << 30; /* relative addresses reach +-2^31 */
+static const uint64_t max_image = (uint64_t)1 << 30; /* relative addresses have a range of +-2^31 */
 
-/* Sections with equal protection lie together, each group on pages of its own. */
+/* Sections with equal protection are adjacent, and each group is on pages of its own. */
 typedef enum group { GROUP_CODE, GROUP_CONSTANT, GROUP_DATA, GROUP_COUNT } group;
 
 struct rt_code {
@@ -22,24 +22,25 @@ struct rt_code {
   str_map symbols;
 };
 
-/* A slot stands in front of the code for every symbol: its address, then a jump there.  What lies further away than a
- * relative call reaches, and what wants an entry of a global offset table, goes through it. */
+/* The state of loading an object.  In front of the code there is a slot for every symbol: its address, and a jump to
+ * it.  It is used for calls of symbols that are too far away for a relative call, and as an entry of a global offset
+ * table. */
 typedef struct loading {
-  arena *scratch; /* the caller's; nothing here is large */
+  arena *scratch; /* the caller's arena; little is allocated */
   rt_code *code;
   rt_resolve_fn *resolve;
   const uint8_t *bytes; /* the object */
   uint64_t size;
   Elf64_Ehdr header;
   Elf64_Shdr *sections;
-  uint64_t *place; /* of each section in the image; UINT64_MAX: not there */
+  uint64_t *place; /* the offset of each section in the image; UINT64_MAX if it is not loaded */
   uint64_t group_end[GROUP_COUNT];
   uint32_t n_symbols;
-  const uint8_t *symbol_table; /* Elf64_Sym, perhaps unaligned */
+  const uint8_t *symbol_table; /* an array of Elf64_Sym, perhaps unaligned */
   const char *names;
   uint64_t names_size;
-  uint64_t *addresses; /* of symbols; 0: not known */
-  uint32_t symtab;     /* its section */
+  uint64_t *addresses; /* the addresses of symbols; 0 if not known */
+  uint32_t symtab;     /* the section of the symbol table */
 } loading;
 
 #define DAMAGED(...) status_error(STATUS_INVALID_FILE, "machine code is damaged: " __VA_ARGS__)
@@ -154,7 +155,7 @@ static status map(loading *l, arena *a) {
   if (c->size == 0) {
     return NULL;
   }
-  arena_cleanup(a, unmap, c); /* first, so that nothing can come between */
+  arena_cleanup(a, unmap, c); /* before mmap, so that a failure in between leaks nothing */
   void *p = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK_THAT(p != MAP_FAILED, STATUS_RESOURCE, "no %zu bytes for machine code: %s", c->size, strerror(errno));
   c->base = p;
@@ -223,12 +224,12 @@ static status define_symbols(loading *l) {
   return NULL;
 }
 
-/* --- relocation: S symbol + addend, P the place that is patched, G the symbol's slot --- */
+/* --- relocation, in the terms of the ABI: S is the symbol's address, P the patched address, G the symbol's slot --- */
 
 typedef struct patch {
   uint32_t type;
   uint8_t *at;
-  uint64_t room; /* bytes from `at` to the end of its section */
+  uint64_t room; /* the bytes from `at` to the end of the section */
   uint64_t S, P, G;
   int64_t addend;
   bool external;
@@ -319,7 +320,7 @@ static status relocate_one(const loading *l, uint32_t section, const Elf64_Rela 
   }
   Elf64_Sym s = symbol ? symbol_at(l, symbol) : (Elf64_Sym){0};
   CHECK_THAT(!symbol || s.st_shndx != SHN_UNDEF || l->addresses[symbol], STATUS_UNSUPPORTED,
-             "machine code calls '%s', which is not here", l->names + s.st_name);
+             "machine code calls '%s', which this onnx-xla does not have", l->names + s.st_name);
   uint64_t place = l->place[section] + r->r_offset;
   patch p = {.type = (uint32_t)ELF64_R_TYPE(r->r_info),
              .at = l->code->base + place,

@@ -1,5 +1,5 @@
-/* roofline.c - see roofline.h.  A peak is the best of loops with 8 to 28 independent sums: how many hide the latency of
- * a multiply-add and still fit into the registers differs between machines. */
+/* roofline.c - see roofline.h.  The peak is that of the best of loops with 8 to 28 independent sums, since machines
+ * differ in how many sums hide the latency of a multiply-add and still fit into the registers. */
 #include "runtime/host/roofline.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 
 /* --- multiply-adds --- */
 
-/* Sums start from what is given, one vector after the other, so that the compiler cannot take them for one; the result
- * keeps it from dropping the work. */
+/* A loop of multiply-adds.  Each sum starts from another vector of `start`, so that the compiler cannot merge them; the
+ * result keeps it from removing the loop. */
 typedef float peak_loop(int64_t rounds, const float *start);
 
 #define SUMS_4(X, k) X(k##0) X(k##1) X(k##2) X(k##3)
@@ -62,7 +62,7 @@ typedef float peak_loop(int64_t rounds, const float *start);
 enum { VARIANTS = 6, SUMS_AT_LEAST = 8, MOST_SUMS = 28, WIDEST = 16 };
 typedef struct peak_family {
   int lanes;
-  peak_loop *loops[VARIANTS]; /* of 8, 12, .. sums */
+  peak_loop *loops[VARIANTS]; /* loops of 8, 12, ... sums */
 } peak_family;
 
 #if defined(__x86_64__)
@@ -107,12 +107,12 @@ typedef struct work {
   peak_loop *loop;
   int64_t rounds;
   float start[MOST_SUMS * WIDEST];
-  const uint8_t *memory; /* of the reading loop */
-  size_t bytes;          /* of each item */
+  const uint8_t *memory; /* the memory that the reading loop reads */
+  size_t bytes;          /* the bytes of each item */
   _Atomic uint64_t sink;
 } work;
 
-/* The best of a few times; each item of the loop is one thread's work. */
+/* Returns the best of a few times.  Each item of the parallel loop is the work of one thread. */
 static double best_time(rt_thread_pool *pool, uint32_t items, void (*fn)(void *, int64_t, int64_t), work *w) {
   enum { TIMES = 5 };
   double best = 1e9;
@@ -136,7 +136,7 @@ static void multiply(void *data, int64_t begin, int64_t end) {
 
 static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
   enum { STEP_OF_SUMS = (MOST_SUMS - SUMS_AT_LEAST) / (VARIANTS - 1) };
-  const double steps = 4e6; /* a millisecond or two of them */
+  const double steps = 4e6; /* takes a millisecond or two */
   const peak_family *f = best_family();
   double best = 0;
   for (int v = 0; v < VARIANTS; v++) {
@@ -150,7 +150,7 @@ static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
 
 /* --- reading --- */
 
-/* Wide enough that loads, not additions, are what counts. */
+/* Wide enough that the loop is bound by loads, not by additions. */
 typedef uint64_t words __attribute__((vector_size(64), aligned(64)));
 
 static void read_range(void *data, int64_t begin, int64_t end) {
@@ -169,7 +169,7 @@ static void read_range(void *data, int64_t begin, int64_t end) {
   }
 }
 
-/* More than the caches hold, and not so much that a small machine minds. */
+/* Returns how much memory is read: more than the caches hold, but not too much for a small machine. */
 static size_t memory_bytes(void) {
   const size_t least = (size_t)64 << 20, most = (size_t)256 << 20;
   size_t wanted = 4 * (size_t)machine_cache_bytes(3);
@@ -191,7 +191,7 @@ status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
   out->flops_one = peak_flops(pool, 1);
   out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
   out->flops_all =
-      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* others may be at work meanwhile */
+      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* other programs may run meanwhile */
   out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
   return NULL;
 }

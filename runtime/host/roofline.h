@@ -6,9 +6,8 @@
 
 typedef struct rt_roofline {
   uint32_t threads;
-  double flops_one,
-      /* F32 multiply-adds in registers per second, each counted as two operations: on one thread, and on all. */
-      flops_all;
+  /* F32 multiply-adds in registers per second, each counted as two operations: on one thread, and on all. */
+  double flops_one, flops_all;
   double read_one, read_all; /* bytes read from memory per second: on one thread, and on all */
 } rt_roofline;
 

@@ -1,13 +1,13 @@
-/* thread_pool.c - fork and join of parallel loops.
+/* thread_pool.c - runs parallel loops on a pool of threads.
  *
- * The caller publishes a loop, works on it like everybody else, closes it, and waits for those who have entered it.  A
- * worker that wakes up late finds the loop closed: nobody ever waits for a thread to be woken, which takes long.
+ * The caller publishes a loop, works on it like the workers, closes it, and waits for those that have entered it.  A
+ * worker that wakes up late finds the loop closed, so nobody ever waits for a thread to wake up, which takes long.
  *
  *   caller: write loop; open = 1; seq++; wake the parked | work | open = 0; wait until inside == 0
- *   worker: seq changed? inside++; if open: work;  inside--
+ *   worker: if seq changed: inside++; if open: work; inside--
  *
- * The loop may be written while open == 0 and inside == 0 only, and is read between inside++ and inside-- with open
- * seen as 1 only; both flags are sequentially consistent, so that one side always sees the other. */
+ * The loop may be written only while open == 0 and inside == 0.  It is read only between inside++ and inside-- after
+ * open was seen as 1.  Both flags are sequentially consistent, so that one side always sees the other. */
 #include "runtime/host/thread_pool.h"
 
 #include <assert.h>
@@ -20,12 +20,12 @@
 #include "base/clock.h"
 
 enum {
-  RANGES_A_THREAD = 4, /* each thread's share is taken in so many ranges, so that others can help */
+  RANGES_A_THREAD = 4, /* the number of ranges into which a thread's share is divided, so that others can take some */
   SPIN_NANOSECONDS = 50000,
   LINE = 64
 };
 
-/* What is left of a thread's own share. */
+/* The rest of a thread's share. */
 typedef struct share {
   _Alignas(LINE) _Atomic int64_t next;
   int64_t end;
@@ -42,28 +42,28 @@ typedef struct loop {
 typedef struct worker {
   rt_thread_pool *pool;
   pthread_t thread;
-  uint32_t number; /* its share is tried first; the caller's is 0 */
+  uint32_t number; /* the share that it works on first; the caller has number 0 */
 } worker;
 
 struct rt_thread_pool {
-  _Alignas(LINE) atomic_uint seq; /* a new value: there may be something to do */
+  _Alignas(LINE) atomic_uint seq; /* changes when there may be something to do */
   atomic_int open;
   _Alignas(LINE) atomic_int inside;
   _Alignas(LINE) atomic_int parked;
   atomic_int stop;
-  pthread_mutex_t turn; /* held by the caller whose loop it is */
-  pthread_mutex_t lock; /* for parking */
+  pthread_mutex_t turn; /* held by the caller that runs a loop */
+  pthread_mutex_t lock; /* guards `parked` */
   pthread_cond_t wake;
   uint32_t threads, n_workers;
   bool started;
-  unsigned forks; /* `forks` when it was made */
+  unsigned forks; /* the value of the global `forks` when the pool was made */
   worker *workers;
   loop loop;
 };
 
-/* --- fork: a child has none of the threads, and locks as they were held --- */
+/* --- fork: a child has none of the threads, and its locks may be held by threads that do not exist --- */
 
-static atomic_uint forks; /* of this process since its first ancestor made a pool */
+static atomic_uint forks; /* the number of forks between the first process that made a pool and this one */
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
 
@@ -96,7 +96,7 @@ static void work_share(loop *l, share *s) {
   }
 }
 
-/* One's own share, then what others have left. */
+/* Works on the thread's own share, then on what is left of the others. */
 static void work(loop *l, uint32_t number) {
   for (uint32_t k = 0; k < l->n_shares; k++) {
     work_share(l, &l->shares[(number + k) % l->n_shares]);
@@ -118,7 +118,7 @@ static void divide(loop *l, int64_t n, int64_t grain, uint32_t threads) {
 
 /* --- workers --- */
 
-/* Until seq is no longer `seen`: spins for a while, then sleeps. */
+/* Waits until seq is not `seen` any more: spins for a while, then sleeps. */
 static void await_change(rt_thread_pool *p, unsigned seen) {
   int64_t until = 0;
   for (uint32_t k = 1; atomic_load(&p->seq) == seen; k++) {
@@ -129,7 +129,7 @@ static void await_change(rt_thread_pool *p, unsigned seen) {
     int64_t t = clock_nanoseconds();
     until = until ? until : t + SPIN_NANOSECONDS;
     if (t < until) {
-      sched_yield(); /* whoever woke this thread may wait for the same core */
+      sched_yield(); /* the thread that woke this one may need the same core */
       continue;
     }
     pthread_mutex_lock(&p->lock);
@@ -160,7 +160,7 @@ static void *worker_main(void *data) {
   }
 }
 
-/* A worker that cannot be started is missed, not mourned. */
+/* Starts the workers.  If one cannot be started, the loops run on fewer threads. */
 static void start_workers(rt_thread_pool *p) {
   p->started = true;
   for (uint32_t k = 0; k + 1 < p->threads; k++) {
@@ -182,8 +182,8 @@ static void announce(rt_thread_pool *p) {
   }
 }
 
-/* Until nobody is inside.  Who is late by much was taken off a core, or has a long range: others may have this one
- * meanwhile. */
+/* Waits until no thread is inside.  If that takes long, a thread has lost its core or has a long range, so this core is
+ * yielded to others. */
 static void await_others(rt_thread_pool *p) {
   const int64_t long_wait = 2000000;
   int64_t start = 0;
@@ -277,7 +277,8 @@ typedef struct bounded {
   void *data;
 } bounded;
 
-/* What an item takes is guessed at best: ranges begin small and grow until they take long enough. */
+/* Runs a range in parts and checks the budget between them.  The time of an item is hardly known, so parts begin small
+ * and grow until they take long enough. */
 static void run_bounded(void *data, int64_t begin, int64_t end) {
   enum { GRAINS = 16, SHORT = 2000000, LONG = 20000000 /* nanoseconds */ };
   const bounded *b = data;

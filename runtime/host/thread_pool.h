@@ -10,7 +10,7 @@ enum { RT_MAX_THREADS = 256 };
 /* `threads` is from 1 to RT_MAX_THREADS and includes the caller, so that with 1 no thread is created.  Workers start
  * with the first loop that needs them. */
 STATUS_MUST_USE status rt_thread_pool_create(uint32_t threads, rt_thread_pool **out);
-/* NULL is allowed.  No loop may be running. */
+/* Ends the threads and frees the pool.  NULL is allowed.  No loop may be running. */
 void rt_thread_pool_destroy(rt_thread_pool *p);
 /* Returns 1 for NULL. */
 uint32_t rt_thread_pool_threads(const rt_thread_pool *p);

@@ -5,8 +5,8 @@
  *   sections  META (model, producer, target, kernel ABI), PROGRAMS, SOURCE (a model, or nothing), CODE
  *             (objects, aligned to 64 bytes), CONSTANTS (page-aligned, last)
  *
- * All numbers are little-endian 64-bit.  Programs name constants and code by (offset, size) in their sections; ~k in
- * the place of a constant's offset is constant k of the base's program. */
+ * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
+ * sections.  If a constant's offset is ~k, it is constant k of the base's program. */
 #include "runtime/program/image_internal.h"
 
 #include <inttypes.h>
@@ -21,8 +21,8 @@ typedef struct reading {
   arena *a;
   const char *path;
   rt_span sections[N_SECTIONS];
-  const rt_program *base; /* NULL: there is none */
-  uint32_t n_nodes;       /* of the program that is read */
+  const rt_program *base; /* NULL if there is none */
+  uint32_t n_nodes;       /* the number of nodes of the program that is being read */
 } reading;
 
 static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
@@ -119,7 +119,7 @@ static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
 
 static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s);
 
-/* Numbers of the program's nodes. */
+/* Reads a list of indices of the program's nodes. */
 static const uint32_t *get_numbers(rt_reader *r, reading *x, uint32_t *n) {
   *n = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8);
   uint32_t *numbers = ARENA_NEW_N(x->a, uint32_t, *n);
@@ -194,7 +194,7 @@ static status get_programs(reading *x, rt_image *image) {
 }
 
 static status get_base(reading *x, const rt_image_finder *bases, const char *name, uint64_t identity, rt_image *image) {
-  CHECK_THAT(bases, STATUS_INVALID_FILE, "no compiled model by itself: its constants are in another file");
+  CHECK_THAT(bases, STATUS_INVALID_FILE, "it is not a complete compiled model: its constants are in another file");
   const rt_image *base = bases->find(bases->data, x->a, name);
   CHECK_THAT(base && base->n_programs == 1 && !base->base && base->identity == identity, STATUS_INVALID_FILE,
              "the file with its constants is gone");
@@ -213,20 +213,19 @@ static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image
   uint64_t identity = (uint64_t)rt_get_i64(&r);
   TRY(rt_reader_end(&r, "meta"));
   CHECK_THAT(kernel_abi == RT_KERNEL_ABI, STATUS_INVALID_FILE,
-             "its kernels are called in version %" PRId64
-             " of the kernel ABI; this onnx-xla calls them in %d: compile the model again",
+             "its kernels use version %" PRId64 " of the kernel ABI; this onnx-xla uses %d: compile the model again",
              kernel_abi, RT_KERNEL_ABI);
   return *base ? get_base(x, bases, base, identity, image) : NULL;
 }
 
-/* Spans of a pool section are found through the programs; hashing them alike needs their borders, so the check
- * walks what was read. */
+/* A span of a section of constants or code.  Only the programs tell where the spans are, and the section's hash is made
+ * of those of its spans, so the check collects the spans of all programs. */
 typedef struct border {
   uint64_t offset, size;
 } border;
 
 static int by_offset(const void *a, const void *b) {
-  const border *x = a, *y = b; /* an empty span comes before what begins at the same place */
+  const border *x = a, *y = b; /* an empty span comes before a span with the same offset */
   return x->offset != y->offset ? (x->offset > y->offset) - (x->offset < y->offset)
                                 : (x->size > y->size) - (x->size < y->size);
 }
@@ -241,7 +240,7 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
     uint32_t count = section == CODE ? p->n_code : p->n_constants;
     for (uint32_t j = 0; j < count; j++) {
       uint64_t offset = (uint64_t)((uintptr_t)spans[j].data - (uintptr_t)base);
-      if (offset <= x->sections[section].size) { /* else the base's */
+      if (offset <= x->sections[section].size) { /* otherwise it is in the base */
         *ARENA_PUSH(x->a, list, n, cap) = (border){offset, spans[j].size};
       }
     }

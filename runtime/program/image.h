@@ -19,13 +19,14 @@ typedef struct rt_image {
   /* The model itself, for models that run segment by segment and must be compiled; empty if the programs are all that
    * is needed. */
   rt_span source;
-  /* Another file, self-contained and found by its producer, whose one program has constants of this one under their
-   * names.  NULL if there is none. */
+  /* An image without a base of its own, which has some of the constants of this one.  It is found by its producer text,
+   * and its constants by their names.  NULL if there is none. */
   const struct rt_image *base;
   uint64_t identity; /* a checksum of the contents, for a file that was read */
 } rt_image;
 
-/* Finds a base by its producer, on the arena, or returns NULL if it is not there. */
+/* Finds the image on which another one is based (rt_image.base).  `name` is the producer of the base.  The result is on
+ * the arena, or NULL if there is no such image. */
 typedef struct rt_image_finder {
   rt_image *(*find)(void *data, arena *a, const char *name);
   void *data;

@@ -18,7 +18,7 @@ enum {
   TABLE_END = HEADER_BYTES + N_SECTIONS * ROW_BYTES
 };
 
-/* Over the spans of a section, in their order. */
+/* Mixes a span into the hash of its section.  It is called for all spans of a section in their order. */
 static inline uint64_t mix_span(uint64_t h, uint64_t offset, uint64_t hash) {
   return hash_mix(hash_mix(h, offset), hash);
 }

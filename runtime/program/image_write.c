@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "runtime/kernel_abi.h"
 
-/* --- pools of spans: where constants and code go --- */
+/* --- the sections of constants and code, as pools of spans --- */
 
 typedef struct pool {
   struct item {
@@ -29,11 +29,11 @@ typedef struct pool {
 typedef struct writing {
   arena *a;
   pool constants, code;
-  str_map seen;           /* hash of a span, as text -> a copy of its item */
-  const rt_program *base; /* has constants already; NULL if no pass does */
+  str_map seen;           /* maps the hash of a span, as text, to a copy of its item */
+  const rt_program *base; /* a program whose constants are not written again; NULL if there is none */
 } writing;
 
-/* The offset of a span in its section; equal bytes are kept once. */
+/* Returns the offset of a span in its section, to which it is added unless equal bytes are there. */
 static uint64_t place(writing *w, pool *p, rt_span s) {
   uint64_t hash = hash_bytes(s.data, s.size, 0);
   void **slot =
@@ -243,7 +243,7 @@ status rt_image_write_stream(const rt_image *image, FILE *f) {
   return s;
 }
 
-/* Takes the descriptor. */
+/* Writes to the descriptor, and closes it. */
 static status write_to(const rt_image *image, arena *a, int fd) {
   FILE *f = fdopen(fd, "wb");
   if (!f) {
@@ -257,7 +257,8 @@ static status write_to(const rt_image *image, arena *a, int fd) {
   return s;
 }
 
-/* A regular file is replaced at once by a finished one; anything else (a pipe, /dev/full) is written to as it is. */
+/* Writes a file.  A regular file is replaced by the complete file in one step; anything else (a pipe, /dev/full) is
+ * written to directly. */
 status rt_image_write(const rt_image *image, const char *path) {
   struct stat st;
   bool direct = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
@@ -277,11 +278,11 @@ status rt_image_write(const rt_image *image, const char *path) {
 }
 
 status rt_image_write_at(const rt_image *image, int folder, const char *path) {
-  static atomic_uint number; /* of this process's files */
+  static atomic_uint number; /* the number of the next temporary file of this process */
   arena *a = arena_create(NULL);
   char *temporary = arena_printf(a, "%s.%ld.%u", path, (long)getpid(), atomic_fetch_add(&number, 1));
   int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be made: %s", strerror(errno));
+  status s = fd >= 0 ? write_to(image, a, fd) : status_error(STATUS_IO, "cannot be created: %s", strerror(errno));
   if (!s && renameat(folder, temporary, folder, path) != 0) {
     s = status_error(STATUS_IO, "cannot be renamed: %s", strerror(errno));
   }

@@ -1,4 +1,4 @@
-/* program.c - reads and writes configs, and answers questions about buffers and results. */
+/* program.c - reads and writes configs, and computes properties of buffers and results. */
 #include "runtime/program/program.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void put(rt_writer *w, const void *data, size_t n) {
   w->n += (uint32_t)n;
 }
 
-/* Byte by byte, so that files are little-endian everywhere. */
+/* Writes byte by byte, so that files are little-endian everywhere. */
 void rt_put_i64(rt_writer *w, int64_t v) {
   uint8_t bytes[8];
   for (int k = 0; k < 8; k++) {

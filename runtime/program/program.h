@@ -129,9 +129,9 @@ typedef struct rt_writer {
 
 void rt_put_i64(rt_writer *w, int64_t v);
 void rt_put_f64(rt_writer *w, double v);
-void rt_put_i64s(rt_writer *w, uint32_t n, const int64_t *v); /* count first */
+void rt_put_i64s(rt_writer *w, uint32_t n, const int64_t *v); /* writes n first */
 void rt_put_text(rt_writer *w, const char *text);             /* NULL reads back as "" */
-void rt_put_bytes(rt_writer *w, const void *data, size_t n);  /* size first */
+void rt_put_bytes(rt_writer *w, const void *data, size_t n);  /* writes the size first */
 rt_span rt_written(const rt_writer *w);
 
 /* After a read past the end, all reads return 0 or "", and rt_reader_end fails. */

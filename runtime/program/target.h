@@ -26,10 +26,11 @@ typedef struct rt_run {
   const rt_executable *executable;
   uint8_t *arena;
   void *const *constants;    /* addresses by index; NULL means the program's own */
-  const void *const *params; /* likewise */
+  const void *const *params; /* the addresses of the inputs */
   void *const *results;
   rt_thread_pool *pool; /* NULL means one thread */
-  mem_budget *budget;   /* cancel flag and deadline; check in loops. Memory counts there. NULL if there is none */
+  /* cancel flag and deadline, which loops must check, and the limit of memory; NULL if there is none */
+  mem_budget *budget;
   struct rt_profiler *profiler; /* NULL means off */
   uint64_t seed;                /* the seed of the run's random numbers */
   struct rt_checker *checker;   /* NULL means off */
@@ -105,8 +106,8 @@ typedef struct rt_origins {
 
 /* How a compiler chooses among the algorithms for a contraction. */
 typedef enum rt_tune {
-  RT_TUNE_OFF,   /* by rules */
-  RT_TUNE_KNOWN, /* by the tuning log, and by rules for what is not in it; nothing is measured */
+  RT_TUNE_OFF,   /* by estimates */
+  RT_TUNE_KNOWN, /* by the tuning log, and by estimates for what is not in it; nothing is measured */
   RT_TUNE_FAST,  /* what is not in the log is measured, the most expensive first, for a few seconds at most */
   RT_TUNE_FULL   /* what is not in the log is measured, however long it takes */
 } rt_tune;
@@ -133,7 +134,7 @@ typedef struct rt_compile_options {
 /* How one contraction is computed, and what is known of the other configs. */
 typedef struct rt_tuned {
   const char *what;   /* the label of its thunk */
-  const char *winner; /* "library:p4" */
+  const char *winner; /* its config, such as "library:p4" */
   const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
   const char *how;    /* "timed", "log", "estimate" */
 } rt_tuned;

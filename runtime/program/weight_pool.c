@@ -9,7 +9,7 @@
 
 enum { ALIGN = 64, PAGE = 4096, LARGE = 1 << 18 };
 
-/* Whom mapped arrays come from. */
+/* The arena of a mapped file, and how many arrays of the pool are in the file. */
 typedef struct owner {
   arena *mapped;
   uint32_t arrays;
@@ -18,7 +18,7 @@ typedef struct owner {
 typedef struct array {
   struct array *next;
   void *data;
-  owner *owner; /* NULL: the array is ours */
+  owner *owner; /* NULL if the pool owns the data */
   uint64_t bytes, hash;
   uint32_t references;
   size_t name_size;
@@ -74,7 +74,7 @@ void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data
   }
 }
 
-/* Weights are written once and streamed in every run: fewer faults, fewer misses of the table of pages. */
+/* Weights are written once and read in every run; large pages save page faults and TLB misses. */
 static void use_large_pages(void *data, uint64_t bytes) {
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
             end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
@@ -85,7 +85,7 @@ static void use_large_pages(void *data, uint64_t bytes) {
 
 static uint64_t hash_of(rt_span name, uint64_t bytes) { return hash_bytes(name.data, name.size, bytes); }
 
-/* Without its data.  NULL: out of memory. */
+/* Adds an array without its data.  Returns NULL if there is no memory. */
 static array *add_array(rt_weight_pool *s, rt_span name, uint64_t bytes) {
   array *x = malloc(sizeof *x + name.size);
   if (x) {
@@ -220,7 +220,7 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
   return io;
 }
 
-/* Every pointer of a thunk must be followed here. */
+/* The following functions must copy the data of every pointer of a thunk. */
 _Static_assert(sizeof(rt_thunk) == 120, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {

@@ -12,7 +12,7 @@
 
 typedef struct rt_weight_pool rt_weight_pool;
 
-/* For compilers. */
+/* What a compiler needs to share constants with other programs. */
 typedef struct rt_sharing {
   rt_weight_pool *weight_pool;
   /* Returns true if this memory stays unchanged as long as the shared arrays.  `place` (may be NULL) then receives the
@@ -27,7 +27,7 @@ typedef struct rt_sharing {
 /* The secret for identities, which is copied; it is that of the folder in which programs with names are kept.  NULL
  * means that no other process needs to know the names. */
 STATUS_MUST_USE status rt_weight_pool_create(mem_budget *budget, const hash_secret *secret, rt_weight_pool **out);
-/* NULL is allowed. */
+/* Frees the pool and its arrays.  NULL is allowed. */
 void rt_weight_pool_destroy(rt_weight_pool *s);
 
 /* Returns the identity of these bytes, for names. */

@@ -406,7 +406,7 @@ static rt_program *loop(bool defined, const char *kind) {
 
 START_TEST(loops) {
   expect(loop(true, "toy.add"), NULL, 100);
-  expect(loop(false, "toy.add"), "while: what it decides by is not defined: nothing wrote it", 0);
+  expect(loop(false, "toy.add"), "while: its decision depends on undefined memory: nothing wrote it", 0);
 }
 END_TEST
 
@@ -428,7 +428,7 @@ static rt_program *choice(bool defined, const char *kind) {
 START_TEST(conditionals) {
   expect(choice(true, "toy.add"), NULL, 1);
   expect(choice(true, "toy.half"), "element 4 of output 'y' is not defined: node 0 (toy.half)", 0);
-  expect(choice(false, "toy.add"), "conditional: what it decides by is not defined", 0);
+  expect(choice(false, "toy.add"), "conditional: its decision depends on undefined memory", 0);
 }
 END_TEST
 
@@ -442,7 +442,7 @@ START_TEST(checks) {
   APPEND(&p->body, "toy.half", 1, x(), in_arena(0));
   APPEND(&p->body, "toy.limit", 1, in_arena(0));
   APPEND(&p->body, "toy.add", 1, x(), y());
-  expect(p, "node 1: toy.limit: what it decides by is not defined: node 0 (toy.half) left it as it was", 0);
+  expect(p, "node 1: toy.limit: its decision depends on undefined memory: node 0 (toy.half) left it as it was", 0);
 }
 END_TEST
 

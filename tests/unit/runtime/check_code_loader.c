@@ -95,7 +95,7 @@ static void expect(status s, status_code code, const char *text) {
 
 START_TEST(wrong_objects_are_refused) {
   rt_code *c;
-  expect(rt_code_load(a, object, resolve_nothing, &c), STATUS_UNSUPPORTED, "which is not here");
+  expect(rt_code_load(a, object, resolve_nothing, &c), STATUS_UNSUPPORTED, "which this onnx-xla does not have");
   expect(rt_code_load(a, (rt_span){"", 0}, resolve, &c), STATUS_INVALID_FILE, "no 64-bit ELF object");
   uint8_t *copy = arena_memdup(a, object.data, object.size);
   copy[18] ^= 0x55;

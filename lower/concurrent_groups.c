@@ -1,30 +1,31 @@
 /* concurrent_groups.c - see concurrent_groups.h.
  *
- * Greedy, in the order of the list: what comes next takes along whatever of the next WINDOW instructions depends on
- * nothing that has not run, if the times say that it pays; kernels take kernels, loops and branches take such.  What
- * comes from further behind lives longer, so it must be small. */
+ * The search is greedy, in the order of the list: an instruction is grouped with those of the next WINDOW instructions
+ * that depend only on instructions that have run, if the estimated times say that it pays.  Kernels are grouped with
+ * kernels, loops and branches with loops and branches.  An instruction that is moved forward makes its result live
+ * longer, so the result must be small. */
 #include "lower/concurrent_groups.h"
 
 #include "hlo/ir/ir.h"
 
 enum {
   WINDOW = 64,
-  MOST = 32,                 /* of a group */
-  DEPTH = 4,                 /* of what is moved along with a member */
-  FAR_BYTES = 1 << 18,       /* results of what is moved forward */
-  LONG_NANOSECONDS = 200000, /* kernels of such length keep all threads busy by themselves */
-  ROUNDS = 8                 /* of a loop, as a guess: they count for all members alike */
+  MOST = 32,                 /* the most members of a group */
+  DEPTH = 4,                 /* the depth of operands that are moved together with a member */
+  FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved forward */
+  LONG_NANOSECONDS = 200000, /* kernels that take longer keep all threads busy by themselves */
+  ROUNDS = 8                 /* the assumed number of iterations of a loop, which is the same for all members */
 };
 
-/* By id: times that were asked for, and what stands before the group that is being made. */
+/* Arrays by instruction id: known times, and which instructions come before the group that is being made. */
 typedef struct search {
   const lower_backend *backend;
   hlo_computation *c;
   lower_time *times;
-  bool *is_known, *done, *is_member; /* of that group */
+  bool *is_known, *done, *is_member; /* is_member: members of that group */
 } search;
 
-/* Makes no thunk, or is there from the start. */
+/* Returns true if the instruction has no thunk: a parameter, a constant or a view. */
 static bool is_free(const lower_backend *b, const hlo_instr *i) {
   return i->op == HLO_PARAMETER || i->op == HLO_CONSTANT || (b->is_view && b->is_view(i));
 }
@@ -43,7 +44,7 @@ static lower_time time_of_body(const lower_backend *b, const hlo_computation *bo
   return sum;
 }
 
-/* Of a conditional the longest branch counts. */
+/* Returns the estimated time of an instruction; for a conditional that of the longest branch. */
 static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
   lower_time sum = {0, 0};
   if (!hlo_is_control(i)) {
@@ -60,8 +61,8 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
 
-/* Returns true if all that `i` reads is there, or can be there before the group: views and constants, and for loops,
- * for which it pays, small things to be computed. */
+/* Returns true if all operands of `i` are computed before the group, or can be: views, constants and, for loops, for
+ * which that pays, small results. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
@@ -83,7 +84,7 @@ static bool is_candidate(const search *s, const hlo_instr *i, lower_time *e) {
   return e->serial > 0 && (hlo_is_control(i) || e->serial < LONG_NANOSECONDS);
 }
 
-/* Puts `i`, which stands further behind, before `at`. */
+/* Moves `i`, which comes later, before `at`. */
 static void move_before(hlo_computation *c, hlo_instr *at, hlo_instr *i) {
   i->prev->next = i->next;
   *(i->next ? &i->next->prev : &c->last) = i->prev;
@@ -93,7 +94,7 @@ static void move_before(hlo_computation *c, hlo_instr *at, hlo_instr *i) {
   at->prev = i;
 }
 
-/* What `i` reads comes before `at`, too. */
+/* Moves the operands of `i` that are not done before `at`, too. */
 static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_instr *def = i->operands[k].def;
@@ -105,12 +106,12 @@ static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   }
 }
 
-/* Members for the group that `first` begins, itself among them; how many. */
+/* Finds the members of the group that begins with `first`, which is one of them.  Returns their number. */
 static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **members) {
   lower_time e;
   uint32_t n = 0;
   double sum = 0, longest = 0, one_by_one = 0;
-  bool near = true; /* nothing stands between that is no member */
+  bool near = true; /* all instructions so far are members */
   hlo_instr *i = first;
   for (int k = 0; i && k < WINDOW && n < MOST; k++, i = i->next) {
     if (is_free(s->backend, i)) {
@@ -131,7 +132,7 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
     one_by_one += e.alone;
   }
   double threads = n < s->backend->threads ? n : s->backend->threads, shared = n ? sum / threads : 0;
-  const double worth = 0.9; /* estimates are that good at best */
+  const double worth = 0.9; /* the accuracy of the estimates */
   bool pays = n > 1 && (shared > longest ? shared : longest) + LOWER_FORK_NANOSECONDS < worth * one_by_one;
   for (uint32_t k = 0; k < n && !pays; k++) {
     s->is_member[members[k]->id] = false;

@@ -1,4 +1,4 @@
-/* lower.c - walks the schedule of a module and makes a program of it. */
+/* lower.c - lowers the schedule of a module to a program. */
 #include "lower/lower.h"
 
 #include <assert.h>
@@ -27,9 +27,9 @@ struct lower_context {
   hlo_buffers *buffers;
   rt_program *program;
   uint32_t cap_constants, cap_names, cap_code;
-  uint32_t *constant_number; /* by the buffers' number: the program's number + 1, 0 until it is used */
+  uint32_t *constant_number; /* for each constant of the buffers, its index in the program + 1; 0 until it is used */
   provenance provenance;
-  rt_sequence *sequence; /* where thunks go */
+  rt_sequence *sequence; /* the sequence to which thunks are added */
 };
 
 void *lower_data(const lower_context *c) { return c->backend->data; }
@@ -56,7 +56,7 @@ static status copy_part(void *data) {
   return NULL;
 }
 
-/* A long array in parts, for several threads. */
+/* Adds jobs that copy an array, a long one in parts, for several threads. */
 static void copy_later(lower_context *c, void *to, const void *from, uint64_t bytes) {
   const lower_backend *b = c->backend;
   const uint64_t part = (uint64_t)8 << 20;
@@ -71,7 +71,8 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
   }
 }
 
-/* The array that all programs of the session have: there already, or from now on; what lasts may stay where it is. */
+/* Returns the session's copy of the array, which is added if it is new.  An array that lives as long as the session is
+ * not copied. */
 static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
@@ -102,7 +103,7 @@ uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
   rt_span name = {NULL, 0};
   if (c->backend->sharing && bytes >= LARGE) {
     data = shared_array(c, data, bytes, &name);
-  } else if (!is_aligned(data)) { /* a span of a model file may start anywhere */
+  } else if (!is_aligned(data)) { /* a span of a model file may be unaligned */
     void *copy = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
     data = bytes ? memcpy(copy, data, bytes) : copy;
   }
@@ -155,7 +156,8 @@ rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
 
 /* --- thunks --- */
 
-/* Its number, from 1 on: it is among the last, unless control flow stands around it.  0: nobody asked for it. */
+/* Returns the number of the instruction's origin, from 1 on; 0 if origins are not wanted.  It is among the last ones,
+ * unless control flow surrounds it. */
 static uint32_t origin_of(const lower_context *c, const hlo_instr *i) {
   const rt_origins *o = c->backend->origins;
   uint32_t k = o ? o->n : 0;
@@ -174,7 +176,7 @@ static void add_origin(lower_context *c, const hlo_instr *i) {
   *ARENA_PUSH(c->a, o->items, o->n, o->cap) = (rt_origin){i, results};
 }
 
-/* "dot add maximum": what a fusion computes, each operation once; "" of others. */
+/* Returns the operations of a fusion, each once, such as "dot add maximum"; "" for other instructions. */
 static const char *operations_of(arena *a, const hlo_instr *i) {
   enum { MOST = 12 };
   bool seen[HLO_OP_COUNT] = {
@@ -196,7 +198,7 @@ rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *
   t->origin = origin_of(c, i);
   provenance_tell(&c->provenance, i, t);
   t->note = operations_of(c->a, i);
-  if (strcmp(kind, "copy") != 0) { /* the buffers of a copy tell what it moves, which may be a part */
+  if (strcmp(kind, "copy") != 0) { /* a copy may move only a part; its cost is computed from its buffers */
     hlo_cost cost = hlo_cost_of(i);
     t->operations = cost.operations;
     t->bytes = cost.bytes;
@@ -259,7 +261,7 @@ static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo
 
 static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_sequence *out);
 
-/* The roots of a body go to where the instruction has its results. */
+/* Lowers a body, and copies its roots to the slices of the instruction's results. */
 static status lower_body(lower_context *c, const hlo_instr *i, const hlo_computation *body, rt_sequence *out) {
   TRY(lower_sequence(c, body, out));
   rt_sequence *outer = c->sequence;
@@ -330,7 +332,7 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
   return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
 }
 
-/* A body for each of the instructions that run at the same time; *i becomes the last of them. */
+/* Lowers a concurrent group to one thunk with a body for each member; *i becomes the last member. */
 static status lower_group(lower_context *c, const hlo_instr **i) {
   const hlo_instr *first = *i;
   rt_sequence *outer = c->sequence, *bodies = NULL;
@@ -364,7 +366,7 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
 
 /* --- preparation --- */
 
-/* The value whose buffer this one is: through views, and values that a loop carries without changing them. */
+/* Returns the value whose buffer v shares, through views and values that a loop carries without changing them. */
 static hlo_value underlying(const lower_backend *b, hlo_value v) {
   for (;;) {
     if (v.def->op == HLO_WHILE && hlo_callee(v.def, 1)->roots[v.index].def == hlo_callee(v.def, 1)->params[v.index]) {
@@ -377,7 +379,7 @@ static hlo_value underlying(const lower_backend *b, hlo_value v) {
   }
 }
 
-/* A carried value that is simply another one (x, y = y, x) gets a copy of its own, so that the copies at the end of a
+/* Copies each carried value whose next value is another carried value (x, y = y, x), so that the copies at the end of a
  * body never read what they have overwritten. */
 static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
   for (uint32_t k = 0; k < body->n_roots; k++) {

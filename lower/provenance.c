@@ -11,7 +11,7 @@ provenance provenance_make(arena *a, rt_program *program) {
   return p;
 }
 
-/* A source is "name: Operator". */
+/* Returns the operator in a source, which is "name: Operator". */
 static const char *operator_of(const char *source) {
   const char *found = source;
   for (const char *at = source; (at = strstr(at, ": ")); at += 2) {
@@ -45,10 +45,11 @@ static void add_node(provenance *p, node_list *list, const char *source) {
   }
 }
 
-/* Constants and what repeats them may stand for many nodes: passes make one of equal ones. */
+/* Returns true if a thunk lists the instruction's node.  It does not for constants and broadcasts of them, since passes
+ * merge equal ones of many nodes. */
 static bool is_member(const hlo_instr *i) { return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_free(i); }
 
-/* Of a fusion the nodes of its members, in their order. */
+/* Adds the node of an instruction; for a fusion the nodes of its members, in their order. */
 static void add_nodes(provenance *p, node_list *list, const hlo_instr *i) {
   uint32_t before = list->n;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
@@ -61,8 +62,8 @@ static void add_nodes(provenance *p, node_list *list, const hlo_instr *i) {
   }
 }
 
-/* Which node of the list the contraction of a fusion comes from, whose epilogue the rest is; the length of the list:
- * there is none. */
+/* Returns the index in the list of the node of a fusion's contraction, whose epilogue the other nodes are; the length
+ * of the list if there is none. */
 static uint32_t contraction_in(provenance *p, const node_list *list, const hlo_instr *i) {
   const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL;
   while (j && j->op != HLO_DOT && j->op != HLO_CONVOLUTION) {

@@ -11,12 +11,12 @@ typedef struct provenance {
   arena *arena;
   rt_program *program;
   str_map numbers;  /* the text of a node: its number in the program + 1 */
-  uint32_t *listed; /* by that number: the thunk, by its number, for which it was listed last */
+  uint32_t *listed; /* by a node's number: the number of the last thunk that lists the node */
   uint32_t n_listed, cap_nodes, cap_listed, n_thunks;
 } provenance;
 
 provenance provenance_make(arena *a, rt_program *p);
-/* Says in the thunk what `i` is, and which nodes it comes from; these are added to the program. */
+/* Sets the thunk's operation and nodes to those of `i`; new nodes are added to the program. */
 void provenance_tell(provenance *p, const hlo_instr *i, rt_thunk *t);
 
 #endif

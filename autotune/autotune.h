@@ -29,10 +29,10 @@ typedef struct autotune_problem {
   const char *similar;
   uint32_t n_configs;
   autotune_config *configs; /* sorted, the least estimate first */
-  void *data;               /* the backend's own */
+  void *data;               /* data of the backend */
 } autotune_problem;
 
-/* A config that is built and can be run; the backend's own. */
+/* A config that is built and can be run.  The backend defines the structure. */
 typedef struct autotune_trial autotune_trial;
 
 typedef struct autotune_backend {

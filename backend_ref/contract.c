@@ -144,7 +144,7 @@ typedef struct convolution {
   int64_t x_dims[SHAPE_MAX_RANK], taps_dims[SHAPE_MAX_RANK], out_dims[SHAPE_MAX_RANK];
   int64_t x_points, taps, out_points; /* the products of the dims above */
   int64_t x_strides[SHAPE_MAX_RANK], channel_stride;
-  bool last; /* channels-last */
+  bool last; /* whether the layout is channels-last */
 } convolution;
 
 static int64_t take_dims(int n, const int64_t *from, int64_t *to) {

@@ -187,7 +187,8 @@ status ref_slice(ref_call *c) {
     return NULL;
   }
   for (int d = 0; d < b.rank; d++) {
-    b.from[d] = b.extents[d] > 1 ? strides[d] * hlo_ints(c->i, HLO_ATTR_STRIDES)[d] : 0; /* no overflow */
+    /* the stride of a single element is not used and could overflow */
+    b.from[d] = b.extents[d] > 1 ? strides[d] * hlo_ints(c->i, HLO_ATTR_STRIDES)[d] : 0;
   }
   int64_t base = ref_offset(b.rank, strides, hlo_ints(c->i, HLO_ATTR_STARTS));
   ref_move(element_size(c), &b, r, element(c, 0, base));

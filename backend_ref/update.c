@@ -45,7 +45,7 @@ static void combine(dtype t, ref_class class, ref_kernel *kernel, void *old, con
 typedef struct scatter {
   ref_windows w;
   const shape *x;
-  int64_t strides[SHAPE_MAX_RANK]; /* of x */
+  int64_t strides[SHAPE_MAX_RANK]; /* the strides of x */
   int64_t sizes[SHAPE_MAX_RANK];   /* the sizes of a window in each dim of x */
 } scatter;
 

@@ -112,7 +112,7 @@ static status run_thunk(walk *w, const rt_thunk *t) {
 
 static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
 
-/* Returns the origin of an instruction that has no thunk, but memory. */
+/* Returns the origin of an instruction that has no thunk but a buffer. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
   const rt_origin *o = w->v->origins->items;
   while (o->instr != i) {

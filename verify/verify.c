@@ -334,8 +334,8 @@ static status write_in_context(const verifier *v, const hlo_instr *i, verify_fin
 
 typedef struct second_run {
   verifier *v;
-  bool *still;             /* by finding */
-  const hlo_instr **where; /* by finding */
+  bool *still;             /* for each finding: whether it still differs */
+  const hlo_instr **where; /* for each finding: its instruction in this run */
 } second_run;
 
 static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,

@@ -22,7 +22,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
     return false;
   }
   emit_product_choose(out, p->options.target, &options);
-  /* a depthwise convolution, which would use one lane of each vector */
+  /* A depthwise convolution would use only one lane of each vector. */
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) {
     return false;
   }
@@ -41,9 +41,7 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* the last vector of a group may hold one column only */
   double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
-  work +=
-      /* the conversion of integers to f32 */
-      g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
+  work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
   return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
 }
 

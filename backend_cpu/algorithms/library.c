@@ -48,7 +48,7 @@ static void flatten(cpu_contraction *c) {
   for (int d = 0; plain && d < g->spatial; d++) {
     plain = g->kernel[d] == 1 && g->strides[d] == 1 && g->low[d] == 0 && g->high[d] == 0;
   }
-  /* not where an array is broadcast along some of the merged dimensions only */
+  /* A post-op's array must have all merged dimensions, or none. */
   for (uint32_t k = 0; plain && k < c->n_post_ops; k++) {
     uint32_t places = ((1u << g->spatial) - 1) << 1, dims = c->post_ops[k].dims & places;
     plain = c->post_ops[k].kind <= CPU_POST_OP_LAST_UNARY || dims == 0 || dims == places;

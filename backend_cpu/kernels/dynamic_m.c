@@ -107,7 +107,8 @@ static void want_gather(rows *r, const hlo_instr *i, int q) {
               !all_behind(hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS), hlo_ints(i, HLO_ATTR_OFFSET_DIMS), q);
 }
 
-/* Records what the operands must be if the results of `i` have rows. */
+/* Records for each operand of `i` whether its leading dimensions must be the rows, too, given that those of the results
+ * are. */
 static void want_operands(rows *r, const hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {

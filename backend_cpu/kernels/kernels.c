@@ -16,11 +16,12 @@ enum {
 };
 
 typedef struct kernel {
-  uint64_t hash; /* of the text and the aliases */
-  /* of all that its code depends on; a kernel of another program with the same identity is reused */
+  uint64_t hash; /* a hash of the text and the aliases */
+  /* a hash of all that its code depends on; a kernel of another program with the same identity is reused */
   hash128 identity;
   const char *text;
-  const hlo_instr *instr; /* in a module of its own, which a thread may number and read without others */
+  /* the only instruction of a module, so that one thread may number and read it while others work */
+  const hlo_instr *instr;
   const int32_t *alias;
   int64_t rows;      /* emit_options.rows */
   cpu_writer writer; /* if writer.write is NULL, emit_kernel writes it */

@@ -64,8 +64,8 @@ typedef struct cpu_geometry {
   int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
 } cpu_geometry;
 
-/* A library call.  The buffers of its thunk are lhs, weights, the bias if there is one, and the arrays of post-ops in
- * order (all f32), then the result, then scratch memory if there is any. */
+/* A library call.  The buffers of its thunk are lhs, weights, the bias if there is one, the arrays of post-ops (f32) in
+ * order, the result, and scratch memory if there is any. */
 typedef struct cpu_contraction {
   cpu_geometry g;
   uint32_t n_post_ops;

@@ -207,7 +207,7 @@ static status write_list(const suite *s) {
           s->args->backend ? s->args->backend : session_default_backend());
   for (uint32_t k = 0; k < s->cases.n; k++) {
     const result *r = &s->results[k];
-    /* not cases that pass although they are listed */
+    /* a case that passes although it is listed is left out */
     if (r->verdict == EXPECTED || (r->verdict == FAILED && !r->expected)) {
       const char *reason = !r->report.differs ? r->reason : r->expected ? r->expected->reason : NULL;
       if (reason) {

@@ -2,7 +2,6 @@
 #include "hlo/analysis/queries.h"
 
 #include <math.h>
-#include <string.h>
 
 hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n) {
   hlo_computation **list = ARENA_NEW_N(scratch, hlo_computation *, m->n_computations + 1);

@@ -1,8 +1,6 @@
 /* rewrite.c - see rewrite.h. */
 #include "hlo/passes/rewrite.h"
 
-#include <math.h>
-
 /* --- sweeps --- */
 bool hlo_becomes(hlo_instr *i, hlo_value v) {
   if (!v.def || v.def == i) {

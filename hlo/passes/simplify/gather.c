@@ -83,12 +83,21 @@ static bool walk_index(access *a, uint32_t k) {
   return true;
 }
 
-static bool is_inside(const walk *w, dim extent) {
-  if (w->start < 0 || w->start >= extent) {
-    return false;
+/* The lowest and the highest position that is walked, and the distance between two neighbours. */
+static int64_t last_of(const walk *w) { return w->start + w->step * (w->count - 1); }
+static int64_t lowest(const walk *w) { return w->step < 0 ? last_of(w) : w->start; }
+static int64_t highest(const walk *w) { return w->step < 0 ? w->start : last_of(w); }
+static int64_t stride(const walk *w) { return w->step < 0 ? -w->step : w->step; }
+
+/* Returns true if all positions along each dimension are within the array.  Where a first position is, the others are
+ * indices or within a window: there is no overflow. */
+static bool is_inside(const access *a) {
+  bool inside = true;
+  for (int d = 0; d < a->x->rank && inside; d++) {
+    const walk *w = &a->dims[d];
+    inside = w->start >= 0 && w->start < a->x->dims[d] && lowest(w) >= 0 && highest(w) < a->x->dims[d];
   }
-  int64_t last = w->start + w->step * (w->count - 1); /* an index, or within a window: there is no overflow */
-  return last >= 0 && last < extent;
+  return inside;
 }
 
 /* How many dimensions of the array step along dimension d of what is moved. */
@@ -129,11 +138,9 @@ static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
 static hlo_value slice_of(hlo_builder *b, const access *a) {
   int64_t starts[SHAPE_MAX_RANK], limits[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
   for (int d = 0; d < a->x->rank; d++) {
-    walk w = a->dims[d];
-    int64_t last = w.start + w.step * (w.count - 1);
-    starts[d] = w.step < 0 ? last : w.start;
-    limits[d] = (w.step < 0 ? w.start : last) + 1;
-    strides[d] = w.step < 0 ? -w.step : w.step;
+    starts[d] = lowest(&a->dims[d]);
+    limits[d] = highest(&a->dims[d]) + 1;
+    strides[d] = stride(&a->dims[d]);
   }
   return hlo_slice(b, a->i->operands[0], starts, limits, strides);
 }
@@ -164,9 +171,8 @@ static hlo_value transpose(hlo_builder *b, hlo_value v, const int64_t *order) {
 static void clamp_windows(access *a) {
   for (int d = 0; d < a->x->rank; d++) {
     walk *w = &a->dims[d];
-    int64_t most = a->x->dims[d] - w->count;
     if (w->step == 1 && (w->count == 1 || a->is_offset[w->along])) {
-      w->start = w->start < 0 ? 0 : w->start > most ? most : w->start;
+      w->start = hlo_clamped_start(w->start, a->x->dims[d], w->count);
     }
   }
 }
@@ -180,10 +186,8 @@ static bool gather_slice(hlo_builder *b, hlo_instr *i) {
     return false;
   }
   clamp_windows(&a);
-  for (int d = 0; d < rank; d++) {
-    if (!is_inside(&a.dims[d], a.x->dims[d])) {
-      return false;
-    }
+  if (!is_inside(&a)) {
+    return false;
   }
   for (int to = 0; to < a.moved->rank; to++) {
     for (int d = 0; d < rank; d++) {
@@ -240,11 +244,9 @@ static hlo_value mask_of(hlo_builder *b, const access *a, int d) {
 static hlo_value update_strided(hlo_builder *b, const access *a, hlo_value v) {
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], interior[SHAPE_MAX_RANK];
   for (int d = 0; d < a->x->rank; d++) {
-    walk w = a->dims[d];
-    int64_t last = w.start + w.step * (w.count - 1);
-    low[d] = w.step < 0 ? last : w.start;
-    high[d] = a->x->dims[d] - 1 - (w.step < 0 ? w.start : last);
-    interior[d] = (w.step < 0 ? -w.step : w.step) - 1;
+    low[d] = lowest(&a->dims[d]);
+    high[d] = a->x->dims[d] - 1 - highest(&a->dims[d]);
+    interior[d] = stride(&a->dims[d]) - 1;
   }
   v = hlo_pad(b, v, hlo_scalar(b, (dtype)a->x->type, 0), low, high, interior);
   for (int64_t d = 0; d < a->x->rank; d++) {
@@ -260,22 +262,16 @@ static hlo_value update_strided(hlo_builder *b, const access *a, hlo_value v) {
 static hlo_value update(hlo_builder *b, const access *a, hlo_value v) {
   int64_t starts[SHAPE_MAX_RANK];
   for (int d = 0; d < a->x->rank; d++) {
-    walk w = a->dims[d];
-    if (w.step < -1 || w.step > 1) {
+    if (stride(&a->dims[d]) > 1) {
       return update_strided(b, a, v);
     }
-    starts[d] = w.step < 0 ? w.start - (w.count - 1) : w.start;
+    starts[d] = lowest(&a->dims[d]);
   }
   return hlo_dynamic_update_slice(b, a->i->operands[0], v, hlo_s64s(b, starts, a->x->rank));
 }
 
-/* Every element of the updates goes to a place of its own. */
+/* Returns true if every element of the updates goes to an element of the array of its own. */
 static bool places_each_once(const access *a) {
-  for (int d = 0; d < a->x->rank; d++) {
-    if (!is_inside(&a->dims[d], a->x->dims[d])) {
-      return false;
-    }
-  }
   for (int d = 0; d < a->moved->rank; d++) {
     if (a->moved->dims[d] > 1 && count_walks(a, d) == 0) {
       return false;
@@ -292,7 +288,7 @@ static bool scatter_slice(hlo_builder *b, hlo_instr *i) {
   if (t == DTYPE_STR || (t == DTYPE_PRED && ordered)) {
     return false; /* neither pad nor maximum and minimum take them */
   }
-  if (!find_access(i, hlo_shape(i->operands[2]), &a) || !places_each_once(&a)) {
+  if (!find_access(i, hlo_shape(i->operands[2]), &a) || !is_inside(&a) || !places_each_once(&a)) {
     return false;
   }
   hlo_value v = updates_of(b, &a);

@@ -3,10 +3,6 @@
 
 static const shape *from_shape(const hlo_instr *i) { return hlo_shape(i->operands[0]); }
 
-static int64_t clamped(int64_t start, dim extent, dim size) {
-  return start < 0 ? 0 : start > extent - size ? extent - size : start;
-}
-
 static bool all_fixed(const shape *s, const int64_t *sizes) {
   for (int k = 0; k < s->rank; k++) {
     if (!dim_is_const(s->dims[k]) || !dim_is_const(sizes[k])) {
@@ -48,7 +44,7 @@ static bool slice_at_constant(hlo_builder *b, hlo_instr *i) {
     if (!known_index(i->operands[1], k, &starts[k])) {
       return false;
     }
-    starts[k] = clamped(starts[k], x->dims[k], sizes[k]);
+    starts[k] = hlo_clamped_start(starts[k], x->dims[k], sizes[k]);
     limits[k] = starts[k] + sizes[k];
   }
   return hlo_becomes(i, hlo_slice(b, i->operands[0], starts, limits, NULL));
@@ -81,7 +77,7 @@ static bool is_updated_part(const hlo_instr *i, hlo_value v) {
     return false;
   }
   for (int d = 0; d < x->rank; d++) {
-    if (hlo_ints(v.def, HLO_ATTR_STARTS)[d] != clamped(literal_i64(starts, d), x->dims[d], part->dims[d]) ||
+    if (hlo_ints(v.def, HLO_ATTR_STARTS)[d] != hlo_clamped_start(literal_i64(starts, d), x->dims[d], part->dims[d]) ||
         hlo_ints(v.def, HLO_ATTR_STRIDES)[d] != 1) {
       return false;
     }
@@ -115,7 +111,7 @@ static bool update_by_operation(hlo_builder *b, hlo_instr *i) {
   }
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
   for (int d = 0; d < x->rank; d++) {
-    low[d] = clamped(literal_i64(starts, d), x->dims[d], part->dims[d]);
+    low[d] = hlo_clamped_start(literal_i64(starts, d), x->dims[d], part->dims[d]);
     high[d] = x->dims[d] - part->dims[d] - low[d];
   }
   hlo_value y = hlo_pad(b, v->operands[other], hlo_scalar(b, (dtype)x->type, neutral), low, high, NULL);

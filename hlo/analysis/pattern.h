@@ -3,23 +3,21 @@
  * For example, x * logistic(x * number), with the operands of both multiplications in either order, is
  *
  *   hlo_value x;
- *   double number;
- *   bool is_swish = hlo_match(v, P_COMMUTE(HLO_MUL, P_ANY(&x),
- *                                          P_OP(HLO_LOGISTIC,
- *                                               P_COMMUTE(HLO_MUL, P_SAME(&x), P_IF(read_number, &number)))));
+ *   literal number;
+ *   const hlo_pattern *product = P_COMMUTE(HLO_MUL, P_SAME(&x), P_SPLAT(&number));
+ *   bool is_swish = hlo_match(v, P_COMMUTE(HLO_MUL, P_ANY(&x), P_OP(HLO_LOGISTIC, product)));
  *
- * where read_number is a function of the caller that takes a value and a double *, of which it gets the address as
- * void *.  The macros make compound literals: a pattern lives as long as the block in which it is written, and
- * patterns that occur more than once can be named by a local variable of type const hlo_pattern *.
+ * The macros make compound literals, so a pattern lives as long as the block in which it is written (the body of a loop
+ * is a block).
  *
- * A value that a pattern captures is an ordinary variable.  All ways to match are tried (orders of operands,
- * alternatives), so that a later part of the pattern can reject what an earlier part chose.  Captures of a choice that
- * is given up are undone: where hlo_match returns false, every captured variable has the value it had before, and where
- * it returns true, so have those of alternatives that were not taken.
+ * A value that a pattern captures is an ordinary variable.  All ways to match are tried, which are orders of operands
+ * and alternatives, so that a later part of the pattern can reject what an earlier part chose.  When a choice is given
+ * up, its captures are undone: if hlo_match returns false, all variables have the values that they had before, and if
+ * it returns true, the variables of alternatives that were not taken have theirs.
  *
- * A match looks at no more values than the pattern has nodes, each P_BEHIND aside.  Each P_COMMUTE and each P_EITHER
- * can double the number of attempts: with k of them a match takes at most 2^k times the work of a plain one, however
- * large the graph is.  Patterns here have k of at most 4. */
+ * One attempt looks at no more values than the pattern has nodes, and at the instructions that a P_BEHIND follows. Each
+ * P_COMMUTE and each P_EITHER can double the number of attempts, so a pattern with k of them takes at most 2^k
+ * attempts, however large the graph is.  The patterns of this compiler have a k of at most 3. */
 #ifndef HLO_ANALYSIS_PATTERN_H
 #define HLO_ANALYSIS_PATTERN_H
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hlo/analysis/pattern.h"
 #include "hlo/passes/simplify/simplify.h"
 
 static hlo_value x_of(const hlo_instr *i) { return i->operands[0]; }
@@ -65,12 +66,9 @@ static bool zero_minus(hlo_builder *b, hlo_instr *i) {
 
 /* x + -y = x - y, exactly. */
 static bool add_negated(hlo_builder *b, hlo_instr *i) {
-  for (int k = 0; k < 2; k++) {
-    if (is_op(i->operands[k], HLO_NEG)) {
-      return hlo_becomes(i, hlo_binary(b, HLO_SUB, i->operands[1 - k], x_of(i->operands[k].def)));
-    }
-  }
-  return false;
+  hlo_value x, y;
+  return hlo_match(hlo_result(i, 0), P_COMMUTE(HLO_ADD, P_OP(HLO_NEG, P_ANY(&y)), P_ANY(&x))) &&
+         hlo_becomes(i, hlo_binary(b, HLO_SUB, x, y));
 }
 
 static bool subtract_negated(hlo_builder *b, hlo_instr *i) {
@@ -202,11 +200,10 @@ static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
 
 /* erf(x / y) of a known number y, as GELU is spelled: a product, which is rounded once more, is enough there. */
 static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
-  hlo_value quotient = x_of(i);
+  hlo_value x;
   literal l;
-  dtype t = hlo_type(quotient);
-  if (!is_op(quotient, HLO_DIV) || !hlo_used_once(quotient) || (t != DTYPE_F32 && t != DTYPE_F64) ||
-      !hlo_splat_of(y_of(quotient.def), &l)) {
+  dtype t = hlo_type(x_of(i));
+  if ((t != DTYPE_F32 && t != DTYPE_F64) || !hlo_match(x_of(i), P_ONCE(P_OP(HLO_DIV, P_ANY(&x), P_SPLAT(&l))))) {
     return false;
   }
   double y = fabs(literal_f64(&l, 0));
@@ -214,7 +211,7 @@ static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
     return false;
   }
   literal inverse = literal_scalar_f64(hlo_arena(b), t, 1 / literal_f64(&l, 0));
-  hlo_value inside = hlo_binary(b, HLO_MUL, x_of(quotient.def), hlo_splat_literal(b, i->shapes[0], inverse));
+  hlo_value inside = hlo_binary(b, HLO_MUL, x, hlo_splat_literal(b, i->shapes[0], inverse));
   return hlo_becomes(i, hlo_unary(b, HLO_ERF, inside));
 }
 
@@ -318,11 +315,10 @@ static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
 /* min(max(x, low), high) = clamp(low, x, high) by definition; with scalars as limits. */
 static bool make_clamp(hlo_builder *b, hlo_instr *i) {
   literal low, high;
-  hlo_instr *x = x_of(i).def;
-  if (x->op != HLO_MAX || !hlo_used_once(x_of(i)) || !hlo_splat_of(y_of(i), &high) || !hlo_splat_of(y_of(x), &low)) {
-    return false;
-  }
-  return hlo_becomes(i, hlo_clamp(b, hlo_constant(b, low), x_of(x), hlo_constant(b, high)));
+  hlo_value x;
+  const hlo_pattern *limited = P_ONCE(P_OP(HLO_MAX, P_ANY(&x), P_SPLAT(&low)));
+  return hlo_match(hlo_result(i, 0), P_OP(HLO_MIN, limited, P_SPLAT(&high))) &&
+         hlo_becomes(i, hlo_clamp(b, hlo_constant(b, low), x, hlo_constant(b, high)));
 }
 
 static bool is_infinity(hlo_value v, int sign) { return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY); }

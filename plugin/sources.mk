@@ -94,6 +94,7 @@ plugin_files = \
 	plugin/api/onnx-xla.map \
 	plugin/cli/case.h \
 	plugin/cli/cli.h \
+	plugin/cli/commands.def \
 	plugin/cli/options.def \
 	plugin/cli/options.h \
 	plugin/cli/workers.h \

@@ -10,52 +10,10 @@
 #include "base/machine.h"
 
 static const cli_command commands[] = {
-    {CLI_RUN, "run", "MODEL",
-     "Runs a model (.onnx), a compiled model (.oxla) or HLO text (.hlo), and summarises its outputs.",
-     "Inputs without --input are random. A dimension without a size is 1.\n", 1, 1, cli_run},
-    {CLI_COMPILE, "compile", "MODEL", "Compiles a model to a .oxla file, and reports what the compiler did.",
-     "The file holds the program for the shapes that --dim, --shape and --input give. --input is needed for inputs "
-     "whose\n"
-     "values decide sizes.\n",
-     1, 1, cli_compile},
-    {CLI_CHECK, "check", "MODEL", "Lists the model's operators and everything in it that is not supported.", NULL, 1, 1,
-     cli_check},
-    {CLI_TEST, "test", "DIR...", "Runs ONNX test cases: folders with model.onnx and test_data_set_*, or data.json.",
-     "Cases are searched for in the folders. Each case runs in a process of its own, with an executable that was "
-     "saved to a\n"
-     "file and loaded. The last line is 'N passed, N failed, N skipped'. Expected failures count as skipped; "
-     "unexpected passes\n"
-     "and all crashes count as failed.\n",
-     1, UINT32_MAX, cli_test},
-    {CLI_BENCH, "bench", "MODEL", "Measures how long loading, compiling and running take.", NULL, 1, 1, cli_bench},
-    {CLI_PROFILE, "profile", "MODEL", "Shows where the time of a run goes: by thunk, kind, ONNX operator and node.",
-     "A share is the median of the shares in all runs. The columns peak and mem are percentages of what this machine "
-     "reaches in\n"
-     "loops of multiply-adds and of reads from memory, which are measured now. Data in caches is read faster than "
-     "from memory.\n",
-     1, 1, cli_profile},
-    {CLI_VERIFY, "verify", "MODEL",
-     "Compares each instruction of a model with the reference evaluator, and finds the cause of a difference.",
-     "The results of each instruction are compared with what the reference evaluator computes from the same operands; "
-     "then the\n"
-     "results of the model are compared with those of the model as it was imported. An instruction that differs is "
-     "compiled alone,\n"
-     "with other algorithms and with other buffers; if a pass causes the difference, it is found. The smallest module "
-     "that shows\n"
-     "a difference is written to the output folder, with the command to run it again. The exit status is 1 if anything "
-     "differs.\n"
-     "Inputs without --input are random. A dimension without a size is 1.\n",
-     1, 1, cli_verify},
-    {CLI_INFO, "info", "FILE.oxla", "Describes a compiled file, and finds out whether it is damaged.",
-     "Opening a compiled file checks everything except its constants, which are read only when they are used.\n", 1, 1,
-     cli_info},
-    {CLI_CACHE, "cache", "", "Lists the compiled models in the cache folder, and removes them.",
-     "When a model is started again, the program in the cache folder is mapped and nothing is compiled.\n", 0, 0,
-     cli_cache},
-    {CLI_OPT, "opt", "FILE.hlo", "Runs passes on HLO text (- is standard input) and prints the result.", NULL, 1, 1,
-     cli_opt},
+#define CLI_COMMAND(bit, name, operands, min, max, summary, more) \
+  {CLI_##bit, #name, operands, summary, more, min, max, cli_##name},
+#include "plugin/cli/commands.def"
 };
-enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 void cli_report(status s) {
   fprintf(stderr, "onnx-xla: %s (%s)\n", status_message(s), status_code_name(status_get_code(s)));
@@ -65,7 +23,7 @@ void cli_report(status s) {
 
 static void print_usage(FILE *f) {
   fprintf(f, "usage: onnx-xla COMMAND [OPTION]... [FILE]...\n\nonnx-xla compiles ONNX models and runs them.\n\n");
-  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+  for (uint32_t k = 0; k < CLI_N_COMMANDS; k++) {
     fprintf(f, "  %-9s %s\n", commands[k].name, commands[k].summary);
   }
   fprintf(f,
@@ -100,7 +58,7 @@ static int print_version(void) {
 /* --- commands --- */
 
 static const cli_command *find_command(const char *name) {
-  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+  for (uint32_t k = 0; k < CLI_N_COMMANDS; k++) {
     if (strcmp(commands[k].name, name) == 0) {
       return &commands[k];
     }
@@ -109,11 +67,11 @@ static const cli_command *find_command(const char *name) {
 }
 
 static int unknown_command(const char *name) {
-  const char *names[N_COMMANDS];
-  for (uint32_t k = 0; k < N_COMMANDS; k++) {
+  const char *names[CLI_N_COMMANDS];
+  for (uint32_t k = 0; k < CLI_N_COMMANDS; k++) {
     names[k] = commands[k].name;
   }
-  const char *near = cli_nearest(name, names, N_COMMANDS);
+  const char *near = cli_nearest(name, names, CLI_N_COMMANDS);
   if (near) {
     fprintf(stderr, "onnx-xla: unknown command '%s'; did you mean %s?\n", name, near);
   } else {

@@ -6,16 +6,8 @@
 #include "plugin/session/session.h"
 
 /* The commands, each in plugin/cli/<name>.c.  They are called as cli_command.run. */
-status cli_run(const cli_args *args, arena *a, int *code);
-status cli_compile(const cli_args *args, arena *a, int *code);
-status cli_test(const cli_args *args, arena *a, int *code);
-status cli_check(const cli_args *args, arena *a, int *code);
-status cli_opt(const cli_args *args, arena *a, int *code);
-status cli_bench(const cli_args *args, arena *a, int *code);
-status cli_info(const cli_args *args, arena *a, int *code);
-status cli_cache(const cli_args *args, arena *a, int *code);
-status cli_verify(const cli_args *args, arena *a, int *code);
-status cli_profile(const cli_args *args, arena *a, int *code);
+#define CLI_COMMAND(bit, name, ...) status cli_##name(const cli_args *args, arena *a, int *code);
+#include "plugin/cli/commands.def"
 
 /* --- models: model.c --- */
 

@@ -8,19 +8,16 @@
 #include "base/arena.h"
 #include "plugin/session/session.h"
 
-/* The commands as bits, which say in the table which commands an option has. */
+/* The numbers of the commands, and the commands as bits, which say in the table which commands an option has. */
 enum {
-  CLI_RUN = 1 << 0,
-  CLI_COMPILE = 1 << 1,
-  CLI_TEST = 1 << 2,
-  CLI_CHECK = 1 << 3,
-  CLI_OPT = 1 << 4,
-  CLI_BENCH = 1 << 5,
-  CLI_PROFILE = 1 << 6,
-  CLI_CACHE = 1 << 7,
-  CLI_VERIFY = 1 << 8,
-  CLI_INFO = 1 << 9,
-  CLI_ALL = (1 << 10) - 1
+#define CLI_COMMAND(bit, ...) CLI_NUMBER_##bit,
+#include "plugin/cli/commands.def"
+  CLI_N_COMMANDS
+};
+enum {
+#define CLI_COMMAND(bit, ...) CLI_##bit = 1 << CLI_NUMBER_##bit,
+#include "plugin/cli/commands.def"
+  CLI_ALL = (1 << CLI_N_COMMANDS) - 1
 };
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit status */

@@ -1,4 +1,6 @@
-/* assign_kernels.c - requires: a module that the target's other passes have prepared.  Keeps everything but configs. */
+/* assign_kernels.c - the target chooses the config of each instruction.
+ *
+ * Requires: a module that the target's other passes have prepared.  Keeps: everything but configs.  Breaks: nothing. */
 #include "hlo/ir/flatten_calls.h"
 #include "hlo/passes/pass.h"
 
@@ -6,7 +8,7 @@ status pass_assign_kernels(hlo_module *m, pass_context *c, bool *changed) {
   if (!c->target || !c->target->assign_kernels) {
     return NULL;
   }
-  hlo_flatten_calls(m); /* a config is decided for each call of a computation */
+  hlo_flatten_calls(m); /* so that each call of a computation has configs of its own */
   *changed = m->kernels_assigned = true;
   return c->target->assign_kernels(c->target->data, m);
 }

@@ -1,10 +1,12 @@
-/* attention.c - attention becomes one kernel: scores, softmax and the sum of the values by tiles of rows, of which
- * nothing goes to memory but the result; q, k, v are read where they lie, and what scales q or k scales the scores.
+/* attention.c - attention becomes a fusion that one kernel computes: scores, softmax and the sum of the values, tile
+ * by tile, with only the result written to memory.  q, k and v are read in place, and factors of q or k become a
+ * factor of the scores.
  *
- * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy what this
- * reads in place, and before all other fusion passes.  Keeps: results, but for roundings (rows are divided by their
- * total after the sum, not before; scales are one).  Breaks: the assumption that an instruction stands at top level.  A
- * fusion has kind attention and a body that hlo_find_attention knows, whose last instruction is its only root. */
+ * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that this
+ * reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are divided by their total
+ * after the sum and not before it; several factors become one).  Breaks: the assumption that every instruction is
+ * outside of a fusion.  A fusion has kind attention, and its body is one that hlo_find_attention recognises, whose
+ * last instruction is the only root. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,7 @@ static int by_place(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* With as many views as the target can read. */
+/* Finds the attention that ends in pv, with as many views of operands and result as the target supports. */
 static bool find(const hlo_target *t, hlo_instr *pv, hlo_attention *a) {
   for (unsigned views = HLO_OPERAND_VIEWS | HLO_RESULT_VIEW;; views--) {
     if (hlo_find_attention(pv, views, a) && t->takes_attention(t->data, a)) {
@@ -29,7 +31,7 @@ static bool find(const hlo_target *t, hlo_instr *pv, hlo_attention *a) {
   }
 }
 
-/* v is x times a number, and nothing else uses it: x takes its place. */
+/* If v is x times a number and has one user: replaces it by x, multiplies *scale by the number, and returns true. */
 static bool take_scale(hlo_value v, double *scale) {
   hlo_value x;
   literal number;
@@ -42,7 +44,7 @@ static bool take_scale(hlo_value v, double *scale) {
   return true;
 }
 
-/* Instead of q or k the scores are scaled, in registers. */
+/* Removes factors of q and k and multiplies the scores by them instead, which happens in registers. */
 static void scale_scores(pass_context *context, const hlo_attention *a, bool *changed) {
   double scale = 1;
   bool q = take_scale(a->q, &scale), k = take_scale(a->k, &scale);

@@ -1,23 +1,23 @@
-/* concat_in_place.c - a concatenation becomes an array that is written piece by piece: what makes a part writes it
- * where it belongs.
+/* concat_in_place.c - a concatenation becomes an array that is written part by part: each operand is written directly
+ * to its part of the result.
  *
- * Order: after epilogue, whose fusions can write so, and before loop_fusion.  Keeps: results, bit for bit.
- * Breaks: the assumption that an output fusion's result is the contraction's.  Only concatenations that would be a
- * kernel of their own are taken: what follows elementwise, or moves, computes a concatenation on the way (loop_fusion).
+ * Order: after epilogue, whose fusions can write in place, and before loop_fusion.  Keeps: results, bit for bit.
+ * Breaks: the assumption that the result of an output fusion has the shape of the contraction's.  Only concatenations
+ * that would have a kernel of their own are rewritten; others are computed within the loop fusion of their users.
  *
  *     a = fusion(x); b = fusion(y); concatenate(a, b)
  *     e = empty; p = fusion(x, e) { dynamic-update-slice(e, a, 0) }; fusion(y, p) { dynamic-update-slice(p, b, n) }
  *
- * Parts that something else makes, or reads, are copied to their places: one of them at most, since each is a kernel.
- */
+ * Operands that cannot be written in place are copied to their parts.  At most one may be, since each copy is a
+ * kernel. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
 
 typedef struct part {
   hlo_value value;
-  int64_t start; /* along the dimension */
-  bool written;  /* by what makes it */
+  int64_t start; /* the position of the first element along the dimension */
+  bool written;  /* whether the instruction that computes it can write it in place */
 } part;
 
 /* Returns true if loop fusion would compute the concatenation in the kernel of this user. */
@@ -43,8 +43,8 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* The concatenation's parts that have elements, in the order in which they are made.  Returns false if too many are
- * made elsewhere. */
+/* Sets parts[] to the operands that have elements, in the order in which they are computed.  Returns false if too many
+ * of them must be copied. */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -72,7 +72,7 @@ static hlo_value starts_of(hlo_builder *b, const shape *s, int64_t dimension, in
   return hlo_s64s(b, starts, s->rank);
 }
 
-/* A body of its own that computes what `i` does, and i's result. */
+/* Returns a new computation that computes what `i` does, and its result in *result. */
 static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *result) {
   if (i->op == HLO_FUSION) {
     hlo_computation *body = hlo_computation_clone(m, hlo_callee(i, 0));
@@ -88,7 +88,7 @@ static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *re
   return body;
 }
 
-/* What makes the part becomes a fusion that gives `base` with the part in it. */
+/* Replaces the instruction that computes the part by a fusion whose result is `base` with the part written into it. */
 static status write_part(hlo_computation *c, const part *p, hlo_value base, int64_t dimension, hlo_value *out) {
   hlo_instr *i = p->value.def;
   hlo_module *m = c->module;

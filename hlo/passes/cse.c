@@ -1,9 +1,8 @@
-/* cse.c - of equal instructions, keeps the first.
+/* cse.c - common subexpression elimination: of equal instructions, the first one is kept.
  *
- * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; dead instructions are removed at once.
- * Equal are two with the same operation, attributes, result shapes and operands (in any order where the
- * operation is commutative), no effects, in one computation.  Called computations are equal if they are the
- * same computation. */
+ * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; dead instructions are removed at once.  Two
+ * instructions of one computation are equal if they have the same operation, attributes, result shapes and operands
+ * (in any order if the operation is commutative) and no effects.  Called computations must be the same computation. */
 #include "hlo/passes/rewrite.h"
 
 #include "base/hash.h"
@@ -33,16 +32,16 @@ static bool same_operands(const hlo_instr *a, const hlo_instr *b) {
                    hlo_value_equal(a->operands[1], b->operands[0]));
 }
 
-/* Open addressing with linear probing; nothing is removed. */
+/* A hash table with open addressing and linear probing; entries are never removed. */
 typedef struct table {
   struct {
     uint64_t key;
-    hlo_instr *instr; /* NULL: free */
+    hlo_instr *instr; /* NULL means that the slot is free */
   } * slots;
   uint64_t mask;
 } table;
 
-/* The instruction equal to i that is in the table; otherwise i itself, which is put there. */
+/* Returns the instruction in the table that is equal to i.  If there is none, adds i and returns it. */
 static hlo_instr *find_or_put(table *t, hlo_instr *i) {
   uint64_t key = key_of(i);
   for (uint64_t at = key & t->mask;; at = (at + 1) & t->mask) {

@@ -1,15 +1,14 @@
-/* dce.c - removes what nobody uses.
+/* dce.c - dead code elimination.
  *
- * Requires: nothing.  Keeps: everything that a root depends on, and operations with effects (also those that
- * while and conditional call).  Breaks: nothing; signatures of while's and conditional's computations may
- * become shorter.
+ * Requires: nothing.  Keeps: everything on which a root depends, and operations with effects, also if computations
+ * that while and conditional call contain them.  Breaks: nothing; the computations of while and conditional may lose
+ * parameters and results.
  *
- * Beside instructions: values that a while carries though neither its results, its condition nor a carried
- * value that is needed depends on them; results of a conditional that nobody uses, and its arguments that no
- * branch uses. */
+ * Besides instructions, this removes carried values of a while on which neither its results, its condition nor a
+ * needed carried value depends, results of a conditional without users, and its arguments that no branch uses. */
 #include "hlo/passes/rewrite.h"
 
-/* Linear: a walk backwards sees every user before what it uses. */
+/* Walks backwards, so that every user is visited before its operands; this takes linear time. */
 static bool remove_dead(hlo_computation *c, arena *scratch) {
   uint32_t *roots = hlo_count_roots(c, scratch);
   bool changed = false;
@@ -23,7 +22,7 @@ static bool remove_dead(hlo_computation *c, arena *scratch) {
   return changed;
 }
 
-/* used[k]: result k of i has a user.  Returns how many have none. */
+/* Sets used[k] to whether result k of i has a user.  Returns the number of results that have none. */
 static uint32_t find_unused(const hlo_instr *i, bool *used) {
   uint32_t n = i->n_results;
   for (uint32_t k = 0; k < i->n_uses; k++) {
@@ -43,11 +42,10 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 
 /* --- while --- */
 
-/* Instructions of a body that are needed, found backwards from effects and the roots of carried values in
- * use. */
+/* The instructions of a body that are needed: those on which effects and the roots of used carried values depend. */
 typedef struct liveness {
   hlo_computation *body;
-  bool *used;   /* carried values */
+  bool *used;   /* by carried value */
   bool *marked; /* by id */
   hlo_instr **stack;
   uint32_t n_stack;
@@ -60,7 +58,7 @@ static void mark(liveness *l, hlo_instr *i) {
   }
 }
 
-/* Makes used[] closed: a carried value that a needed one is computed from is needed. */
+/* Completes used[]: a carried value on which a used one depends is used as well. */
 static void close_carried(liveness *l) {
   for (uint32_t k = 0; k < l->body->n_roots; k++) {
     if (l->used[k]) {
@@ -85,7 +83,8 @@ static void close_carried(liveness *l) {
   }
 }
 
-/* A copy of `c` without the parameters and, if `roots`, the roots that are not in `keep`. */
+/* Returns a copy of `c` without the parameters that are not in `keep` and the roots that are not in `keep_roots`.
+ * NULL for one of them keeps all. */
 static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots, arena *scratch) {
   hlo_computation *copy = hlo_computation_clone(c->module, c);
   uint32_t n = 0;
@@ -104,7 +103,7 @@ static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, con
   return copy;
 }
 
-/* results: of what takes i's place, for the used ones in order. */
+/* Replaces the used results of i, in order, by `results`, and removes i. */
 static void replace_used(hlo_instr *i, const bool *used, const hlo_value *results) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (used[k]) {

@@ -1,16 +1,16 @@
-/* dot_canonicalization.c - the operands of dots are laid out so that they are matrices: batch, free and contracted dims
- * can each be walked with one stride, and one of the latter two lies close.
+/* dot_canonicalization.c - changes the operands of dots into the layout of a BLAS call: the batch, the free and the
+ * contracted dimensions each have one stride, and either the free or the contracted ones are contiguous.
  *
- * Requires: a target that says canonical_dots; after transpose_sinking, which puts all transposes into dots, also those
- * that a library then cannot walk.  Keeps: results.  Breaks: nothing.  An operand that is no matrix is transposed to
- * [batch, free, contracted] or [batch, contracted, free], where that is little beside the products.  A transpose meets
- * those that were there, also behind a reshape that joins dims, and most often becomes part of the kernel that makes
- * the operand. */
+ * Requires: a target that says canonical_dots; runs after transpose_sinking, which moves all transposes into dots,
+ * also those that then violate this layout.  Keeps: results.  Breaks: nothing.  Other operands are transposed to
+ * [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
+ * transpose is merged with those before it, also across a reshape that merges dimensions, and usually becomes part of
+ * the kernel that computes the operand. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
 
-/* Dims of an operand by what the dot does with them. */
+/* The dimensions of an operand by their role in the dot. */
 typedef struct roles {
   uint32_t n_batch, n_free, n_contract;
   int64_t batch[SHAPE_MAX_RANK], free[SHAPE_MAX_RANK], contract[SHAPE_MAX_RANK];
@@ -71,8 +71,8 @@ static bool is_identity(int rank, const int64_t *permutation) {
   return true;
 }
 
-/* Where reshape `i` joins neighbours and does nothing else: first[d] is the operand's first dim that goes into dim d of
- * the result, first[rank] the operand's rank. */
+/* Returns true if reshape `i` only merges neighbouring dimensions.  first[d] is then the operand's first dimension
+ * that is merged into dimension d of the result, and first[rank] is the operand's rank. */
 static bool joins(const hlo_instr *i, int *first) {
   const shape *from = hlo_shape(i->operands[0]), *to = &i->shapes[0];
   int at = 0;
@@ -92,13 +92,14 @@ static bool joins(const hlo_instr *i, int *first) {
   return at == from->rank;
 }
 
-/* A value and how it is to be permuted. */
+/* A value with a permutation to be applied to it. */
 typedef struct moved {
   hlo_value v;
   int64_t permutation[SHAPE_MAX_RANK];
 } moved;
 
-/* The same array from what a transpose or a join was made of; false where v is neither. */
+/* If x->v is a transpose or a merging reshape, changes x to its operand with a permutation that gives the same array.
+ * Otherwise returns false. */
 static bool look_behind(moved *x) {
   int first[SHAPE_MAX_RANK + 1], n = 0, rank = hlo_rank(x->v);
   const hlo_instr *i = x->v.def;
@@ -121,7 +122,7 @@ static bool look_behind(moved *x) {
   return true;
 }
 
-/* hlo_transpose, but that it meets the transposes that v comes from. */
+/* Builds hlo_transpose, merged with the transposes from which v comes. */
 static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutation) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK];
@@ -136,7 +137,7 @@ static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutat
   return hlo_reshape(b, y, s->rank, dims);
 }
 
-/* Returns true if elements that are next to each other stay so. */
+/* Returns true if contiguous elements stay contiguous. */
 static bool keeps_rows(hlo_value v, const int64_t *permutation) {
   moved x = {.v = v};
   memcpy(x.permutation, permutation, (size_t)hlo_rank(v) * sizeof *permutation);
@@ -151,7 +152,7 @@ static bool keeps_rows(hlo_value v, const int64_t *permutation) {
 static int64_t product(const shape *s, uint32_t n, const int64_t *dims) {
   int64_t size = 1;
   for (uint32_t k = 0; k < n; k++) {
-    size *= s->dims[dims[k]]; /* at most the array's elements */
+    size *= s->dims[dims[k]]; /* at most the number of the array's elements */
   }
   return size;
 }
@@ -169,8 +170,8 @@ static void order_of(const roles *r, bool contract_last, int64_t *order) {
   append(order, &n, contract_last ? r->n_contract : r->n_free, contract_last ? r->contract : r->free);
 }
 
-/* Operand k as a matrix, as dense ones are or the other way round where that moves whole rows; *r is then where its
- * dims are. */
+/* Transposes operand k to the usual layout, or to the other possible one if that keeps rows contiguous.  *r becomes
+ * the roles of the new dimensions. */
 static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
   int64_t usual[SHAPE_MAX_RANK], other[SHAPE_MAX_RANK];
   bool contract_last = k == 0;
@@ -189,7 +190,8 @@ static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
 
 static bool has_library(dtype t) { return t == DTYPE_F32 || t == DTYPE_S8 || t == DTYPE_U8; }
 
-/* Each element of the operand must meet so many of the other one that moving it is little beside that. */
+/* Returns true if each element of the operand is used in so many products that transposing it costs little in
+ * comparison. */
 static bool is_worth_it(const hlo_instr *dot, uint32_t other, const roles *r) {
   enum { PRODUCTS = 16 };
   const shape *s = hlo_shape(dot->operands[other]);

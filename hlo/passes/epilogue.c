@@ -1,13 +1,13 @@
-/* epilogue.c - bias, normalisation, activation and residual run inside of the convolution or dot before
- * them.
+/* epilogue.c - output fusions: bias, normalisation, activation and residual run in the kernel of the convolution or
+ * dot before them.
  *
- * Order: best after simplify, batch_norm and transpose_sinking, before the other fusion passes.  Keeps:
- * results (a target may round once at the end instead of after each step).  Breaks: the assumption that a
- * contraction stands at top level. A fusion has kind output, one contraction, and one result: the last of a
- * chain in which each step is the only user of the one before, or an activation spelled out (hlo/analysis/activation.h)
- * is all that uses it, and target->takes_epilogue or takes_activation accepts it.  What the contraction itself
- * reads are operands of the fusion, but for weights of small integers that the target scales in the same kernel.
- * Of two contractions that are added, the later one takes the sum. */
+ * Order: best after simplify, batch_norm and transpose_sinking, before the other fusion passes.  Keeps: results (a
+ * target may round once at the end instead of after each step).  Breaks: the assumption that every contraction is
+ * outside of a fusion.  A fusion has kind output, one contraction, and one result, which is the last of a chain.  Each
+ * step of the chain is the only user of the step before it, or belongs to an activation of several operations
+ * (hlo/analysis/activation.h) that is the only user; and target->takes_epilogue or takes_activation accepts it.  The
+ * operands of the contraction are operands of the fusion, except weights of small integers that the target scales in
+ * the same kernel.  If two contractions are added, the addition goes to the later one. */
 #include <string.h>
 
 #include "hlo/passes/fuse.h"
@@ -31,7 +31,7 @@ static bool any_taken(const bool *taken, uint32_t n, hlo_instr *const *members) 
   return false;
 }
 
-/* Appends the activation that `x` ends in; false if there is none, or not for this target. */
+/* Appends the activation that reads `x`.  Returns false if there is none, or none that the target supports. */
 static bool follow_activation(const pass_context *c, hlo_instr *contraction, hlo_instr *x, const bool *taken,
                               hlo_instr **members, uint32_t *n) {
   const hlo_target *t = c->target;
@@ -45,8 +45,8 @@ static bool follow_activation(const pass_context *c, hlo_instr *contraction, hlo
   return true;
 }
 
-/* The chain that begins with the contraction, into members[FUSE_MAX_MEMBERS]; gives its length.  taken[id]:
- * in a chain. */
+/* Writes the chain that begins with the contraction to members[FUSE_MAX_MEMBERS] and returns its length.  taken[id]
+ * says that an instruction is in a chain already. */
 static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool *taken, hlo_instr **members) {
   uint32_t n = 0;
   members[n++] = contraction;
@@ -64,7 +64,8 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
   return n;
 }
 
-/* What makes f32 of the contraction's weights, if the target does it in the same kernel, before the other members. */
+/* Adds the instructions that dequantise the contraction's weights before the other members, if the target does this in
+ * the same kernel.  Returns the new number of members. */
 static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
   const hlo_target *t = c->target;
   hlo_quantized_weights w;
@@ -88,7 +89,7 @@ static bool is_plain(const hlo_instr *i) {
 static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *changed) {
   arena *scratch = context->scratch;
   hlo_fuser f = hlo_fuser_make(c, scratch);
-  bool *taken = ARENA_NEW_N(scratch, bool, 2 * (size_t)f.n_ids + 1); /* fusions have new ids */
+  bool *taken = ARENA_NEW_N(scratch, bool, 2 * (size_t)f.n_ids + 1); /* fusions get new ids */
   hlo_instr *members[FUSE_MAX_MEMBERS], **contractions = ARENA_NEW_N(scratch, hlo_instr *, f.n_ids + 1);
   uint32_t n_contractions = 0;
   HLO_FOR_EACH(i, c) {
@@ -96,7 +97,7 @@ static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *ch
       contractions[n_contractions++] = i;
     }
   }
-  while (n_contractions) { /* the last first */
+  while (n_contractions) { /* the last contraction comes first */
     TRY(budget_check(arena_budget(scratch)));
     uint32_t n = follow(context, contractions[--n_contractions], taken, members);
     n = precede(context, members, n);

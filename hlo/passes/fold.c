@@ -1,31 +1,34 @@
-/* fold.c - computes what depends on constants only.
+/* fold.c - constant folding.
  *
- * Requires: nothing; does nothing without an evaluator (context.eval).  Keeps: results, as the reference
- * evaluator has them. Breaks: nothing.  Constants that were used up are left for dce.
+ * Requires: nothing; without an evaluator (context.eval) it does nothing.  Keeps: results, as the reference evaluator
+ * computes them.  Breaks: nothing.  Small constants that are not used any more are left for dce.
  *
  * Splats (arrays of equal elements) become broadcast(scalar constant), and elementwise operations on splats are
- * computed on scalars: so a splat of any size costs nothing.  Vectors of indices stay constants: gather, dynamic-slice
- * and others look at them; so do weights of contractions.  Small integers that a dot of the target scales itself stay
- * what they are. Budget: results of at most context.fold_bytes; larger ones, up to a bound, where they replace
- * constants about as large (a transposed weight).  All in all no more than MAX_WORK bytes are read and written. A large
- * result that was used up is removed at once, with its memory: of a chain of index arithmetic the end alone stays. */
+ * computed on scalars, so a splat of any size costs nothing.  Vectors of indices stay constants, since gather,
+ * dynamic-slice and others need their elements; so do weights of contractions.  Quantised weights that a dot of the
+ * target scales itself are not dequantised.
+ *
+ * Limits: results have at most context.fold_bytes bytes, or, up to a bound, about as many as the constants that they
+ * replace (such as a transposed weight).  In all, folding reads and writes at most MAX_WORK bytes.  A large constant
+ * without users is removed at once with its memory, so that of a chain of index arithmetic only the last result
+ * remains. */
 #include <string.h>
 
 #include "hlo/analysis/quantized.h"
 #include "hlo/passes/pass.h"
 
-/* A constant with memory of its own. */
+/* A constant whose elements are in an arena of their own. */
 typedef struct large_result {
-  const hlo_instr *constant; /* NULL: in the making */
+  const hlo_instr *constant; /* NULL while it is being made */
   arena *memory;
 } large_result;
 
 typedef struct folding {
   pass_context *context;
-  int64_t work; /* bytes left */
+  int64_t work; /* the bytes that may still be read and written */
   bool changed;
-  arena *memory;   /* of what is computed now */
-  hlo_instr *made; /* the first constant that the last instruction became */
+  arena *memory;   /* the arena for the instruction that is being folded */
+  hlo_instr *made; /* the first constant that replaced the last folded instruction */
   uint32_t n_large, cap_large;
   large_result *large;
 } folding;
@@ -34,7 +37,7 @@ static const int64_t MAX_WORK = (int64_t)1 << 31;
 
 /* --- values as literals --- */
 
-/* Small vectors of integers are indices and sizes. */
+/* Returns true for small vectors of integers, which are indices and sizes. */
 static bool is_index_vector(const shape *s) {
   return s->rank == 1 && s->dims[0] <= 16 && (s->type == DTYPE_S64 || s->type == DTYPE_S32);
 }
@@ -53,7 +56,7 @@ static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a)
   int64_t n = shape_elements(to);
   for (int64_t e = 0; e < n; e++) {
     memcpy((char *)data + (size_t)e * size, (const char *)x->data + (size_t)at * size, size);
-    for (int k = to->rank; k-- > 0;) { /* the next index */
+    for (int k = to->rank; k-- > 0;) { /* advances to the next index */
       at += step[k];
       if (++index[k] < to->dims[k]) {
         break;
@@ -78,7 +81,7 @@ static literal iota_literal(const hlo_instr *i, arena *a) {
   return l;
 }
 
-/* Returns true if v is known and has at most max_bytes bytes. */
+/* Returns true if the elements of v are known and have at most max_bytes bytes. */
 static bool is_known(hlo_value v, int64_t max_bytes) {
   const shape *s = hlo_shape(v);
   if (s->kind != SHAPE_ARRAY || !shape_is_static(s)) {
@@ -117,7 +120,7 @@ static void destroy_memory(void *data) {
   }
 }
 
-/* What is left lives as long as the module. */
+/* Gives the remaining arenas to the module's arena, which frees them. */
 static void hand_over(folding *f, arena *module) {
   while (f->n_large) {
     arena_cleanup(module, destroy_arena, f->large[--f->n_large].memory);
@@ -138,7 +141,7 @@ static bool is_owned(const folding *f, const void *data) {
   return false;
 }
 
-/* Frees the memory of a constant that is gone, if that is its own. */
+/* Frees the memory of a removed constant if it has an arena of its own. */
 static void release(folding *f, const hlo_instr *constant) {
   for (uint32_t k = f->n_large; k-- > 0 && is_large(&constant->shapes[0]);) {
     if (f->large[k].constant == constant) {
@@ -149,7 +152,8 @@ static void release(folding *f, const hlo_instr *constant) {
   }
 }
 
-/* Removes what i was computed from and nobody uses any more, if it is large or a broadcast of such. */
+/* Removes v, an operand of a folded instruction, if it has no users and is large; then does the same for the operand
+ * of a broadcast. */
 static void drop(folding *f, hlo_value v) {
   while (v.def->parent && is_large(hlo_shape(v)) && v.def->n_uses == 0 && !hlo_is_root(v) &&
          (v.def->op == HLO_CONSTANT || v.def->op == HLO_BROADCAST)) {
@@ -160,13 +164,13 @@ static void drop(folding *f, hlo_value v) {
   }
 }
 
-/* A copy of the elements. */
+/* Returns a literal with a copy of the elements. */
 static literal keep(const literal *l, arena *a) {
   return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
 }
 
-/* A result of i as a constant before it.  What lies where it stays anyway is not copied; what is large and all that was
- * computed takes the memory. */
+/* Inserts a constant before i.  Elements that live as long as the module are not copied.  A large result that is all
+ * that f->memory holds takes over that arena. */
 static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
   bool is_new = arena_holds(f->memory, l.data);
   if (!is_new && !is_owned(f, l.data)) {
@@ -188,8 +192,8 @@ static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
   return constant;
 }
 
-/* Computes i, whose operands are args, through a copy that stands before it for a moment.  Results live as long as the
- * operands and f->memory. */
+/* Evaluates i with the operands args, by means of a copy that is inserted before it for that time.  The results live
+ * as long as the operands and f->memory. */
 static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
@@ -200,7 +204,7 @@ static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, cons
   return done;
 }
 
-/* An elementwise operation on splats is a splat of what it gives for scalars. */
+/* Folds an elementwise operation on splats to a splat of its result for scalars. */
 static bool fold_splats(folding *f, hlo_instr *i) {
   if (hlo_info(i)->kind != HLO_ELEMENTWISE || i->shapes[0].rank == 0) {
     return false;
@@ -222,7 +226,7 @@ static bool fold_splats(folding *f, hlo_instr *i) {
   }
   if (done) {
     hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
-    b.eval = NULL; /* it would make the broadcast a constant again */
+    b.eval = NULL; /* otherwise the builder would fold the broadcast to a constant */
     hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, i->shapes[0], keep(&result, i->parent->module->arena)));
     hlo_remove(i);
     f->changed = true;
@@ -230,7 +234,7 @@ static bool fold_splats(folding *f, hlo_instr *i) {
   return done;
 }
 
-/* Bytes that folding reads and writes; -1 if it may not be folded. */
+/* Returns the bytes that folding i reads and writes, or -1 if it must not be folded. */
 static int64_t cost_of(const folding *f, const hlo_instr *i) {
   int64_t in = 0, out = 0, largest = 0, max = f->context->fold_bytes;
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -254,7 +258,7 @@ static int64_t cost_of(const folding *f, const hlo_instr *i) {
 static bool fold_constants(folding *f, hlo_instr *i) {
   arena *scratch = f->context->scratch;
   if (i->op == HLO_CONSTANT || i->op == HLO_BROADCAST || i->op == HLO_IOTA) {
-    return false; /* compact as they are */
+    return false; /* these are compact already */
   }
   int64_t cost = cost_of(f, i);
   if (cost < 0) {
@@ -288,7 +292,7 @@ static bool fold_constants(folding *f, hlo_instr *i) {
   return done;
 }
 
-/* One or the other, with memory for what is computed on the way. */
+/* Folds i in one of the two ways, with an arena for intermediate results. */
 static bool fold_instr(folding *f, hlo_instr *i) {
   f->memory = arena_create(arena_budget(f->context->scratch));
   f->made = NULL;
@@ -298,7 +302,7 @@ static bool fold_instr(folding *f, hlo_instr *i) {
   return done;
 }
 
-/* Weights of contractions are arrays to libraries, which pack them once. */
+/* Returns true if i is an operand of a contraction: libraries need weights as arrays, which they pack once. */
 static bool feeds_contraction(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     if (hlo_info(i->uses[k].user)->kind == HLO_CONTRACTION) {
@@ -308,7 +312,7 @@ static bool feeds_contraction(const hlo_instr *i) {
   return false;
 }
 
-/* A constant of equal elements becomes broadcast(scalar), unless it holds indices or weights. */
+/* Replaces a constant of equal elements by a broadcast of a scalar, unless it holds indices or weights. */
 static bool compact_splat(folding *f, hlo_instr *i) {
   const literal *l = hlo_literal(hlo_result(i, 0));
   if (!l || l->shape.rank == 0 || is_index_vector(&l->shape) || feeds_contraction(i) || !shape_is_static(&l->shape) ||
@@ -318,7 +322,7 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   hlo_builder b = hlo_pass_builder(f->context, i->parent, i);
   b.eval = NULL;
   literal first = literal_make(shape_scalar((dtype)l->shape.type), l->data);
-  first = keep(&first, i->parent->module->arena); /* lets go of the array */
+  first = keep(&first, i->parent->module->arena); /* copies the element, so that the array can be freed */
   hlo_replace(hlo_result(i, 0), hlo_splat_literal(&b, l->shape, first));
   hlo_remove(i);
   release(f, i);
@@ -326,7 +330,7 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   return true;
 }
 
-/* convert(q): the beginning of weights that stay small integers. */
+/* Returns true if i is a convert(q) with which dequantised weights begin that should stay small integers. */
 static bool begins_quantized_weights(const folding *f, const hlo_instr *i) {
   const hlo_target *t = f->context->target;
   hlo_quantized_weights w;
@@ -349,7 +353,8 @@ static status fold_computation(folding *f, hlo_computation *c) {
     bool skip = i->op == HLO_PARAMETER || (i->n_uses == 0 && i->op == HLO_CONSTANT) || i->op == HLO_FUSION ||
                 hlo_has_effect(i) || (hlo_info(i)->flags & HLO_RUN) || begins_quantized_weights(f, i);
     if (!skip && compact_splat(f, i)) {
-      i = before ? before->next : c->first; /* looks at the scalar and the broadcast: nothing to do there */
+      /* Continues with the scalar and the broadcast, which are not folded again. */
+      i = before ? before->next : c->first;
     } else if (!skip && i->op != HLO_CONSTANT && fold_instr(f, i)) {
       i = f->made ? f->made : before ? before->next : c->first;
     } else {

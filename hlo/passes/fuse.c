@@ -1,9 +1,9 @@
-/* fuse.c - makes a fusion of given instructions. */
+/* fuse.c - makes fusions of given instructions; see fuse.h. */
 #include "hlo/passes/fuse.h"
 
 #include <string.h>
 
-/* The first user; NULL if there is none, or one of them is free itself. */
+/* Returns the first user of i, or NULL if there is none or a user is free (hlo_is_free). */
 static hlo_instr *first_user(const hlo_instr *i) {
   hlo_instr *first = NULL;
   for (uint32_t k = 0; k < i->n_uses; k++) {
@@ -16,7 +16,7 @@ static hlo_instr *first_user(const hlo_instr *i) {
   return first;
 }
 
-/* Returns true if there is nothing but broadcasts between i and its user. */
+/* Returns true if there are only broadcasts between i and its user. */
 static bool stands_before(const hlo_instr *i, const hlo_instr *user) {
   do {
     i = i->next;
@@ -40,7 +40,7 @@ bool hlo_sink_free(hlo_computation *c) {
 
 hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch) {
   hlo_fuser f = {.c = c, .scratch = scratch, .roots = hlo_count_roots(c, scratch), .n_ids = c->n_ids};
-  size_t most = 2 * (size_t)c->n_ids + 1; /* each fusion takes the place of an instruction at least */
+  size_t most = 2 * (size_t)c->n_ids + 1; /* each fusion replaces at least one instruction */
   f.fusion_of = ARENA_NEW_N(scratch, uint32_t, most);
   f.clone = ARENA_NEW_N(scratch, hlo_value, most);
   return f;
@@ -57,12 +57,12 @@ void hlo_fuser_renumber(hlo_fuser *f) {
   }
 }
 
-/* A fusion in the making. */
+/* A fusion that is being made. */
 typedef struct making {
   hlo_fuser *f;
   hlo_computation *body;
   uint32_t n, cap;
-  hlo_value *outer; /* operands; parameter k of the body stands for outer[k] */
+  hlo_value *outer; /* the operands; parameter k of the body stands for outer[k] */
 } making;
 
 static hlo_value as_parameter(making *m, hlo_value v) {
@@ -77,8 +77,8 @@ static hlo_value as_parameter(making *m, hlo_value v) {
 
 enum { MOST_FREE = 8 };
 
-/* The value inside of the fusion: a member's copy, a copy of something free (not MOST_FREE in a row), or a
- * parameter. */
+/* Returns the value inside of the fusion: the copy of a member, a copy of a free instruction (at most MOST_FREE of
+ * them in a chain), or a parameter. */
 static hlo_value inside(making *m, hlo_value v, int depth) {
   hlo_fuser *f = m->f;
   uint32_t id = v.def->id;
@@ -94,7 +94,8 @@ static hlo_value inside(making *m, hlo_value v, int depth) {
   return f->clone[id];
 }
 
-/* A short constant list that says what i takes: known inside of the fusion, it need not be looked up. */
+/* Returns true if operand k of i is a short list of constant indices, which is copied into the fusion so that the
+ * kernel need not load it. */
 static bool is_known_list(const hlo_instr *i, uint32_t k) {
   enum { LONG = 1024 };
   return i->op == HLO_GATHER && k == 1 && hlo_literal(i->operands[k]) &&
@@ -110,7 +111,7 @@ static hlo_value constant_inside(making *m, const hlo_instr *i) {
   return f->clone[i->id];
 }
 
-/* What a contraction reads stays an operand: libraries want arrays. */
+/* Copies a member into the body.  The operands of a contraction become parameters, since libraries need arrays. */
 static void copy_member(making *m, hlo_instr *i) {
   bool contraction = hlo_info(i)->kind == HLO_CONTRACTION;
   hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
@@ -123,8 +124,8 @@ static void copy_member(making *m, hlo_instr *i) {
   m->f->clone[i->id] = hlo_result(copy, 0);
 }
 
-/* Returns true if member i is used outside of the fusion.  Free instructions are copied into fusions, so what counts is
- * who reads those. */
+/* Returns true if member i is used outside of the fusion.  Free instructions are copied into each fusion, so their
+ * users count and not they themselves. */
 static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *user = i->uses[k].user;
@@ -135,7 +136,7 @@ static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   return f->roots[i->id] > 0;
 }
 
-/* Everything that fed the members and is not used any more. */
+/* Removes v if it is free and has no users, and then the free instructions that only it used. */
 static void remove_free(hlo_fuser *f, hlo_value v) {
   while (hlo_is_free(v.def) && v.def->n_uses == 0 && !f->roots[v.def->id]) {
     hlo_value next = v.def->n_operands ? v.def->operands[0] : v;
@@ -147,8 +148,8 @@ static void remove_free(hlo_fuser *f, hlo_value v) {
   }
 }
 
-/* Where dce was left out, a member may have readers that nobody uses.  Free ones make no output of it (is_output), so
- * they must not keep it either: it would stay before the fusion and read results of it. */
+/* If dce was skipped, a member may have free users that are dead.  They do not count as outputs (is_output), so they
+ * must be removed; they would otherwise stay before the fusion although they depend on it. */
 static void remove_unused_readers(hlo_fuser *f, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses;) {
     hlo_instr *user = i->uses[k].user;
@@ -171,7 +172,8 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
     if (i->parent) {
       remove_unused_readers(f, i);
     }
-    if (i->n_uses || !i->parent) { /* by what nobody uses, where dce was left out; free members went with their users */
+    /* It is used by a dead instruction, or was removed with its users because it is free. */
+    if (i->n_uses || !i->parent) {
       continue;
     }
     hlo_remove(i);
@@ -183,7 +185,7 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   }
 }
 
-/* "a + b" of the nodes that the members come from, each once, if they are few. */
+/* Returns the sources of the members, each once, as "a + b", if they are few. */
 static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
   enum { MOST = 12 };
   const char *text = "", *joined[MOST];
@@ -216,7 +218,7 @@ hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *c
     copy_member(&m, members[k]);
   }
   for (uint32_t k = 0; k < n; k++) {
-    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* a fusion has a result, also if no member is used */
+    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* a fusion needs a result, even if no member is used */
       outputs[n_roots] = hlo_result(members[k], 0);
       roots[n_roots++] = f->clone[members[k]->id];
     }

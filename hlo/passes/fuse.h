@@ -5,16 +5,17 @@
 #include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 
-/* Fusions with more members or operands make kernels that compile slowly and run out of registers. */
+/* With more members or operands than this, kernels compile slowly and run out of registers. */
 enum { FUSE_MAX_MEMBERS = 64, FUSE_MAX_OPERANDS = 40 };
 
-/* Makes fusions in one computation.  Ids stay as hlo_fuser_make numbered them, and a new fusion gets the next one. */
+/* Makes fusions in one computation.  Instructions keep the ids that hlo_fuser_make gave them, and each new fusion gets
+ * the next id. */
 typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
-  uint32_t *roots;     /* by id: how many roots the instruction has */
-  uint32_t *fusion_of; /* by id: the number of the fusion to which clone[id] belongs */
-  hlo_value *clone;    /* by id: the copy inside of that fusion, for instructions with one result */
+  uint32_t *roots;     /* by id, the number of the computation's roots that are results of the instruction */
+  uint32_t *fusion_of; /* by id, the number of the fusion to which clone[id] belongs */
+  hlo_value *clone;    /* by id, the copy inside of that fusion, for instructions with one result */
   uint32_t n_ids, n_fusions;
 } hlo_fuser;
 
@@ -26,14 +27,15 @@ void hlo_fuser_renumber(hlo_fuser *f);
  */
 bool hlo_sink_free(hlo_computation *c);
 
-/* Puts members, which have single results and are in list order, into a fusion that takes the place of the last one.
+/* Replaces the members, which have one result each and are in list order, by a fusion at the position of the last one.
  * Operands that cost nothing (hlo_is_free) and short lists of constants are copied into it.  Every user of a member
- * that is not a member itself must come after the last one.  The results of the fusion are those of the members that
- * are used outside, in order. */
+ * that is not a member itself must come after the last member.  The results of the fusion are those of the members
+ * that are used outside of it, in order. */
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 
-/* Groups the instructions of a computation and makes fusions of the groups.  INPUT: groups with a reduction, of
- * operations that the target takes for that kind.  LOOP: groups without one. fuse_cluster.c says how it decides. */
+/* Groups the instructions of a computation and makes a fusion of each group.  Kind INPUT is for groups with a
+ * reduction, LOOP for groups without one; the target must support the operations in a fusion of that kind.
+ * fuse_cluster.c says how groups are chosen. */
 STATUS_MUST_USE status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind,
                                          bool *changed);
 

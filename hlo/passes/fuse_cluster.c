@@ -1,28 +1,27 @@
-/* fuse_cluster.c - which instructions run as one kernel.
+/* fuse_cluster.c - chooses the instructions that become one kernel.
  *
- * Walks a computation backwards and lets each instruction join the cluster of its users, so that what it
- * computes is not stored and loaded again.  A cluster runs where its last member stands; its position is that
- * one's.
+ * It walks a computation backwards and lets each instruction join the cluster of its users, so that its result is not
+ * stored and loaded again.  A cluster runs at the position of its last member.
  *
- * No cycles: an instruction joins the cluster of its earliest user only, so that whoever else uses it comes
- * later; and a cluster moves down into a sibling only if nobody outside wants its results before that.  So at
- * any time all operands of a cluster come from earlier positions.
+ * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  A
+ * cluster is merged into a later sibling only if nothing outside uses its results before that one.  So the operands of
+ * a cluster always come from earlier positions.
  *
- * Nothing is computed twice: of an instruction with several users in the cluster, all must want the same
- * element at the same time.  Each member has a space: 0 is the index of the results; operands of elementwise
- * operations and reshapes share the space of their user, those of other movement and of reductions have a
- * space of their own.  (A cheap instruction may be wanted in two spaces, what a gather reads more than once may be a
- * part of another array, and a dynamic slice may be wanted in many, if these are slices of it; nothing joins above
- * these.) Broadcasts are boundaries: what they read is computed before, once; they themselves are free, copied into
- * each cluster that reads them. */
+ * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same
+ * element at the same time.  Each member has a space: space 0 is that of the results' index; operands of elementwise
+ * operations and reshapes have the space of their user, and operands of other movement and of reductions have a new
+ * space.  There are three exceptions: a cheap instruction may be needed in two spaces, an operand that a gather reads
+ * repeatedly may be a part of another array, and a dynamic slice may be needed in several spaces that are slices of
+ * it; such an instruction's operands do not join.  A broadcast is a boundary: its operand is computed before, once;
+ * the broadcast itself is free and is copied into each cluster that reads it. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"
 
 typedef struct cluster {
-  uint32_t last; /* position: id of the last member */
+  uint32_t last; /* the position: the id of the last member */
   uint32_t n, n_operands, n_outputs;
-  uint32_t first; /* of the list of members, by id; next in `next` */
+  uint32_t first; /* the first id of the list of members, which clustering.next links */
   int64_t elements;
   bool has_reduce;
 } cluster;
@@ -35,7 +34,7 @@ typedef struct clustering {
   hlo_fusion_kind kind;
   hlo_instr **instrs; /* by id */
   uint32_t *roots;
-  uint32_t *of; /* cluster of an instruction, by id; NONE */
+  uint32_t *of; /* by id, the instruction's cluster or NONE */
   uint32_t *space, *next;
   cluster *clusters;
   uint32_t n_clusters;
@@ -67,19 +66,19 @@ static bool keeps_order(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
-/* The space in which user u wants operand j. */
+/* Returns the space in which user u needs its operands. */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
-/* Returns true if u would read operand j more often than it has elements, or only sometimes; then it is better computed
- * before. */
+/* Returns true if operand j of u should be computed before the cluster, since u reads it more often than it has
+ * elements, or only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
-    return elements_of(x) != elements_of(u); /* limits of clamp */
+    return elements_of(x) != elements_of(u); /* the bounds of clamp */
   }
   switch (u->op) {
     case HLO_GATHER: return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
-    case HLO_RNG: /* all elements want the same state */ return true;
+    case HLO_RNG: /* every element needs the same state */ return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:
     case HLO_DYNAMIC_UPDATE_SLICE: return j > 0;
@@ -87,8 +86,8 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
-/* Returns true if the part of operand j that u reads several times is only a part of another array, or elements that a
- * constant list names. */
+/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or elements at
+ * constant indices. */
 static bool is_picked(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
@@ -101,8 +100,8 @@ static uint32_t position(const clustering *k, const hlo_instr *i) {
   return c == NONE ? i->id : k->clusters[c].last;
 }
 
-/* The cluster of the earliest user; NONE if that user is in none.  *all: all users are in it, and no root is.
- */
+/* Returns the cluster of the earliest user, or NONE if that user is in none.  *all says whether all users are in it
+ * and no result is a root. */
 static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *all) {
   uint32_t best = NONE, at = NONE;
   for (uint32_t j = 0; j < i->n_uses; j++) {
@@ -119,7 +118,7 @@ static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *
   return best;
 }
 
-/* A part of an array that its users cut up further: they read it where it lies, each element once at most. */
+/* Returns true if all users of i are slices that together read no element twice. */
 static bool is_cut_up(const hlo_instr *i) {
   int64_t read = 0;
   for (uint32_t j = 0; j < i->n_uses; j++) {
@@ -132,7 +131,8 @@ static bool is_cut_up(const hlo_instr *i) {
   return i->op == HLO_DYNAMIC_SLICE && read <= elements_of(i);
 }
 
-/* The space of i in cluster c: MANY_SPACES if its users there disagree.  False if it must not join them. */
+/* Sets the space of i in cluster c, which is MANY_SPACES if its users there need different ones.  Returns false if i
+ * must not join them. */
 static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint32_t *space) {
   bool first = true;
   uint32_t n = 0;
@@ -150,7 +150,7 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
       *space = MANY_SPACES;
       return i->n_uses == 1 && is_picked(u, i->uses[j].operand);
     }
-    bool twice = !first && !keeps_order(u); /* two operands of one concatenation: different places */
+    bool twice = !first && !keeps_order(u); /* the two operands of a concatenation are needed at different positions */
     *space = first ? wanted : *space != wanted || twice ? MANY_SPACES : wanted;
     first = false;
     n++;
@@ -186,7 +186,7 @@ static void assign(clustering *k, const hlo_instr *i) {
   if (c != NONE && can_join(k, i, c, all, &space)) {
     put(k, i, c, space);
     k->clusters[c].n_outputs += !all;
-  } else if (i->op != HLO_RESHAPE) { /* alone, it is a view: nothing to compute */
+  } else if (i->op != HLO_RESHAPE) { /* a reshape alone is a view, which needs no kernel */
     c = k->n_clusters++;
     k->clusters[c] = (cluster){.last = i->id, .first = NONE, .elements = elements_of(i), .n_outputs = 1};
     put(k, i, c, 0);
@@ -195,7 +195,7 @@ static void assign(clustering *k, const hlo_instr *i) {
 
 /* --- siblings --- */
 
-/* Returns true if all instructions of cluster a may run where b runs. a comes earlier. */
+/* Returns true if all instructions of cluster a may run at the position of the later cluster b. */
 static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
   for (uint32_t id = k->clusters[a].first; id != NONE; id = k->next[id]) {
     const hlo_instr *i = k->instrs[id];
@@ -241,7 +241,7 @@ static void merge(clustering *k, uint32_t a, uint32_t b) {
   x->first = NONE;
 }
 
-/* Clusters that read the same array, as large as what they compute. */
+/* Merges the clusters that read array i, if it is as large as their results. */
 static void merge_users(clustering *k, const hlo_instr *i) {
   enum { MOST = 64 };
   if (i->n_uses < 2 || i->n_uses > MOST || i->n_results != 1 || i->op == HLO_CONSTANT || hlo_is_free(i) ||
@@ -258,7 +258,7 @@ static void merge_users(clustering *k, const hlo_instr *i) {
     if (known) {
       continue;
     }
-    for (; at > 0 && k->clusters[users[at - 1]].last > k->clusters[c].last; at--) { /* by position */
+    for (; at > 0 && k->clusters[users[at - 1]].last > k->clusters[c].last; at--) { /* insertion by position */
       users[at] = users[at - 1];
     }
     users[at] = c;
@@ -271,8 +271,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
 
 /* --- making the fusions --- */
 
-/* Returns true if a fusion of the cluster would save anything.  For a single instruction that is a broadcast or iota
- * that it reads. */
+/* Returns true if a fusion of the cluster saves anything.  For a single instruction, that is a broadcast or iota which
+ * it reads. */
 static bool is_worth_it(const clustering *k, const cluster *c) {
   if (c->n == 0 || (c->has_reduce != (k->kind == HLO_FUSION_INPUT))) {
     return false;
@@ -303,7 +303,8 @@ static uint32_t list_members(const clustering *k, const cluster *c, hlo_instr **
   return n;
 }
 
-/* Others rely on a cluster's position, also if no fusion is made of it: then its members move there. */
+/* Makes the cluster's fusion.  If a fusion is not worth it, moves its members to the cluster's position, on which the
+ * decisions for other clusters rely. */
 static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fused) {
   hlo_instr *members[FUSE_MAX_MEMBERS];
   uint32_t n = list_members(k, c, members);
@@ -319,7 +320,8 @@ static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fus
 
 static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
   uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
-  uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1); /* the cluster that ends here, + 1 */
+  /* The number of the cluster that ends at this position, plus one. */
+  uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1);
   for (uint32_t c = 0; c < k->n_clusters; c++) {
     n_worth += is_worth_it(k, &k->clusters[c]);
     if (k->clusters[c].n) {

@@ -1,15 +1,15 @@
-/* gather_to_broadcast.c - a take that only repeats elements, each as often as the others, becomes a broadcast: what a
- * resize by whole factors to the nearest element is.  A dot whose second operand has matrices that repeat (heads of
- * keys that several heads of queries share) reads each once: the first operand's matrices that meet it are rows of one.
+/* gather_to_broadcast.c - a gather along one dimension that repeats each element equally often becomes a broadcast;
+ * such gathers come from nearest-neighbour resizing by integer factors.  If the second operand of a dot has repeated
+ * matrices (key heads that several query heads share), each is read once: those matrices of the first operand that are
+ * multiplied by it become the rows of one matrix.
  *
- * Order: after layout, which carries transposes through takes but not through broadcasts, and after
- * transpose_sinking, which puts those of a dot's operands into the dot; before attention.  Keeps: results, bit for bit.
- * Breaks: nothing. */
+ * Order: after layout, which moves transposes across gathers but not across broadcasts, and after transpose_sinking,
+ * which moves transposes of operands into dots; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
 
-/* Number k is k / times, for all of them; 0: they are others. */
+/* Returns t if index number k is k / t for all indices, or 0 if there is no such t of at least 2. */
 static int64_t times_of(const literal *indices, int64_t n) {
   int64_t all = shape_elements(&indices->shape), times = n > 0 ? all / n : 0;
   if (times < 2 || times * n != all) {
@@ -23,7 +23,7 @@ static int64_t times_of(const literal *indices, int64_t n) {
   return times;
 }
 
-/* x[..., n, ...] as [..., n, 1, ...], stretched, and joined again. */
+/* Reshapes x[..., n, ...] to [..., n, 1, ...], broadcasts the 1 to `times`, and merges the two dimensions. */
 static bool repeat(hlo_builder *b, hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
   const literal *indices = hlo_literal(i->operands[1]);
@@ -43,17 +43,18 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reshape(b, stretched, i->shapes[0].rank, i->shapes[0].dims));
 }
 
-/* --- matrices that repeat --- */
+/* --- repeated matrices --- */
 
-/* y, but for reshapes a broadcast of `of`, has dimension `number` = n * times where y[..., i, ...] is that of i /
- * times. */
+/* Says that y is a broadcast, perhaps reshaped, in which dimension `number` has n * times elements, and y[..., i, ...]
+ * is element i / times of the n. */
 typedef struct repeated {
   hlo_instr *broadcast;
   int number;
   int64_t times;
 } repeated;
 
-/* Which dimensions of the broadcast are not its operand's.  Returns false if it changes the order of the others. */
+/* Sets is_new[d] to whether the broadcast adds dimension d.  Returns false if it changes the order of the operand's
+ * dimensions. */
 static bool find_new_dims(const hlo_instr *broadcast, bool *is_new) {
   const shape *x = hlo_shape(broadcast->operands[0]), *z = &broadcast->shapes[0];
   const int64_t *dims = hlo_ints(broadcast, HLO_ATTR_DIMENSIONS);
@@ -69,7 +70,7 @@ static bool find_new_dims(const hlo_instr *broadcast, bool *is_new) {
   return true;
 }
 
-/* True for one dimension, the last part of which is new. */
+/* Returns true if y repeats elements along exactly one dimension, as `repeated` describes, and sets *r. */
 static bool find_repeated(hlo_value y, repeated *r) {
   hlo_instr *b = y.def->op == HLO_RESHAPE ? y.def->operands[0].def : y.def;
   const shape *to = hlo_shape(y), *z = &b->shapes[0];
@@ -80,7 +81,7 @@ static bool find_repeated(hlo_value y, repeated *r) {
   *r = (repeated){.broadcast = b, .times = 1};
   for (int t = 0, d = 0; t < to->rank; t++) {
     int64_t n = 1, times = 1;
-    for (; n < to->dims[t]; d++) { /* there is such a dimension: the numbers of elements are equal */
+    for (; n < to->dims[t]; d++) { /* such a dimension exists, since the numbers of elements are equal */
       if (times > 1 && z->dims[d] > 1 && !is_new[d]) {
         return false;
       }
@@ -95,7 +96,8 @@ static bool find_repeated(hlo_value y, repeated *r) {
   return r->times > 1;
 }
 
-/* Which of the dot's batches the dimension is, if none but such of one element follow; -1: none. */
+/* Returns the number of the dot's batch dimension that is dimension `wanted`, if only batch dimensions of 1 follow it.
+ * Otherwise returns -1. */
 static int find_last_batch(const hlo_instr *dot, int wanted) {
   const shape *y = hlo_shape(dot->operands[1]);
   for (int k = (int)hlo_n_ints(dot, HLO_ATTR_RHS_BATCH); k-- > 0;) {
@@ -110,7 +112,7 @@ static int find_last_batch(const hlo_instr *dot, int wanted) {
   return -1;
 }
 
-/* The dot's first operand as [batches, free dimensions, what is summed]. */
+/* Transposes the dot's first operand to [batch, free dimensions, contracted dimensions]. */
 static hlo_value in_order(hlo_builder *b, const hlo_instr *dot) {
   const hlo_attr *batch = hlo_attr_of(dot, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(dot, HLO_ATTR_LHS_CONTRACT);
   int64_t order[SHAPE_MAX_RANK];
@@ -133,7 +135,7 @@ static hlo_value in_order(hlo_builder *b, const hlo_instr *dot) {
   return moves ? hlo_transpose(b, dot->operands[0], order) : dot->operands[0];
 }
 
-/* x [..., n * times, ...] of in_order as [..., n, times * rows, ...]. */
+/* Reshapes x [..., n * times, ...] (from in_order) to [..., n, times * rows, ...]. */
 static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value x, int batch, int64_t times) {
   int n_batch = (int)hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), rank = 0;
   int n_free = hlo_rank(x) - n_batch - (int)hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
@@ -182,7 +184,7 @@ static bool share_matrices(hlo_builder *b, hlo_instr *i) {
                            "shared matrices");
 }
 
-/* What is repeated for a dot is scaled before. */
+/* Moves a scaling of a repeated operand of a dot before the repetition. */
 static bool scale_before(hlo_builder *b, hlo_instr *i) {
   hlo_instr *user = hlo_only_user(hlo_result(i, 0));
   for (uint32_t k = 0; k < 2 && user && user->op == HLO_DOT; k++) {

@@ -1,16 +1,14 @@
-/* inline_composites.c - puts the decomposition in place of each composite that the target has no kernel
- * for.
+/* inline_composites.c - replaces each composite for which the target has no kernel by its decomposition.
  *
- * Requires: nothing.  Keeps: results; composites that target->takes_composite wants, with their
- * decompositions as they are. Breaks: nothing; decompositions that nobody calls any more go with
- * hlo_module_clean. */
+ * Requires: nothing.  Keeps: results, and composites that target->takes_composite accepts, with their decompositions.
+ * Breaks: nothing; hlo_module_clean removes decompositions that have no callers any more. */
 #include "hlo/passes/rewrite.h"
 
 static bool target_takes(const pass_context *c, const hlo_instr *i) {
   return c->target->takes_composite && c->target->takes_composite(c->target->data, i);
 }
 
-/* What a decomposition leaves nameless is said to come from the node that the composite came from. */
+/* Instructions of the decomposition without a source get that of the composite. */
 static void name_sources(hlo_instr *from, hlo_instr *to) {
   for (hlo_instr *i = from; i != to; i = i->next) {
     if (!i->source[0]) {
@@ -30,12 +28,12 @@ static void inline_one(hlo_instr *i, arena *scratch) {
   hlo_remove(i);
 }
 
-/* Walks all computations that exist when it starts and those that inlining brings along: bodies of loops in a
- * decomposition are shared with it, so they are only changed once the decomposition itself is not called any
- * more. */
+/* Walks all computations that exist at the start and those that inlining adds.  Bodies of loops in a decomposition are
+ * shared with the inlined copy, so they are changed only when the decomposition has no callers any more. */
 status pass_inline_composites(hlo_module *m, pass_context *c, bool *changed) {
   bool again = true;
-  while (again) { /* as often as composites nest inside loops of other composites, at most */
+  /* The number of repetitions is at most the depth to which composites nest in loops of other composites. */
+  while (again) {
     again = false;
     uint32_t n;
     hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
@@ -48,7 +46,8 @@ status pass_inline_composites(hlo_module *m, pass_context *c, bool *changed) {
         }
         TRY(budget_check(arena_budget(c->scratch)));
         inline_one(i, c->scratch);
-        i = before ? before->next : walked[k]->first; /* composites of composites */
+        /* Continues with the inlined instructions, which may be composites. */
+        i = before ? before->next : walked[k]->first;
         *changed = again = true;
       }
     }

@@ -1,13 +1,13 @@
-/* layout.c - convolutions to channels-last, and the transposes that this takes to where they cancel.
+/* layout.c - changes convolutions to channels-last, and moves the necessary transposes to where they cancel.
  *
  * Requires: a target that says channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks:
- * nothing; leaves dead instructions to dce and transposes of dims of 1 to simplify.
+ * nothing; leaves dead instructions for dce and transposes of dimensions of 1 for simplify.
  *
- * Every value v of the computation is held as a pair: a value t and an order p, so that dimension i of v is dimension
- * p[i] of t.  A convolution gives such a pair, a transpose only changes p, and operations that do not care about the
- * order of dimensions (elementwise, pools, reductions, concatenation, padding, slices, reshapes that keep the groups
- * apart) are made anew on t.  Where somebody wants v itself, one transpose of t makes it.  So the transposes sink until
- * they meet their inverse, or a place where the array is small. */
+ * Every value v of the computation is represented by a value t and an order p, so that dimension i of v is dimension
+ * p[i] of t.  A convolution makes such a pair, a transpose only changes p, and operations for which the order of
+ * dimensions does not matter (elementwise, pooling, reductions, concatenation, padding, slices, reshapes that keep
+ * groups of dimensions separate) are rebuilt on t.  If an operation needs v itself, one transpose of t computes it.
+ * So transposes sink until they meet their inverse, or a place where the array is small. */
 #include "hlo/passes/rewrite.h"
 
 #include <string.h>
@@ -17,18 +17,18 @@ typedef struct order {
 } order;
 
 typedef struct held {
-  hlo_value t; /* def NULL: v itself, nothing is known */
+  hlo_value t; /* def is NULL if v has no other representation */
   order p;
-  hlo_value plain; /* v made from t, once somebody wanted it */
+  hlo_value plain; /* v computed from t, as soon as something needs it */
 } held;
 
 typedef struct layout {
   pass_context *context;
   hlo_computation *c;
   uint32_t n_ids;
-  held *held; /* by instruction id; first results only */
+  held *held; /* by instruction id, for first results only */
   hlo_instr *at;
-  hlo_builder b; /* before `at` */
+  hlo_builder b; /* inserts before `at` */
   bool changed;
 } layout;
 
@@ -55,7 +55,7 @@ static order identity(void) {
   return o;
 }
 
-/* Where [N, C, spatial...] stands in [N, spatial..., C]. */
+/* Returns the order in which [N, C, spatial...] is represented by [N, spatial..., C]. */
 static order channels_last(int rank) {
   order o = identity();
   o.p[1] = rank - 1;
@@ -67,7 +67,7 @@ static order channels_last(int rank) {
 
 static int64_t *int_list(layout *l, int n) { return ARENA_NEW_N(l->c->module->arena, int64_t, (size_t)n); }
 
-/* A list with an entry a dimension, moved to where the dimensions are. */
+/* Returns a list that has one entry for each dimension of v, rearranged for the dimensions of t. */
 static const int64_t *moved(layout *l, const int64_t *list, const order *p, int rank) {
   int64_t *out = int_list(l, rank);
   for (int i = 0; i < rank; i++) {
@@ -98,7 +98,7 @@ static void hold(layout *l, const hlo_instr *i, hlo_value t, const order *p) {
   }
 }
 
-/* v itself. */
+/* Returns v itself, which is computed from t if necessary. */
 static hlo_value plain(layout *l, hlo_value v) {
   held *h = held_of(l, v);
   if (!h) {
@@ -115,7 +115,7 @@ static hlo_value reorder_broadcast(layout *l, const hlo_instr *i, const order *p
   int rank = hlo_rank(x);
   const int64_t *to = hlo_ints(i, HLO_ATTR_DIMENSIONS);
   int64_t *dims = int_list(l, rank), *from = int_list(l, rank);
-  for (int d = 0; d < rank; d++) { /* insertion by the new place */
+  for (int d = 0; d < rank; d++) { /* sorts by the new position */
     int64_t place = p->p[to[d]];
     int k = d;
     for (; k > 0 && dims[k - 1] > place; k--) {
@@ -131,7 +131,7 @@ static hlo_value reorder_broadcast(layout *l, const hlo_instr *i, const order *p
   return hlo_broadcast(&l->b, x, moved_shape(&i->shapes[0], p), dims);
 }
 
-/* The t of v for this order. */
+/* Returns v with its dimensions in this order, as a t is. */
 static hlo_value in_order(layout *l, hlo_value v, const order *p) {
   int rank = hlo_rank(v);
   const held *h = held_of(l, v);
@@ -193,14 +193,15 @@ static void transpose(layout *l, const hlo_instr *i) {
   hold(l, i, h ? h->t : i->operands[0], &p);
 }
 
-/* v in any order costs nothing: it is made anew. */
+/* Returns true if v can be rebuilt in any order at no cost. */
 static bool is_free(layout *l, hlo_value v) {
   literal scalar;
   return !held_of(l, v) && (v.def->op == HLO_BROADCAST || v.def->op == HLO_IOTA || hlo_splat_of(v, &scalar));
 }
 
-/* The order that an operation takes over from an operand; false: it is to be done on plain values, for less must be
- * transposed then.  Where it comes to the same, a convolution's order wins: there are more convolutions ahead. */
+/* Chooses the order in which an operation is rebuilt, from its operands.  Returns false if it should use the plain
+ * values, since fewer operands must then be transposed.  If both are equal, an order other than the plain one is
+ * chosen, since more convolutions are likely to follow. */
 static bool best_order(layout *l, const hlo_instr *i, int rank, order *p) {
   const held *best = NULL;
   int with = 0, without = 0;
@@ -230,7 +231,7 @@ static void elementwise(layout *l, const hlo_instr *i) {
   hlo_value *operands = ARENA_NEW_N(l->context->scratch, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = i->operands[k];
-    operands[k] = hlo_rank(v) == rank ? in_order(l, v, &p) : plain(l, v); /* clamp has scalars */
+    operands[k] = hlo_rank(v) == rank ? in_order(l, v, &p) : plain(l, v); /* the bounds of clamp are scalars */
   }
   hold(l, i, clone_with(l, i, operands, moved_shape(&i->shapes[0], &p)), &p);
 }
@@ -247,7 +248,7 @@ static void concatenate(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_concatenate(&l->b, i->n_operands, operands, p.p[hlo_int(i, HLO_ATTR_DIMENSION)]), &p);
 }
 
-/* Lists with an entry a dimension: windows, padding, slices. */
+/* Rebuilds operations whose attributes are lists with one entry for each dimension: windows, padding, slices. */
 static void listed(layout *l, const hlo_instr *i) {
   const held *h = held_of(l, i->operands[0]);
   if (!h || is_identity(&h->p, hlo_rank(i->operands[0]))) {
@@ -270,7 +271,7 @@ static void listed(layout *l, const hlo_instr *i) {
   hold(l, i, t, &p);
 }
 
-/* The order of what is left of the dimensions of v when those in `gone` vanish. */
+/* Returns the order of the remaining dimensions if those in the bit set `gone` are removed. */
 static order order_of_rest(const order *p, int rank, uint32_t gone) {
   order out = identity();
   int n = 0;
@@ -334,7 +335,7 @@ static void reverse(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_reverse(&l->b, h->t, n, sorted), &p);
 }
 
-/* Rows of one dimension by a list of indices: the rank stays. */
+/* Rebuilds a gather along one dimension by a list of indices, which keeps the rank. */
 static void take(layout *l, const hlo_instr *i) {
   const held *h = held_of(l, i->operands[0]);
   int rank = hlo_rank(i->operands[0]);
@@ -350,11 +351,11 @@ static void take(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_take(&l->b, t, indices, p.p[dimension]), &p);
 }
 
-/* --- reshapes: groups of dimensions that become groups of dimensions --- */
+/* --- reshapes: groups of dimensions become groups of dimensions --- */
 
 typedef struct group {
-  int from, from_end, to, to_end; /* dims of the operand, of the result */
-  int64_t place;                  /* the first of its dims in t */
+  int from, from_end, to, to_end; /* the ranges of dimensions of the operand and of the result */
+  int64_t place;                  /* the position in t of the first of its dimensions */
 } group;
 
 static int find_groups(const shape *x, const shape *y, group *out) {
@@ -376,7 +377,7 @@ static int find_groups(const shape *x, const shape *y, group *out) {
     g.to_end = j;
     out[n++] = g;
   }
-  if (n) { /* what is left is of one element */
+  if (n) { /* the remaining dimensions have one element */
     out[n - 1].from_end = x->rank;
     out[n - 1].to_end = y->rank;
   }
@@ -394,7 +395,7 @@ static void sort_groups(int n, group *g) {
   }
 }
 
-/* The order that brings each group's dims together, otherwise as they are in t. */
+/* Computes the order in which each group's dimensions are adjacent, and which otherwise is that of t. */
 static void place_groups(const shape *x, const order *p, int n, group *g, order *grouped) {
   for (int k = 0; k < n; k++) {
     g[k].place = SHAPE_MAX_RANK;
@@ -434,7 +435,7 @@ static void reshape(layout *l, const hlo_instr *i) {
     }
   }
   if (is_identity(&grouped, x->rank)) {
-    return; /* the plain value is what is wanted */
+    return; /* then the plain value is used */
   }
   hold(l, i, hlo_reshape(&l->b, in_order(l, i->operands[0], &grouped), s.rank, s.dims), &p);
 }
@@ -461,7 +462,7 @@ static void visit(layout *l, const hlo_instr *i) {
   }
 }
 
-/* What is not made anew reads plain values. */
+/* An instruction that is not rebuilt gets plain values as operands. */
 static void keep(layout *l, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = plain(l, i->operands[k]);

@@ -1,9 +1,9 @@
-/* lookup_tables.c - what is computed element by element of one array of bytes, and is bytes again, is looked up:
- * dequantise, an activation, quantise become take(table, q).
+/* lookup_tables.c - a chain of elementwise operations from one array of bytes to bytes becomes a lookup table:
+ * dequantise, an activation and quantise become gather(table, q).
  *
- * Requires: a target that says lookup_tables; after layout, since transposes do not sink through a gather.  Keeps:
- * results, which are those of the context's evaluator.  Breaks: nothing; leaves dead instructions to dce.  Without an
- * evaluator it does nothing. */
+ * Requires: a target that says lookup_tables; runs after layout, since transposes do not sink through a gather.
+ * Keeps: results, which the context's evaluator computes.  Breaks: nothing; leaves dead instructions for dce.  Without
+ * an evaluator it does nothing. */
 #include <string.h>
 
 #include "hlo/passes/fuse.h"
@@ -11,13 +11,13 @@
 
 enum { BYTES = 256, MOST_MEMBERS = 48, MOST_OPERANDS = 3, MOST_VISITS = 400, DEEPEST = 40, LEAST_ELEMENTS = 4096 };
 
-/* A chain while it is read: what lies between the bytes and the result, operands first. */
+/* A chain that is being read: the instructions between the bytes and the result, operands first. */
 typedef struct chain {
   hlo_builder *b;
-  const shape *shape; /* of the result and of the bytes */
+  const shape *shape; /* the shape of the result and of the bytes */
   hlo_value bytes;
   uint32_t visits, n;
-  hlo_value members[MOST_MEMBERS], known[MOST_MEMBERS]; /* known: of all 256 bytes */
+  hlo_value members[MOST_MEMBERS], known[MOST_MEMBERS]; /* known[k] is the value of members[k] for all 256 bytes */
   double work;
 } chain;
 
@@ -30,11 +30,11 @@ static bool is_step(const chain *c, hlo_value v) {
          (hlo_info(v.def)->kind == HLO_ELEMENTWISE || is_lookup(v));
 }
 
-/* --- where it begins --- */
+/* --- the bytes at which the chain begins --- */
 
 typedef enum leaves { NO_LEAF, ONE_LEAF, MORE_LEAVES } leaves;
 
-/* The only bytes that v is computed of, as far back as there is only one such array. */
+/* Finds the bytes from which alone v is computed, following operands as far back as there is only one such array. */
 static leaves find_bytes(chain *c, hlo_value v, int depth, hlo_value *bytes) {
   literal number;
   leaves found = MORE_LEAVES;
@@ -58,7 +58,7 @@ static leaves find_bytes(chain *c, hlo_value v, int depth, hlo_value *bytes) {
   return found;
 }
 
-/* --- its members --- */
+/* --- the members of the chain --- */
 
 static int64_t member(const chain *c, hlo_value v) {
   for (uint32_t k = 0; k < c->n; k++) {
@@ -70,7 +70,7 @@ static int64_t member(const chain *c, hlo_value v) {
 }
 
 static bool collect(chain *c, hlo_value v) {
-  const double dear = 6; /* times a cheap operation */
+  const double dear = 6; /* the cost in relation to a cheap operation */
   literal number;
   if (hlo_value_equal(v, c->bytes) || hlo_splat_of(v, &number) || member(c, v) >= 0) {
     return true;
@@ -88,7 +88,7 @@ static bool collect(chain *c, hlo_value v) {
   return true;
 }
 
-/* --- its table --- */
+/* --- the table --- */
 
 static hlo_value all_bytes(const chain *c) {
   const int64_t n = BYTES;
@@ -100,7 +100,7 @@ static hlo_value all_bytes(const chain *c) {
   return hlo_constant(c->b, l);
 }
 
-/* A constant, since the evaluator leaves broadcasts of this size. */
+/* Returns a constant and not a broadcast, since the evaluator would not fold a broadcast of this size. */
 static hlo_value filled(const chain *c, const literal *number) {
   const int64_t n = BYTES;
   size_t bytes = dtype_bytes((dtype)number->shape.type);
@@ -124,7 +124,8 @@ static hlo_value operand_of(const chain *c, hlo_value v, hlo_value bytes) {
   return hlo_splat_of(v, &number) && hlo_rank(v) ? filled(c, &number) : v;
 }
 
-/* The chain's result for each byte, as a constant; no value: the evaluator cannot. */
+/* Returns the chain's result for each of the 256 bytes as a constant, or no value if the evaluator cannot compute it.
+ */
 static hlo_value table_of(chain *c) {
   const int64_t n = BYTES;
   hlo_value bytes = all_bytes(c), operands[MOST_OPERANDS];

@@ -1,10 +1,10 @@
-/* loop_fusion.c - elementwise operations and data movement that feed or accompany each other become one
- * kernel.
+/* loop_fusion.c - loop fusions: elementwise operations and data movement that read one another or the same array
+ * become one kernel.
  *
- * Order: best after simplify, transpose_sinking, epilogue and reduce_fusion (it leaves other fusions
- * alone). Keeps: results, bit for bit; nothing but broadcasts, iotas and scalar constants is computed more than once,
- * a cheap operation at most twice.  Breaks: the assumption that an instruction stands at top level. A fusion
- * has kind loop, one result or several of equal size.  Only what target->takes_fused allows is fused. */
+ * Order: best after simplify, transpose_sinking, epilogue and reduce_fusion; other fusions are left alone.  Keeps:
+ * results, bit for bit.  Only broadcasts, iotas and scalar constants are computed more than once, and cheap operations
+ * at most twice.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind loop, and
+ * one result or several of equal size.  It has only operations that target->takes_fused allows. */
 #include "hlo/passes/fuse.h"
 
 status pass_loop_fusion(hlo_module *m, pass_context *c, bool *changed) {

@@ -26,7 +26,7 @@ static const struct {
 #include "hlo/passes/passes.def"
 };
 
-/* The last row is there because C has no empty arrays. */
+/* The last row is empty, because C has no empty arrays. */
 static const hlo_pass_info passes[] = {
 #define PASS(name, requires, forbids, sets, clears, contract) \
   {#name, requires, forbids, sets, clears, contract, pass_##name},
@@ -41,7 +41,7 @@ const hlo_pass_info *hlo_pass_list(uint32_t *n) {
 static bool same_name(const char *name, const char *text, size_t length) {
   for (size_t k = 0; k < length; k++) {
     if (name[k] != (text[k] == '-' ? '_' : text[k])) {
-      return false; /* the end of `name` too, as text holds no 0 */
+      return false; /* this includes the end of `name`, since text holds no 0 */
     }
   }
   return name[length] == '\0';
@@ -71,7 +71,7 @@ status hlo_pass_parse_list(arena *a, const char *names, const hlo_pass **steps, 
   return NULL;
 }
 
-/* --- what passes report --- */
+/* --- records and notes --- */
 
 void hlo_pass_note(pass_context *c, const char *what, int64_t value) {
   for (uint32_t k = 0; k < c->n_notes; k++) {
@@ -123,7 +123,7 @@ typedef struct pass_call {
   bool changed;
 } pass_call;
 
-/* Takes over the message, but the fault is the pass's: not that of the model. */
+/* Returns an internal error with the message of s: a broken module is the fault of the pass and not of the model. */
 static status pass_fault(status s) {
   if (!s || status_get_code(s) == STATUS_RESOURCE) {
     return s;
@@ -140,7 +140,7 @@ static status dump(hlo_module *m, pass_context *c, const char *name) {
   return c->dump(c->dump_data, arena_printf(c->arena, "%03u-%s.hlo", c->n_dumps++, name), m);
 }
 
-/* The pass itself: everything that may run out of memory stands inside the guard of run_step. */
+/* Runs the pass inside of guard_run (run_step), since it may run out of memory. */
 static status call_pass(void *data) {
   pass_call *call = data;
   pass_context *c = call->context;
@@ -184,13 +184,13 @@ static status run_step(hlo_module *m, const hlo_pass *step, pass_context *c, boo
 
 enum { MAX_ROUNDS = 8, MAX_NESTING = 8 };
 
-/* What holds at a step, and the pass that changed it last (NULL: none). */
+/* The properties that hold at a step, and for each the pass that changed it last, or NULL. */
 typedef struct pipeline_state {
   uint32_t holds;
   const char *changed_by[N_PROPERTIES];
 } pipeline_state;
 
-/* NULL: a pass of which passes.def knows nothing. */
+/* Returns the row of passes.def, or NULL if the step has none. */
 static const hlo_pass_info *info_of(const hlo_pass *step) {
   for (const hlo_pass_info *p = passes; p->name; p++) {
     if (p->run == step->run) {
@@ -220,7 +220,7 @@ static void leave(const hlo_pass_info *p, pipeline_state *s) {
   }
 }
 
-/* A group is gone through twice, since its first step runs after its last one, too. */
+/* Checks a group twice, since its first step also runs after its last one. */
 static status check_order(const pass_context *c, const hlo_pass *steps, uint32_t n, int nesting, pipeline_state *s) {
   CHECK_THAT(nesting <= MAX_NESTING, STATUS_INTERNAL, "groups of passes nest more than %d deep", MAX_NESTING);
   for (uint32_t k = 0; k < n; k++) {

@@ -26,10 +26,10 @@ typedef struct hlo_pass {
   bool needed;         /* whether later steps rely on it, so that it cannot be skipped */
 } hlo_pass;
 
-/* A macro in place of an initialiser: HLO_STEP(fold) in an array of steps. */
+/* An element of an array of steps, such as HLO_STEP(fold). */
 #define HLO_STEP(pass) \
   { .name = #pass, .run = pass_##pass }
-/* A step without which the target cannot lower the module. */
+/* The same for a step without which the target cannot lower the module. */
 #define HLO_NEEDED_STEP(pass) \
   { .name = #pass, .run = pass_##pass, .needed = true }
 #define HLO_GROUP(text, steps) \
@@ -102,24 +102,24 @@ typedef struct pass_note {
 } pass_note;
 
 struct pass_context {
-  /* Given by the caller, who sets what he needs of a zeroed context. */
-  arena *arena;             /* outlives the run: records and notes */
-  hlo_eval_fn *eval;        /* constant folder: the reference evaluator; NULL means nothing is folded */
-  int64_t fold_bytes;       /* results that are larger are not folded; 0: 2^20 */
-  const hlo_target *target; /* NULL: one that can do nothing special */
-  const char *skip;         /* "fold,cse": passes to leave out; NULL: none */
-  bool any_order;           /* the steps are no pipeline: what passes.def says of their order is not checked */
-  bool verify;              /* before the first pass and after the last */
-  bool check_changed;       /* compare what a pass says with the module's hash (verify, too, after every pass) */
-  /* Called with the module before the first pass ("000-input.hlo"), after each that changed it ("007-fold.hlo") and at
-   * the end
-   * ("042-final.hlo"). */
+  /* Set by the caller; zero is a valid value of every member except `arena`. */
+  arena *arena;             /* the arena of records and notes, which must outlive the run */
+  hlo_eval_fn *eval;        /* the reference evaluator, for constant folding; NULL means that nothing is folded */
+  int64_t fold_bytes;       /* the largest size of folded results; 0 means 2^20 */
+  const hlo_target *target; /* NULL means a target without special abilities */
+  const char *skip;         /* names of passes to leave out, such as "fold,cse"; NULL means none */
+  bool any_order;           /* whether not to check the order of the steps against passes.def */
+  bool verify;              /* whether to verify the module before the first and after the last pass */
+  /* Whether to check *changed of each pass against a hash of the module, and to verify the module after each pass. */
+  bool check_changed;
+  /* Called with the module before the first pass ("000-input.hlo"), after each pass that changed it ("007-fold.hlo")
+   * and at the end ("042-final.hlo"). */
   status (*dump)(void *data, const char *file, const hlo_module *m);
   void *dump_data;
 
   /* Set by the runner. */
-  /* temporary memory of the pass that runs.  It shares the module's budget; long loops call
-   * budget_check(arena_budget(scratch)) */
+  /* The temporary memory of the running pass.  It counts against the module's budget; long loops call
+   * budget_check(arena_budget(scratch)). */
   arena *scratch;
   const char *pass;
   pass_record *records;
@@ -134,10 +134,10 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Returns a builder before `at`, or at the end if that is NULL, which folds constants as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order, but for those in c->skip (a group goes with all its steps).  STATUS_INTERNAL if a step has a
- * wrong place among them (passes.def), skipped or not; nothing has run then.  A failure names the pass; then the module
- * is not to be used any more.  A module that a pass broke is STATUS_INTERNAL.  Running out of memory in a pass is
- * STATUS_RESOURCE, the scratch memory is freed. */
+/* Runs the steps in order, except those in c->skip (a group is skipped with all its steps).  Returns STATUS_INTERNAL,
+ * before anything runs, if the order violates passes.def; skipped steps count as well.  Another failure names the
+ * pass, and the module must not be used any more: STATUS_INTERNAL if a pass left a broken module, STATUS_RESOURCE if
+ * it ran out of memory. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 
 #endif

@@ -1,16 +1,15 @@
-/* qdq_fusion.c - contractions of dequantised arrays in integers; what stands between dequantised arrays and their
- * quantisation, too.
+/* qdq_fusion.c - contractions of dequantised arrays are computed in integers, as is the data movement between
+ * dequantisation and quantisation.
  *
- * Order: the first of all, while weights are still integers and forms are as importers write them.  Keeps:
- * results of integer contractions bit for bit.  What was f32 arithmetic on dequantised numbers is computed from the
- * exact sum of products, so that it is nearer to the real number than before; a quantised result may then differ by one
- * step where the real number lies within f32's rounding errors of the middle between two.  Breaks: nothing; leaves dead
- * instructions to dce.
+ * Order: the first of all passes, while weights are integers and patterns are as the importer writes them.  Keeps:
+ * results of integer contractions, bit for bit.  Arithmetic in f32 on dequantised numbers is replaced by exact integer
+ * sums, which is closer to the real result; so a quantised result may differ by one step if the real number is within
+ * f32's rounding error of the middle between two steps.  Breaks: nothing; leaves dead instructions for dce.
  *
- * A contraction becomes one of bytes, in s32, where the target says that it has one (takes_bytes), and its weights are
- * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), the second being a constant for each output; padding holds z
- * then.  What is left is a factor and a shift for each output, into which the scale of a following quantisation
- * goes. */
+ * A contraction becomes one of bytes with sums in s32 if the target supports it (takes_bytes) and its weights are
+ * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is a constant for each output, and
+ * padding has the value z.  What remains is a factor and a shift for each output, into which the scale of a following
+ * quantisation is merged. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +28,7 @@ static hlo_value list_f32(hlo_builder *b, int64_t n, const double *values) {
   return hlo_constant(b, l);
 }
 
-/* As an array of shape s; a small one must not become a constant of that shape. */
+/* Broadcasts a list to shape s.  Folding is disabled, so that a small one does not become a constant of that shape. */
 static hlo_value stretch(hlo_builder *b, hlo_value list, dtype t, const shape *s, int64_t axis) {
   hlo_eval_fn *eval = b->eval;
   b->eval = NULL;
@@ -48,7 +47,7 @@ static hlo_value stretch_number(hlo_builder *b, double number, const shape *s) {
 
 /* --- weights --- */
 
-/* Dimensions of the weights that run over outputs. */
+/* Returns the dimensions of the weights that run over outputs, as bits. */
 static uint32_t output_dims(const hlo_instr *i) {
   if (i->op == HLO_CONVOLUTION) {
     return 1;
@@ -60,7 +59,7 @@ static uint32_t output_dims(const hlo_instr *i) {
   return out;
 }
 
-/* The weights' dimension of outputs; -1: there is none, or more than one. */
+/* Returns the only dimension of the weights that runs over outputs, or -1 if there is none or more than one. */
 static int output_dim(const hlo_instr *i) {
   uint32_t dims = output_dims(i);
   if (dims == 0 || (dims & (dims - 1)) || (i->op == HLO_DOT && hlo_n_ints(i, HLO_ATTR_RHS_BATCH))) {
@@ -69,19 +68,19 @@ static int output_dim(const hlo_instr *i) {
   return __builtin_ctz(dims);
 }
 
-/* The result's. */
+/* Returns the dimension of the result that runs over outputs. */
 static int64_t channel_dim(const hlo_instr *i) {
   bool first = i->op == HLO_CONVOLUTION && hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
   return first ? 1 : i->shapes[0].rank - 1;
 }
 
 typedef struct weights {
-  int64_t n;     /* outputs */
-  literal bytes; /* s8, without a zero point */
-  int64_t *sums; /* for each output */
+  int64_t n;     /* the number of outputs */
+  literal bytes; /* s8, after subtracting the zero point */
+  int64_t *sums; /* the sum of the weights of each output */
 } weights;
 
-/* Weight k of `q`, its zero point taken off; false: it is no s8. */
+/* Sets *out to weight k of x minus its zero point.  Returns false if that is not an s8. */
 static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides,
                       int64_t *out) {
   int64_t at = axis >= 0 ? k / strides[axis] % l->shape.dims[axis] : 0;
@@ -89,7 +88,7 @@ static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int a
   return *out >= INT8_MIN && *out <= INT8_MAX;
 }
 
-/* x: the weights of i; the zero point is one, or one an output. */
+/* Reads x, the weights of i.  Their zero point must be one number, or one for each output. */
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
   const literal *l = hlo_literal(x->q);
   int outputs = output_dim(i);
@@ -127,7 +126,7 @@ static bool is_padded(const hlo_instr *i, bool *crops) {
   return padded;
 }
 
-/* The convolution's padding as one of x, with the byte that stands for nothing. */
+/* Pads x like the convolution does, but with its zero point, which stands for 0. */
 static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x) {
   int first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
   int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
@@ -140,8 +139,8 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
   return hlo_pad(b, x->q, zero, low, high, NULL);
 }
 
-/* Products of bytes are summed by fours: three colours get a fourth channel of zeros, which the kernel that quantises
- * the image writes on its way. */
+/* The instructions for bytes add four products at once.  A convolution of three channels (an image) gets a fourth one
+ * of zeros, which the kernel that quantises the image writes. */
 enum { TOGETHER = 4 };
 
 static bool has_few_channels(const hlo_instr *i) {
@@ -188,7 +187,7 @@ static hlo_value bytes_contraction(hlo_builder *b, const hlo_instr *i, hlo_value
   return hlo_convolution(b, x, w, &d);
 }
 
-/* zero * -sums, as s32[outputs]. */
+/* Returns -zero * sums, as s32[outputs]. */
 static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights *w) {
   void *data;
   literal l = literal_new(hlo_arena(b), shape_make(DTYPE_S32, 1, &w->n), &data);
@@ -204,7 +203,7 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
   return hlo_binary(b, HLO_MUL, hlo_broadcast(b, number, *hlo_shape(sums), NULL), sums);
 }
 
-/* sum((x - zero) * w) in s32; no value: it is not for bytes. */
+/* Returns sum((x - zero) * w) in s32, or no value if the target does not compute this contraction in bytes. */
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const weights *w) {
   const hlo_target *target = b->pass->target;
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
@@ -223,7 +222,7 @@ static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quant
   return sum;
 }
 
-/* f32 numbers: exact sums, and a factor for each output. */
+/* The operands are dequantised numbers in f32: returns the exact sum times a factor for each output. */
 static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y;
   weights w;
@@ -244,7 +243,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
                     stretch(b, list_f32(b, w.n, factors), DTYPE_F32, &i->shapes[0], channel_dim(i)));
 }
 
-/* s32 numbers that are bytes, or bytes less a zero point. */
+/* The operands are s32 numbers converted from bytes, perhaps minus a zero point. */
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
@@ -265,11 +264,11 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
                                                 : (hlo_value){0};
 }
 
-/* --- the scale of a quantisation goes into the factors before it --- */
+/* --- merging the scale of a quantisation into the factors before it --- */
 
-/* relu(sum * factors + shifts), or less of it. */
+/* The form relu(sum * factors + shifts), of which shifts and bounds may be missing. */
 typedef struct affine {
-  hlo_value sum; /* converted to f32 */
+  hlo_value sum; /* the sum, converted to f32 */
   hlo_along factors, shifts;
   bool has_shifts;
   uint32_t n_bounds;
@@ -284,7 +283,7 @@ static void add_bound(affine *f, hlo_op op, double at) {
   f->bounds[f->n_bounds++].at = at;
 }
 
-/* Takes a bound that v is under, or two; gives what is bounded. */
+/* If *v is bounded by a maximum, a minimum or a clamp, adds the bounds to f and sets *v to the bounded operand. */
 static bool take_bounds(affine *f, hlo_value *v) {
   hlo_along low, high;
   const hlo_instr *i = v->def;
@@ -293,7 +292,7 @@ static bool take_bounds(affine *f, hlo_value *v) {
   }
   if (i->op == HLO_CLAMP && hlo_along_of(i->operands[0], &low) && hlo_along_of(i->operands[2], &high) && low.n == 1 &&
       high.n == 1 && hlo_along_is_const(&low) && hlo_along_is_const(&high)) {
-    add_bound(f, HLO_MIN, hlo_along_at(&high, 0)); /* from the outside in */
+    add_bound(f, HLO_MIN, hlo_along_at(&high, 0)); /* the outermost bound comes first */
     add_bound(f, HLO_MAX, hlo_along_at(&low, 0));
     *v = i->operands[1];
     return true;
@@ -308,7 +307,8 @@ static bool take_bounds(affine *f, hlo_value *v) {
   return false;
 }
 
-/* a op b with constants of outputs as b, in either order. */
+/* If *v is `op` of a value and constants, in either order, sets *v to the value.  The constants may be one for each
+ * output. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {
@@ -326,7 +326,7 @@ static bool is_byte_sum(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION && hlo_sums_bytes(v.def);
 }
 
-/* v, which only `user` reads, as such a form. */
+/* Reads v, each of whose steps must have only one user, as such a form. */
 static bool affine_of(hlo_value v, affine *f) {
   *f = (affine){.n_bounds = 0};
   while (hlo_used_once(v) && take_bounds(f, &v)) {
@@ -339,7 +339,7 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* The constants that are added before the conversion to f32; n 0: none. */
+/* Returns the constants that are added before the conversion to f32; their n is 0 if there are none. */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];
@@ -351,7 +351,7 @@ static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   return (hlo_along){.n = 0};
 }
 
-/* sum * factors / scale + shift: all shifts of f, and the quantisation's zero point. */
+/* Returns sum * factors / scale + shift, where shift has all shifts of f and the zero point of the quantisation. */
 static hlo_value scaled_sum(hlo_builder *b, const affine *f, double scale, double zero, const hlo_instr *i) {
   hlo_value sum;
   hlo_along before = added_before(f->sum, &sum);
@@ -397,7 +397,7 @@ static bool same_axis(const affine *f) {
   return true;
 }
 
-/* The quantisation that begins with the only user of `i`, a division. */
+/* Reads the quantisation that begins with the division i and continues with its only users. */
 static bool quantization_after(hlo_instr *i, hlo_requantized *q) {
   hlo_value v = hlo_result(i, 0);
   for (int steps = 0; steps < 4; steps++) {
@@ -413,14 +413,14 @@ static bool quantization_after(hlo_instr *i, hlo_requantized *q) {
   return false;
 }
 
-/* Returns true if the quantisation would clamp at that bound, or before it. */
+/* Returns true if the quantisation clamps at that bound or before it anyway. */
 static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   double at = rint(bound) + q->zero;
   return op == HLO_MAX ? at <= q->low : at >= q->high;
 }
 
-/* round(f(x) / scale) + zero: scale and zero go into f, and bounds of f where the quantisation ends anyway are left
- * out. */
+/* Rewrites round(f(x) / scale) + zero: scale and zero are merged into f, and bounds that the quantisation makes
+ * superfluous are dropped. */
 static hlo_value division(hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;
@@ -445,19 +445,19 @@ static hlo_value division(hlo_builder *b, hlo_instr *i) {
   return v;
 }
 
-/* --- additions of constants one after the other --- */
+/* --- additions of several constants --- */
 
 static hlo_value sum_of_lists(hlo_builder *b, const hlo_along *x, const hlo_along *y, const shape *s) {
   const hlo_along *of = x->n > 1 ? x : y;
   void *data;
   literal l = literal_new(hlo_arena(b), shape_make(DTYPE_S32, 1, &of->n), &data);
-  for (int64_t k = 0; k < of->n; k++) { /* wrapping, as additions of s32 do */
+  for (int64_t k = 0; k < of->n; k++) { /* wraps, like additions of s32 */
     ((uint32_t *)data)[k] = (uint32_t)(int64_t)hlo_along_at(x, k) + (uint32_t)(int64_t)hlo_along_at(y, k);
   }
   return stretch(b, hlo_constant(b, l), DTYPE_S32, s, of->axis);
 }
 
-/* (sum + constants) + constants. */
+/* Rewrites (sum + constants) + constants to one addition. */
 static hlo_value addition(hlo_builder *b, hlo_instr *i) {
   hlo_along outer, inner;
   hlo_value v = hlo_result(i, 0);
@@ -469,9 +469,9 @@ static hlo_value addition(hlo_builder *b, hlo_instr *i) {
   return hlo_binary(b, HLO_ADD, v, sum_of_lists(b, &outer, &inner, &i->shapes[0]));
 }
 
-/* --- movement of bytes instead of numbers --- */
+/* --- data movement of bytes in place of numbers --- */
 
-/* (q - zero) * scale as importers write it. */
+/* Builds (q - zero) * scale as the importer writes it. */
 static hlo_value dequantize(hlo_builder *b, hlo_value q, const hlo_quantized *x, int64_t axis) {
   if (!q.def) {
     return q;
@@ -486,7 +486,7 @@ static hlo_value dequantize(hlo_builder *b, hlo_value q, const hlo_quantized *x,
   return hlo_binary(b, HLO_MUL, hlo_convert(b, v, DTYPE_F32), stretch(b, scale, DTYPE_F32, s, axis));
 }
 
-/* Both parameters are scalars, or lists as they stand along one dimension. */
+/* Returns true if scale and zero point are both scalars, or both lists along one dimension, without broadcasts. */
 static bool is_tidy(const hlo_quantized *x) {
   const hlo_along *both[] = {&x->scale, &x->zero};
   for (int k = 0; k < 1 + x->has_zero; k++) {
@@ -499,14 +499,14 @@ static bool is_tidy(const hlo_quantized *x) {
 
 static bool has_one_scale(const hlo_quantized *x) { return x->scale.n == 1 && (!x->has_zero || x->zero.n == 1); }
 
-/* The same operation on bytes. */
+/* Builds the same operation on bytes. */
 static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *operands) {
   shape declared = shape_with_type(i->shapes[0], hlo_type(operands[0]));
   hlo_instr *made = hlo_build(b, i->op, i->n_operands, operands, 1, &declared, i->attrs);
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* The largest of some bytes stands for the largest of the numbers; no window may lie in the padding altogether. */
+/* Returns true if the maximum of bytes is the maximum of the numbers.  No window may consist of padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {
@@ -559,8 +559,8 @@ static hlo_value concatenation(hlo_builder *b, const hlo_instr *i) {
   return dequantize(b, again(b, i, bytes), &first, -1);
 }
 
-/* The quantisation of what was dequantised so: round((q - zero) * scale / scale) is q - zero, since two roundings of a
- * number below 2^8 move it by less than half. */
+/* Removes the quantisation of dequantised bytes with the same parameters: round((q - zero) * scale / scale) is q -
+ * zero, since two roundings change a number below 2^8 by less than one half. */
 static hlo_value round_trip(const hlo_instr *i) {
   hlo_requantized r;
   hlo_quantized x;

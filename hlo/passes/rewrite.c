@@ -1,4 +1,4 @@
-/* rewrite.c - see rewrite.h. */
+/* rewrite.c - applies tables of rewrite rules; see rewrite.h. */
 #include "hlo/passes/rewrite.h"
 
 /* --- sweeps --- */
@@ -18,7 +18,7 @@ bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *wh
   return true;
 }
 
-/* Tries the rules of i's op; true if one applied. */
+/* Tries the rules of i's operation.  Returns true if one applied. */
 static bool apply(hlo_builder *b, hlo_instr *i, hlo_rule *const *first, hlo_rule *const *last) {
   b->before = i;
   b->source = i->source;
@@ -30,7 +30,7 @@ static bool apply(hlo_builder *b, hlo_instr *i, hlo_rule *const *first, hlo_rule
   return false;
 }
 
-/* Rules ordered by op: those of op are [begin[op], begin[op + 1]) of the list. */
+/* The rules ordered by operation: those of op are entries [begin[op], begin[op + 1]) of the list. */
 typedef struct rule_index {
   uint32_t begin[HLO_OP_COUNT + 1];
   hlo_rule **list;

@@ -1,15 +1,16 @@
-/* row_fusion.c - reductions over the same rows, and the elementwise work before, between and behind them, become
- * one kernel that does all of a row while it is in the cache: softmax, normalisations of every kind, however they are
- * spelled.
+/* row_fusion.c - row-wise fusions: reductions over the same rows, and the elementwise operations before, between and
+ * after them, become one kernel that computes a whole row while it is in the cache.  Such are softmax and
+ * normalisations, however they are expressed.
  *
- * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which takes what is
- * left.  Keeps: results (sums in the order of a kernel of rows); nothing expensive is computed twice that a kernel can
- * keep.  Breaks: the assumption that an instruction stands at top level.  A fusion has kind input and a body that
- * hlo_is_row_wise.
+ * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which handles the remaining
+ * reductions.  Keeps: results (sums are in the order of a row-wise kernel); nothing expensive is computed twice that
+ * the kernel can keep.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind
+ * input, and hlo_is_row_wise returns true for its body.
  *
- * A cluster grows from a reduction: first down the list, to what depends on members alone; then upwards, to the
- * elementwise operations and reductions that members read.  Whatever depends on a member and is none must not feed a
- * member: it would have to run in the middle of the kernel.  Such instructions move behind the fusion. */
+ * A cluster grows from one reduction: first downwards to instructions that depend on members only, then upwards to the
+ * elementwise operations and reductions that members read.  An instruction that depends on a member and is not a
+ * member itself must not feed a member, since it would have to run in the middle of the kernel.  Such instructions are
+ * moved after the fusion. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"
@@ -27,16 +28,16 @@ typedef struct growing {
   uint8_t *marks;     /* by id */
   hlo_row_space space;
   uint32_t n, n_operands;
-  uint32_t first, last;           /* ids of members */
-  uint32_t lowest;                /* of all that were members for a while */
-  uint32_t ids[FUSE_MAX_MEMBERS]; /* of the members, in no order */
+  uint32_t first, last;           /* the lowest and the highest id of a member */
+  uint32_t lowest;                /* the lowest id of all instructions that were members at some time */
+  uint32_t ids[FUSE_MAX_MEMBERS]; /* the ids of the members, in no order */
 } growing;
 
 static mark mark_of(const growing *g, const hlo_instr *i) { return (mark)g->marks[i->id]; }
 
-/* --- free instructions in between --- */
+/* --- free instructions between members --- */
 
-/* What v is, broadcasts and iotas aside. */
+/* Returns the value from which v comes through free instructions (broadcasts and iotas). */
 static hlo_value through_free(hlo_value v) {
   while (hlo_is_free(v.def) && v.def->n_operands) {
     v = v.def->operands[0];
@@ -44,7 +45,7 @@ static hlo_value through_free(hlo_value v) {
   return v;
 }
 
-/* The strongest mark of what i reads. */
+/* Returns the strongest mark of i's operands. */
 static mark mark_of_operands(const growing *g, const hlo_instr *i) {
   mark m = OUTSIDE;
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -54,13 +55,13 @@ static mark mark_of_operands(const growing *g, const hlo_instr *i) {
   return m;
 }
 
-/* --- what may be a member --- */
+/* --- candidates --- */
 
 static bool is_plain_array(const shape *s) {
   return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
 }
 
-/* Returns true if operand v of i, a member, is one that i may read of another member. */
+/* Returns true if member i may read operand v, in case that v is or comes from another member. */
 static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
   if (mark_of(g, through_free(v).def) != MEMBER) {
     return true;
@@ -99,7 +100,8 @@ static void add(growing *g, const hlo_instr *i) {
 
 /* --- growing --- */
 
-/* Marks what depends on members and is none.  False if a member depends on such. */
+/* Marks the instructions that depend on members but are not members.  Returns false if a member depends on such an
+ * instruction. */
 static bool mark_behind(growing *g) {
   for (uint32_t id = g->lowest; id < g->c->n_ids; id++) {
     const hlo_instr *i = g->instrs[id];
@@ -149,7 +151,7 @@ static uint32_t count_outputs(const growing *g) {
   return n;
 }
 
-/* Takes in what member i reads, if nothing then stands in the middle. */
+/* Adds the operand v of the member `reader` to the members, if no instruction would then have to run in the middle. */
 static void take_operand(growing *g, const hlo_instr *reader, hlo_value v) {
   hlo_value x = through_free(v);
   hlo_instr *i = x.def;
@@ -178,9 +180,9 @@ static void grow_up(growing *g) {
   }
 }
 
-/* --- is it worth a kernel --- */
+/* --- whether a kernel is worth it --- */
 
-/* Some member takes each element of a row together with what was made of all of them. */
+/* Returns true if some member combines each element of a row with a value that was computed from the whole row. */
 static bool spreads(const growing *g) {
   for (uint32_t k = 0; k < g->n; k++) {
     const hlo_instr *i = g->instrs[g->ids[k]];
@@ -194,7 +196,8 @@ static bool spreads(const growing *g) {
   return false;
 }
 
-/* A kernel divides its work by rows: few long ones are better divided otherwise. */
+/* Returns true if there are enough rows for the threads, or the array is small.  A kernel is divided by rows only, so
+ * a few long rows are better computed in other ways. */
 static bool keeps_threads_busy(const hlo_row_space *s) {
   bool columns = !s->gone[s->rank - 1];
   int64_t parts = columns ? s->rows / 16 : s->rows;
@@ -208,9 +211,9 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* What needs members' results moves behind the last member; broadcasts of members go with it. */
+/* Moves the instructions that depend on members after the last member, with the broadcasts of members. */
 static void move_behind(growing *g) {
-  hlo_instr *after = g->instrs[g->last]->next; /* NULL: the end */
+  hlo_instr *after = g->instrs[g->last]->next; /* NULL means the end */
   for (uint32_t id = g->first; id < g->last; id++) {
     hlo_instr *i = g->instrs[id];
     bool behind = hlo_is_free(i) ? mark_of(g, through_free(hlo_result(i, 0)).def) != OUTSIDE : mark_of(g, i) == BEHIND;
@@ -232,7 +235,7 @@ static void fuse(growing *g) {
   hlo_pass_note(g->context, "instructions in them", g->n);
 }
 
-/* Ids are positions again. */
+/* Makes ids equal to positions again. */
 static void renumber(growing *g) {
   hlo_fuser_renumber(&g->f);
   for (hlo_instr *i = g->c->first; i; i = i->next) {
@@ -240,7 +243,7 @@ static void renumber(growing *g) {
   }
 }
 
-/* Returns true if a fusion was made, which takes the reduction with it. */
+/* Makes a fusion around the reduction, which is then removed.  Returns false if none was made. */
 static bool fuse_from(growing *g, hlo_instr *reduce) {
   if (!hlo_row_space_of(reduce, &g->space) || !keeps_threads_busy(&g->space)) {
     return false;

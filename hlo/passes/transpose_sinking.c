@@ -1,10 +1,11 @@
-/* transpose_sinking.c - transposes, reshapes and padding go where they cost nothing: into the dimension numbers of
- * dots and reductions and the padding of windows, or past elementwise operations until they meet and cancel.
+/* transpose_sinking.c - moves transposes, reshapes and padding to where they cost nothing: into the dimension numbers
+ * of dots and reductions and the padding of windows, or past elementwise operations until they meet and cancel.
  *
- * Requires: nothing; simplify before and after finds what cancels.  Keeps: results (sums of a reduction may run in
- * another order).  Breaks: nothing. Hoists towards results: f(transpose(x)) becomes transpose(f(x)) where nobody else
- * looks at the transpose; the same of two operands that are moved alike, and of reshapes.  Reshapes between a
- * contraction and what can run inside of it go behind that. Convolutions' transposes are pass layout's. */
+ * Requires: nothing; simplify should run before and after.  Keeps: results (sums of a reduction may be in another
+ * order). Breaks: nothing.  It moves them towards the results: f(transpose(x)) becomes transpose(f(x)) if nothing else
+ * uses the transpose, also if two operands are transposed alike, and the same for reshapes.  Reshapes between a
+ * contraction and operations that can run in its epilogue are moved after these.  Pass layout handles the transposes
+ * of convolutions. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -44,7 +45,7 @@ static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_i
   return true;
 }
 
-/* dot(transpose(x), y): the dot finds its dims wherever they are. */
+/* dot(transpose(x), y): the dot's dimension numbers take over the permutation. */
 static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
   static const hlo_attr_id lists[2][2] = {{HLO_ATTR_LHS_BATCH, HLO_ATTR_LHS_CONTRACT},
                                           {HLO_ATTR_RHS_BATCH, HLO_ATTR_RHS_CONTRACT}};
@@ -58,7 +59,7 @@ static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
       continue;
     }
     hlo_value operands[] = {i->operands[0], i->operands[1]};
-    hlo_attr attrs[4]; /* in the order of the op's row */
+    hlo_attr attrs[4]; /* in the order of the operation's row */
     memcpy(attrs, i->attrs, sizeof attrs);
     operands[k] = x->operands[0];
     permuted(i, lists[k][0], p, hlo_attr_of(i, lists[k][0]) - i->attrs + attrs, hlo_arena(b));
@@ -71,7 +72,7 @@ static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
 
 static bool is_zero(hlo_value v) { return hlo_is_splat(v, 0); }
 
-/* Zeros around the image are what a convolution pads with. */
+/* Makes zeros around the image padding of the convolution. */
 static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   int rank = hlo_rank(i->operands[0]);
@@ -106,7 +107,7 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_convolution(b, x->operands[0], i->operands[1], &d));
 }
 
-/* Returns true if v is the value with which a window pads. */
+/* Returns true if v is the value with which the reducer's windows are padded. */
 static bool is_identity_of(hlo_reducer r, hlo_value v) {
   dtype t = hlo_type(v);
   switch (r) {
@@ -143,7 +144,8 @@ static bool pad_into_window(hlo_builder *b, hlo_instr *i) {
 
 /* --- into reductions --- */
 
-/* reduce(transpose(x)): x's dims, and a smaller transpose if those that stay change their order. */
+/* reduce(transpose(x)): reduces dimensions of x, with a smaller transpose afterwards if the kept dimensions change
+ * their order. */
 static bool transpose_into_reduce(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_TRANSPOSE) {
@@ -178,7 +180,7 @@ static bool transpose_into_reduce(hlo_builder *b, hlo_instr *i) {
 
 static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->op == HLO_RESHAPE; }
 
-/* Returns true if v is moved in the same way as `by` moves, for i only. */
+/* Returns true if v is moved in the same way as `by`, and only i uses it. */
 static bool moved_alike(hlo_value v, const hlo_instr *by) {
   const shape *from = hlo_shape(by->operands[0]);
   return v.def->op == by->op && hlo_used_once(v) && shape_same_dims(hlo_shape(v.def->operands[0]), from) &&
@@ -186,8 +188,8 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                                           from->rank * sizeof(int64_t)) == 0);
 }
 
-/* The operand as it was before the movement: what is moved alike, or a splat.  A scalar beside arrays (the bounds of a
- * clamp) stays one. */
+/* Returns the operand as it is before the movement: the operand of a movement alike, or a splat.  A scalar operand of
+ * an operation on arrays (a bound of clamp) stays a scalar. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
   if (moved_alike(v, by)) {
@@ -204,8 +206,8 @@ static hlo_value move_again(hlo_builder *b, hlo_value v, const hlo_instr *by) {
                                : hlo_transpose(b, v, hlo_ints(by, HLO_ATTR_PERMUTATION));
 }
 
-/* Of operands moved once: one movement after instead of one or more before.  Reshapes are free where they
- * are, and go down only to meet another: where the only user reshapes or transposes again. */
+/* Moves the operands' movements after the operation, where one is enough.  A reshape costs nothing, so it is only
+ * moved to meet another one: if the only user is a reshape or a transpose. */
 static bool sink(hlo_builder *b, hlo_instr *i) {
   const hlo_instr *by = NULL;
   hlo_value operands[3];
@@ -218,7 +220,7 @@ static bool sink(hlo_builder *b, hlo_instr *i) {
   if (!by || (by->op == HLO_RESHAPE && !(user && is_moved(hlo_result(user, 0))))) {
     return false;
   }
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* nothing is made before it is clear that all fit */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* nothing is built before it is clear that all operands fit */
     if (!hlo_splat_of(i->operands[k], &l) && !moved_alike(i->operands[k], by)) {
       return false;
     }
@@ -231,11 +233,12 @@ static bool sink(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, move_again(b, hlo_result(copy, 0), by));
 }
 
-/* --- reshapes past what follows a contraction --- */
+/* --- reshapes past the operations that follow a contraction --- */
 
 enum { FAR = 8 };
 
-/* Elementwise steps from the nearest contraction; FAR if there are more, or none. */
+/* Returns the number of elementwise operations between v and the nearest contraction before it, or FAR if there are
+ * more or there is none. */
 static int distance(hlo_value v, int most) {
   const hlo_instr *i = v.def;
   int least = FAR;

@@ -1,22 +1,23 @@
-/* transposed_convolution.c - a convolution of an operand that is spread out with zeros between its elements
- * (lhs_dilation, which is how a transposed convolution comes) becomes one of the operand as it is, with s times the
- * channels along each such dimension, which are then put where they belong.
+/* transposed_convolution.c - a convolution of an operand with zeros between its elements (lhs_dilation s, as importers
+ * express a transposed convolution) becomes one of the operand without zeros, with s times as many output channels for
+ * each such dimension, which are then rearranged.
  *
- * Requires: a target that says channels_last; after layout.  Keeps: results but for rounding (zeros are added), and
- * what infinities make of the zeros.  Breaks: nothing.  Only without groups, strides and dilation of the kernel, and
- * where the zeros that come into the kernel are not too many.
+ * Requires: a target that says channels_last; runs after layout.  Keeps: results up to rounding (zeros are added), and
+ * except for products of infinities with the zeros.  Breaks: nothing.  It applies only without groups, strides and
+ * dilation of the kernel, and if the kernel does not get too many zeros.
  *
- * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], where that is a whole number.  With o = s*u +
- * p this is sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p], 0 outside of w: a plain
- * convolution for each of the s phases p.  v is w with zeros at both ends, cut into pieces of s, each reversed. */
+ * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], over those t for which that is an integer.
+ * With o = s*u + p this is the sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p],
+ * which is 0 outside of w: an ordinary convolution for each of the s phases p.  v is w with zeros at both ends, split
+ * into groups of s, each of which is reversed. */
 #include "base/arith.h"
 #include "hlo/passes/rewrite.h"
 
-/* The dims of a spatial dimension. */
+/* The sizes along one spatial dimension. */
 typedef struct axis {
-  int64_t s, k, low, in, out; /* of the convolution as it is */
+  int64_t s, k, low, in, out; /* of the given convolution */
   int64_t first, taps;        /* of the new kernel */
-  int64_t before, after;      /* zeros around the old one */
+  int64_t before, after;      /* the zeros at both ends of the given kernel */
   int64_t new_low, new_high, places;
 } axis;
 
@@ -27,7 +28,7 @@ static void find_taps(axis *x) {
   for (int64_t p = 0; p < x->s; p++) {
     int64_t t = floor_mod(x->low - p, x->s); /* the first element of w that phase p reads */
     if (t < x->k) {
-      int64_t at = (p + t - x->low) / x->s; /* exact */
+      int64_t at = (p + t - x->low) / x->s; /* the division is exact */
       first = at < first ? at : first;
       end = max_i64(end, at + (x->k - t + x->s - 1) / x->s);
     }
@@ -42,10 +43,10 @@ static void find_taps(axis *x) {
   x->places = x->in + x->new_low + x->new_high - x->taps + 1;
 }
 
-/* Returns false if it is not a convolution that this pass is for. */
+/* Reads the sizes.  Returns false if the pass does not apply to this convolution. */
 static bool read_axes(const hlo_instr *i, axis *axes, int n) {
   const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]);
-  const int64_t most = (int64_t)1 << 20; /* of sizes beside the operand's: products fit */
+  const int64_t most = (int64_t)1 << 20; /* a limit for sizes, so that products do not overflow */
   double waste = 1;
   bool spread = false;
   for (int d = 0; d < n; d++) {
@@ -73,7 +74,7 @@ static bool applies(const hlo_instr *i) {
          shape_elements(y) > 0 && shape_elements(hlo_shape(i->operands[0])) > 0 && 2 * y->rank - 2 <= SHAPE_MAX_RANK;
 }
 
-/* [O, I, k...] to [s..., O, I, taps...], the first ones merged. */
+/* Rearranges the kernel [O, I, k...] to [s..., O, I, taps...] and merges the first dimensions with O. */
 static hlo_value new_kernel(hlo_builder *b, hlo_value w, const axis *axes, int n) {
   const shape *old = hlo_shape(w);
   int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0}, phases[SHAPE_MAX_RANK], order[SHAPE_MAX_RANK];
@@ -94,7 +95,7 @@ static hlo_value new_kernel(hlo_builder *b, hlo_value w, const axis *axes, int n
   return hlo_reshape(b, hlo_transpose(b, w, order), n + 2, merged);
 }
 
-/* [N, places..., s... * C] to [N, out..., C]. */
+/* Rearranges the result [N, places..., s... * C] to [N, out..., C]. */
 static hlo_value place_phases(hlo_builder *b, hlo_value y, const axis *axes, int n, int64_t channels) {
   int64_t batch = hlo_shape(y)->dims[0], order[SHAPE_MAX_RANK] = {0};
   dim apart[SHAPE_MAX_RANK] = {batch}, merged[SHAPE_MAX_RANK] = {batch}, starts[SHAPE_MAX_RANK] = {0};

@@ -19,14 +19,14 @@ static bool is_splat(hlo_value v) {
 
 static bool is_known(hlo_value v) { return hlo_literal(v) || is_splat(v); }
 
-/* Of an integer: all bits set. */
+/* Returns true if v is an integer, or pred, with all bits set. */
 static bool is_all_ones(hlo_value v) {
   literal l;
   if (!(is_int(v) || is_pred(v)) || !hlo_splat_of(v, &l)) {
     return false;
   }
   int64_t ones = 0;
-  dtype_store_i64(hlo_type(v), &ones, -1); /* narrower types: the rest stays 0 */
+  dtype_store_i64(hlo_type(v), &ones, -1); /* the other bytes of a narrower type stay 0 */
   return memcmp(&ones, l.data, dtype_bytes(hlo_type(v))) == 0;
 }
 
@@ -42,12 +42,12 @@ static bool constant_second(hlo_builder *b, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if no element can be -0.  Sums of contractions start with 0. */
+/* Returns true if no element can be -0.  Sums of contractions start with 0, so they are not -0. */
 static bool never_negative_zero(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION || hlo_is_nonnegative(v);
 }
 
-/* x + 0: of floats, -0 is neutral, 0 is not. */
+/* x + 0 = x.  For floats -0 is neutral, and 0 only if x cannot be -0. */
 static bool add_zero(hlo_builder *b, hlo_instr *i) {
   bool neutral = hlo_is_splat(y_of(i), -0.0) || (is_int(x_of(i)) && hlo_is_splat(y_of(i), 0)) ||
                  (is_float(x_of(i)) && hlo_is_splat(y_of(i), 0) && never_negative_zero(x_of(i)));
@@ -64,7 +64,7 @@ static bool zero_minus(hlo_builder *b, hlo_instr *i) {
   return is_int(x_of(i)) && hlo_is_splat(x_of(i), 0) && hlo_becomes(i, hlo_unary(b, HLO_NEG, y_of(i)));
 }
 
-/* x + -y = x - y, exactly. */
+/* x + -y = x - y, which is exact. */
 static bool add_negated(hlo_builder *b, hlo_instr *i) {
   hlo_value x, y;
   return hlo_match(hlo_result(i, 0), P_COMMUTE(HLO_ADD, P_OP(HLO_NEG, P_ANY(&y)), P_ANY(&x))) &&
@@ -81,7 +81,7 @@ static bool multiply_zero(hlo_builder *b, hlo_instr *i) {
   return is_int(x_of(i)) && hlo_is_splat(y_of(i), 0) && hlo_becomes(i, y_of(i));
 }
 
-/* (x op c) op d = x op (c op d): exact for integers, and always for maximum, minimum and bits. */
+/* (x op c) op d = x op (c op d), which is exact for integers, and for maximum, minimum and bits of all types. */
 static bool gather_constants(hlo_builder *b, hlo_instr *i) {
   hlo_value inner = x_of(i);
   bool sums = i->op == HLO_ADD || i->op == HLO_MUL;
@@ -93,7 +93,7 @@ static bool gather_constants(hlo_builder *b, hlo_instr *i) {
 
 static bool divide_one(hlo_builder *b, hlo_instr *i) { return hlo_is_splat(y_of(i), 1) && hlo_becomes(i, x_of(i)); }
 
-/* x / 2^k = x * 2^-k, exactly, where both are normal numbers of the type. */
+/* x / 2^k = x * 2^-k, which is exact if both powers are normal numbers of the type. */
 static bool divide_power_of_two(hlo_builder *b, hlo_instr *i) {
   literal l, inverse;
   int exponent;
@@ -161,7 +161,7 @@ static bool power_of_constant(hlo_builder *b, hlo_instr *i) {
   if (hlo_is_splat(y, 2)) {
     return hlo_becomes(i, hlo_binary(b, HLO_MUL, x, x));
   }
-  if (hlo_is_splat(y, 3) && wide) { /* half floats would round, or overflow, in between */
+  if (hlo_is_splat(y, 3) && wide) { /* smaller types would round, or overflow, between the products */
     return hlo_becomes(i, hlo_binary(b, HLO_MUL, hlo_binary(b, HLO_MUL, x, x), x));
   }
   if (is_float(x) && hlo_is_splat(y, 0.5) && hlo_is_nonnegative(x)) {
@@ -173,8 +173,8 @@ static bool power_of_constant(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
-/* x / sqrt(y), where each root divides many elements: x times what is computed once.  Rounded once more, and for 0,
- * infinity and NaN the same. */
+/* x / sqrt(y) = x * rsqrt(y), if each root divides many elements, so that the inverse is computed once for them.
+ * There is one more rounding; 0, infinity and NaN give the same results. */
 static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
   enum { DEEPEST = 4, MANY = 4 };
   const hlo_instr *way[DEEPEST];
@@ -198,7 +198,7 @@ static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_binary(b, HLO_MUL, x_of(i), y));
 }
 
-/* erf(x / y) of a known number y, as GELU is spelled: a product, which is rounded once more, is enough there. */
+/* erf(x / y) for a constant y, as in GELU, becomes erf(x * (1/y)), which has one more rounding. */
 static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
   hlo_value x;
   literal l;
@@ -235,7 +235,7 @@ static hlo_comparison inverse_of(hlo_comparison c) {
   return inverse[c];
 }
 
-/* NaN: only == and != are each other's opposite. */
+/* Because of NaN, only == and != of floats are each other's opposite. */
 static bool not_compare(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = x_of(i).def;
   if (x->op != HLO_COMPARE) {
@@ -310,9 +310,9 @@ static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
   return x->op == HLO_COMPLEX && hlo_becomes(i, x->operands[i->op == HLO_IMAG]);
 }
 
-/* --- limits --- */
+/* --- minimum, maximum, clamp --- */
 
-/* min(max(x, low), high) = clamp(low, x, high) by definition; with scalars as limits. */
+/* min(max(x, low), high) = clamp(low, x, high) by definition, if the bounds are scalars. */
 static bool make_clamp(hlo_builder *b, hlo_instr *i) {
   literal low, high;
   hlo_value x;
@@ -323,7 +323,7 @@ static bool make_clamp(hlo_builder *b, hlo_instr *i) {
 
 static bool is_infinity(hlo_value v, int sign) { return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY); }
 
-/* clamp's limits may be scalars, the others' operands may not. */
+/* Returns a bound of clamp as an operand of another operation, for which a scalar must be broadcast. */
 static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
   return hlo_rank(limit) == s->rank ? limit : hlo_broadcast(b, limit, *s, NULL);
 }
@@ -340,7 +340,7 @@ static bool limit_infinite(hlo_builder *b, hlo_instr *i) {
   return is_infinity(y_of(i), i->op == HLO_MAX ? -1 : 1) && hlo_becomes(i, x_of(i));
 }
 
-/* Limits that are splats as scalars: one form, and nothing to load. */
+/* Makes the bounds of clamp scalars if they are splats, so that there is one form and nothing to load. */
 static bool clamp_scalars(hlo_builder *b, hlo_instr *i) {
   bool changed = false;
   for (uint32_t k = 0; k < 3; k += 2) {
@@ -355,7 +355,8 @@ static bool clamp_scalars(hlo_builder *b, hlo_instr *i) {
 
 /* --- conversions --- */
 
-/* How many bits of an integer a float type holds; 0: not a type these rules speak of. */
+/* Returns the number of bits of an integer that a float type represents exactly, or 0 for types that these rules do
+ * not handle. */
 static int mantissa(dtype t) {
   return t == DTYPE_F64 ? 53 : t == DTYPE_F32 ? 24 : t == DTYPE_F16 ? 11 : t == DTYPE_BF16 ? 8 : 0;
 }
@@ -375,8 +376,8 @@ static bool is_exact(dtype from, dtype to) {
   return halves || (from == DTYPE_F32 && to == DTYPE_F64);
 }
 
-/* x: A -> B -> C with A -> B exact is A -> C where that conversion goes by the value: to itself, to floats,
- * to pred, and between integers. */
+/* Shortens a conversion A -> B -> C to A -> C if A -> B is exact and the conversion to C depends on the value only: to
+ * A itself, to floats, to pred, and between integers. */
 static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   hlo_instr *inner = x_of(i).def;
   if (inner->op != HLO_CONVERT) {

@@ -1,7 +1,7 @@
 /* control.c - rules of while and conditional. */
 #include "hlo/passes/simplify/simplify.h"
 
-/* A value that costs nothing to have twice: a constant or a splat. */
+/* Returns true if v can be copied at no cost: a constant or a splat. */
 static bool is_constant(hlo_value v) {
   literal l;
   return hlo_literal(v) || hlo_splat_of(v, &l);
@@ -14,7 +14,7 @@ static hlo_value clone_constant(hlo_builder *b, hlo_value v) {
                                : v;
 }
 
-/* Parameter k of c, which has users, becomes a constant in it. */
+/* Replaces parameter k of c, which has users, by a constant. */
 static status put_constant(hlo_builder *outer, hlo_computation *c, uint32_t k, hlo_value v) {
   hlo_builder b = hlo_builder_make(c);
   hlo_instr *last = c->params[c->n_params - 1];
@@ -45,15 +45,15 @@ static bool never_runs(hlo_builder *b, hlo_instr *i) {
   return i->n_results > 0;
 }
 
-/* Carried value k is the same constant in every iteration, and somebody inside looks at it. */
+/* Returns true if carried value k is the same constant in every iteration and is used inside of the loop. */
 static bool is_invariant_constant(const hlo_instr *i, uint32_t k) {
   const hlo_computation *condition = hlo_callee(i, 0), *body = hlo_callee(i, 1);
   return is_parameter(body->roots[k], k) && is_constant(i->operands[k]) &&
          (body->params[k]->n_uses || condition->params[k]->n_uses);
 }
 
-/* The computations may be called from elsewhere: copies change.  The values, not used inside any more, go
- * with dce. */
+/* Puts invariant constants into copies of the computations, which other instructions may call as well.  dce removes
+ * the carried values, which are then not used any more. */
 static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   hlo_computation **copies = NULL;
   for (uint32_t k = 0; k < i->n_operands && !b->error; k++) {
@@ -73,7 +73,7 @@ static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   return copies != NULL;
 }
 
-/* Results that never change are what went in. */
+/* Replaces results that no iteration changes by the initial values. */
 static bool forward_invariants(hlo_builder *b, hlo_instr *i) {
   bool changed = false;
   const hlo_computation *body = hlo_callee(i, 1);
@@ -88,7 +88,7 @@ static bool forward_invariants(hlo_builder *b, hlo_instr *i) {
 
 /* --- conditional --- */
 
-/* The branch that index leads to, or -1. */
+/* Returns the number of the branch that is always taken, or -1. */
 static int64_t known_branch(const hlo_instr *i) {
   literal l;
   int64_t n = hlo_n_callees(i);

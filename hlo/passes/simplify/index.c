@@ -1,4 +1,4 @@
-/* index.c - rules of dynamic-slice, dynamic-update-slice and iota at known places. */
+/* index.c - rules of dynamic-slice and dynamic-update-slice at constant positions, and of iota. */
 #include "hlo/passes/simplify/simplify.h"
 
 static const shape *from_shape(const hlo_instr *i) { return hlo_shape(i->operands[0]); }
@@ -18,7 +18,7 @@ static bool takes_everything(hlo_builder *b, hlo_instr *i) {
   return shape_same_dims(from_shape(i), &i->shapes[0]) && hlo_becomes(i, i->operands[0]);
 }
 
-/* Index k of a vector of constants, splat or not. */
+/* Sets *index to entry k of a vector of constants, which may be a splat.  Returns false if v is not constant. */
 static bool known_index(hlo_value v, int64_t k, int64_t *index) {
   literal splat;
   const literal *l = hlo_literal(v);
@@ -61,7 +61,7 @@ static bool updates_same(const hlo_instr *i, const hlo_instr *j) {
          (hlo_value_equal(i->operands[2], j->operands[2]) || (l && m && literal_equal(l, m)));
 }
 
-/* Elements that are updated again: the first update is not seen. */
+/* Drops an update whose elements are all updated again. */
 static bool update_again(hlo_builder *b, hlo_instr *i) {
   const hlo_instr *x = i->operands[0].def;
   return x->op == HLO_DYNAMIC_UPDATE_SLICE && updates_same(x, i) &&
@@ -85,8 +85,8 @@ static bool is_updated_part(const hlo_instr *i, hlo_value v) {
   return true;
 }
 
-/* What changes no number as the second operand of op: x - 0 is x, as is x + -0, but not x + 0 where x is -0.
- */
+/* Sets *neutral to the second operand of `op` that changes no number: x - 0 and x + -0 are x, but x + 0 is not if x is
+ * -0.  Returns false if there is none. */
 static bool neutral_of(hlo_op op, dtype t, double *neutral) {
   bool is_float = dtype_is_float(t);
   *neutral = op == HLO_MUL || op == HLO_DIV ? 1 : op == HLO_ADD && is_float ? -0.0 : 0;
@@ -94,8 +94,8 @@ static bool neutral_of(hlo_op op, dtype t, double *neutral) {
          (dtype_is_int(t) || (is_float && dtype_bytes(t) > 1)); /* some floats of 8 bits have no zero, or no -0 */
 }
 
-/* x with x[part] op y in the place of x[part] is x op y, with what changes nothing around y: that is
- * elementwise, so the operation before and the one after can be computed in one kernel with it.  Not for a
+/* If x[part] is updated by x[part] op y, computes x op y' for the whole array, where y' is y surrounded by neutral
+ * elements.  This is elementwise, so it can be fused with the operations before and after.  It does not apply to a
  * small part, which may be updated in place. */
 static bool update_by_operation(hlo_builder *b, hlo_instr *i) {
   hlo_instr *v = i->operands[1].def;

@@ -11,7 +11,7 @@ static uint32_t dims_set(const hlo_instr *i) {
   return set;
 }
 
-/* Dims of 1 need no reduction; nothing else to reduce: a reshape. */
+/* Dimensions of 1 need not be reduced.  If there are no others, the reduction is a reshape. */
 static bool reduce_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   uint32_t set = dims_set(i), n = 0;
@@ -36,7 +36,7 @@ static bool reduce_ones(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce(b, y, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), n, dims));
 }
 
-/* Half floats would be rounded once instead of twice: another result, so they stay. */
+/* Merges two reductions.  Not for types below 32 bits, whose result would be rounded once and not twice. */
 static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = i->operands[0].def;
   dtype t = (dtype)i->shapes[0].type;
@@ -57,7 +57,7 @@ static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce(b, x->operands[0], (hlo_reducer)r, n, dims));
 }
 
-/* Of equal elements, the extreme is any. */
+/* The maximum or minimum of equal elements is one of them. */
 static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = i->operands[0].def;
   int64_t r = hlo_int(i, HLO_ATTR_REDUCER), place = 0, kept[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK];
@@ -68,7 +68,7 @@ static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
   for (int k = 0; k < from_shape(i)->rank; k++) {
     bool taken = set >> k & 1;
     if (taken && from_shape(i)->dims[k] == 0) {
-      return false; /* the identity, not an element */
+      return false; /* the result is the identity and not an element */
     }
     kept[k] = taken ? -1 : place++;
   }
@@ -82,7 +82,7 @@ static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
                                                                  : x->operands[0]);
 }
 
-/* A window over whole dims is a reduction; one of a single element is nothing. */
+/* A window over whole dimensions is a reduction; a window of one element changes nothing. */
 static bool window_of_everything(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t dims[SHAPE_MAX_RANK];

@@ -1,4 +1,4 @@
-/* move.c - rules of reshape, transpose, broadcast, slice, pad, concatenate, reverse, copy. */
+/* move.c - rules of reshape, transpose, broadcast, slice, pad, concatenate, reverse and copy. */
 #include <string.h>
 
 #include "hlo/passes/simplify/simplify.h"
@@ -16,7 +16,7 @@ int hlo_real_dims(const shape *s, int64_t *kept) {
   return n;
 }
 
-/* Returns true if the shapes differ in dimensions of 1 only. */
+/* Returns true if the shapes differ only in dimensions of 1. */
 static bool same_real_dims(const shape *x, const shape *y) {
   int64_t in_x[SHAPE_MAX_RANK], in_y[SHAPE_MAX_RANK];
   int n = hlo_real_dims(x, in_x);
@@ -35,14 +35,14 @@ static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { retur
 
 /* --- any movement --- */
 
-/* Whatever is moved out of a splat is a splat. */
+/* A splat stays a splat under any movement. */
 static bool move_splat(hlo_builder *b, hlo_instr *i) {
   hlo_value x = i->operands[0];
   while (x.def->op == HLO_BROADCAST) {
     x = x.def->operands[0];
   }
   if (operand(i, 0)->op != HLO_BROADCAST || hlo_rank(x) != 0) {
-    return false; /* constants are fold's */
+    return false; /* constants are left for fold */
   }
   return hlo_becomes(i, i->shapes[0].rank ? hlo_broadcast(b, x, i->shapes[0], NULL) : x);
 }
@@ -60,8 +60,8 @@ static bool reshape_twice(hlo_builder *b, hlo_instr *i) {
   return x->op == HLO_RESHAPE && hlo_becomes(i, reshape_to(b, x->operands[0], &i->shapes[0]));
 }
 
-/* Dims of 1 put into or taken out of a broadcast: the broadcast can do that.  Its operand has no dims of 1
- * (see broadcast_ones). */
+/* If the reshape only adds or removes dimensions of 1, the broadcast can do that itself.  Its operand has no
+ * dimensions of 1 (see broadcast_ones). */
 static bool reshape_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_BROADCAST || !same_real_dims(from_shape(i), &i->shapes[0])) {
@@ -91,7 +91,7 @@ static bool broadcast_same(hlo_builder *b, hlo_instr *i) {
   return shape_same_dims(from_shape(i), &i->shapes[0]) && hlo_becomes(i, i->operands[0]);
 }
 
-/* Only dims of 1 are new. */
+/* A broadcast that only adds dimensions of 1 is a reshape. */
 static bool broadcast_reshapes(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   return shape_is_static(x) && x->rank && same_real_dims(x, &i->shapes[0]) &&
@@ -110,8 +110,7 @@ static bool broadcast_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_broadcast(b, x->operands[0], i->shapes[0], dims));
 }
 
-/* Dims of 1 of the operand say nothing that `dimensions` does not say: they go, and reshapes that made them
- * vanish. */
+/* Removes the operand's dimensions of 1, since `dimensions` then says the same. */
 static bool broadcast_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t kept[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK];
@@ -141,7 +140,7 @@ static bool transpose_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_transpose(b, x->operands[0], p));
 }
 
-/* The dims that are not 1 keep their order: also of the identity. */
+/* A transpose that only moves dimensions of 1 is a reshape; an identity does so, too. */
 static bool transpose_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t last = -1;
@@ -157,7 +156,7 @@ static bool transpose_ones(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, reshape_to(b, i->operands[0], &i->shapes[0]));
 }
 
-/* A transposed broadcast is a broadcast if the operand's dims stay in order. */
+/* A transposed broadcast is a broadcast if the operand's dimensions stay in order. */
 static bool transpose_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_BROADCAST) {
@@ -212,7 +211,7 @@ static bool takes_all(const window *w, const shape *x, int k) {
   return w->starts[k] == 0 && w->limits[k] == x->dims[k] && w->strides[k] == 1;
 }
 
-/* Returns true if all numbers are constants. */
+/* Returns true if all numbers of the slice are constants. */
 static bool is_fixed(const hlo_instr *i) {
   window w = window_of(i);
   for (int k = 0; k < i->shapes[0].rank; k++) {
@@ -251,7 +250,7 @@ static bool slice_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_slice(b, x->operands[0], starts, limits, strides));
 }
 
-/* A slice that lies within one operand of a concatenation. */
+/* Takes a slice that is within one operand of a concatenation from that operand. */
 static bool slice_of_concat(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_CONCAT || !is_fixed(i) || !shape_is_static(from_shape(i))) {
@@ -274,7 +273,8 @@ static bool slice_of_concat(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
-/* A slice that takes no padding in; of dims that are taken whole, the padding stays. */
+/* Takes a slice that contains no padding from the operand of the pad.  In dimensions that the slice takes whole, the
+ * padding stays. */
 static bool slice_of_pad(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_PAD || !is_fixed(i) || !shape_is_static(from_shape(x))) {
@@ -293,7 +293,7 @@ static bool slice_of_pad(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_slice(b, x->operands[0], starts, limits, w.strides));
 }
 
-/* Only dims that the broadcast made: less is broadcast. */
+/* If the slice cuts only dimensions that the broadcast adds, broadcasts to fewer elements instead. */
 static bool slice_of_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_BROADCAST) {
@@ -370,7 +370,8 @@ static bool pad_splat(hlo_builder *b, hlo_instr *i) {
 
 static bool concat_one(hlo_builder *b, hlo_instr *i) { return i->n_operands == 1 && hlo_becomes(i, i->operands[0]); }
 
-/* Operands without elements go, operands that are concatenations of the same kind are taken apart. */
+/* Removes operands without elements, and replaces operands that are concatenations along the same dimension by their
+ * operands. */
 static bool concat_flatten(hlo_builder *b, hlo_instr *i) {
   enum { MOST = 256 };
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
@@ -394,7 +395,7 @@ static bool concat_flatten(hlo_builder *b, hlo_instr *i) {
   return useful && n && hlo_becomes(i, hlo_concatenate(b, n, parts, d));
 }
 
-/* Returns true if the slice y continues x of the same array along d. */
+/* Returns true if the slice y continues slice x of the same array along d. */
 static bool follows(const hlo_instr *x, const hlo_instr *y, int64_t d) {
   if (x->op != HLO_SLICE || y->op != HLO_SLICE || !hlo_value_equal(x->operands[0], y->operands[0])) {
     return false;
@@ -410,7 +411,7 @@ static bool follows(const hlo_instr *x, const hlo_instr *y, int64_t d) {
   return true;
 }
 
-/* Adjacent slices put together again. */
+/* Concatenated adjacent slices become one slice. */
 static bool concat_slices(hlo_builder *b, hlo_instr *i) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   for (uint32_t k = 1; k < i->n_operands; k++) {

@@ -1,10 +1,10 @@
-/* affine.c - see affine.h.  Each rule computes the affine form of a region of an instruction's result from
- * the forms of regions of its operands.  A form is given up where a number leaves int64_t or the element
- * type, so that nothing here wraps around. */
+/* affine.c - recognises affine arrays; see affine.h.  Each rule computes the affine form of a region of an
+ * instruction's result from the forms of regions of its operands.  If a number does not fit in int64_t or in the
+ * element type, there is no form; so nothing here wraps around. */
 #include "hlo/analysis/affine.h"
 
-/* A value may be an operand of many others and is looked at once for each use, so the work is bounded.  It is
- * counted in elements of constants that are compared; an instruction counts as so many. */
+/* A value with many uses may be visited once for each of them, so the work is bounded.  It is counted in elements of
+ * constants that are compared; an instruction counts as WORK_OF_INSTRUCTION of them. */
 enum { MOST_WORK = 1 << 26, WORK_OF_INSTRUCTION = MOST_WORK / 256 };
 
 static bool find(hlo_value v, const hlo_region *r, int64_t *work, hlo_affine *out);
@@ -16,7 +16,8 @@ static bool fits_type(dtype t, int64_t low, int64_t high) {
   return low >= (dtype_is_signed(t) ? -1 - (INT64_MAX >> (63 - bits)) : 0) && (bits > 62 || high >> bits == 0);
 }
 
-/* Steps of dimensions with one element become 0; low and high follow. */
+/* Sets the steps of dimensions with one element to 0, and computes low and high.  Returns false if they overflow or do
+ * not fit the type. */
 static bool finish(dtype t, int rank, const hlo_region *r, hlo_affine *a) {
   a->low = a->high = a->start;
   for (int d = 0; d < rank; d++) {
@@ -29,7 +30,7 @@ static bool finish(dtype t, int rank, const hlo_region *r, hlo_affine *a) {
   return fits_type(t, a->low, a->high);
 }
 
-/* x + factor * y. */
+/* Computes x + factor * y.  Returns false if it overflows. */
 static bool add_multiple(const hlo_affine *x, int64_t factor, const hlo_affine *y, hlo_affine *out) {
   int64_t product;
   bool wraps =
@@ -43,7 +44,8 @@ static bool add_multiple(const hlo_affine *x, int64_t factor, const hlo_affine *
 
 /* --- sources --- */
 
-/* Where element i of the region is in the literal, for the next i; false after the last one. */
+/* Moves on to the next element: i is its index in the region, *at its position in the literal.  Returns false after
+ * the last one. */
 static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64_t *i, int64_t *at) {
   for (int d = rank; d-- > 0;) {
     *at += r->stride[d] * strides[d];
@@ -56,7 +58,7 @@ static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64
   return false;
 }
 
-/* The form that the first element and its neighbours have. */
+/* Computes the form that the first element and its neighbours have.  Returns false if there is none. */
 static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
   out->start = literal_i64(l, at);
   for (int d = 0; d < l->shape.rank; d++) {
@@ -68,7 +70,7 @@ static bool guess_form(const literal *l, const hlo_region *r, const int64_t *str
   return true;
 }
 
-/* Returns true if *value is what the form gives for element i of the region. */
+/* Computes the value of the form for element i of the region.  Returns false if it overflows. */
 static bool value_of(const hlo_affine *a, int rank, const int64_t *i, int64_t *value) {
   *value = a->start;
   for (int d = 0; d < rank; d++) {
@@ -107,10 +109,10 @@ static bool find_in_iota(const hlo_instr *i, const hlo_region *r, hlo_affine *ou
   return true;
 }
 
-/* --- movement: the operand's region, and its dimensions as those of the result --- */
+/* --- movement: translates the region and its dimensions to the operand --- */
 
-/* The form of region q of operand k, whose dimension d is dimension to[d] of the result; -1: of none, and
- * there is one element along it. */
+/* Computes the form of the result from region q of operand k.  Dimension d of the operand is dimension to[d] of the
+ * result, or -1 if it is none of them; then the region has one element along it. */
 static bool find_moved(const hlo_instr *i, uint32_t k, const hlo_region *q, const int *to, int64_t *work,
                        hlo_affine *out) {
   hlo_affine x;
@@ -152,7 +154,7 @@ static bool find_in_broadcast(const hlo_instr *i, const hlo_region *r, int64_t *
   return find_moved(i, 0, &q, to, work, out);
 }
 
-/* Reshapes that make or remove dimensions of one element. */
+/* Handles reshapes that only add or remove dimensions of 1. */
 static bool find_in_reshape(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   hlo_region q;
@@ -206,7 +208,7 @@ static bool find_in_slice(const hlo_instr *i, const hlo_region *r, int64_t *work
   return find(i->operands[0], &q, work, out);
 }
 
-/* A region that lies within one operand. */
+/* Handles regions that are within one operand. */
 static bool find_in_concat(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), begin = 0;
   int64_t one = r->first[d], other = one + r->stride[d] * (r->count[d] - 1);
@@ -245,7 +247,7 @@ static bool find_in_arithmetic(const hlo_instr *i, const hlo_region *r, int64_t 
   return is_number(&y) ? add_multiple(&zero, y.start, &x, out) : is_number(&x) && add_multiple(&zero, x.start, &y, out);
 }
 
-/* Returns true if the comparison is known to give *result in all of the region. */
+/* Returns true if the comparison has the same result in the whole region, and sets *result to it. */
 static bool decide(const hlo_instr *i, const hlo_region *r, int64_t *work, bool *result) {
   hlo_affine x, y;
   if (!find(i->operands[0], r, work, &x) || !find(i->operands[1], r, work, &y)) {
@@ -264,7 +266,7 @@ static bool decide(const hlo_instr *i, const hlo_region *r, int64_t *work, bool 
   return false;
 }
 
-/* A choice that is the same everywhere, as of index < 0 ? index + size : index. */
+/* Handles selections that take the same operand in the whole region, such as index < 0 ? index + size : index. */
 static bool find_in_select(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   const hlo_instr *pred = i->operands[0].def;
   bool first;
@@ -272,7 +274,7 @@ static bool find_in_select(const hlo_instr *i, const hlo_region *r, int64_t *wor
          decide(pred, r, work, &first) && find(i->operands[first ? 1 : 2], r, work, out);
 }
 
-/* --- all of them --- */
+/* --- all operations --- */
 
 static bool find_in(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   switch (i->op) {

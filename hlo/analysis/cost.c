@@ -1,4 +1,4 @@
-/* cost.c - see cost.h. */
+/* cost.c - estimates of operations and bytes; see cost.h. */
 #include "base/arith.h"
 #include "hlo/analysis/cost.h"
 
@@ -28,7 +28,7 @@ static int64_t product_of(const int64_t *list, uint32_t n) {
   return product;
 }
 
-/* Multiply-adds that make one element of the result. */
+/* Returns the number of multiply-adds for one element of the result. */
 static int64_t depth_of(const hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]);
   if (i->op == HLO_CONVOLUTION) { /* the kernel is [O, I/groups, spatial...] */
@@ -58,7 +58,8 @@ static int64_t operations_of(const hlo_instr *i) {
 
 /* --- bytes --- */
 
-/* Of operand k, what `i` looks at: slices and lookups read no more than they give, updates as much as they write. */
+/* Returns the bytes of operand k that `i` reads.  Slices and gathers read no more than the size of their result;
+ * updates read only the update. */
 static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   int64_t all = bytes_of(hlo_shape(i->operands[k]));
   switch (i->op) {
@@ -70,7 +71,7 @@ static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   }
 }
 
-/* Of value `v` inside of a fusion: all of it, unless everything that uses it looks at parts. */
+/* Returns the bytes of the value `v` that are read inside of a fusion: all of it, unless all users read parts. */
 static int64_t read_of(hlo_value v) {
   int64_t all = bytes_of(hlo_shape(v)), read = 0;
   if (v.def->n_uses == 0) {

@@ -5,10 +5,10 @@
 #include "hlo/ir/ir.h"
 
 typedef struct hlo_cost {
-  /* arithmetic operations on elements: a multiply-add counts as two, a transcendental function as one, movement as none
-   */
+  /* Arithmetic operations on elements: a multiply-add counts as two, a transcendental function as one, movement as
+   * none. */
   int64_t operations;
-  /* bytes of operands, as far as they are read, and of results; values inside of a fusion are not counted */
+  /* The bytes of results, and those of operands that are read.  Values inside of a fusion are not counted. */
   int64_t bytes;
 } hlo_cost;
 

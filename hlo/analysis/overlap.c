@@ -1,11 +1,11 @@
-/* overlap.c - see overlap.h. */
+/* overlap.c - how results depend on operands; see overlap.h. */
 #include "hlo/analysis/overlap.h"
 
 #include "hlo/analysis/row_space.h"
 
-/* What is known of each instruction of a body, in the order of its list. */
+/* What is known of each instruction of a body, in list order. */
 typedef struct analysis {
-  const hlo_row_space *rows; /* NULL: the body does not go by rows */
+  const hlo_row_space *rows; /* NULL if the body is not row-wise */
   uint32_t n;
   const hlo_instr **of;
   hlo_dependence *dependence;
@@ -20,7 +20,7 @@ static hlo_dependence found(const analysis *a, const hlo_instr *i) {
   return HLO_ON_ANY_ELEMENT;
 }
 
-/* A broadcast that only adds dimensions of one element leaves all elements where they are. */
+/* Returns true if the broadcast only adds dimensions of 1, so that elements keep their linear positions. */
 static bool keeps_order(const hlo_instr *broadcast) {
   const shape *x = hlo_shape(broadcast->operands[0]);
   int64_t last = -1;
@@ -34,7 +34,7 @@ static bool keeps_order(const hlo_instr *broadcast) {
   return shape_elements(x) == shape_elements(&broadcast->shapes[0]);
 }
 
-/* Element k of every result is computed from element k of operand `operand`. */
+/* Returns true if element k of every result is computed from element k of operand `operand`. */
 static bool maps_elements(const hlo_instr *i, uint32_t operand) {
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[0];
   if (x->kind != SHAPE_ARRAY || y->kind != SHAPE_ARRAY || shape_elements(x) != shape_elements(y)) {
@@ -44,7 +44,7 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
     case HLO_BROADCAST: return keeps_order(i);
     case HLO_BITCAST: return hlo_is_bitcast_view(i);
     case HLO_DYNAMIC_UPDATE_SLICE:
-    case HLO_SCATTER: /* what is not updated stays as it is */ return operand == 0;
+    case HLO_SCATTER: /* elements that are not updated stay */ return operand == 0;
     default: return hlo_is_position_wise(i);
   }
 }
@@ -54,7 +54,7 @@ static bool maps_rows(const analysis *a, const hlo_instr *i) {
                      (i->op == HLO_BROADCAST && hlo_broadcasts_rows(a->rows, i)));
 }
 
-/* How `i` depends on what its operand depends on in that way. */
+/* Returns how `i` depends on a value on which operand `operand` depends as `given` says. */
 static hlo_dependence through(const analysis *a, const hlo_instr *i, uint32_t operand, hlo_dependence given) {
   if (given == HLO_INDEPENDENT || given == HLO_ON_ANY_ELEMENT || maps_elements(i, operand)) {
     return given;

@@ -1,5 +1,4 @@
-/* overlap.h - over which operands of an instruction a result may be written, derived from the meaning of the
- * operations.
+/* overlap.h - which operands of an instruction a result may overwrite, derived from the meaning of the operations.
  *
  * Buffer assignment asks the backend for permission to compute in place.  The answers are checked against this file,
  * which knows nothing of backends, kernels or configs; it knows only how an element of a result depends on the elements
@@ -12,10 +11,13 @@
 /* The order in which the implementation of an instruction reads and writes.  Each order permits all that the ones
  * before it permit. */
 typedef enum hlo_access {
-  HLO_READS_WHILE_WRITING, /* in any order, or more than once: no operand may lie where a result does */
-  HLO_READS_ROW_FIRST,     /* what an element (or a row, in fusions that go by rows) depends on is read once,
-                            * before it is     written: elementwise operands may lie there */
-  HLO_READS_ALL_FIRST      /* everything is read before anything is written: any operand may lie where a result does */
+  /* It reads in an unknown order, or some elements more than once.  No operand may overlap a result. */
+  HLO_READS_WHILE_WRITING,
+  /* It reads everything on which an element depends (or a row, in row-wise fusions) before it writes that element, and
+   * not again.  A result may overwrite an operand that it reads elementwise. */
+  HLO_READS_ROW_FIRST,
+  /* It reads everything before it writes anything.  A result may overwrite any operand. */
+  HLO_READS_ALL_FIRST
 } hlo_access;
 
 /* How the results of an instruction depend on one operand. */
@@ -29,8 +31,8 @@ typedef enum hlo_dependence {
 /* Returns the strongest dependence of any result of `i` on operand `operand`.  Uses `a` for temporary memory. */
 hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand);
 
-/* Returns true if `i`, implemented with this access, may write result `result` where operand `operand` lies,
- * both beginning at the same byte. */
+/* Returns true if `i`, implemented with this access, may write result `result` over operand `operand`.  Both begin at
+ * the same byte. */
 bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t result, hlo_access access);
 
 #endif

@@ -1,4 +1,4 @@
-/* queries.c - facts about a module that passes and later stages need. */
+/* queries.c - facts about a module that passes and later stages need; see queries.h. */
 #include "hlo/analysis/queries.h"
 
 #include <math.h>
@@ -6,10 +6,11 @@
 hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n) {
   hlo_computation **list = ARENA_NEW_N(scratch, hlo_computation *, m->n_computations + 1);
   for (uint32_t k = 0; k < m->n_computations; k++) {
-    m->computations[k]->n_ids = 0; /* not reached */
+    m->computations[k]->n_ids = 0; /* not reached yet */
   }
   m->entry->n_ids = 1;
-  for (uint32_t k = m->n_computations; k-- > 0;) { /* callers first, as they stand behind their callees */
+  /* Callers come first, since they are after their callees in the list. */
+  for (uint32_t k = m->n_computations; k-- > 0;) {
     hlo_computation *c = m->computations[k];
     for (hlo_instr *i = c->n_ids ? c->first : NULL; i; i = i->next) {
       if (hlo_is_control(i) || (fusions && i->op == HLO_FUSION)) {
@@ -37,9 +38,9 @@ uint32_t *hlo_count_roots(hlo_computation *c, arena *scratch) {
   return counts;
 }
 
-/* --- questions --- */
+/* --- properties of instructions and values --- */
 
-/* Recursion no deeper than calls may nest. */
+/* The recursion is bounded by the nesting of calls (HLO_MAX_CALL_DEPTH). */
 bool hlo_has_effect(const hlo_instr *i) {
   if (hlo_info(i)->flags & HLO_EFFECT) {
     return true;
@@ -83,7 +84,7 @@ bool hlo_is_lookup(const hlo_instr *i) {
 }
 
 bool hlo_splat_of(hlo_value v, literal *scalar) {
-  enum { MAX_BYTES = 1 << 16 }; /* larger constants have become broadcasts where they are splats */
+  enum { MAX_BYTES = 1 << 16 }; /* pass fold turns larger splats into broadcasts */
   while (v.def && v.def->op == HLO_BROADCAST) {
     v = v.def->operands[0];
   }

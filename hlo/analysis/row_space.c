@@ -1,9 +1,9 @@
-/* row_space.c - see row_space.h. */
+/* row_space.c - row spaces and row-wise bodies; see row_space.h. */
 #include "hlo/analysis/row_space.h"
 
 /* --- spaces --- */
 
-/* Appends a dimension. */
+/* Appends a dimension, or merges it with the last one.  Returns false if there are too many. */
 static bool add_dim(hlo_row_space *s, int64_t n, bool gone) {
   if (n == 1) {
     return true;
@@ -69,7 +69,7 @@ bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
     if (x->dims[k] == 1) {
       continue;
     }
-    if (d < last) { /* in another order */
+    if (d < last) { /* the dimensions are in another order */
       return false;
     }
     last = d;
@@ -90,7 +90,7 @@ enum { MAX_BODY = 512, MAX_REDUCES = 48 };
 typedef struct body {
   uint32_t n;
   const hlo_instr *of[MAX_BODY];
-  bool hot[MAX_BODY]; /* depends on a reduction */
+  bool hot[MAX_BODY]; /* whether it depends on a reduction */
 } body;
 
 static bool is_hot(const body *b, const hlo_instr *i) {
@@ -102,7 +102,8 @@ static bool is_hot(const body *b, const hlo_instr *i) {
   return false;
 }
 
-/* What depends on a reduction keeps to its row. */
+/* Returns true if i is allowed in a row-wise body.  If it depends on a reduction (is hot), each of its rows may depend
+ * only on the same row of its operands. */
 static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool hot) {
   if (i->op == HLO_REDUCE) {
     return i->n_results == 1 && hlo_reduces_rows(s, i);

@@ -1,13 +1,13 @@
-/* sorted_front.c - see sorted_front.h. */
+/* sorted_front.c - how much of a sort's result is used; see sorted_front.h. */
 #include "hlo/analysis/sorted_front.h"
 
-/* How many elements of v from the front, along dimension d, are read; -1: all. */
+/* Returns how many of the first elements of v along dimension d are read, or -1 if all may be. */
 static int64_t front_read(hlo_value v, int64_t d, int depth) {
   int64_t most = hlo_is_root(v) || depth == 0 ? -1 : 0;
   for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {
     const hlo_instr *u = v.def->uses[k].user;
     if (!hlo_value_equal(u->operands[v.def->uses[k].operand], v)) {
-      continue; /* another result */
+      continue; /* this is a use of another result */
     }
     int64_t one = -1;
     if (u->op == HLO_SLICE && hlo_ints(u, HLO_ATTR_STRIDES)[d] == 1) {

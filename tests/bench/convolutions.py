@@ -91,7 +91,7 @@ def write(folder, threads):
         with open(os.path.join(folder, file), "w") as f:
             f.write(chart.pairs(title, names, [("onnx-xla", "#3b6fb6", mine), ("ONNX Runtime", "#c9c9c9", their)]))
         inside, alone, others = clusters(profile)
-        lines += [f"![{title}]({file})", "", f"{name}: {inside} convolutions with what follows them inside, {alone} without; "
-                  f"{sum(mine):.2f} ms of convolutions, ONNX Runtime {sum(their):.2f} ms.  What else runs: "
+        lines += [f"![{title}]({file})", "", f"{name}: {inside} convolutions are fused with the operations after them, {alone} are not; "
+                  f"{sum(mine):.2f} ms in convolutions, ONNX Runtime {sum(their):.2f} ms.  Other kernels: "
                   + "; ".join(others) + ".", ""]
     return "\n".join(lines)

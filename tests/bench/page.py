@@ -81,15 +81,16 @@ def section(threads, rows, peaks, means, folder):
 
 HEAD = """# How fast
 
-Written by `make bench` (`tests/bench/`, whose README says how): {date}, {processor}; {versions}.
+This page is written by `make bench` (see the README of `tests/bench/`): {date}, {processor}; {versions}.
 
-Each engine runs in a process of its own, with the same file, inputs and number of threads, fp32, batch 1 unless the model says
-otherwise; rounds in turns.  The ratio is that of the faster of ONNX Runtime and OpenVINO to ours, above 1 where ours is faster:
-median of the rounds, and the 95 % interval of their mean.  In the means by class a row counts at most 5; "XLA" is the mean against
-it, where it runs.  The floor is what the contractions take at the peak that this machine reaches in registers or at memory's
-speed, 3x3 convolutions with Winograd's fewer multiplications; all else is free there.  "Of floor" is its part of ours, the peak being
-measured in each round, since a host that others use changes its speed; "at best" is the best peak by our least time.  A
-dash: that engine cannot run the model.
+Each engine runs in a process of its own, with the same file, inputs and number of threads, in fp32 and with batch 1 unless the model
+has another batch.  The engines take turns in each round.  The ratio is the time of the faster of ONNX Runtime and OpenVINO divided by
+the time of onnx-xla ("ours"), so it is above 1 where onnx-xla is faster; the table has the median of the rounds and the 95 % confidence
+interval of their mean.  In the means by class a ratio counts at most 5; "XLA" is the mean ratio to XLA, for the models that it can run.
+The floor is the least time that the contractions of a model could take: their multiplications (for 3x3 convolutions those of
+Winograd's algorithm) at the peak speed of this machine in registers, or their bytes at the speed of memory, whichever is more; all other
+operations count as free.  "Of floor" is the floor divided by our time, with the peak measured in each round, since the speed of a shared
+host varies; "at best" is the floor at the best peak divided by our least time.  A dash means that the engine cannot run the model.
 """
 
 

@@ -27,15 +27,15 @@ def write(path, rows):
 
 HEAD = """# Architectures
 
-Networks as PyTorch exports them, small and with random weights, in onnx-xla and in ONNX Runtime without its optimiser
-(tests/models/README says how). {total} models: {counts}.
+This page compares the results of onnx-xla with those of ONNX Runtime without its optimiser, for small networks with random weights that
+PyTorch has exported (tests/models/README says how). {total} models: {counts}.
 
-"nodes" and "operators" are those of the ONNX model, "sizes" how many sets of input sizes were run, "off by" the largest
-difference in parts of the output's largest value.
+In the tables, "nodes" and "operators" count those of the ONNX model, "sizes" is the number of sets of input sizes that were run, and "off
+by" is the largest difference relative to the output's largest value.
 
-Where a nudge of the inputs by 2^-20 of themselves moves ONNX Runtime's own results by more than 1e-2 nothing can be said, and the
-network is changed until something can. DAC, a codec whose residuals have no norms, was the worst: whole, with random weights,
-a nudge moves ONNX Runtime's output by 2e-3 to 1e-2 and onnx-xla's by 9e-3 to 1.5e-2; they are 8e-3 apart, and `onnx-xla verify`
-finds none of 62 instructions wrong. So its encoder and its decoder stand here, each with small inputs. What is still chaotic is
-listed in tests/models/chaotic, with the reason.
+If a relative change of the inputs by 2^-20 changes ONNX Runtime's own results by more than 1e-2, a comparison shows nothing, and the
+network is changed until it does. The worst case was DAC, a codec whose residuals have no norms: for the whole network with random
+weights, such a change moves ONNX Runtime's output by 2e-3 to 1e-2 and onnx-xla's by 9e-3 to 1.5e-2; the outputs differ by 8e-3, and
+`onnx-xla verify` finds none of 62 instructions wrong. This page therefore has its encoder and its decoder separately, with small inputs.
+Networks for which this cannot be done are listed in tests/models/chaotic, with the reason.
 """

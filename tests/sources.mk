@@ -287,6 +287,7 @@ tests_files = \
 	tests/bench/make-model \
 	tests/bench/make_model.py \
 	tests/bench/models \
+	tests/bench/nets_decoders.py \
 	tests/bench/nets_sequence.py \
 	tests/bench/nets_vision.py \
 	tests/bench/ops \
@@ -295,7 +296,10 @@ tests_files = \
 	tests/bench/page.py \
 	tests/bench/rows.py \
 	tests/bench/run-bench \
+	tests/bench/run-sizes \
 	tests/bench/run_bench.py \
+	tests/bench/run_sizes.py \
+	tests/bench/size_lists.py \
 	tests/bench/statistic.py \
 	tests/build/scratch.sh \
 	tests/build/test-additions \

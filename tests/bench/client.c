@@ -5,6 +5,10 @@
  *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
+ *   carry OUTPUT=INPUT...          from now on these outputs, by number, of a run are inputs of the next one in a list
+ *   list FILE                      runs once for each line of the file, whose inputs, separated by blanks, replace those
+ *                                  of these names: "COUNT", and a line each with the seconds that the run took from the
+ *                                  moment at which its inputs were in memory
  *   cpu                            seconds of all cores that the process has used
  *   memory                         megabytes: now, and at the most
  *
@@ -15,6 +19,7 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +30,14 @@ static const engine *const engines[] = {&engine_ours, &engine_ort, &engine_openv
 static const engine *current;
 static tensor inputs[MAX_TENSORS];
 static int n_inputs;
+
+/* An output that is an input of the next run. */
+typedef struct carried {
+  int output;
+  char *input;
+} carried;
+static carried carries[MAX_TENSORS];
+static int n_carries;
 
 void die(const char *format, ...) {
   va_list args;
@@ -97,6 +110,7 @@ static void replace_input(char *text) {
       inputs[i] = t;
     }
   }
+  current->set_inputs(1, &t);
 }
 
 static void write_outputs(const char *folder) {
@@ -150,6 +164,62 @@ static void measure(double least_seconds, long least_runs, long warm_up) {
   printf("%.9f %.9f %ld\n", times[0], (times[(n - 1) / 2] + times[n / 2]) / 2, n);
 }
 
+/* --- lists --- */
+
+static void read_carries(char *text) {
+  n_carries = 0;
+  for (char *word = strtok(text, " "); word && n_carries < MAX_TENSORS; word = strtok(NULL, " ")) {
+    char *name = strchr(word, '=');
+    if (!name) {
+      die("%s is no OUTPUT=INPUT", word);
+    }
+    carries[n_carries++] = (carried){atoi(word), strdup(name + 1)};
+  }
+}
+
+typedef struct list_step {
+  int n;
+  tensor *inputs;
+} list_step;
+
+static list_step read_step(char *line) {
+  list_step s = {0, calloc(MAX_TENSORS, sizeof(tensor))};
+  for (char *word = strtok(line, " \n"); word && s.inputs && s.n < MAX_TENSORS; word = strtok(NULL, " \n")) {
+    s.inputs[s.n++] = read_tensor(word);
+  }
+  return s;
+}
+
+static double timed_step(const list_step *s, bool follows) {
+  double start = seconds(CLOCK_MONOTONIC);
+  for (int k = 0; follows && k < n_carries; k++) {
+    current->carry(carries[k].output, carries[k].input);
+  }
+  current->set_inputs(s->n, s->inputs);
+  current->run();
+  return seconds(CLOCK_MONOTONIC) - start;
+}
+
+/* All inputs are read before the first run.  Their memory is not freed: engines borrow it. */
+static void run_list(const char *path) {
+  enum { MOST = 4096 };
+  static list_step steps[MOST];
+  static char line[1 << 16];
+  int n = 0;
+  FILE *f = fopen(path, "r");
+  while (f && n < MOST && fgets(line, sizeof line, f)) {
+    steps[n++] = read_step(line);
+  }
+  if (!f) {
+    die("%s cannot be read", path);
+  }
+  fclose(f);
+  printf("%d\n", n);
+  for (int k = 0; k < n; k++) {
+    printf("%.9f\n", timed_step(&steps[k], k > 0));
+  }
+}
+
 /* Not getrusage: its peak is that of the process that started this one, if that was larger. */
 static double status_megabytes(const char *key) {
   char line[256];
@@ -179,8 +249,12 @@ static void answer(char *line) {
     write_outputs(rest);
   } else if (strcmp(line, "input") == 0 && rest) {
     replace_input(rest);
-    current->set_inputs(n_inputs, inputs);
     printf("set\n");
+  } else if (strcmp(line, "carry") == 0 && rest) {
+    read_carries(rest);
+    printf("%d\n", n_carries);
+  } else if (strcmp(line, "list") == 0 && rest) {
+    run_list(rest);
   } else if (strcmp(line, "cpu") == 0) {
     printf("%.6f\n", seconds(CLOCK_PROCESS_CPUTIME_ID));
   } else if (strcmp(line, "memory") == 0) {

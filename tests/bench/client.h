@@ -21,8 +21,11 @@ typedef struct engine {
   const char *name;
   /* Opens the library, loads and compiles the model for these inputs. */
   void (*load)(const char *library, const char *model, int threads, int n, tensor *inputs);
-  /* Other inputs, perhaps of other dims, from the next run on. */
+  /* Replaces these inputs, perhaps by some of other dims, from the next run on. */
   void (*set_inputs)(int n, tensor *inputs);
+  /* Makes output number `output` of the last run the input of that name of the next run, without a copy.  All of them
+   * are named again after each run, before set_inputs. */
+  void (*carry)(int output, const char *input);
   void (*run)(void);
   /* The results of the last run, in the model's order: how many. */
   int (*outputs)(tensor *out);

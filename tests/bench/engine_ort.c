@@ -62,16 +62,31 @@ static void release(ort_value **values, size_t n) {
   }
 }
 
+/* Returns where the input of that name is kept, without a value. */
+static ort_value **empty_input(const char *name) {
+  size_t i = 0;
+  while (i < n_inputs && strcmp(input_names[i], name) != 0) {
+    i++;
+  }
+  if (i == n_inputs) {
+    input_names[n_inputs++] = strdup(name);
+  }
+  release(&input_values[i], 1);
+  return &input_values[i];
+}
+
 static void set_inputs(int n, tensor *inputs) {
-  release(input_values, n_inputs);
   release(output_values, n_outputs);
-  n_inputs = (size_t)n;
   for (int i = 0; i < n; i++) {
     tensor *t = &inputs[i];
-    input_names[i] = t->name;
     CALL(CREATE_TENSOR_WITH_DATA, (void *, void *, size_t, const int64_t *, size_t, int, ort_value **), memory, t->data,
-         t->bytes, t->dims, (size_t)t->rank, t->type, &input_values[i]);
+         t->bytes, t->dims, (size_t)t->rank, t->type, empty_input(t->name));
   }
+}
+
+static void carry(int output, const char *input) {
+  *empty_input(input) = output_values[output];
+  output_values[output] = NULL;
 }
 
 static void load(const char *library, const char *path, int threads, int n, tensor *inputs) {
@@ -122,4 +137,4 @@ static int outputs(tensor *out) {
   return (int)n_outputs;
 }
 
-const engine engine_ort = {"ort", load, set_inputs, run, outputs, NULL};
+const engine engine_ort = {"ort", load, set_inputs, carry, run, outputs, NULL};

@@ -3,6 +3,7 @@ evaluation mode, constants folded), with weights that are drawn from a seed.
 
 Weights are made such that all layers matter: none are splats, batch norms have the statistics of what they meet, and the outputs
 are finite and differ from each other.  The same PyTorch gives the same file."""
+import fnmatch
 import math
 import os
 import sys
@@ -13,6 +14,7 @@ import torchvision.models as tv
 from torch import nn
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import nets_decoders as decoders  # noqa: E402
 import nets_sequence as sequence  # noqa: E402
 import nets_vision as vision  # noqa: E402
 
@@ -32,13 +34,22 @@ def bert_inputs(length=128):
             "token_type_ids": torch.zeros(1, length, dtype=torch.int64)}
 
 
-def gpt2_inputs(length, cached):
-    feeds = {"input_ids": tokens(50257, 1, length)}
+def keys_and_values(name, layers, heads, length):
+    return {f"{name}_{what}_{k}": torch.randn(1, heads, length, 64) for k in range(layers) for what in ("key", "value")}
+
+
+def decoder_inputs(words, layers, heads, length, cached, encoded=0):
+    """The tokens, keys and values of `cached` tokens before, and those of `encoded` tokens of an encoder."""
+    feeds = {"input_ids": tokens(words, 1, length)}
     if cached:
-        for k in range(12):
-            feeds[f"past_key_{k}"] = torch.randn(1, 12, cached, 64)
-            feeds[f"past_value_{k}"] = torch.randn(1, 12, cached, 64)
+        feeds.update(keys_and_values("past", layers, heads, cached))
+    if encoded:
+        feeds.update(keys_and_values("cross", layers, heads, encoded))
     return feeds
+
+
+def gpt2_inputs(length, cached):
+    return decoder_inputs(50257, 12, 12, length, cached)
 
 
 # Name: what makes the module, what makes its inputs.  A module with more than one output names them in output_names.
@@ -67,8 +78,23 @@ MODELS = {
     "dlrm": (sequence.Dlrm, lambda: {"dense": torch.rand(64, 13), "sparse": tokens(10000, 64, 26)}),
     "mlp": (sequence.Mlp, lambda: {"input": torch.randn(1, 32)}),
 }
-# The same with any length.
-DYNAMIC = {"bert-base-any": "bert-base"}
+IMAGE_AXES = {"input": {2: "height", 3: "width"}}
+STEP_AXES = {"input_ids": {1: "length"}, "past*": {2: "past"}, "cross*": {2: "encoded"}}
+# Models with open dimensions, for lists of sizes: the name of a model above, or what makes one and its inputs; and the open
+# dimensions of inputs, by patterns of their names.
+OPEN = {
+    "bert-base-any": ("bert-base", {"*": {1: "length"}}),
+    "vit-b16-any": ("vit-b16", {"input": {0: "batch"}}),
+    "yolov8n-any": ("yolov8n", IMAGE_AXES),
+    "unet-any": ("unet", IMAGE_AXES),
+    "lstm-any": ("lstm", {"input": {1: "length"}}),
+    "gpt2-any": ((sequence.Gpt2, lambda: gpt2_inputs(2, 3)), STEP_AXES),
+    "gpt-small-any": ((lambda: sequence.Gpt2(256, 4, 4, 8000), lambda: decoder_inputs(8000, 4, 4, 2, 3)), STEP_AXES),
+    "llama-any": ((decoders.Llama, lambda: decoder_inputs(32000, 6, 2, 1, 3)), STEP_AXES),
+    "whisper-any": ((decoders.Whisper, lambda: decoder_inputs(51865, 4, 6, 1, 3, 1500)), STEP_AXES),
+    "t5-any": ((decoders.T5, lambda: decoder_inputs(32128, 6, 8, 1, 3, 40)), STEP_AXES),
+    "faster-rcnn-any": ((vision.FasterRcnn, image(320)), {}),
+}
 
 
 def remove_splats(module):
@@ -111,6 +137,7 @@ def leave_out_dropout():
 
 def check(name, outputs):
     for value in flatten(outputs):
+        value = value.float()
         if not torch.isfinite(value).all() or float(value.std()) < 1e-4 or float(value.abs().max()) > 1e4:
             sys.exit(f"make_model.py: {name}: outputs are not sane: {float(value.std())}, {float(value.abs().max())}")
 
@@ -119,14 +146,14 @@ def flatten(value):
     return [value] if isinstance(value, torch.Tensor) else [x for v in value for x in flatten(v)]
 
 
-def dynamic_axes(base, feeds):
-    return {k: {1: "length"} for k in feeds} if base else None
+def dynamic_axes(feeds, axes):
+    return {k: dims for k in feeds for pattern, dims in axes.items() if fnmatch.fnmatch(k, pattern)}
 
 
 def export(name, path):
-    base = DYNAMIC.get(name)
-    make, make_inputs = MODELS[base or name]
-    torch.manual_seed(zlib.crc32((base or name).encode()))
+    base, axes = OPEN.get(name, (name, {}))
+    make, make_inputs = MODELS[base] if isinstance(base, str) else base
+    torch.manual_seed(zlib.crc32((base if isinstance(base, str) else name).encode()))
     leave_out_dropout()
     module = make()
     remove_splats(module)
@@ -138,14 +165,14 @@ def export(name, path):
     check(name, outputs)
     names = ["output"] if isinstance(outputs, torch.Tensor) else module.output_names
     torch.onnx.export(module, tuple(feeds.values()), path + ".part", input_names=list(feeds), output_names=names,
-                      opset_version=OPSET, do_constant_folding=True, dynamic_axes=dynamic_axes(base, feeds))
+                      opset_version=OPSET, do_constant_folding=True, dynamic_axes=dynamic_axes(feeds, axes))
     os.rename(path + ".part", path)
 
 
 def main():
     if sys.argv[1:] == ["--list"]:
-        print("\n".join([*MODELS, *DYNAMIC]))
-    elif len(sys.argv) == 3 and (sys.argv[1] in MODELS or sys.argv[1] in DYNAMIC):
+        print("\n".join([*MODELS, *OPEN]))
+    elif len(sys.argv) == 3 and (sys.argv[1] in MODELS or sys.argv[1] in OPEN):
         export(*sys.argv[1:])
     else:
         sys.exit("usage: make-model NAME OUT.onnx | make-model --list")

@@ -64,14 +64,15 @@ def gelu_new(x):
 
 
 class Gpt2Block(nn.Module):
-    def __init__(self, c=768):
+    def __init__(self, c=768, heads=12):
         super().__init__()
+        self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(c), nn.LayerNorm(c)
         self.attention, self.out, self.up, self.down = Conv1D(3 * c, c), Conv1D(c, c), Conv1D(4 * c, c), Conv1D(c, 4 * c)
         self.register_buffer("causal", torch.tril(torch.ones(1024, 1024, dtype=torch.bool)).view(1, 1, 1024, 1024))
 
     def forward(self, x, past):
-        q, k, v = (split_heads(t) for t in self.attention(self.norm1(x)).split(x.size(-1), 2))
+        q, k, v = (split_heads(t, self.heads) for t in self.attention(self.norm1(x)).split(x.size(-1), 2))
         if past is not None:
             k, v = torch.cat((past[0], k), -2), torch.cat((past[1], v), -2)
         scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.size(-1))
@@ -82,14 +83,13 @@ class Gpt2Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    """12 layers with the words' scores; with a cache of keys and values if they are given."""
+    """Layers with the words' scores; with a cache of keys and values if they are given."""
 
-    output_names = ["logits"] + [f"present_{what}_{k}" for k in range(12) for what in ("key", "value")]
-
-    def __init__(self, c=768, layers=12):
+    def __init__(self, c=768, layers=12, heads=12, words=50257):
         super().__init__()
-        self.words, self.positions, self.norm = nn.Embedding(50257, c), nn.Embedding(1024, c), nn.LayerNorm(c)
-        self.blocks = nn.ModuleList(Gpt2Block() for _ in range(layers))
+        self.output_names = ["logits"] + [f"present_{what}_{k}" for k in range(layers) for what in ("key", "value")]
+        self.words, self.positions, self.norm = nn.Embedding(words, c), nn.Embedding(1024, c), nn.LayerNorm(c)
+        self.blocks = nn.ModuleList(Gpt2Block(c, heads) for _ in range(layers))
         self.words.weight.data.mul_(0.05)
         self.positions.weight.data.mul_(0.05)
 

@@ -1,6 +1,7 @@
 """Networks on pictures and signals that torchvision lacks, for make_model.py."""
 import torch
 from torch import nn
+from torchvision.models import detection
 
 
 class Conv(nn.Sequential):
@@ -164,3 +165,16 @@ class DsCnn(nn.Module):
 
     def forward(self, x):
         return self.last(self.body(x))
+
+
+class FasterRcnn(nn.Module):
+    """torchvision's detector on one picture: how many boxes it finds depends on the picture."""
+
+    output_names = ["boxes", "labels", "scores"]
+
+    def __init__(self):
+        super().__init__()
+        self.net = detection.fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=5, min_size=320, max_size=320)
+
+    def forward(self, x):
+        return tuple(self.net([x[0]])[0][name] for name in self.output_names)

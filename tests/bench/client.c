@@ -6,9 +6,8 @@
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
  *   carry OUTPUT=INPUT...          from now on these outputs, by number, of a run are inputs of the next one in a list
- *   list FILE                      runs once for each line of the file, whose inputs, separated by blanks, replace those
- *                                  of these names: "COUNT", and a line each with the seconds that the run took from the
- *                                  moment at which its inputs were in memory
+ *   list FILE                      runs once for each line of the file, whose inputs, separated by blanks, replace
+ * those of these names: the seconds of each run from the moment at which its inputs were in memory, separated by blanks
  *   cpu                            seconds of all cores that the process has used
  *   memory                         megabytes: now, and at the most
  *
@@ -214,10 +213,10 @@ static void run_list(const char *path) {
     die("%s cannot be read", path);
   }
   fclose(f);
-  printf("%d\n", n);
   for (int k = 0; k < n; k++) {
-    printf("%.9f\n", timed_step(&steps[k], k > 0));
+    printf("%s%.9f", k ? " " : "", timed_step(&steps[k], k > 0));
   }
+  printf("\n");
 }
 
 /* Not getrusage: its peak is that of the process that started this one, if that was larger. */

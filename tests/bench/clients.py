@@ -113,7 +113,7 @@ class Client:
                 f.write(" ".join(files[len(files) - len(step):]) + "\n")
         if carries:
             self.ask("carry " + " ".join(f"{output}={name}" for output, name in carries))
-        seconds = [float(self.answer()) for _ in range(int(self.ask("list " + f.name)))]
+        seconds = [float(s) for s in self.ask("list " + f.name).split()]
         for text in files:
             os.remove(text.rsplit(":", 1)[1])
         return seconds

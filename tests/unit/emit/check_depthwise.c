@@ -1,6 +1,6 @@
-/* check_depthwise.c - depthwise convolutions (emit/contraction/depthwise.h) against the reference evaluator: strides,
- * holes, paddings on either side, remainders of channels and places, dimensions, types (bytes: exact), epilogues,
- * vector widths and processors. */
+/* check_depthwise.c - compares kernels of depthwise convolutions (emit/contraction/depthwise.h) with the reference
+ * evaluator: strides, dilation, padding on each side, numbers of channels and positions that the tile does not divide,
+ * numbers of dimensions, types (bytes must be exact), epilogues, vector widths and processors. */
 #include <check.h>
 #include <stdlib.h>
 

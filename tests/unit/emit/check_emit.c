@@ -1,5 +1,6 @@
-/* check_emit.c - elementwise kernels and conversions against the reference evaluator: every operation and element type,
- * for several vector widths and processors; what is refused, what may run in place. */
+/* check_emit.c - compares elementwise kernels and conversions with the reference evaluator: every operation and
+ * element type, for several vector widths and processors.  Also tests what is refused, and which results may overwrite
+ * operands. */
 #include <string.h>
 
 #include "tests/unit/emit/kernel_case.h"

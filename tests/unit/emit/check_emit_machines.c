@@ -1,5 +1,5 @@
-/* check_emit_machines.c - kernels for machines that are not this one: GPUs, as text; other processors, whether LLVM can
- * select it all. */
+/* check_emit_machines.c - compiles kernels for machines other than this one: for GPUs the PTX text is tested, for
+ * other processors that LLVM can select all instructions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* check_emit_movement.c - kernels that move elements, by fixed and by computed indices. */
+/* check_emit_movement.c - compares kernels that move elements, by constant and by computed indices, with the reference
+ * evaluator. */
 #include <string.h>
 
 #include "tests/unit/emit/kernel_case.h"

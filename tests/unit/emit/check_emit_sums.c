@@ -1,4 +1,5 @@
-/* check_emit_sums.c - kernels that compute an element from many: reductions, windows, scans, contractions. */
+/* check_emit_sums.c - compares kernels that compute an element from many with the reference evaluator: reductions,
+ * windows, cumulative operations, contractions. */
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/kernel_texts.h"
 

@@ -1,5 +1,5 @@
-/* check_gemm.c - blocks of matrix products (emit/contraction/gemm.h) against sums in f64: every shape of block that a
- * target has registers for, types, strides, lengths of k, vector widths and processors. */
+/* check_gemm.c - compares register blocks of matrix products (emit/contraction/gemm.h) with sums in f64: every size of
+ * block for which a target has registers, types, strides, lengths of k, vector widths and processors. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* check_math_f64.c - the errors that emit/llvm/math.h states for f64, measured against libm in long double where that
- * has more digits. */
+/* check_math_f64.c - measures the errors that emit/llvm/math.h states for f64, in comparison with libm in long double
+ * where long double has more digits than f64. */
 #include <check.h>
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,6 @@
-/* check_product.c - dots and convolutions as products in blocks (emit/contraction/product.h) against the reference
- * evaluator: forms of operands, remainders, epilogues, vector widths and processors, weights packed and plain. */
+/* check_product.c - compares dots and convolutions in register blocks (emit/contraction/product.h) with the reference
+ * evaluator: layouts of operands, sizes that blocks do not divide, epilogues, vector widths and processors, weights
+ * packed at compile time and by the kernel. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
-/* check_winograd.c - emit/contraction/winograd.h against sums of products in f64: sizes, paddings, batches, tiles,
- * schedules, vector widths and processors; the error that it states. */
+/* check_winograd.c - compares Winograd's kernels (emit/contraction/winograd.h) with direct sums in f64: sizes,
+ * padding, batches, tiles, schedules, vector widths and processors.  Also tests the error that emit_winograd_error
+ * states. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* emit_case.c - see emit_case.h. */
+/* emit_case.c - runs a contraction's kernel and compares it with the reference evaluator; see emit_case.h. */
 #include "tests/unit/emit/emit_case.h"
 
 #include <check.h>

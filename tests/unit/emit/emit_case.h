@@ -1,5 +1,6 @@
-/* emit_case.h - kernels that a writer of emit/ makes for one contraction, against the reference evaluator: for tests of
- * such writers. Arrays end right before memory that must not be touched; the grid is walked in parts of random size. */
+/* emit_case.h - runs kernels of one contraction, which a function of emit/ writes, and compares them with the
+ * reference evaluator.  Arrays end right before protected memory, and the grid is divided into ranges of random size.
+ */
 #ifndef TESTS_UNIT_EMIT_EMIT_CASE_H
 #define TESTS_UNIT_EMIT_EMIT_CASE_H
 

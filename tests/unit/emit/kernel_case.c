@@ -1,4 +1,4 @@
-/* kernel_case.c - see kernel_case.h. */
+/* kernel_case.c - runs kernels given as HLO text; see kernel_case.h. */
 #include "tests/unit/emit/kernel_case.h"
 
 #include <math.h>

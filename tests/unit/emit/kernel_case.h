@@ -1,5 +1,5 @@
-/* kernel_case.h - kernels given as HLO text, against the reference evaluator: for all machines, on random inputs, in
- * parts of random size. */
+/* kernel_case.h - runs kernels that are given as HLO text on random inputs, with ranges of the grid of random size,
+ * and compares them with the reference evaluator; they are compiled for all machines. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_CASE_H
 #define TESTS_UNIT_EMIT_KERNEL_CASE_H
 

@@ -1,4 +1,4 @@
-/* kernel_test.c - see kernel_test.h. */
+/* kernel_test.c - processors, protected memory and random numbers for tests of kernels; see kernel_test.h. */
 #include "tests/unit/emit/kernel_test.h"
 
 #include <math.h>

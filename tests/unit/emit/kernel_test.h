@@ -1,5 +1,5 @@
-/* kernel_test.h - what tests of kernels share: processors, memory that ends where none may be touched, random numbers,
- * the functions that kernels call. */
+/* kernel_test.h - shared by tests of kernels: the processors, memory that ends right before protected memory, random
+ * numbers, and the functions that kernels call. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_TEST_H
 #define TESTS_UNIT_EMIT_KERNEL_TEST_H
 

@@ -1,5 +1,5 @@
-/* kernel_texts.h - kernels that move elements, and reductions with something fused to them, as HLO text
- * (kernel_case.h). */
+/* kernel_texts.h - kernels as HLO text for kernel_case.h: kernels that move elements, and reductions with other
+ * operations fused to them. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_TEXTS_H
 #define TESTS_UNIT_EMIT_KERNEL_TEXTS_H
 

@@ -1,4 +1,5 @@
-/* check_activation.c - which operations on one array are recognised as an activation, and what only looks like one. */
+/* check_activation.c - tests which operations on one array are recognised as an activation, and that similar ones are
+ * not. */
 #include "hlo/analysis/activation.h"
 
 #include "tests/unit/hlo/hlo_case.h"

@@ -1,5 +1,5 @@
-/* check_affine.c - which arrays of integers step evenly, and what gathers and scatters at such indices
- * become: random expressions and random accesses, held against the reference evaluator. */
+/* check_affine.c - tests which arrays of integers are recognised as affine, and how gathers and scatters at such
+ * indices are rewritten: random expressions and random accesses are compared with the reference evaluator. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* check_attention.c - what is recognised as attention, and what only looks like it. */
+/* check_attention.c - tests what is recognised as attention, and that similar computations are not. */
 #include "hlo/analysis/attention.h"
 
 #include "tests/unit/hlo/hlo_case.h"

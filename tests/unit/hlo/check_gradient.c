@@ -1,10 +1,12 @@
-/* check_gradient.c - every rule of differentiation against central differences, which know nothing of rules.
+/* check_gradient.c - compares every rule of differentiation with central differences, which do not depend on the
+ * rules.
  *
- * A row is a computation of f64.  Its results are weighted by random numbers and summed; the derivative of that by
- * every element of every f64 parameter is compared with (f(x + h) - f(x - h)) / 2h as the reference evaluator computes
- * f.  With h = 1e-5 that differs from the derivative by h^2/6 times the third one and by the rounding of f over h:
- * 1e-11 times numbers of one or two digits each.  The tolerance 1e-8 (relative above 1) leaves a factor of 100.  The
- * same again for the derivative itself, with its weights. */
+ * A row is a computation of f64.  Its results are multiplied by random weights and summed; the derivative of this sum
+ * f by every element of every f64 parameter is compared with (f(x + h) - f(x - h)) / 2h, where the reference evaluator
+ * computes f.  With h = 1e-5 that quotient differs from the derivative by h^2/6 times the third derivative, and by the
+ * rounding of f divided by h: 1e-11 times numbers of one or two digits each.  The tolerance of 1e-8 (relative for
+ * numbers above 1) leaves a factor of 100.  Second derivatives are tested in the same way, from the derivative
+ * multiplied by random weights. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* check_hlo_text.c - HLO text, written and read: round trips of every operation, what is refused and with which words,
- * damaged texts.  The sample with every operation is tests/hlo/text/all-ops.expected. */
+/* check_hlo_text.c - tests the printer and the parser of HLO text: round trips of every operation, which texts are
+ * refused with which messages, and damaged texts.  tests/hlo/text/all-ops.expected is the text with every operation. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

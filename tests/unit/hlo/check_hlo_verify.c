@@ -1,5 +1,5 @@
-/* check_hlo_verify.c - the verifier against broken modules, the shape rules against wrong operands and attributes, and
- * the runner of passes against passes that misbehave. */
+/* check_hlo_verify.c - tests the verifier with broken modules, the shape rules with wrong operands and attributes, and
+ * the runner of passes with passes that break modules. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

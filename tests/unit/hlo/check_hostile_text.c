@@ -1,6 +1,6 @@
-/* check_hostile_text.c - damaged HLO text: from a seed, a file of tests/hlo is changed in a few places, read, verified,
- * put through all passes that there are, printed, read again and run.  Whatever the text, each step succeeds or gives
- * one line. */
+/* check_hostile_text.c - damaged HLO text.  With a random seed, a file of tests/hlo is changed in a few places,
+ * parsed, verified, transformed by all passes, printed, parsed again and run.  Whatever the text is, each step must
+ * succeed or fail with a message of one line. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>

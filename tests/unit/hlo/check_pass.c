@@ -1,4 +1,5 @@
-/* check_pass.c - the runner refuses a pipeline in which a pass has a wrong place, and names pass and property. */
+/* check_pass.c - tests that the runner refuses a pipeline in which a pass is in a wrong position, with a message that
+ * names the pass and the property. */
 #include <check.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* check_passes.c - random modules mean the same before and after every pass and the usual pipelines. */
+/* check_passes.c - tests that random modules have the same results before and after every pass and the usual
+ * pipelines. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>

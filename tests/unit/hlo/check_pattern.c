@@ -1,4 +1,5 @@
-/* check_pattern.c - what each kind of pattern matches and what it refuses, what is captured, and how long it takes. */
+/* check_pattern.c - tests what each kind of pattern matches and refuses, what is captured, and how long matching
+ * takes. */
 #include "hlo/analysis/pattern.h"
 
 #include "hlo/ir/builder.h"

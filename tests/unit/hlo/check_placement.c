@@ -1,4 +1,5 @@
-/* check_placement.c - random slices: none overlaps another that is live at the same time, and the sizes are right. */
+/* check_placement.c - tests the placement of random slices: slices that are live at the same time do not overlap, and
+ * the size and its lower bound are right. */
 #include <check.h>
 #include <stdlib.h>
 

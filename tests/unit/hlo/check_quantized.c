@@ -1,5 +1,5 @@
-/* check_quantized.c - which arrays are recognised as quantised ones and as weights of small integers, and what only
- * looks like them. */
+/* check_quantized.c - tests which arrays are recognised as quantised arrays and as quantised weights, and that similar
+ * ones are not. */
 #include "hlo/analysis/quantized.h"
 
 #include "tests/unit/hlo/hlo_case.h"

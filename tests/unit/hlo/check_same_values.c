@@ -1,5 +1,5 @@
-/* check_same_values.c - what keeps wrong truths out of the golden files: modules that differ at one end of a type, or
- * not at all. */
+/* check_same_values.c - tests the comparison that decides whether an expected file of tests/hlo has the same values as
+ * before, with modules that differ at the end of a type's range, or not at all. */
 #include <check.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* hlo_case.h - a computation from HLO text, for tests that look for something in it. */
+/* hlo_case.h - parses a computation from HLO text, for tests that search for something in it. */
 #ifndef TESTS_UNIT_HLO_HLO_CASE_H
 #define TESTS_UNIT_HLO_HLO_CASE_H
 

@@ -45,7 +45,7 @@ typedef struct lower_backend {
   bool out_of_place;   /* as in rt_compile_options: may_share is not asked */
   rt_origins *origins; /* as in rt_compile_options */
   bool keep_text;      /* whether to fill report->buffers, and to check that values which share bytes may share them */
-  /* Where large constants are registered (weight_pool.h); NULL means that the program owns them. */
+  /* The pool in which large constants are registered (weight_pool.h); NULL means that the program owns them. */
   const struct rt_sharing *sharing;
   void *data;
 } lower_backend;

@@ -253,9 +253,9 @@ static int64_t gather(const cpu_line *l, cpu_item *x, int64_t wanted, cpu_item l
   return m;
 }
 
-/* Returns an item that probably somewhat more than `wanted` elements come before, chosen by a sample; its place is -1
- * if sampling does not pay. */
-static cpu_item guess_limit(const cpu_line *l, cpu_item *x, int64_t wanted, uint64_t *keys) {
+/* Estimates a limit by a sample: returns an item such that, probably, somewhat more than `wanted` elements come before
+ * it.  Its place is -1 if sampling does not pay. */
+static cpu_item estimate_limit(const cpu_line *l, cpu_item *x, int64_t wanted, uint64_t *keys) {
   int64_t rank = (int64_t)((double)wanted / (double)l->n * SAMPLE * 1.25) + 6;
   if (l->n < LONG || rank > SAMPLE / 4) {
     return (cpu_item){0, -1};
@@ -283,7 +283,7 @@ const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch) {
     load_items(l, x);
     return sort_items(l->budget, x, other, l->n);
   }
-  int64_t n = gather(l, x, wanted, guess_limit(l, x, wanted, keys), keys);
+  int64_t n = gather(l, x, wanted, estimate_limit(l, x, wanted, keys), keys);
   if (n < wanted) { /* the sampled limit was too low */
     n = gather(l, x, wanted, (cpu_item){0, -1}, keys);
   }

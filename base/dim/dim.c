@@ -332,7 +332,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, f
 
 dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
 
-/* The remainder of a division that rounds down; it is not negative if b is not. */
+/* Returns the remainder of a division that rounds down; it is not negative if b is not. */
 dim dim_mod(dim_table *t, dim a, dim b) {
   poly p, q, quotient, rest;
   poly_open(t, a, &p);

@@ -1,4 +1,4 @@
-/* event.c - onnx-xla.h: executions in the background.
+/* event.c - implements onnx-xla.h: executions in the background.
  *
  * A run has one thread, which is started by the first oxla_start and ends with the run.  An event is shared by the
  * caller of oxla_start and this thread; the last of them frees it. */

@@ -1,4 +1,4 @@
-/* profile.c - onnx-xla.h: profiles of runs. */
+/* profile.c - implements onnx-xla.h: profiles of runs. */
 #include <stdlib.h>
 
 #include "plugin/api/internal.h"

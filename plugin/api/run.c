@@ -1,4 +1,4 @@
-/* run.c - onnx-xla.h: runs and their outputs. */
+/* run.c - implements onnx-xla.h: runs and their outputs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* foxi_types.c - element types of inputs in a model's bytes.  Caffe2 declares all of a model's weights as floats, also
- * the shape of a Reshape; what they are, their descriptors tell. */
+/* foxi_types.c - changes the element types of inputs in a model's bytes.  Caffe2 declares all weights of a model as
+ * floats, even the shape of a Reshape; the descriptors of the weights have the actual types. */
 #include <string.h>
 
 #include "base/protobuf_wire.h"
 #include "plugin/onnxifi/foxi_internal.h"
 
-/* Returns the value of the message's last field of that number, or nothing.  The model was read by the compiler before:
- * what does not fit ends the search, and no more. */
+/* Returns the value of the message's last field of that number, or an empty one.  The compiler has read the model
+ * before, so a malformed field only ends the search. */
 static pb_cursor find(pb_cursor message, uint64_t number) {
   pb_cursor found = {0};
   for (pb_field f; pb_next(&message, &f);) {
@@ -24,7 +24,8 @@ void foxi_set_input_type(void *model, size_t size, const char *name, onnxEnum ty
     pb_cursor own = input.number == GRAPH_INPUT ? find(pb_value(&input), VALUE_NAME) : (pb_cursor){0};
     if (own.at && name && strlen(name) == (size_t)(own.end - own.at) && memcmp(own.at, name, strlen(name)) == 0) {
       pb_cursor element = find(find(find(pb_value(&input), VALUE_TYPE), TYPE_TENSOR), TENSOR_ELEMENT);
-      if (element.end - element.at == 1 && type < 0x80) { /* a varint of one byte, before and after */
+      /* both the old and the new value are a varint of one byte */
+      if (element.end - element.at == 1 && type < 0x80) {
         bytes[element.at - bytes] = (uint8_t)type;
       }
     }

@@ -1,4 +1,5 @@
-/* rates.c - how fast the machine is, measured when somebody asks for it first, which takes some tenths of a second. */
+/* rates.c - measures how fast the machine is when that is asked for the first time, which takes some tenths of a
+ * second. */
 #include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 #include "plugin/onnxifi/internal.h"
 
-/* y = -x of one number: the profile of any run tells of the machine, too. */
+/* The module y = -x for one number.  The profile of any run contains the speed of the machine. */
 static const char NEGATE[] =
     "onnx-xla hlo 1\n"
     "module \"rates\" {\n"
@@ -16,7 +17,8 @@ static const char NEGATE[] =
     "  }\n"
     "}\n";
 
-/* The number behind "name": in the part of the text that begins with "roofline", with a decimal point in any locale. */
+/* Returns the number after "name" in the part of the text that begins with "roofline".  It has a decimal point in any
+ * locale. */
 static double number_of(const char *text, const char *name) {
   const char *at = strstr(text, "\"roofline\"");
   at = at ? strstr(at, name) : NULL;
@@ -48,7 +50,7 @@ static onnxStatus measure(ifi_rates *out) {
   char *text = NULL;
   oxla_error *error = oxla_load_memory(NEGATE, sizeof NEGATE - 1, &options, &model);
   error = error ? error : profile(model, &text);
-  if (text) { /* two operations a multiply-add */
+  if (text) { /* a multiply-add counts as two operations */
     out->macs = (uint64_t)(number_of(text, "\"gflops\":") * 1e9 / 2);
     out->bytes = (uint64_t)(number_of(text, "\"gbytes\":") * 1e9);
   }
@@ -63,7 +65,7 @@ onnxStatus ifi_measure_rates(ifi_rates *out) {
   static ifi_rates measured;
   pthread_mutex_lock(&lock);
   onnxStatus s = done ? ONNXIFI_STATUS_SUCCESS : measure(&measured);
-  done = s == ONNXIFI_STATUS_SUCCESS; /* what lacked, most likely memory, may be there the next time */
+  done = s == ONNXIFI_STATUS_SUCCESS; /* after a failure, most likely for lack of memory, the next call tries again */
   *out = measured;
   pthread_mutex_unlock(&lock);
   return s;

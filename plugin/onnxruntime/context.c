@@ -8,7 +8,7 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-/* the attribute `source`, which names the provider that compiled the model */
+/* the value of the attribute `source`, which names the provider that compiled the model */
 static const char source[] = "onnx-xla";
 
 /* Reads the string attribute of that name, which the caller frees; *out is NULL if there is none.  It may contain any

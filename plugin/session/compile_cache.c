@@ -31,7 +31,8 @@ struct compile_cache {
   arena *mapped;           /* the arena of the file that is being examined */
   pthread_mutex_t lock;    /* guards what follows */
   struct storing *queue;
-  bool writing, has_thread; /* a thread is working on the queue; the thread exists */
+  /* writing: a thread is working on the queue; has_thread: a thread was started and not joined */
+  bool writing, has_thread;
   bool closing;
   char failure[200];    /* why a program could not be stored; "" if all could */
   pthread_cond_t close; /* signalled when the session is being closed */

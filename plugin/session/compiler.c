@@ -1,4 +1,4 @@
-/* compiler.c - finds and opens the compiler half, and backends. */
+/* compiler.c - finds and opens the compiler library, and finds backends. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -12,9 +12,9 @@
 
 static const char library_name[] = "libonnx-xla-compiler.so";
 
-/* The folder of the file that this code lies in, a library or the program.  A program that was found in PATH knows
- * itself by its name alone; the current folder, which may be a stranger's, is not where to look then. Returns false if
- * nobody knows it. */
+/* Finds the folder of the file that contains this code, a library or the program.  A program that was found in PATH
+ * knows only its own name; the current folder must not be searched then, since its files may be somebody else's.
+ * Returns false if the folder is not known. */
 static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
   bool known = dladdr((void *)(uintptr_t)session_version, &self) && self.dli_fname;
@@ -30,9 +30,9 @@ static bool own_folder(char folder[PATH_MAX]) {
   return slash != NULL;
 }
 
-/* Gives the k-th path at which the compiler library may lie: beside this library (the build tree), in the package's
- * folder below it, or where it was configured to be.  Returns false if there are no more; "" stands for one that is too
- * long. */
+/* Writes the k-th path at which the compiler library may be: beside this library (the build tree), in the package's
+ * folder below it, or in the folder that was configured.  Returns false if there are no more paths; a path that is too
+ * long is written as "". */
 static bool nth_path(size_t k, char path[PATH_MAX]) {
   static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
   enum { N_FOLDERS = sizeof folders / sizeof *folders };
@@ -62,10 +62,10 @@ static status open_library(void **library) {
   char path[PATH_MAX];
   CHECK_THAT(session_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "it lies neither beside this one nor in %s", ONNX_XLA_PKGLIBDIR);
-  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors run while it is opened */
+  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors need memory while it is opened */
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
-    TRY(headroom_check(HEADROOM_COMPILER)); /* another thread took it meanwhile */
+    TRY(headroom_check(HEADROOM_COMPILER)); /* another thread may have taken the memory meanwhile */
   }
   CHECK_THAT(*library, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "%s", dlerror());
   return NULL;
@@ -83,7 +83,7 @@ static status open_compiler(const compiler_api **out) {
   return NULL;
 }
 
-/* Only success is remembered: what lacks now, most likely memory, may be there later. */
+/* Only success is remembered, since a failure, most likely for lack of memory, may not occur again. */
 status session_open_compiler(const compiler_api **out) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static const compiler_api *_Atomic opened;

@@ -38,12 +38,13 @@ STATUS_MUST_USE status content_key_of_file(const fingerprints *c, rt_thread_pool
 /* Returns true if nothing was written to the file between the two. */
 bool fingerprint_same_file(const struct stat *a, const struct stat *b);
 
-/* For files that only this program writes: record that one was found undamaged, and return whether that is still valid.
- */
+/* fingerprint_mark_whole records that a file, which only this program writes, was found undamaged. fingerprint_is_whole
+ * returns true if that is still valid. */
 void fingerprint_mark_whole(const fingerprints *c, int fd);
 bool fingerprint_is_whole(const fingerprints *c, int fd);
-/* Record that such a file was used, and return when it was used last, in nanoseconds since the epoch.  The times of its
- * fingerprint record that, since setting those of the file itself would change its time of change. */
+/* fingerprint_mark_used records that such a file was used, and fingerprint_last_used returns when that was, in
+ * nanoseconds since the epoch.  The time is stored as the time of the fingerprint, since changing those of the file
+ * itself would change its time of change. */
 void fingerprint_mark_used(const fingerprints *c, int fd, const struct timespec *when);
 int64_t fingerprint_last_used(const fingerprints *c, const struct stat *st);
 

@@ -1,22 +1,23 @@
-/* store.h - a folder of compiled models, so that the second start of a model maps a file.
+/* store.h - a folder of compiled models.  When a model is started again, its program is mapped from there.
  *
- *   FOLDER/                 mode 0700 and this user's, or it is refused: a .oxla is native code
+ *   FOLDER/                 must have mode 0700 and belong to this user, since a .oxla file is native code
  *     secret                the key of all keys (fingerprint.h)
- *     stamps/               what is known of files without reading them
- *     models/KEY/source     what a model declares
- *     models/KEY/KEY.oxla   a program of it
- *     models/KEY/KEY.weights  constants that its programs have in common, as a .oxla without thunks
+ *     stamps/               the fingerprints, by which files are recognised without reading them
+ *     models/KEY/source     the description of a model
+ *     models/KEY/KEY.oxla   a program of the model
+ *     models/KEY/KEY.weights  the constants that its programs share, as a .oxla file without thunks
  *
- * Files come by renaming, so that none is ever seen half written; what is damaged or does not fit is not there. Whoever
- * adds a program removes those that were not used for longest, until the folder is within its size.  Several processes
- * may use it at once, and one may clear it meanwhile: what is mapped stays. */
+ * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
+ * does not match is ignored.  Adding a program removes those that have not been used for the longest time, until the
+ * folder is within its size.  Several processes may use the folder at once, and one may clear it meanwhile: mapped
+ * files stay valid. */
 #ifndef PLUGIN_SESSION_STORE_H
 #define PLUGIN_SESSION_STORE_H
 
 #include "plugin/session/fingerprint.h"
 #include "runtime/program/image.h"
 
-enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit of a folder for which no size is given */
+enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GB if none is given */
 
 typedef struct content_store {
   int folder, models; /* -1 means that it is not open */

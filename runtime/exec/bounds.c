@@ -36,7 +36,7 @@ typedef struct checking {
   atomic_bool bad;
 } checking;
 
-/* the elements that are checked at a time, some microseconds of work, for each of the bounds */
+/* A part has PART elements for each of the bounds that take turns; checking it takes some microseconds. */
 enum { PART = 1 << 15 };
 
 static void check_parts(void *data, int64_t begin, int64_t end) {

@@ -1,21 +1,21 @@
-/* check_memory.h - runs in which no thunk can touch memory that is not its own without being named: for
- * tests, and for who looks for a wrong number.  Given with rt_run_options.check_memory; a run takes a few
- * times as long, and thunks of other runs wait.
+/* check_memory.h - checked runs, which find every thunk that accesses memory that is not its own, for tests and to find
+ * the cause of wrong numbers.  They are switched on by rt_run_options.check_memory.  A run takes a few times as long,
+ * and thunks of other runs wait for it.
  *
  * Each thunk runs in guarded memory of its own (trial.h), two or three times, and an error is
- *   - what it reads or writes outside its buffers, and what it writes to its inputs,
- *   - a result that depends on whether it lies over an input: it is written while the input is still read,
- *   - thunks side by side of which one writes what another uses,
- *   - a result of the run, or a decision (of a loop, a conditional, a thunk that only fails or does not),
- *     that is not defined: nobody wrote it, or it depends on such bytes.
+ *   - an access outside of its buffers, or a write to an input,
+ *   - a result that depends on whether it shares memory with an input: it is written while the input is still read,
+ *   - in a concurrent group, a thunk that writes memory that another one uses,
+ *   - a result of the run, or a decision (of a loop, a conditional, or a thunk that only fails or not), that is not
+ *     defined: no thunk wrote it, or it depends on such bytes.
  *
- * Undefined bytes may be copied and computed with (what lies behind the size of an array whose size is data
- * is anything): they are followed, a mark a byte, by running each thunk with two sorts of wild numbers in
- * their place.
+ * Undefined bytes may be copied and computed with; for example, the elements beyond the size of an array of dynamic
+ * size are undefined.  To follow them there is a mark for each byte, and each thunk runs with two kinds of numbers in
+ * undefined bytes: bytes of its outputs that differ are undefined.
  *
- * What a program says of its thunks is believed: which buffers are read (the inputs, and outputs that are
- * `kept`).  That the right values lie in them is the business of hlo/schedule/buffers_check.c; that no outputs overlap
- * is seen when a program is loaded. */
+ * The checker relies on what the program says about which buffers a thunk reads: the inputs, and outputs that are
+ * `kept`. hlo/schedule/buffers_check.c checks that buffers hold the right values, and loading a program checks that
+ * outputs do not overlap. */
 #ifndef RUNTIME_EXEC_CHECK_MEMORY_H
 #define RUNTIME_EXEC_CHECK_MEMORY_H
 
@@ -28,11 +28,11 @@ typedef struct rt_checker rt_checker;
 rt_checker *rt_checker_create(arena *a, rt_run *run);
 /* Runs the thunk, which must have no bodies. */
 STATUS_MUST_USE status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r);
-/* Is called before the thunk decides by its inputs. */
+/* Must be called before a thunk that makes a decision by its inputs.  Fails if they are not defined. */
 STATUS_MUST_USE status rt_checker_decide(rt_checker *c, const rt_thunk *t);
-/* Is called before the thunk's bodies run at the same time. */
+/* Must be called before the bodies of a concurrent group run.  Fails if one body writes what another one uses. */
 STATUS_MUST_USE status rt_checker_concurrent(rt_checker *c, const rt_thunk *t);
-/* Is called after all thunks; returns an error unless the results are defined. */
+/* Must be called after all thunks.  Fails if a result of the program is not defined. */
 STATUS_MUST_USE status rt_checker_finish(rt_checker *c);
 
 #endif

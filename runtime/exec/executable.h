@@ -19,8 +19,8 @@ typedef struct rt_run_options {
   struct rt_profiler *profiler;
   uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
   bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
-  /* Runs the program's thunks in place of rt_run_sequence, so that memory between them can be looked at.  May be NULL.
-   */
+  /* If not NULL, this function runs the program's thunks instead of rt_run_sequence, so that it can examine memory
+   * between them. */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;
 } rt_run_options;

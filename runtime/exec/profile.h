@@ -17,10 +17,10 @@ typedef struct rt_profiled {
   const rt_node *nodes;
   uint32_t contraction;
   int64_t operations, bytes; /* for one call; if the thunk does not state bytes, they are those of its buffers */
-  uint64_t calls;            /* in all runs together */
+  uint64_t calls;            /* the number of calls in all runs together */
   uint32_t depth;            /* the number of bodies of control flow around it */
   uint32_t cap;
-  double *seconds; /* by run: the seconds of all its calls, without thunks that ran inside of it */
+  double *seconds; /* for each run the seconds of all its calls, without thunks that ran inside of it */
 } rt_profiled;
 
 typedef struct rt_profile_event {
@@ -32,11 +32,12 @@ typedef struct rt_profile_event {
 typedef struct rt_profile {
   uint32_t n_runs, cap_runs, n_thunks, cap_thunks;
   rt_profiled *thunks; /* in the order in which they first began */
-  double *run_seconds; /* by run */
+  double *run_seconds; /* the seconds of each run */
   uint32_t fastest;    /* the number of the fastest run */
   uint32_t n_events;
-  const rt_profile_event *events; /* of the fastest run, in the order of their ends; at most RT_PROFILE_EVENTS */
-  bool cut;                       /* whether it had more events */
+  /* the events of the fastest run, in the order of their ends; at most RT_PROFILE_EVENTS */
+  const rt_profile_event *events;
+  bool cut; /* whether it had more events */
 } rt_profile;
 
 enum { RT_PROFILE_EVENTS = 1 << 18 };
@@ -51,7 +52,7 @@ void rt_profiler_end(rt_profiler *p);
 /* Returns what is known after the last end; valid until the next begin. */
 const rt_profile *rt_profiler_result(const rt_profiler *p);
 
-/* To be used around each thunk, by whoever runs sequences. */
+/* These functions must be called before and after each thunk of a profiled run. */
 typedef struct rt_profile_mark {
   uint32_t thunk;
   uint64_t begin, inside;

@@ -20,7 +20,7 @@ typedef struct tracked {
   uint32_t *marks;
 } tracked;
 
-/* What trials know of the run. */
+/* The state of a checked run that all its trials use. */
 typedef struct checked_run {
   arena *arena; /* lives as long as the run */
   const rt_program *program;

@@ -25,7 +25,7 @@ enum {
   LINE = 64
 };
 
-/* The rest of a thread's share. */
+/* The part of a thread's share of a loop that nobody has taken yet. */
 typedef struct share {
   _Alignas(LINE) _Atomic int64_t next;
   int64_t end;

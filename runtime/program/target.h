@@ -77,8 +77,8 @@ typedef struct rt_target {
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
-  /* Whether programs may be kept in files and found by what they were compiled from.  Nothing else may decide what they
-   * are, except the versions that `libraries` returns. */
+  /* Whether programs may be stored in files and found again by the key of what they were compiled from.  Then programs
+   * must depend on nothing else, except on the versions that `libraries` returns. */
   bool keeps_programs;
   /* Returns the versions of the libraries that its programs call, as text.  It may be NULL or return NULL if there are
    * none. */
@@ -108,8 +108,9 @@ typedef struct rt_origins {
 typedef enum rt_tune {
   RT_TUNE_OFF,   /* by estimates */
   RT_TUNE_KNOWN, /* by the tuning log, and by estimates for what is not in it; nothing is measured */
-  RT_TUNE_FAST,  /* what is not in the log is measured, the most expensive first, for a few seconds at most */
-  RT_TUNE_FULL   /* what is not in the log is measured, however long it takes */
+  /* by the log, and by measuring what is not in it, the most expensive first, for a few seconds at most */
+  RT_TUNE_FAST,
+  RT_TUNE_FULL /* by the log, and by measuring what is not in it, however long it takes */
 } rt_tune;
 
 /* The types of options that a user sets (compile_options.def). */

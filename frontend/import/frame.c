@@ -1,4 +1,4 @@
-/* frame.c - the frame of a graph that runs segment by segment: its nodes, names and arrays. */
+/* frame.c - the nodes, names and arrays of a graph that runs segment by segment (frame.h). */
 #include "frontend/import/frame.h"
 
 #include <inttypes.h>

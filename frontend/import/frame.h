@@ -25,17 +25,17 @@ typedef struct onnx_array {
 } onnx_array;
 
 typedef enum onnx_node_state {
-  ONNX_NODE_DEFERRED,        /* it needs values that are not there yet */
+  ONNX_NODE_DEFERRED,        /* it needs values that have not been computed yet */
   ONNX_NODE_DONE,            /* it ran in this segment or in an earlier one */
   ONNX_NODE_HOST_INTERPRETED /* a call, If, Loop or Scan whose body needs contents of its own values, or a node that
                                 reads sequences of the frame (onnx_reads_sequences); the caller runs it by itself */
 } onnx_node_state;
 
-/* What is wrong with a node, as one line that begins with its label. */
+/* The reason why a node cannot be imported. */
 typedef struct onnx_finding {
   status_code code, subject;
-  uint32_t node; /* the index of the node in the frame; for a node in a body, that of the node around it */
-  const char *text;
+  uint32_t node;    /* the index of the node in the frame; for a node in a body, that of the node around it */
+  const char *text; /* one line, which begins with the node's label */
 } onnx_finding;
 
 typedef struct onnx_findings {
@@ -50,7 +50,8 @@ typedef struct onnx_frame {
   const onnx_model *model;
   const struct onnx_frame *outer; /* the frame around a subgraph; NULL if nothing around it is visible */
   const Onnx__GraphProto *graph;  /* NULL if it is a function's body */
-  /* The function to which the body belongs, with the bound node that calls it; or NULL. */
+  /* If the frame is a function's body, the function and the node that calls it, after onnx_node_bind; otherwise NULL.
+   */
   const onnx_function *function;
   const Onnx__NodeProto *call;
   size_t n_nodes, n_outputs;
@@ -58,7 +59,7 @@ typedef struct onnx_frame {
   uint8_t *states; /* the onnx_node_state of each node */
   str_map arrays;  /* from a name to an onnx_array * */
   arena *arena;    /* for the frame's tables, not for the arrays */
-  uint64_t place;  /* a number that tells bodies apart; 0 means the main graph */
+  uint64_t place;  /* a hash that identifies the body, for random operators; 0 means the main graph */
   int depth;       /* the number of frames around it, including those of functions */
   bool unchecked;  /* as in onnx_import_options */
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
@@ -89,11 +90,12 @@ const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
 /* Returns true if the name is an input of the function that the call leaves out, so that it has no value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
-/* The names that a node reads: its inputs, and what its subgraphs take from around them.  They are on the arena. */
 typedef struct onnx_names {
   uint32_t n, cap;
   const char **items;
 } onnx_names;
+/* Appends the names that a node reads to *out, on the arena: its inputs, and the outer values that its subgraphs read.
+ */
 void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
 
 /* An array that a segment uses, and its name. */
@@ -115,7 +117,8 @@ typedef struct onnx_leaving {
 } onnx_leaving;
 
 typedef struct onnx_segment {
-  /* Parameters and results have the frame's names; size roots (hlo_module.size_of) have none. */
+  /* The module's parameters and results have the names of the graph's values; the additional roots for sizes of dynamic
+   * dimensions (hlo_module.size_of) have no names. */
   hlo_module *module;
   onnx_array **params;       /* in the order of the module's parameters */
   onnx_array_uses constants; /* arrays that the module uses as constants */

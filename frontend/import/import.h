@@ -18,8 +18,8 @@ typedef struct onnx_dim_binding {
 typedef struct onnx_input_shape {
   const char *name;
   shape shape;
-  /* The content of the input, if sizes depend on it (the shape of a Reshape, the axes of a reduction).  The import uses
-   * it as a constant; the parameter remains.  NULL means that any content is possible. */
+  /* The content of the input if sizes depend on it (the shape of a Reshape, the axes of a reduction), otherwise NULL.
+   * The import uses it as a constant; the module still has a parameter for the input, which is unused. */
   const literal *value;
 } onnx_input_shape;
 
@@ -32,7 +32,7 @@ typedef struct onnx_import_options {
   /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
    * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with the input's `value` set. */
   bool *wanted;
-  int64_t open_dim; /* the value of a dimension that has no other; 0 means that such a dimension is an error */
+  int64_t open_dim; /* the size of symbolic dimensions that get none otherwise; 0 makes such dimensions an error */
   /* If true, an index out of range or an integer division by 0 yields an arbitrary number; otherwise the run fails. */
   bool unchecked;
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
@@ -67,7 +67,7 @@ typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX means no limit */
-  onnx_sizes_fn *sizes;                                      /* frontend/import/sizes.h */
+  onnx_sizes_fn *sizes;                                      /* the rule for dynamic dimensions (sizes.h) */
   onnx_host host;
   onnx_import_fn *importer;
 } onnx_op_row;

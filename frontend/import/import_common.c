@@ -1,4 +1,4 @@
-/* import_common.c - functions that several importers share. */
+/* import_common.c - functions that importers of many kinds share: scalar inputs, reductions, broadcasting, indices. */
 #include "frontend/import/import_common.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* import_helpers.c - functions that importers of neural-network operators share. */
+/* import_helpers.c - functions that importers of neural-network operators share: checks of shapes, small compositions
+ * of HLO, and the attributes of sliding windows. */
 #include "frontend/import/import_helpers.h"
 
 #include <inttypes.h>

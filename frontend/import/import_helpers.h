@@ -1,6 +1,6 @@
 /* import_helpers.h - functions that importers of neural-network operators share: checks, small compositions of HLO, and
- * the attributes of sliding windows.  After an error of the builder the functions that return a value return one whose
- * def is NULL. */
+ * the attributes of sliding windows.  If the builder has an error, the functions here that return a value return one
+ * whose def is NULL. */
 #ifndef FRONTEND_IMPORT_IMPORT_HELPERS_H
 #define FRONTEND_IMPORT_IMPORT_HELPERS_H
 
@@ -37,8 +37,8 @@ hlo_value onnx_insert_dim(hlo_builder *b, hlo_value x, int64_t dimension);
 /* Return a constant array of the values, which are copied to the arena. */
 hlo_value onnx_s64_array(const onnx_node *n, const int64_t *values, int rank, const dim *dims);
 hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, const dim *dims);
-/* Rounds to nearest even, adds the zero point, clamps to the range of `to` and converts. x is a float. zero_point may
- * be no value; otherwise it has x's dimensions and any integer type. */
+/* Rounds x, a float array, to the nearest even integers, adds the zero point, clamps to the range of `to` and converts
+ * to that type.  The zero point has x's dimensions and any integer type; its def may be NULL, which means 0. */
 hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype to);
 
 /* --- windows: convolutions and pools --- */

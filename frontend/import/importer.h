@@ -22,7 +22,7 @@ struct onnx_node {
   const Onnx__NodeProto *proto;
   int since; /* the version of the operator's row: the newest that is not newer than the model's operator set */
   hlo_builder *b;
-  arena *arena; /* the module's arena */
+  arena *arena; /* the arena of the module that is built */
   onnx_scope *scope;
   uint32_t n_in, n_out; /* the numbers of inputs and outputs that the node lists */
   const hlo_value *in;  /* max(n_in, the row's limit) entries; def is NULL for an absent optional input */

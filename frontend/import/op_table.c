@@ -90,7 +90,8 @@ static void count_nodes(usage_list *u, const onnx_opsets *opsets, size_t n, Onnx
     if (!onnx_model_callee(u->model, nodes[k])) {
       count_op(u, opsets, nodes[k]);
     }
-    for (size_t j = 0; j < nodes[k]->n_attribute; j++) { /* nesting is bounded by the wire scan */
+    for (size_t j = 0; j < nodes[k]->n_attribute;
+         j++) { /* the recursion is bounded: the wire scan bounds the nesting */
       const Onnx__AttributeProto *attribute = nodes[k]->attribute[j];
       if (attribute->g) {
         count_nodes(u, opsets, attribute->g->n_node, attribute->g->node);

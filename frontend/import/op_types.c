@@ -94,7 +94,7 @@ static const char *label(arena *a, const formal *f) {
 #define INTS (BIT(S8) | BIT(S16) | BIT(S32) | BIT(S64) | BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64))
 #define FLOATS (BIT(F16) | BIT(F32) | BIT(F64))
 #define COMPLEX (BIT(C64) | BIT(C128))
-#define SEQUENCE ((uint64_t)1 << 63) /* of any element type */
+#define SEQUENCE ((uint64_t)1 << 63) /* the bit of sequences of any element type */
 _Static_assert(DTYPE_COUNT <= 63, "every element type has a bit below SEQUENCE's");
 
 static uint64_t types_of_word(part word) {

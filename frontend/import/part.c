@@ -11,6 +11,7 @@
 
 /* --- finding nodes --- */
 
+/* A search for the nodes that have given sources (onnx_node_source). */
 typedef struct finder {
   arena *a;
   const onnx_model *m;

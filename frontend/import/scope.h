@@ -10,7 +10,7 @@
  * supported. */
 typedef struct onnx_requirements {
   bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
-  bool host_interpreted; /* its body needs contents of its own values */
+  bool host_interpreted; /* its body needs contents of values that the body computes */
   onnx_array_uses asked; /* arrays of the frame whose content it needs */
   onnx_names contents;   /* values of this segment whose content it needs */
 } onnx_requirements;
@@ -21,7 +21,7 @@ typedef struct onnx_dynamic_dim {
   hlo_value value;
   int axis;
   hlo_value size; /* s64[] */
-  uint32_t node;  /* the index of the frame's node that made it */
+  uint32_t node;  /* the index of the frame's node whose import declared it */
 } onnx_dynamic_dim;
 
 /* The state of the import of one segment. */

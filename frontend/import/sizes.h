@@ -13,7 +13,7 @@
 /* Declares a dimension of v dynamic: its extent is a bound, and its size is the value `size`, s64[].  Does nothing if
  * either value has no def. */
 void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size);
-/* Returns the size along the axis, or no value if the dimension is constant. */
+/* Returns the size of v along the axis, s64[]; its def is NULL if the dimension is constant. */
 hlo_value onnx_dynamic_dim_get(const onnx_importer *im, hlo_value v, int axis);
 bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v);
 

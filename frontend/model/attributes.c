@@ -22,7 +22,7 @@ const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const ch
 
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) { return onnx_attr_find(node, name) != NULL; }
 
-/* IR versions 1 and 2 do not state the type. */
+/* The type is derived from the fields that are set if the file does not state it, as with IR versions 1 and 2. */
 attr_type onnx_attr_type(const Onnx__AttributeProto *t) {
   return t->has_type && t->type ? t->type
          : t->has_f             ? TYPE(FLOAT)

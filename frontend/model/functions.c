@@ -142,7 +142,7 @@ status onnx_functions_load(onnx_model *m, uint64_t max_nodes) {
     all[i].index = i;
     TRY(add_function(m, &all[i], p->functions[i]));
   }
-  /* The last entry stands for the main graph. */
+  /* The entry after those of the functions is the main graph's. */
   for (uint32_t i = 0; i <= n; i++) {
     Onnx__NodeProto *const *nodes = i < n ? p->functions[i]->node : m->graph->node;
     size_t n_nodes = i < n ? p->functions[i]->n_node : m->graph->n_node;

@@ -1,4 +1,4 @@
-/* model.c - the steps of loading a model. */
+/* model.c - loads a model: recognises files of other kinds, unpacks the message, and runs all checks. */
 #include "frontend/model/model.h"
 
 #include <ctype.h>

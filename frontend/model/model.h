@@ -33,7 +33,7 @@ const char *onnx_domain(const char *domain);
 typedef struct onnx_function {
   const Onnx__FunctionProto *proto;
   onnx_opsets opsets;      /* its own imports, or the model's if it has none */
-  uint64_t expanded_nodes; /* the number of nodes if it and all that it calls are inlined */
+  uint64_t expanded_nodes; /* the number of nodes of its body after all calls in it are inlined */
 } onnx_function;
 
 /* A loaded model.  It and everything that it points to is on the arena on which it was loaded; callers must not change
@@ -54,12 +54,13 @@ typedef struct onnx_load_options {
   uint64_t max_nodes; /* the limit after all functions are inlined; 0 means 10 million */
 } onnx_load_options;
 
-/* Both load a model onto `a`, whose budget bounds the memory; call them inside guard_run.  Nothing but the arena needs
- * to be freed. options may be NULL.  Errors: IO (the file cannot be opened), INVALID_FILE (it is not an ONNX file, or
- * damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
+/* Both functions load a model onto `a`, whose budget bounds the memory; call them inside guard_run (base/arena.h),
+ * since running out of memory is not returned as a status.  Only the arena needs to be freed.  options may be NULL.
+ * Errors: IO (the file cannot be opened), INVALID_FILE (it is not an ONNX file, or damaged), INVALID_MODEL, UNSUPPORTED
+ * (a newer standard), RESOURCE. */
 STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
-/* The bytes are borrowed until the arena is destroyed.  `path` is the path of their file, which is used in messages,
- * and in whose folder external data is looked for.  It is NULL if there is no file; external data is then refused. */
+/* The bytes must stay valid until the arena is destroyed.  `path` is the path of the file that they come from, for
+ * messages and to find external data in its folder.  If it is NULL, external data is refused. */
 STATUS_MUST_USE status onnx_model_from_memory(arena *a, const void *bytes, size_t size, const char *path,
                                               const onnx_load_options *options, onnx_model **out);
 

@@ -1,4 +1,4 @@
-/* opsets.c - the operator set versions that a model or function imports (model.h, model_internal.h). */
+/* opsets.c - reads, checks and looks up the operator set versions that a model or function imports (model.h). */
 #include <inttypes.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 struct onnx_folder;
 
-/* It lives as long as the arena on which it was opened. */
+/* Everything here lives as long as the arena on which the source was opened. */
 typedef struct onnx_source {
   const char *name; /* for messages: the path, or "model" */
   const uint8_t *bytes;

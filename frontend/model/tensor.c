@@ -187,7 +187,7 @@ static bool is_normal_bool(const uint8_t *bytes, uint64_t n) {
 /* Returns n elements in the form that literals have, from bytes in the format of raw_data.  The result is `bytes`
  * itself if the elements are aligned, or if they are large f32 arrays and `anywhere` permits any address. */
 static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int64_t n, bool anywhere) {
-  enum { LARGE = 1 << 14 /* elements */ };
+  enum { LARGE = 1 << 14 /* the number of elements from which an array counts as large */ };
   if (is_packed(type)) {
     uint8_t *data = arena_alloc(a, (size_t)n);
     unpack(type, bytes, (size_t)n, data);

@@ -17,7 +17,7 @@ status onnx_import_crop(onnx_node *n) {
              "border has %zu entries and scale %zu instead of 4 and none or 2", n_border, n_size);
   const shape *s = onnx_in_shape(n, 0);
   hlo_value y = n->in[0];
-  for (int k = 0; k < 2; k++) { /* height, width */
+  for (int k = 0; k < 2; k++) { /* k is 0 for the height, 1 for the width */
     dim extent = s->dims[2 + k];
     int64_t from = border[1 - k], to = extent - border[3 - k];
     CHECK_THAT(from >= 0 && from <= extent && border[3 - k] >= 0, STATUS_INVALID_MODEL, "border does not fit into %s",

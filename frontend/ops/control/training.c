@@ -14,7 +14,8 @@ typedef struct step {
   float norm; /* norm_coefficient, the factor of the L2 regularisation that is added to the gradients */
 } step;
 
-/* Reads and checks the groups.  The node has an output for each array except the gradients. */
+/* Divides the node's inputs into groups and checks their shapes.  There is an output for each input array except R, T
+ * and the gradients. */
 static status begin(onnx_node *n, uint32_t groups, step *s) {
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,

@@ -59,7 +59,7 @@ static hlo_value shrink(hlo_builder *b, hlo_value x, const double *p) {
   return hlo_select(b, onnx_compare_scalar(b, HLO_GT, x, p[0]), onnx_binary_scalar(b, HLO_SUB, x, p[1]), low);
 }
 
-/* log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|)). */
+/* Computes log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which does not overflow. */
 static hlo_value softplus(hlo_builder *b, hlo_value x, const double *p) {
   (void)p;
   hlo_value tail = hlo_unary(b, HLO_EXP, hlo_unary(b, HLO_NEG, hlo_unary(b, HLO_ABS, x)));
@@ -96,7 +96,7 @@ static hlo_value scaled_tanh(hlo_builder *b, hlo_value x, const double *p) {
 
 typedef struct activation {
   const char *name;
-  int since; /* the first version that has these defaults */
+  int since; /* the first version of the operator that has these defaults */
   activation_fn *fn;
   struct {
     const char *name;

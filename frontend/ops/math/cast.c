@@ -1,4 +1,4 @@
-/* cast.c - conversions between element types. */
+/* cast.c - the importers of Cast, CastLike and BitCast. */
 #include <string.h>
 
 #include "frontend/import/import_common.h"

@@ -1,4 +1,4 @@
-/* geometry.c - AffineGrid, Col2Im and Det. */
+/* geometry.c - the importers of AffineGrid, Col2Im and Det. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* loss.c - NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
+/* loss.c - the importers of NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. */
 #include <inttypes.h>
 #include <string.h>
 

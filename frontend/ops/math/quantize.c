@@ -1,4 +1,4 @@
-/* quantize.c - QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. */
+/* quantize.c - the importers of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear. */
 #include <inttypes.h>
 #include <string.h>
 

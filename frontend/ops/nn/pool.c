@@ -166,7 +166,7 @@ status onnx_import_max_pool(onnx_node *n) {
   return NULL;
 }
 
-/* Scatters each element of X to the row-major index in the output that I has for it. */
+/* Scatters the elements of X; the input I has the row-major index in the output for each of them. */
 status onnx_import_max_unpool(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);

@@ -39,7 +39,7 @@ typedef struct resize {
 /* For each output element along an axis, the indices of `taps` input elements and their weights. */
 typedef struct tap_table {
   int64_t taps;
-  int64_t *index; /* [out][taps] */
+  int64_t *index; /* [out][taps], like weight */
   double *weight;
   bool *outside; /* [out]: whether the element is the extrapolation value */
   bool any_outside;

@@ -25,7 +25,7 @@ hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
 /* Computes the two neighbours of each position, where 0 is the first element, and their weights for linear
  * interpolation.  Elements outside of [0, extent) count as 0. */
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
-/* Stacks index values along a new last dimension: [..., n]. */
+/* Stacks n index arrays of shape [...] along a new last dimension, to [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
 /* Returns true if x [N, C, spatial...] has so many channels that it is faster to read and compute them with C as the
  * last dimension. */

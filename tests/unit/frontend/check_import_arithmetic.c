@@ -40,7 +40,7 @@ static const node_case results[] = {
     {"Mean", 13, "", "f32[2,1]:1,5 f32[3]:3,2,1", "f32[2,3]:2,1.5,1,4,3.5,3"},
     {"Sum", 13, "", "f32[2]:1,5 f32[1]:3 f32[]:1", "f32[2]:5,9"},
     {"Where", 9, "", "pred[2,1]:1,0 f32[3]:1,2,3 f32[]:9", "f32[2,3]:1,2,3,9,9,9"},
-    /* another domain: V = 0.5 * 3 + 0.25 * 2, and X = 1 - 0.5 * V */
+    /* a Momentum node of the training domain: V = 0.5 * 3 + 0.25 * 2, and X = 1 - 0.5 * V */
     {"ai.onnx.preview.training:Momentum", 1, "alpha=0.5 beta=0.25 norm_coefficient=0.0 mode=standard",
      "f32[]:0.5 s64[]:1 f32[1]:1 f32[1]:2 f32[1]:3", "f32[1]:0 f32[1]:2"},
     /* activations, their defaults and old attributes */
@@ -128,7 +128,7 @@ static const node_case results[] = {
     {"CumSum", 11, "", "f32[2,2]:1,2,3,4 s32[]:1", "f32[2,2]:1,3,3,7"},
     {"CumSum", 14, "exclusive=1 reverse=1", "s64[3]:1,2,3 s64[]:-1", "s64[3]:5,3,0"},
     {"CumProd", 26, "exclusive=1", "f32[3]:2,3,4 s32[]:0", "f32[3]:1,2,6"},
-    /* softmax: one matrix before version 13, one axis since */
+    /* Softmax treats its input as a matrix before version 13, and normalises along one axis since then */
     {"Softmax", 11, "axis=1", "f32[1,2,2]:1,2,3,4", "f32[1,2,2]:0.0320586,0.08714432,0.2368828,0.6439143"},
     {"Softmax", 11, "axis=-1", "f32[2]:1,2", "f32[2]:0.2689414,0.7310586"},
     {"Softmax", 11, "axis=0", "f32[2,2]:1,2,3,4", "f32[2,2]:0.0320586,0.08714432,0.2368828,0.6439143"},

@@ -450,8 +450,7 @@ START_TEST(test_growing_state) {
 }
 END_TEST
 
-/* while (i < 2 before the step) x += the x before the loop: three steps, and a value captured from outside.
- */
+/* A Loop whose condition ends it after three steps, and whose body reads a value from outside of it. */
 START_TEST(test_while) {
   one_node c = parse(13, "Loop - pred[]{1} f32[2]");
   Onnx__TensorProto *two = new_tensor(a, "two", 7, 0, NULL);
@@ -468,7 +467,7 @@ START_TEST(test_while) {
 }
 END_TEST
 
-/* Columns from the last to the first, stored along the last axis from the first on. */
+/* A Scan that reads the columns of its input backwards and stores its output forwards along the last axis. */
 START_TEST(test_scan_directions) {
   one_node c = parse(13,
                      "Scan f32[] f32[2,3] num_scan_inputs=i1 scan_input_axes=I-1 scan_input_directions=I1 "

@@ -416,7 +416,7 @@ START_TEST(recursion) {
   g->node[0]->op_type = "F";
   g->node[0]->domain = "my";
   expect_bad(p, "function my.F calls itself by way of function my.G");
-  /* Through the branch of an If. */
+  /* A call in the branch of an If is recursion as well. */
   g->node[0]->op_type = "If";
   g->node[0]->domain = "";
   Onnx__GraphProto *branch = new_graph(a, "", "c");
@@ -461,7 +461,7 @@ START_TEST(bound_attributes) {
   const onnx_function *found = onnx_model_callee(m, m->graph->node[0]);
   ck_assert_ptr_null(onnx_node_bind(a, found, m->graph->node[0], found->proto->node[0], &bound));
   ck_assert_ptr_null(onnx_attr_int(bound, "axis", -7, &axis));
-  ck_assert_int_eq(axis, -7); /* not given: left out */
+  ck_assert_int_eq(axis, -7); /* the call does not give the attribute, so the bound node does not have it */
   expect(onnx_attr_int(found->proto->node[0], "axis", 0, &axis), STATUS_INVALID_MODEL, "refers to");
 
   Onnx__AttributeProto *given = add_attribute(a, call, "ax");

@@ -168,7 +168,7 @@ START_TEST(int32_fields) {
   ck_assert_int_eq(literal_i64(&l, 0), INT32_MIN);
   l = decode_good(int32_vector(10, 2, 2, (int32_t[]){0x3c00, 0x3c00 - 0x8000 - 0x8000 + 0x8000}));
   ck_assert(literal_f64(&l, 0) == 1);
-  ck_assert(literal_f64(&l, 1) == -1); /* sign-extended bits */
+  ck_assert(literal_f64(&l, 1) == -1); /* the bits of a negative float may be sign-extended in int32_data */
   expect_bad(int32_vector(10, 1, 1, (int32_t[]){65536}), "outside of the range of f16");
   l = decode_good(int32_vector(16, 1, 1, (int32_t[]){0x4040}));
   ck_assert(literal_f64(&l, 0) == 3);

@@ -123,10 +123,10 @@ END_TEST
 
 START_TEST(packed_or_not) {
   wire w = {0};
-  wire_bytes(&w, 1, "\1\2\3", 3); /* dims, packed though not declared so */
+  wire_bytes(&w, 1, "\1\2\3", 3); /* dims, packed although the field is not declared as packed */
   wire_tag(&w, 1, 0);
   wire_varint(&w, 4);
-  wire_tag(&w, 7, 0); /* int64_data, not packed though declared so */
+  wire_tag(&w, 7, 0); /* int64_data, not packed although the field is declared as packed */
   wire_varint(&w, 5);
   wire_bytes(&w, 7, "\6\7", 2);
   Onnx__TensorProto *t;
@@ -180,7 +180,7 @@ START_TEST(text_may_be_any_utf8) {
   wire w = {0};
   const char *text = "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\n";
   wire_bytes(&w, 2, text, strlen(text));
-  wire_bytes(&w, 6, "\xff\0", 2); /* doc_string: anything */
+  wire_bytes(&w, 6, "\xff\0", 2); /* doc_string may contain any bytes */
   Onnx__ModelProto *m;
   ck_assert_ptr_null(parse(MODEL, w.bytes, w.n, &m));
   ck_assert_str_eq(m->producer_name, text);
@@ -209,7 +209,7 @@ END_TEST
 /* Returns a model whose graphs nest `depth` messages deep: GraphProto.node, NodeProto.attribute, AttributeProto.g, and
  * so on. */
 static uint8_t *nest(int depth, size_t *size) {
-  static const uint8_t tags[] = {0x3a, 0x0a, 0x2a, 0x32}; /* graph of the model, then node, attribute, g */
+  static const uint8_t tags[] = {0x3a, 0x0a, 0x2a, 0x32}; /* the tags of ModelProto.graph, then node, attribute and g */
   size_t room = (size_t)depth * 6, at = room;
   uint8_t *bytes = malloc(room);
   for (int i = depth - 1; i >= 0; i--) {

@@ -61,7 +61,7 @@ static inline Onnx__TensorProto *case_tensor(arena *a, const char *name, const l
   return t;
 }
 
-/* [1,2] or [0.5,1.5]. */
+/* Parses a list attribute, such as [1,2] (ints) or [0.5,1.5] (floats). */
 static inline void case_list(arena *a, Onnx__AttributeProto *t, const char *text) {
   bool floats = strchr(text, '.');
   size_t n = 0, room = strlen(text);
@@ -190,7 +190,7 @@ static inline Onnx__ModelProto *case_model(case_run *r) {
   return m;
 }
 
-/* Cuts results to the sizes that came with them. */
+/* Cuts results with dynamic dimensions to their sizes, which the module returns as additional results. */
 static inline void case_cut(const hlo_module *h, literal *results) {
   for (uint32_t k = 0; h->size_of && k < h->entry->n_roots; k++) {
     if (h->size_of[k].axis >= 0) {
@@ -203,7 +203,7 @@ static inline void case_cut(const hlo_module *h, literal *results) {
   }
 }
 
-/* Imports, giving the values of inputs that the import asks for, and evaluates. */
+/* Imports the model, again with the values of inputs if the import asks for them, and evaluates the module. */
 static inline status case_call(void *data) {
   case_run *r = data;
   arena *a = r->arena;

@@ -19,7 +19,8 @@ static inline LLVMValueRef emit_over(const emit_ir *w, LLVMValueRef x, int64_t n
   return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
 }
 
-/* Returns the remainder of x / n, as emit_over does. */
+/* Returns the remainder of x / n.  x is not negative, and LLVM does not see how the result comes about (emit_opaque).
+ */
 static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }

@@ -12,16 +12,17 @@
 #include "emit/contraction/product.h"
 #include "hlo/analysis/attention.h"
 
-/* Plain numbers only, so that equal bytes mean equal kernels. */
+/* This struct has only int64_t members (also in emit_product and emit_level), so that equal bytes mean equal kernels.
+ */
 typedef struct emit_attention {
   emit_product qk, pv;      /* batch and sums of pv are those of v; its rows are those of the scores */
-  int64_t q_at, k_at, v_at; /* the offsets at which they begin in their operands */
+  int64_t q_at, k_at, v_at; /* the offsets of q, k and v in their operands, in elements */
   int64_t n_out; /* the number of the result's batch dimensions, outermost first; member `a` of a level is its stride in
                     the result */
   emit_level out[EMIT_PRODUCT_LEVELS];
   int64_t out_row; /* the distance between rows of the result; the elements of a row are contiguous */
   int64_t batches, rows, keys, width;
-  int64_t tile_rows, stride; /* the rows of a tile, and the distance between rows of its scores */
+  int64_t tile_rows, stride; /* the rows of a tile; the distance in elements between rows of its scores */
   /* The sizes of register blocks; lanes are those of the softmax. */
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
@@ -34,7 +35,7 @@ bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emi
 
 uint32_t emit_attention_phases(const emit_attention *c);
 uint64_t emit_attention_scratch(const emit_attention *c);
-/* An emit_write_fn; config is an emit_attention. */
+/* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_attention. */
 STATUS_MUST_USE status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);

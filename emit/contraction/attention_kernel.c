@@ -255,7 +255,7 @@ static void write_softmax(kernel *k) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* --- values --- */
+/* --- the sum of the values --- */
 
 static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
                          const LLVMValueRef *sums) {

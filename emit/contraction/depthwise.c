@@ -219,7 +219,7 @@ static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
   emit_table_release(g->w.e.x.table, mark);
 }
 
-/* --- rows --- */
+/* --- rows of the result --- */
 
 /* One row of the result for some vectors of channels. */
 typedef struct row {

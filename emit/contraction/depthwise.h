@@ -24,13 +24,14 @@
  * for positions in a row. */
 typedef struct emit_depthwise {
   int64_t type;  /* the dtype of the packed weights and of the sums, before they are widened; F32 for bytes */
-  int64_t input; /* the dtype of the input: `type`, or U8 or S8 */
+  int64_t input; /* the dtype of the input: the same as `type`, or U8 or S8 */
   int64_t group; /* the channels of a group; 1 means an ordinary depthwise convolution */
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
-  int64_t axis[2]; /* the dimension of the result; 0 means that there is none */
-  int64_t weights; /* the operand that the packed weights replace */
+  int64_t axis[2]; /* for rows and positions, the dimension of the result along which they run; 0 means that there is
+                      none */
+  int64_t weights; /* the number of the operand that the packed weights replace */
   /* Set by emit_depthwise_choose. */
-  int64_t lanes, vectors, width, parts; /* parts is the number of parts of the rows for the grid */
+  int64_t lanes, vectors, width, parts; /* `parts` is the number of parts into which the grid divides the rows */
 } emit_depthwise;
 
 /* Sets the geometry of the convolution that `i` is or, if it is a fusion, contains.  Returns false if it is not such a
@@ -48,7 +49,8 @@ double emit_depthwise_effort(const emit_depthwise *d);
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d);
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed);
 
-/* An emit_write_fn for one phase; config is an emit_depthwise. */
+/* Writes the kernel; it is an emit_write_fn (emit/kernel/compile.h) with one phase, whose config is an emit_depthwise.
+ */
 STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);

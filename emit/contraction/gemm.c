@@ -16,7 +16,7 @@ int emit_gemm_lanes(const emit_target *t, dtype type) {
   return wide && t->lanes > 1 ? t->lanes / 2 : t->lanes;
 }
 
-/* --- the size of a block --- */
+/* --- the size of a register block --- */
 
 /* Returns how many vectors of sums the registers can hold.  A vector that is wider than the target's takes several
  * registers. */
@@ -64,7 +64,7 @@ emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_
   return best;
 }
 
-/* --- the block --- */
+/* --- the code of a register block --- */
 
 static LLVMTypeRef sum_type(const emit_ir *w, const emit_gemm *g) {
   return emit_vector_type(emit_register_type(w, emit_compute_type(g->type)), g->tile.lanes);

@@ -57,7 +57,7 @@ bool emit_gemm_takes(dtype type);
  * subtracted, which is the base plus the zero point. */
 #define EMIT_SMALL_BASE 0x1p23
 typedef struct emit_small {
-  int bits;                 /* 4 or 8; 0 means that B has the type `type` */
+  int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */
   const LLVMValueRef *zero; /* f32 vectors, one for each vector of columns */
 } emit_small;
 
@@ -88,7 +88,7 @@ typedef struct emit_gemm {
   LLVMValueRef ahead;
   int n_ahead;
   emit_fetch fetch;
-  LLVMValueRef k; /* i64, at least 0; a constant gives shorter code */
+  LLVMValueRef k; /* the number of products in each sum, an i64 of at least 0; a constant gives shorter code */
   int unroll;     /* the steps of k in a loop's body; 0 lets the emitter choose */
 } emit_gemm;
 

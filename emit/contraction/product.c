@@ -12,7 +12,7 @@
 _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS,
                "blocks of other sizes");
 
-/* --- levels --- */
+/* --- levels (emit_level) --- */
 
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
   emit_level *last = *n ? &levels[*n - 1] : NULL;
@@ -173,7 +173,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   return fits && emit_add_level(&p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
 }
 
-/* --- instructions --- */
+/* --- fusions, quantised weights and dot4 groups --- */
 
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
  * integers, and the sums have a level of their own for the blocks that share a scale. */

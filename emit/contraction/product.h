@@ -48,13 +48,14 @@ typedef struct emit_product {
   /* The dtype of A's bytes if four of them are an element, with S32 as `type`; DTYPE_INVALID means that elements are
    * numbers. */
   int64_t dot4;
-  /* The distance between the bytes of a dot4 group in B, whose steps are in bytes; A's are in elements. */
+  /* The distance in B between the bytes of a dot4 group.  With dot4 groups, distances in B are in bytes, and those in
+   * A are in groups. */
   int64_t dot4_step;
   /* The copy of A with zeros around it; 0 elements mean that A is used in place. */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
   /* Set by emit_product_choose. */
-  int64_t lanes;                     /* columns of a vector */
+  int64_t lanes;                     /* the number of columns in a vector */
   int64_t tile_rows, tile_vectors;   /* the size of the largest block; the others are at most one smaller */
   int64_t packing;                   /* an emit_packing */
   int64_t row_blocks, column_blocks; /* the number of blocks of a step of the grid */
@@ -124,8 +125,9 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 typedef struct emit_row_cut {
   int64_t n_outside, outer; /* the number of outer levels, and of their steps in all */
   int64_t unit_rows, unit_step, row_step;
-  int64_t n_large, n_small, large; /* the parts, counted in units, as in emit_gemm_parts */
-  int64_t inner;                   /* the rows of all parts */
+  /* The number of parts of each size, and the larger size in units (see emit_gemm_parts). */
+  int64_t n_large, n_small, large;
+  int64_t inner; /* the rows in one step of the outer levels */
   int64_t blocks;
 } emit_row_cut;
 emit_row_cut emit_product_rows(const emit_product *p);
@@ -141,7 +143,7 @@ bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *
 /* Phases run one after the other.  Scratch memory is the buffer after the results. */
 uint32_t emit_product_phases(const emit_product *p);
 uint64_t emit_product_scratch(const emit_product *p);
-/* An emit_write_fn; config is an emit_product. */
+/* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_product. */
 STATUS_MUST_USE status emit_product_write(emit_module *m, const char *name, const hlo_instr *i,
                                           const emit_options *options, const void *config, uint32_t phase,
                                           emit_kernel_info *info);

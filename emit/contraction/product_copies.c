@@ -7,7 +7,7 @@ typedef struct copy_kernel {
   const emit_product *p;
   dtype type;
   LLVMValueRef a, b;         /* the operands; NULL if the kernel does not read it */
-  LLVMValueRef copy, packed; /* the addresses of their copies */
+  LLVMValueRef copy, packed; /* the addresses of the copies of A and B */
 } copy_kernel;
 
 static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef offset) {
@@ -15,7 +15,7 @@ static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef off
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, k->type), base, &offset, 1, "");
 }
 
-/* --- copies --- */
+/* --- the copy of A with zeros around it --- */
 
 /* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL. */
 static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {

@@ -28,7 +28,7 @@ enum {
 /* Returns the number of panels of B in a group of a batch. */
 static inline int64_t emit_product_panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
 
-/* Returns the time of the whole product, in nanoseconds. */
+/* Returns the estimated time of the whole product, in nanoseconds. */
 double emit_product_cost(const emit_product *p);
 /* The steps of the grid along rows and columns of a group of a batch, and the number of groups in all batches. */
 int64_t emit_product_row_steps(const emit_product *p);

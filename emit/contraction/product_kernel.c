@@ -150,7 +150,7 @@ static void finish_registers(kernel *k, const emit_gemm *g, LLVMValueRef row, LL
   emit_table_release(e->x.table, mark);
 }
 
-/* --- blocks --- */
+/* --- register blocks --- */
 
 /* Returns part `number` of n equal parts of the memory that is to be prefetched. */
 static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
@@ -159,7 +159,7 @@ static emit_fetch part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValue
   return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
 }
 
-/* Writes the loops over s from `level` on. */
+/* Writes the loops over s (the products of a sum) from the loop number `level` inwards. */
 static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   const emit_level *s = &k->sums[level];
@@ -522,7 +522,7 @@ static void write_product(kernel *k) {
   k->w.cost = emit_product_cost(p);
 }
 
-/* --- phases --- */
+/* --- the kernels of the phases --- */
 
 static void bind(kernel *k) {
   const emit_ir *w = k->w.e.w;

@@ -60,9 +60,9 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
 
 /* Returns m + r - 1 of dimension d. */
 static inline int64_t emit_winograd_size(const emit_winograd *p, int d) { return p->m[d] + p->r[d] - 1; }
-int64_t emit_winograd_products(const emit_winograd *p);  /* a*a */
+int64_t emit_winograd_products(const emit_winograd *p);  /* a * a, the number of matrix products */
 int64_t emit_winograd_all_tiles(const emit_winograd *p); /* the tiles of all images */
-int64_t emit_winograd_panel(const emit_winograd *p);     /* the outputs of a panel of weights */
+int64_t emit_winograd_panel(const emit_winograd *p);     /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 int64_t emit_winograd_shares(const emit_winograd *p);
 int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* the size of one worker's transformed weights */
@@ -89,7 +89,7 @@ STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, co
                                             const emit_options *options, const emit_winograd *p, uint32_t phase,
                                             emit_kernel_info *info);
 
-/* --- the matrices --- */
+/* --- the matrices of the transforms --- */
 
 /* Sets `points` to the positive ones of the interpolation points ±p for m + r - 1 = size, which are taken besides 0
  * and infinity. Returns their number. */

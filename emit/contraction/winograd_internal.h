@@ -6,14 +6,14 @@
 #include "emit/contraction/winograd.h"
 #include "emit/kernel/writer.h"
 
-/* A kernel while it is written. */
+/* The kernel that is being written. */
 typedef struct winograd {
   emit_writer *w;
   const emit_winograd *p;
   const emit_ir *ir;
   hlo_value convolution;   /* the value from which the epilogue starts */
-  LLVMValueRef x, u;       /* the input, packed weights */
-  LLVMValueRef zeros;      /* a vector of them */
+  LLVMValueRef x, u;       /* the addresses of the input and of the packed weights */
+  LLVMValueRef zeros;      /* the address of a vector of zeros */
   LLVMValueRef room, line; /* memory on the stack: the vectors of a half transformed square, and rows of results */
   int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
   /* Whether lines are transformed one after the other in registers, which makes larger code and pays for few channels.
@@ -69,7 +69,7 @@ static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
 /* Returns the elements of a panel of weights. */
 static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
 
-/* --- between the parts --- */
+/* --- the functions of the files --- */
 
 /* Transforms tiles first + [0, n) into rows [0, n) of V. */
 void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);

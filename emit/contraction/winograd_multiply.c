@@ -3,7 +3,7 @@
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/winograd_internal.h"
 
-/* --- multiply --- */
+/* --- products with transformed weights --- */
 
 /* Sets what a block of rows prefetches of the next panel of weights, which comes from a farther cache or from
  * memory: each block fetches a part, so that the panel arrives evenly while this one is multiplied.  first is the
@@ -64,7 +64,7 @@ void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLV
   emit_loop_end(g->ir, &products, NULL);
 }
 
-/* --- multiply, with the on-the-fly transform of weights --- */
+/* --- products with the on-the-fly transform of weights --- */
 
 /* Transforms n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
 static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LLVMValueRef u) {
@@ -98,7 +98,7 @@ static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValu
 
 typedef struct multiplying {
   LLVMValueRef channel, n; /* the first channel of the chunk, and the number of its channels */
-  LLVMValueRef ahead;      /* as in emit_gemm */
+  LLVMValueRef ahead;      /* ahead and n_ahead are as in emit_gemm */
   int n_ahead;
 } multiplying;
 

@@ -9,7 +9,7 @@
 
 static const int64_t f32_bytes = sizeof(float);
 
-/* --- points --- */
+/* --- interpolation points --- */
 
 /* These points had the smallest measured errors of those with few significant bits (0, ±1, ±2 has two to four times
  * the error of the points for size 6).  In two dimensions errors multiply; three or four pairs of points, which
@@ -283,7 +283,8 @@ enum {
 typedef struct weights {
   const emit_winograd *p;
   double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  double taps[25][MOST_PANEL] /* zeros behind the last output */, half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* G w */
+  double taps[25][MOST_PANEL];                     /* the weights of the outputs, with zeros behind the last output */
+  double half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* the weights after the transform along one dimension (G w) */
 } weights;
 
 static void init_weights(weights *t, const emit_winograd *p) {

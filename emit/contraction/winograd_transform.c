@@ -153,7 +153,7 @@ static void each_line(const winograd *g, int64_t n, line_fn *write, const void *
   }
 }
 
-/* --- weights --- */
+/* --- the transform of weights --- */
 
 void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane) {
   const emit_winograd *p = g->p;
@@ -172,7 +172,7 @@ void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int6
   }
 }
 
-/* --- positions --- */
+/* --- positions of tiles --- */
 
 typedef struct place {
   LLVMValueRef image, at[2]; /* the first position of a tile in the result */
@@ -186,7 +186,7 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
                         scaled(g, remainder_of(g, tile, p->tiles[1]), p->m[1])}};
 }
 
-/* --- transform --- */
+/* --- the transform of the input --- */
 
 typedef struct patch {
   place from;              /* the first position in the input, which may lie outside */
@@ -194,7 +194,7 @@ typedef struct patch {
   LLVMValueRef rows[MOST]; /* i1: true if the row lies in the input */
 } patch;
 
-/* Returns true if dimension d of a patch can leave the input. */
+/* Returns true if a patch can reach outside of the input along dimension d. */
 static bool is_padded(const winograd *g, int d) {
   const emit_winograd *p = g->p;
   return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
@@ -275,7 +275,7 @@ void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
   emit_loop_end(g->ir, &l, NULL);
 }
 
-/* --- finish --- */
+/* --- the transform of results, and the epilogue --- */
 
 /* Writes the epilogue for the vector at row i and column j of the tile, which is column j of `line`. */
 static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,

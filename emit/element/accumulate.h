@@ -11,7 +11,7 @@
 
 #include "emit/element/elementwise.h"
 
-/* Returns the element type of memory that holds accumulated values. */
+/* Returns the element type in which accumulated values are stored in memory. */
 dtype emit_acc_type(hlo_reducer r, dtype t);
 /* These convert an element to the form in which it is accumulated, and back. */
 emit_pair emit_acc_hold(const emit_ir *w, hlo_reducer r, dtype t, emit_pair v);

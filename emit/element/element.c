@@ -42,7 +42,7 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
   return (emit_pair){emit_select(e->w, c, x.v, y.v), x.im ? emit_select(e->w, c, x.im, y.im) : NULL};
 }
 
-/* --- memory --- */
+/* --- loads and stores --- */
 
 static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bool store, bool constant) {
   unsigned scope = LLVMGetMDKindIDInContext(e->w->context, "alias.scope", 11);
@@ -258,7 +258,7 @@ static emit_pair constant(emit_element *e, const literal *l, emit_pos at) {
   return emit_load(e, constant_array(e, l), (dtype)l->shape.type, at, false, true);
 }
 
-/* --- the walk --- */
+/* --- the walk from a value to the inputs --- */
 
 static bool is_number(hlo_value v, double number) {
   const literal *l = hlo_literal(v);

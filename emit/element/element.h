@@ -32,14 +32,14 @@ typedef struct emit_element {
   emit_row_fusion *rows; /* in a row-wise kernel; otherwise NULL */
   int wide;              /* the number of lanes that a loop inside of a scalar may use */
   int slow; /* more than 0 on a path for scattered lanes, where no further branches for speed are written */
-  LLVMValueRef scope_inputs, scope_results, invariant; /* metadata */
+  LLVMValueRef scope_inputs, scope_results, invariant; /* LLVM metadata for loads and stores (emit/kernel/kernel.c) */
 } emit_element;
 
 /* Returns the value of v at index i, which is an index of v's shape, in e->x.lanes lanes. */
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 
-/* Declares that v has this value at i, in e->x.lanes lanes. emit_value returns it from then on until the table is
- * released. */
+/* Declares that v has this value at i, in e->x.lanes lanes.  emit_value returns it until e->x.table is released to an
+ * earlier mark (emit_table_release). */
 void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value);
 
 /* Returns v if every dimension of i in the bit set `checked` is in range and `mask` (an i1 or a vector, or NULL) holds,
@@ -71,12 +71,12 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
 
 /* The emitter of an operation, which returns the value of result 0 at i. */
 typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_index *at);
-/* movement.c */
+/* These are in movement.c. */
 emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice, emit_pad;
 emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
-/* random.c */
+/* This is in random.c. */
 emit_op_fn emit_rng;
-/* reduction_loop.c */
+/* These are in reduce.c, window.c and contract.c. */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
 
 /* Returns the emitter of an operation, or NULL if it is elementwise or has none (emit_supports). */
@@ -88,11 +88,12 @@ emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, 
 /* Returns an index of operand k of i, which the caller fills in. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
 
-/* How gather and scatter address (StableHLO's dimension numbers): the position of the window in the operand for the
- * element `at` of the result or of the updates. */
+/* The dimensions of a gather or scatter, by which the position of the window in the operand is computed for an element
+ * of the outer array, which is the result of a gather or the updates of a scatter. */
 typedef struct emit_window_dims {
-  int n_batch, batch[SHAPE_MAX_RANK]; /* the dimensions of the outer array that choose an index vector */
-  int offset_of[SHAPE_MAX_RANK];      /* from an operand's dimension to one of the outer array, or -1 */
+  int n_batch, batch[SHAPE_MAX_RANK]; /* the dimensions of the outer array that select an index vector */
+  int offset_of[SHAPE_MAX_RANK];      /* for each dimension of the operand, the dimension of the outer array that is an
+                                         offset in the window, or -1 */
 } emit_window_dims;
 emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer);
 /* Returns the position of the start along each dimension of the operand. sizes are the extents of the window; clamp is

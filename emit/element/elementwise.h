@@ -15,7 +15,7 @@ emit_pair emit_elementwise(const emit_ir *w, const hlo_instr *i, const emit_pair
 
 /* Returns the identity in the type that accumulates (emit_compute_type). */
 emit_pair emit_reduce_identity(const emit_ir *w, hlo_reducer r, dtype t);
-/* Combines values of the accumulating type. */
+/* Combines two values, which have the accumulating type, with the reducer's operation. */
 emit_pair emit_reduce_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);
 bool emit_reduce_supported(hlo_reducer r, dtype t);
 /* Returns x * y + z in the accumulating type. */

@@ -333,7 +333,7 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
   return *n ? s->at : NULL;
 }
 
-/* --- widths --- */
+/* --- widths of vectors --- */
 
 int emit_choose_lanes(int64_t n, int lanes) {
   int best = 1;

@@ -1,4 +1,4 @@
-/* reduce.c - reduce and arg-reduce. */
+/* reduce.c - the emitters of reduce and arg-reduce. */
 #include "emit/element/accumulate.h"
 #include "emit/element/reduction_loop.h"
 #include "emit/element/loop_plan.h"

@@ -11,14 +11,14 @@ struct emit_reductions {
   const hlo_instr *of[EMIT_REDUCTION_LOOP_VALUES / 2];
   /* Returns the index of the reduced array at r, which is a position in the space of the loop. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
-  const void *data; /* an argument of `place` */
+  const void *data; /* for `place` */
 };
 
 /* Returns how many values reduction i accumulates. */
 int emit_reduction_parts(const hlo_instr *i);
 /* Returns one loop for all reductions of g.  The caller sets its space (rank, dims, rows). */
 emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g);
-/* The step of the loop, which takes the elements at r. */
+/* Writes one step of that loop, which accumulates the elements at r. */
 void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
 /* Returns the value of reduction k from the results of the loop. */
 emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g, int k, const LLVMValueRef *out);

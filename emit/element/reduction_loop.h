@@ -16,7 +16,7 @@ struct emit_reduction_loop {
   emit_element *e;
   const void *data;
   int n; /* the number of accumulated values; if it is 0, step does something else */
-  LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* scalars that change nothing when they are combined with a value */
+  LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* scalars that are neutral for `combine` */
   /* Combines the element at r, a position in the loop's space, into acc, in e's lanes. */
   void (*step)(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
   void (*combine)(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other);
@@ -46,7 +46,7 @@ void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, 
  * cannot be told. */
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
 
-/* --- what the operations share --- */
+/* --- shared by the operations --- */
 
 static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pair v) {
   return (emit_pair){emit_widen(e->w, t, v.v), v.im};

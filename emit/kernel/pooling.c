@@ -32,7 +32,7 @@ typedef struct pools {
   bool shared;           /* whether a result overwrites an operand, so that no element may be computed twice */
 } pools;
 
-/* --- finding them --- */
+/* --- finding windows that slide --- */
 
 static bool is_input(const emit_writer *w, hlo_value v) {
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
@@ -144,7 +144,7 @@ bool emit_is_pooling(emit_writer *w) {
   return find(w, &p);
 }
 
-/* --- writing them --- */
+/* --- writing rows --- */
 
 typedef void sweep_fn(const pools *p, void *data, LLVMValueRef at);
 

@@ -256,7 +256,7 @@ bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, 
   return false;
 }
 
-/* --- phases --- */
+/* --- the phases of a row --- */
 
 static emit_pair value_at(emit_element *e, hlo_value v, const emit_index *place) {
   return emit_value(e, v, emit_index_reshape(&e->x, place, hlo_rank(v), hlo_shape(v)->dims));
@@ -329,7 +329,7 @@ static void compute_kept(emit_row_fusion *r) {
   }
 }
 
-/* --- results --- */
+/* --- storing the results --- */
 
 /* Returns true if the result is already stored, since it was kept in its own memory. */
 static bool is_written(const emit_row_fusion *r, uint32_t result) {

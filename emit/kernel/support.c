@@ -109,7 +109,7 @@ bool emit_supports(const hlo_instr *i, const char **why) {
   return supports_one(i, why);
 }
 
-/* --- in place --- */
+/* --- overwriting operands --- */
 
 /* How a value of a computation reads the operand that is to be overwritten: not at all, only at its own position, or
  * at other positions. */

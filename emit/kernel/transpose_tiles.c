@@ -23,7 +23,7 @@ typedef struct tiles {
   int side;
 } tiles;
 
-/* --- finding them --- */
+/* --- finding transposes --- */
 
 static bool is_input(const emit_writer *w, hlo_value v) {
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
@@ -219,7 +219,7 @@ static bool find_few(emit_writer *w, tiles *t) {
   return t->side >= LEAST;
 }
 
-/* --- squares --- */
+/* --- finding squares --- */
 
 static bool find(emit_writer *w, tiles *t) {
   *t = (tiles){.w = w};
@@ -254,7 +254,7 @@ bool emit_is_tiles(emit_writer *w) {
   return find_few(w, &t) || find(w, &t);
 }
 
-/* --- writing them --- */
+/* --- writing squares and columns --- */
 
 /* Transposes the square in registers: each round exchanges blocks of size `half` next to the diagonal. */
 static void turn(const emit_ir *w, int side, LLVMValueRef *v) {

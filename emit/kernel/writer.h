@@ -18,10 +18,11 @@ typedef struct emit_writer {
   /* Set if the only result is written as a part of the array in its buffer; the root is then that part.  NULL means
    * that the result is the whole array. */
   const hlo_in_place_update *place;
-  int64_t rows; /* as in emit_options */
+  int64_t rows; /* see emit_options */
   LLVMValueRef begin, end;
   int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
-  const int64_t *split_points; /* in ascending order, inside of the dimension */
+  const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
+                                  is among them */
   emit_kernel_info *info;
   double cost; /* the cost of the whole kernel, in nanoseconds */
 } emit_writer;
@@ -32,7 +33,7 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
-/* Returns argument k of the call. */
+/* Returns argument number k of the kernel's call (runtime/kernel_abi.h). */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
 /* Returns the address of buffer k, which is aligned to 64 bytes and whose size is not known. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);

@@ -70,7 +70,7 @@ static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
   return r;
 }
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c);
-emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* the same for all lanes */
+emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* a position that is the same for all lanes */
 /* Returns a position with a value for each lane, from any integer vector; with a scalar and 1 lane it is an ordinary
  * position. */
 emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v);
@@ -92,7 +92,7 @@ static inline bool emit_pos_outside(emit_pos a, int64_t from, int64_t to) {
 }
 /* Returns a vector of all lanes (i32 if narrow), or the scalar if lanes is 1. */
 LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a);
-/* Returns the last lane of an affine position, an i64. */
+/* Returns the position of the last lane as an i64; a must be affine in the lane. */
 LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 
 /* --- indices --- */

@@ -17,7 +17,8 @@ typedef struct emit_ir {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function; /* the function that is being written */
-  LLVMValueRef watch;    /* the argument of onnx_xla_expired; NULL means that it is not called */
+  /* The argument of onnx_xla_expired (runtime/kernel_externals.def); NULL means that it is not called. */
+  LLVMValueRef watch;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr;
 } emit_ir;
 
@@ -29,10 +30,10 @@ unsigned emit_lanes(LLVMValueRef v);
 LLVMTypeRef emit_scalar_type(LLVMTypeRef t);
 LLVMTypeRef emit_vector_type(LLVMTypeRef element, int lanes); /* with 1 lane, returns the element type */
 LLVMTypeRef emit_type_like(LLVMValueRef like, LLVMTypeRef element);
-/* Returns the bits of an element. */
+/* Returns the number of bits of a number, or of each element of a vector. */
 unsigned emit_bits(LLVMValueRef v);
 
-/* Return constants of like's own type, or of another element type. */
+/* These return constants: of the type of `like`, of a given type, or vectors with equal elements. */
 LLVMValueRef emit_f(LLVMValueRef like, double value);
 LLVMValueRef emit_i(LLVMValueRef like, int64_t value);
 LLVMValueRef emit_fill(LLVMTypeRef type, LLVMValueRef scalar_constant);

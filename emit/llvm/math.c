@@ -459,7 +459,7 @@ static V pow_f32(W w, V x, V y) {
   return pick(w, one, emit_f(x, 1), r);
 }
 
-/* --- the table --- */
+/* --- the table of operations --- */
 
 static V sin_f32(W w, V x) { return sin_shifted(w, x, 0); }
 static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }

@@ -30,7 +30,7 @@ static inline V eq(W w, V x, double c) { return emit_fcmp(w, LLVMRealOEQ, x, emi
 static inline V at_most(W w, V x, double high) { return pick(w, gt(w, x, high), emit_f(x, high), x); }
 static inline V at_least(W w, V x, double low) { return pick(w, lt(w, x, low), emit_f(x, low), x); }
 
-/* Returns c[0] + c[1] x + ... */
+/* Returns the polynomial c[0] + c[1] x + c[2] x^2 + ... with n coefficients. */
 static inline V poly(W w, V x, const double *c, int n) {
   V r = emit_f(x, c[n - 1]);
   for (int k = n - 2; k >= 0; k--) {

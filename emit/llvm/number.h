@@ -34,7 +34,7 @@ emit_pair emit_convert(const emit_ir *w, dtype from, dtype to, emit_pair v, bool
 /* Returns a constant of type t in registers.  The value is an f64; for integers of 64 bits use emit_number_i. */
 LLVMValueRef emit_number_f(const emit_ir *w, dtype t, double value);
 LLVMValueRef emit_number_i(const emit_ir *w, dtype t, int64_t value);
-/* Returns an element of a constant. */
+/* Returns an element, given by its bytes in memory, as a constant in registers. */
 emit_pair emit_number_at(const emit_ir *w, dtype t, const void *element);
 
 #endif

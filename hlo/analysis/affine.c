@@ -9,7 +9,7 @@ enum { MOST_WORK = 1 << 26, WORK_OF_INSTRUCTION = MOST_WORK / 256 };
 
 static bool find(hlo_value v, const hlo_region *r, int64_t *work, hlo_affine *out);
 
-/* --- numbers --- */
+/* --- checked arithmetic --- */
 
 static bool fits_type(dtype t, int64_t low, int64_t high) {
   int bits = (int)dtype_get_info(t)->bits - dtype_is_signed(t);
@@ -42,7 +42,7 @@ static bool add_multiple(const hlo_affine *x, int64_t factor, const hlo_affine *
   return !wraps;
 }
 
-/* --- sources --- */
+/* --- constants and iota --- */
 
 /* Moves on to the next element: i is its index in the region, *at its position in the literal.  Returns false after
  * the last one. */

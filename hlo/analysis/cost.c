@@ -18,7 +18,7 @@ static int64_t elements_of(const shape *s) { return is_known(s) ? shape_elements
 
 static int64_t bytes_of(const shape *s) { return is_known(s) ? shape_bytes(s) : 0; }
 
-/* --- operations --- */
+/* --- arithmetic operations --- */
 
 static int64_t product_of(const int64_t *list, uint32_t n) {
   int64_t product = 1;

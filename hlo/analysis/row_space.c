@@ -1,7 +1,7 @@
 /* row_space.c - row spaces and row-wise bodies; see row_space.h. */
 #include "hlo/analysis/row_space.h"
 
-/* --- spaces --- */
+/* --- row spaces --- */
 
 /* Appends a dimension, or merges it with the last one.  Returns false if there are too many. */
 static bool add_dim(hlo_row_space *s, int64_t n, bool gone) {
@@ -83,7 +83,7 @@ bool hlo_is_position_wise(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
-/* --- bodies --- */
+/* --- bodies of row-wise fusions --- */
 
 enum { MAX_BODY = 512, MAX_REDUCES = 48 };
 

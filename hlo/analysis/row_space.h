@@ -32,7 +32,7 @@ static inline bool hlo_is_full(const hlo_row_space *s, const shape *x) {
 }
 static inline bool hlo_is_kept(const hlo_row_space *s, const shape *x) { return shape_elements(x) == s->rows; }
 
-/* Returns true if the reduction takes a full array to one value a row. */
+/* Returns true if the reduction's operand is a full array, and its result has one value for each row. */
 bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);
 /* Returns true if the broadcast gives each element of a row the row's value. */
 bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);

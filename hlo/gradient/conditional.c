@@ -1,4 +1,4 @@
-/* conditional.c - the rule of conditionals. */
+/* conditional.c - the rule of differentiation for conditionals. */
 #include "hlo/gradient/rules.h"
 
 /* Returns a copy of branch k that computes gradients: it has one more parameter for each result with a gradient, and

@@ -148,7 +148,7 @@ typedef struct conv {
   const int64_t *strides, *low, *holes, *dilation; /* holes is lhs_dilation */
   int64_t groups;
   int spatial;
-  const dim *x, *kernel, *y; /* the spatial extents */
+  const dim *x, *kernel, *y; /* the spatial extents of operand, kernel and result */
 } conv;
 
 static conv conv_of(const hlo_instr *i) {
@@ -197,9 +197,9 @@ static hlo_value conv_kernel(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
     int64_t reach = (c.y[k] - 1) * c.strides[k], extent = c.x[k] ? (c.x[k] - 1) * c.holes[k] + 1 : 0;
     high[k] = high_for(c.kernel[k], c.dilation[k], reach, extent, c.low[k]);
   }
-  hlo_value x = split(b, channels_first(b, i, i->operands[0], false), 1, c.groups); /* [N, g, C/g, ..] */
-  x = merge(b, move(b, move(b, x, 2, 0), 2, 1), 1);                                 /* [C/g, g N, ..] */
-  hlo_value over = move(b, channels_first(b, i, dy, false), 1, 0);                  /* [O, N, ..] */
+  hlo_value x = split(b, channels_first(b, i, i->operands[0], false), 1, c.groups); /* has the shape [N, g, C/g, ..] */
+  x = merge(b, move(b, move(b, x, 2, 0), 2, 1), 1);                                 /* has the shape [C/g, g N, ..] */
+  hlo_value over = move(b, channels_first(b, i, dy, false), 1, 0);                  /* has the shape [O, N, ..] */
   hlo_conv_dims d = {.strides = c.dilation,
                      .low = c.low,
                      .high = high,

@@ -5,7 +5,7 @@
 
 static hlo_value times(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_binary(b, HLO_MUL, x, y); }
 
-/* --- reductions --- */
+/* --- rules of reductions --- */
 
 /* Broadcasts v, the result or its gradient, to the elements that were reduced to it. */
 static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
@@ -67,7 +67,7 @@ void hlo_gradient_reduce(hlo_tape *t, hlo_instr *i, hlo_value dy) {
                                      : of_extreme(t->b, i, dy));
 }
 
-/* --- windows --- */
+/* --- rules of windows --- */
 
 static hlo_window window_of(const hlo_instr *i) {
   return (hlo_window){hlo_ints(i, HLO_ATTR_WINDOW), hlo_ints(i, HLO_ATTR_STRIDES), hlo_ints(i, HLO_ATTR_LOW),
@@ -123,7 +123,7 @@ void hlo_gradient_reduce_window(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, r == HLO_REDUCE_ADD ? of_window_sum(t->b, i, dy) : of_window_extreme(t->b, i, dy));
 }
 
-/* --- cumulative sums and products --- */
+/* --- rules of cumulative sums and products --- */
 
 /* For a sum, an element's gradient is the sum of the gradients of the sums that contain it.  For a product it is, for
  * each product that contains it, the product without it; these are computed as a square array of the line's length. */

@@ -1,4 +1,4 @@
-/* math.c - rules of elementwise operations. */
+/* math.c - the rules of differentiation for elementwise operations. */
 #include <math.h>
 
 #include "hlo/gradient/rules.h"

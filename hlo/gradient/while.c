@@ -169,7 +169,7 @@ static void find_stored(looping *l) {
   }
 }
 
-/* --- rows --- */
+/* --- rows of stored values --- */
 
 static shape row_of(const looping *l, uint32_t k, dim rows) {
   const shape *s = &l->i->shapes[k];
@@ -248,7 +248,7 @@ static carried carried_new(const looping *l) {
   return (carried){2 + 3 * l->n, all, all, all + 1, all + 2, all + 2 + l->n, all + 2 + 2 * l->n};
 }
 
-/* Writes the values that exist to `out` without gaps, and returns their number. */
+/* Writes the existing values of c, in order and without gaps, to `out`, and returns their number. */
 static uint32_t pack(const carried *c, hlo_value *out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n; k++) {

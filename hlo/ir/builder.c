@@ -32,7 +32,7 @@ arena *hlo_arena(const hlo_builder *b) { return b->computation->module->arena; }
 
 static const hlo_value no_value;
 
-/* --- folding --- */
+/* --- constant folding --- */
 
 /* Replaces an instruction whose operands are constants by its value.  Returns true if it did. */
 static bool fold(hlo_builder *b, hlo_instr *i) {
@@ -517,7 +517,7 @@ hlo_value hlo_convolution(hlo_builder *b, hlo_value x, hlo_value kernel, const h
   return make(b, HLO_CONVOLUTION, 2, (hlo_value[]){x, kernel}, attrs);
 }
 
-/* --- control --- */
+/* --- control flow --- */
 
 void hlo_while(hlo_builder *b, hlo_computation *condition, hlo_computation *body, uint32_t n, const hlo_value *init,
                hlo_value *out) {

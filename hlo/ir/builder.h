@@ -29,7 +29,7 @@ hlo_builder hlo_builder_make(hlo_computation *c);
 hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name);
 /* Returns the error and removes it from the builder. */
 STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
-/* Records a failure of the caller, unless there is one already. */
+/* Sets the error to s, which the builder takes over, unless there is an error already. */
 void hlo_fail(hlo_builder *b, status s);
 arena *hlo_arena(const hlo_builder *b);
 
@@ -62,7 +62,7 @@ hlo_value hlo_bitcast(hlo_builder *b, hlo_value x, dtype to);
 hlo_value hlo_broadcast_to(hlo_builder *b, hlo_value x, const shape *dims); /* keeps x's type */
 STATUS_MUST_USE status hlo_broadcast_shape(dim_table *t, const shape *x, const shape *y, shape *out);
 void hlo_broadcast_both(hlo_builder *b, hlo_value *x, hlo_value *y);
-/* hlo_binary after broadcasting both. */
+/* Broadcasts both operands to a common shape and returns hlo_binary of them. */
 hlo_value hlo_binary_broadcast(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
 
 /* XLA's broadcast: dimension k of x is dimension dimensions[k] of `to`. */

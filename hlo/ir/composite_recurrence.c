@@ -141,7 +141,7 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
   return mul(b, output, activate(b, l, 2, *c));
 }
 
-/* --- the loop --- */
+/* --- the loop over the steps --- */
 
 /* Adds a parameter for each carried value, in the order of the enum; values that are absent outside are absent inside.
  */

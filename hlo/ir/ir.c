@@ -55,7 +55,7 @@ void hlo_move_before(hlo_instr *i, hlo_instr *before) {
   }
 }
 
-/* --- uses --- */
+/* --- lists of uses --- */
 
 static void add_use(hlo_value v, hlo_instr *user, uint32_t operand) {
   arena *a = v.def->parent->module->arena;
@@ -162,7 +162,7 @@ status hlo_infer(hlo_instr *i) {
   return NULL;
 }
 
-/* --- copies --- */
+/* --- clones --- */
 
 /* Returns the copy of a computation in another module.  `copies` maps names to the copies that were made before for
  * the same clone, so that a computation with several callers is copied once. */

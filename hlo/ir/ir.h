@@ -101,21 +101,21 @@ typedef struct hlo_value {
 
 typedef struct hlo_attr {
   union {
-    int64_t i; /* INT, BOOL and the enumerated kinds */
+    int64_t i; /* for kinds INT, BOOL and the enumerated ones */
     const char *s;
     struct {
       uint32_t n;
       const int64_t *ints;
-    }; /* INTS, DIMS */
+    }; /* for kinds INTS and DIMS */
     struct {
       uint32_t n_floats;
       const double *floats;
-    }; /* FLOATS */
+    }; /* for kind FLOATS */
     struct {
       uint32_t n_comps;
       hlo_computation **comps;
-    };                    /* COMPS */
-    const literal *value; /* LITERAL */
+    };                    /* for kind COMPS */
+    const literal *value; /* for kind LITERAL */
   };
 } hlo_attr;
 

@@ -1,4 +1,4 @@
-/* op_table.c - the rows of ops.def and attrs.def as tables. */
+/* op_table.c - tables of operations and attributes, made from ops.def and attrs.def. */
 #include <string.h>
 
 #include "hlo/ir/ir.h"

@@ -46,7 +46,7 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 typedef struct liveness {
   hlo_computation *body;
   bool *used;   /* by carried value */
-  bool *marked; /* by id */
+  bool *marked; /* by instruction id */
   hlo_instr **stack;
   uint32_t n_stack;
 } liveness;
@@ -186,7 +186,7 @@ static status narrow_conditional(hlo_instr *i, pass_context *c, bool *changed) {
   return NULL;
 }
 
-/* --- the pass --- */
+/* --- the whole pass --- */
 
 static status narrow_calls(hlo_computation *c, pass_context *context, bool *changed) {
   for (hlo_instr *i = c->last, *prev; i; i = prev) {

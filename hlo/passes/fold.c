@@ -35,7 +35,7 @@ typedef struct folding {
 
 static const int64_t MAX_WORK = (int64_t)1 << 31;
 
-/* --- values as literals --- */
+/* --- known values --- */
 
 /* Returns true for small vectors of integers, which are indices and sizes. */
 static bool is_index_vector(const shape *s) {
@@ -108,7 +108,7 @@ static hlo_value constant_before(hlo_instr *at, literal l) {
   return hlo_constant(&b, l);
 }
 
-/* --- large results --- */
+/* --- large results, which have arenas of their own --- */
 
 static void destroy_arena(void *memory) { arena_destroy(memory); }
 

@@ -32,7 +32,7 @@ typedef struct clustering {
   hlo_computation *c;
   pass_context *context;
   hlo_fusion_kind kind;
-  hlo_instr **instrs; /* by id */
+  hlo_instr **instrs; /* by instruction id */
   uint32_t *roots;
   uint32_t *of; /* by id, the instruction's cluster or NONE */
   uint32_t *space, *next;
@@ -40,7 +40,7 @@ typedef struct clustering {
   uint32_t n_clusters;
 } clustering;
 
-/* --- instructions --- */
+/* --- properties of instructions --- */
 
 static bool is_plain_array(const shape *s) {
   return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
@@ -93,7 +93,7 @@ static bool is_picked(const hlo_instr *u, uint32_t j) {
   return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
 }
 
-/* --- joining --- */
+/* --- joining a cluster --- */
 
 static uint32_t position(const clustering *k, const hlo_instr *i) {
   uint32_t c = k->of[i->id];
@@ -193,7 +193,7 @@ static void assign(clustering *k, const hlo_instr *i) {
   }
 }
 
-/* --- siblings --- */
+/* --- merging sibling clusters --- */
 
 /* Returns true if all instructions of cluster a may run at the position of the later cluster b. */
 static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {

@@ -32,7 +32,7 @@ typedef struct layout {
   bool changed;
 } layout;
 
-/* --- orders --- */
+/* --- orders of dimensions --- */
 
 static bool is_identity(const order *o, int rank) {
   for (int i = 0; i < rank; i++) {
@@ -84,7 +84,7 @@ static shape moved_shape(const shape *s, const order *p) {
   return out;
 }
 
-/* --- held values --- */
+/* --- representations of values --- */
 
 static held *held_of(layout *l, hlo_value v) {
   bool known = v.index == 0 && v.def->id < l->n_ids && l->held[v.def->id].t.def;
@@ -351,7 +351,7 @@ static void take(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_take(&l->b, t, indices, p.p[dimension]), &p);
 }
 
-/* --- reshapes: groups of dimensions become groups of dimensions --- */
+/* --- reshapes that keep groups of dimensions separate --- */
 
 typedef struct group {
   int from, from_end, to, to_end; /* the ranges of dimensions of the operand and of the result */
@@ -440,7 +440,7 @@ static void reshape(layout *l, const hlo_instr *i) {
   hold(l, i, hlo_reshape(&l->b, in_order(l, i->operands[0], &grouped), s.rank, s.dims), &p);
 }
 
-/* --- the walk --- */
+/* --- the walk over a computation --- */
 
 static void visit(layout *l, const hlo_instr *i) {
   switch (i->op) {

@@ -149,7 +149,7 @@ static hlo_value table_of(chain *c) {
   return table.def && hlo_literal(table) ? table : (hlo_value){0};
 }
 
-/* --- the rule --- */
+/* --- the rewrite rule --- */
 
 static hlo_value looked_up(hlo_builder *b, hlo_instr *i) {
   const double least = 10;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "hlo/text/verify.h"
 
-/* --- the registry --- */
+/* --- the registry of passes --- */
 
 enum {
 #define PROPERTY(name, meaning) name##_NUMBER,
@@ -180,7 +180,7 @@ static status run_step(hlo_module *m, const hlo_pass *step, pass_context *c, boo
   return status_prefix(s, "pass %s", step->name);
 }
 
-/* --- the order of a pipeline --- */
+/* --- checking the order of a pipeline --- */
 
 enum { MAX_ROUNDS = 8, MAX_NESTING = 8 };
 
@@ -236,7 +236,7 @@ static status check_order(const pass_context *c, const hlo_pass *steps, uint32_t
   return NULL;
 }
 
-/* --- pipelines --- */
+/* --- running pipelines --- */
 
 static status is_skipped(const pass_context *c, const hlo_pass *step, bool *out) {
   *out = false;

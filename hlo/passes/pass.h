@@ -19,7 +19,7 @@ typedef status hlo_pass_fn(hlo_module *m, pass_context *c, bool *changed);
 /* One step of a pipeline: a pass, or a group of steps that is repeated until none changes anything. */
 typedef struct hlo_pass {
   const char *name;
-  hlo_pass_fn *run;             /* NULL for a group */
+  hlo_pass_fn *run;             /* the function of the pass; NULL for a group */
   const struct hlo_pass *group; /* the steps of the group */
   uint32_t n_group;
   uint32_t max_rounds; /* the limit of repetitions of a group; 0 means 8. Reaching it is not an error */
@@ -84,7 +84,7 @@ typedef struct hlo_target {
   status (*assign_kernels)(void *data, hlo_module *m);
   bool channels_last;  /* whether convolutions run faster with channels last */
   bool canonical_dots; /* whether dots run faster if each operand can be passed to a library as a matrix */
-  bool lookup_tables;  /* whether looking up a byte costs no more than some arithmetic */
+  bool lookup_tables;  /* whether looking up a byte in a table is no slower than a few arithmetic operations */
 } hlo_target;
 
 /* What one pass did in this run, summed over all its calls. */

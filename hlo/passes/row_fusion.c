@@ -24,8 +24,8 @@ typedef struct growing {
   hlo_computation *c;
   pass_context *context;
   hlo_fuser f;
-  hlo_instr **instrs; /* by id */
-  uint8_t *marks;     /* by id */
+  hlo_instr **instrs; /* by instruction id */
+  uint8_t *marks;     /* by instruction id */
   hlo_row_space space;
   uint32_t n, n_operands;
   uint32_t first, last;           /* the lowest and the highest id of a member */
@@ -98,7 +98,7 @@ static void add(growing *g, const hlo_instr *i) {
   g->n_operands += i->n_operands;
 }
 
-/* --- growing --- */
+/* --- growing a cluster --- */
 
 /* Marks the instructions that depend on members but are not members.  Returns false if a member depends on such an
  * instruction. */

@@ -12,7 +12,7 @@
 
 static hlo_instr *operand(const hlo_instr *i, uint32_t k) { return i->operands[k].def; }
 
-/* --- into contractions --- */
+/* --- movement into contractions and windows --- */
 
 static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permutation, hlo_attr *out, arena *a) {
   uint32_t n = hlo_n_ints(i, list);
@@ -142,7 +142,7 @@ static bool pad_into_window(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce_window(b, x->operands[0], r, &w));
 }
 
-/* --- into reductions --- */
+/* --- transposes into reductions --- */
 
 /* reduce(transpose(x)): reduces dimensions of x, with a smaller transpose afterwards if the kept dimensions change
  * their order. */
@@ -176,7 +176,7 @@ static bool transpose_into_reduce(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_transpose(b, y, order));
 }
 
-/* --- past elementwise operations --- */
+/* --- movement past elementwise operations --- */
 
 static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->op == HLO_RESHAPE; }
 

@@ -43,7 +43,7 @@ struct hlo_buffers {
   uint32_t n_constants, cap_constants;
 };
 
-/* --- units --- */
+/* --- units (union-find) --- */
 
 static uint32_t new_unit(hlo_buffers *b, hlo_space space, uint32_t index, uint64_t bytes) {
   unit *u = ARENA_PUSH(b->a, b->units, b->n_units, b->cap_units);
@@ -389,7 +389,7 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   }
 }
 
-/* --- offsets --- */
+/* --- offsets in the arena --- */
 
 static status place_all(hlo_buffers *b) {
   unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
@@ -426,7 +426,7 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   return NULL;
 }
 
-/* --- reading --- */
+/* --- reading the assignment --- */
 
 static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
   const unit *r = &b->units[find(b, u)];

@@ -22,8 +22,10 @@ typedef struct hlo_buffer_rules {
   /* Returns how the implementation of `i` reads and writes, against which the answers of may_share are checked.  NULL
    * means HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
-  bool (*is_view)(const hlo_instr *i);                 /* NULL means never */
-  uint64_t (*scratch)(void *data, const hlo_instr *i); /* NULL if there is none */
+  /* Returns true if the result is a view of operand 0; NULL means that there are no views. */
+  bool (*is_view)(const hlo_instr *i);
+  /* Returns the bytes of scratch memory; NULL means that there is none. */
+  uint64_t (*scratch)(void *data, const hlo_instr *i);
   void *data;
 } hlo_buffer_rules;
 

@@ -8,8 +8,8 @@
  * branches once each.  Parameters, constants and reshapes, which are views, do not count as operations.  A convolution
  * is clustered if the bias, normalisation, activation and residual that follow it are in the same fusion. */
 typedef struct hlo_report {
-  uint32_t instructions; /* the instructions outside of fusions that compute something */
-  uint32_t operations;   /* those of them that compute something */
+  uint32_t instructions; /* all instructions outside of fusions */
+  uint32_t operations;   /* the instructions outside of fusions that compute something */
   uint32_t fused;        /* instructions inside of fusions */
   uint32_t clusters;     /* the number of all fusions; the next line has the number of each kind */
   uint32_t loop_fusions, input_fusions, output_fusions;

@@ -12,7 +12,7 @@ typedef struct printer {
   arena *scratch;  /* for the dimensions of one instruction */
 } printer;
 
-/* --- parts --- */
+/* --- names, values and attributes --- */
 
 static bool is_plain_name(const char *name) {
   return name[0] && strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == strlen(name);

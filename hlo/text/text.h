@@ -30,7 +30,7 @@ typedef enum hlo_literal_form {
 
 typedef struct hlo_print_options {
   hlo_literal_form literals;
-  int64_t small_elements; /* 0 means 64 */
+  int64_t small_elements; /* the largest number of elements that are written one by one in any form; 0 means 64 */
   bool no_sources;        /* leaves out the names of the model's nodes */
   status (*blob)(void *data, const literal *l, uint64_t *number);
   void *blob_data;

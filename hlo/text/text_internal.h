@@ -22,7 +22,7 @@ void text_printf(text_out *o, const char *format, ...) STATUS_PRINTF(2, 3);
 void text_put_quoted(text_out *o, const char *text);
 /* Writes a double with as many digits as are needed to read the same value back. */
 void text_put_double(text_out *o, double value);
-/* Hands on what is left, and returns the failure if there was one. */
+/* Writes the buffered text to the sink, and returns the first error if there was one. */
 STATUS_MUST_USE status text_finish(text_out *o);
 
 void text_put_literal(text_out *o, const literal *l, const hlo_print_options *options);
@@ -32,7 +32,7 @@ void text_put_literal(text_out *o, const literal *l, const hlo_print_options *op
 /* A position in a text that ends with a 0 at `end`.  Blanks and comments before a token are skipped. */
 typedef struct text_in {
   const char *start, *at, *end;
-  arena *arena; /* the arena of what is read */
+  arena *arena; /* the arena for the values that are read */
 } text_in;
 
 void text_skip(text_in *in);

@@ -217,7 +217,7 @@ static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
 
 /* --- signs, bits and choices --- */
 
-/* f(f(x)) = x */
+/* Returns x for f(f(x)), if f is its own inverse. */
 static bool undo_twice(hlo_builder *b, hlo_instr *i) {
   return is_op(x_of(i), i->op) && hlo_becomes(i, x_of(x_of(i).def));
 }

@@ -54,7 +54,7 @@ static bool update_everything(hlo_builder *b, hlo_instr *i) {
   return shape_same_dims(hlo_shape(i->operands[1]), &i->shapes[0]) && hlo_becomes(i, i->operands[1]);
 }
 
-/* Returns true if both update the same elements. */
+/* Returns true if the updates i and j write the same elements. */
 static bool updates_same(const hlo_instr *i, const hlo_instr *j) {
   const literal *l = hlo_literal(i->operands[2]), *m = hlo_literal(j->operands[2]);
   return shape_same_dims(hlo_shape(i->operands[1]), hlo_shape(j->operands[1])) &&

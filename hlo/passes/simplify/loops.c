@@ -1,4 +1,4 @@
-/* loops.c - rules of reductions, windows, scans and sorting. */
+/* loops.c - rules of reductions, windows, cumulative operations and sorting. */
 #include "hlo/passes/simplify/simplify.h"
 
 static const shape *from_shape(const hlo_instr *i) { return hlo_shape(i->operands[0]); }

@@ -33,7 +33,7 @@ static bool same_real_dims(const shape *x, const shape *y) {
 
 static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { return hlo_reshape(b, x, s->rank, s->dims); }
 
-/* --- any movement --- */
+/* --- movement of splats, and copies --- */
 
 /* A splat stays a splat under any movement. */
 static bool move_splat(hlo_builder *b, hlo_instr *i) {

@@ -4,7 +4,7 @@
 
 #include "hlo/passes/rewrite.h"
 
-/* Each table ends with a row with HLO_OP_COUNT. */
+/* Tables of rules; the last row has HLO_OP_COUNT as its operation. */
 extern const hlo_rule_row hlo_arithmetic_rules[]; /* arith.c */
 extern const hlo_rule_row hlo_movement_rules[];   /* move.c */
 extern const hlo_rule_row hlo_index_rules[];      /* index.c */

@@ -1,7 +1,7 @@
 /* complex.c - complex numbers: computed in f64 pairs, rounded to the element type at the end. */
 #include <complex.h>
 
-#ifndef CMPLX /* clang, with glibc's header */
+#ifndef CMPLX /* glibc's header does not define CMPLX for clang */
 #define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
 #endif
 

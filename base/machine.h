@@ -15,8 +15,8 @@ uint32_t machine_all_cores(void);
 
 size_t machine_page_bytes(void);
 uint64_t machine_memory_bytes(void);
-/* Returns the size of the data cache of a level from 1 to 3.  If the system does not know it, as some virtual machines
- * and C libraries, it is a common size. */
+/* Returns the size of the data cache of a level from 1 to 3.  If the system does not know it, which happens in some
+ * virtual machines and with some C libraries, it is a common size. */
 uint64_t machine_cache_bytes(int level);
 
 /* Returns the processor's architecture as in LLVM's triples, or "unknown". */

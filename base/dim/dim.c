@@ -480,7 +480,7 @@ static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *
   return poly_close(t, &sum);
 }
 
-/* The result may be a negative constant. */
+/* Substitutes in any expression.  The result may be a negative constant. */
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   switch (dim_get_kind(t, d)) {
     case DIM_CONST: return d;

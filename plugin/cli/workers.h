@@ -21,7 +21,7 @@ typedef struct cli_workers {
   double timeout;   /* seconds for a job; 0 means no limit */
   /* Runs job k in a process of its own: fills `text` and returns flags. */
   uint32_t (*work)(void *data, uint32_t k, char text[CLI_REPORT_MAX]);
-  /* Is called in this process, in the order in which jobs end. */
+  /* Called in this process for each job, in the order in which jobs end. */
   void (*done)(void *data, uint32_t k, const cli_outcome *outcome);
   void *data;
 } cli_workers;

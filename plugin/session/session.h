@@ -156,8 +156,8 @@ const char *session_default_backend(void);
 /* Finds a backend's target.  The default one is found without the compiler half, others through it. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
-/* Makes a message begin with "PATH: ", once, however much of that it has already.  Takes `s` and returns it; NULL stays
- * NULL. */
+/* Puts "PATH: " before the message.  If the message begins with the path already, followed by a colon or a blank, the
+ * path is not repeated.  Takes `s` and returns it; NULL stays NULL. */
 STATUS_MUST_USE status status_name_file(status s, const char *path);
 
 /* Returns text such as "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */

@@ -76,9 +76,9 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   }
 }
 
-/* A required constant that is computed from at most this many elements of the caller's inputs (a shape, a count) is
- * computed during the import, which then depends on the inputs' contents.  If it depends on more elements, a segment
- * computes it, since such inputs change from run to run while the computed value often stays the same. */
+/* The largest number of input elements (a shape, a count) from which the import itself computes a required constant;
+ * the module is then valid for these contents only.  A constant that depends on more elements is computed at run time
+ * by a segment, since large inputs differ from run to run while the constant often does not. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {

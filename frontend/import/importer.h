@@ -54,8 +54,8 @@ STATUS_MUST_USE status onnx_const_floats(const onnx_node *n, uint32_t k, const c
 
 /* Converts an axis in [-rank, rank) to [0, rank). */
 STATUS_MUST_USE status onnx_axis(int64_t axis, int64_t rank, int64_t *out);
-/* Converts a list of axes likewise and sorts it; duplicates are an error.  `out` has room for SHAPE_MAX_RANK entries.
- */
+/* Converts n axes in [-rank, rank) to [0, rank) and sorts them; duplicates are an error.  `out` has room for
+ * SHAPE_MAX_RANK entries. */
 STATUS_MUST_USE status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out);
 /* Returns the integer list that an operator has as an attribute in old versions and as input k in new ones.  *values is
  * NULL if it is absent. */

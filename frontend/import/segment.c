@@ -1,4 +1,5 @@
-/* segment.c - imports the nodes of a frame that can be imported now as a module. */
+/* segment.c - imports the next segment of a graph: those nodes of a frame (frame.h) that can be imported now become a
+ * module. */
 #include <string.h>
 
 #include "frontend/import/import.h"

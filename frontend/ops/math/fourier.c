@@ -87,8 +87,8 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
 /* Returns the real (k = 0) or imaginary (k = 1) parts of x. */
 static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) { return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1); }
 
-/* Multiplies x by the complex constants c + i s, whose dimensions are those of x without the first, and with one part.
- */
+/* Multiplies x, an array of complex numbers, by the complex constants c + sqrt(-1) s.  The dimensions of c and s are
+ * those of x without the first one, and with extent 1 in place of the last one. */
 static hlo_value turned(hlo_builder *b, hlo_value x, const table *c, const table *s) {
   hlo_value re = part(b, x, 0), im = part(b, x, 1);
   int64_t dims[SHAPE_MAX_RANK];

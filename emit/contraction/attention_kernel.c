@@ -141,7 +141,7 @@ static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *plac
   return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* Returns the value of `made` at the index `place`, given that `from`, on which it depends, is x there. */
+/* Returns the value of `made` at index `place`, which is computed from `from`, whose value there is x. */
 static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
   emit_element *e = &k->w.e;
   emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});
@@ -288,9 +288,9 @@ static void write_values(const kernel *k) {
   write_product(k, &p);
 }
 
-/* Returns the address of q, k or v, which are parameters of the fusion's body (hlo_attention_of_fusion). */
+/* --- steps of the grid --- */
 
-/* Where a parameter of the fusion's body lies, which q, k and v are (hlo_attention_of_fusion). */
+/* Returns the address of q, k or v, which are parameters of the fusion's body (hlo_attention_of_fusion). */
 static LLVMValueRef operand(const kernel *k, hlo_value parameter) {
   return k->w.e.inputs[hlo_int(parameter.def, HLO_ATTR_INDEX)].base;
 }

@@ -96,8 +96,8 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Prefetches the line that lies g->ahead + at elements behind `base`, into the second-level cache.  Prefetches into
- * the first-level cache at this rate made Winograd's products a quarter slower. */
+/* Prefetches the cache line at g->ahead + at elements after `base` into the second-level cache.  Prefetches into the
+ * first-level cache at this rate made Winograd's products a quarter slower. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");

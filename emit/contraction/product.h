@@ -82,9 +82,8 @@ bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t 
  * B), the last level gets longer instead.  Returns false if there are too many levels. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* What the block sizes and the grid are chosen for.  rows, vectors and lanes are the size of a block; 0 means the
- * best one by emit_gemm_fit, and for lanes the target's vector width.  cache_bytes is the size of a core's
- * second-level cache. */
+/* What emit_product_choose needs to know.  rows, vectors and lanes are the size of a block; 0 means the best one by
+ * emit_gemm_fit, and for lanes the target's vector width.  cache_bytes is the size of a core's second-level cache. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;

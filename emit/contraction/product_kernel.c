@@ -372,8 +372,8 @@ static void row_body(kernel *k, void *data, LLVMValueRef unit, int64_t units) {
   write_block(k, &s->block, s->outer, unit, units);
 }
 
-/* Returns the memory to prefetch: the panels behind those of block b.  What lies behind the last panel of B is no
- * harm to prefetch. */
+/* Returns the memory to prefetch, which is the panels after those of block b.  After the last panel of B there may be
+ * other memory or none; a prefetch of it does no harm. */
 static emit_fetch next_panels(const kernel *k, const block *b) {
   const emit_ir *w = k->w.e.w;
   if (!k->p->fetch_lines) {

@@ -44,7 +44,7 @@ typedef struct emit_winograd {
   int64_t u_plane;      /* the distance of the planes of two products in a chunk's transformed weights, in elements */
 } emit_winograd;
 
-/* What the caller chooses. */
+/* The choices that the caller makes for a plan. */
 typedef struct emit_winograd_options {
   int64_t tile;            /* m, which must be even (in a dimension with several taps) */
   bool phased, on_the_fly; /* on_the_fly requires phased */

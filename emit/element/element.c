@@ -265,8 +265,8 @@ static bool is_number(hlo_value v, double number) {
   return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
 }
 
-/* Returns what a conversion to an integer should read in place of v.  A clamp before it is left out if it does not
- * limit more than the conversion, which clamps to the range of its type. */
+/* Returns the value that a conversion to an integer reads in place of v.  If v is a clamp to bounds that do not limit
+ * more than the conversion, which clamps to the range of its type, it is the clamp's operand; otherwise it is v. */
 static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   dtype to = (dtype)i->shapes[0].type;
   const hlo_instr *x = v.def;

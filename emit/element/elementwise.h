@@ -13,7 +13,7 @@ emit_pair emit_elementwise(const emit_ir *w, const hlo_instr *i, const emit_pair
 
 /* --- operations on accumulated values; `t` is the element type of the array that is reduced --- */
 
-/* Returns the identity in the type that accumulates (emit_compute_type). */
+/* Returns the reducer's identity in the type that accumulates (emit_compute_type). */
 emit_pair emit_reduce_identity(const emit_ir *w, hlo_reducer r, dtype t);
 /* Combines two values, which have the accumulating type, with the reducer's operation. */
 emit_pair emit_reduce_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);

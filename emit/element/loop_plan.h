@@ -12,7 +12,7 @@ enum { EMIT_MAX_DIM_BOUNDARIES = 64 };
 
 typedef struct emit_dim_boundaries {
   int n;
-  /* In no order; if there are too many, some are left out, which only costs speed. */
+  /* The boundaries are in no order.  If there are too many, some are left out, which only makes code slower. */
   int64_t at[EMIT_MAX_DIM_BOUNDARIES];
 } emit_dim_boundaries;
 

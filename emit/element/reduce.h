@@ -11,7 +11,7 @@ struct emit_reductions {
   const hlo_instr *of[EMIT_REDUCTION_LOOP_VALUES / 2];
   /* Returns the index of the reduced array at r, which is a position in the space of the loop. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
-  const void *data; /* for `place` */
+  const void *data; /* an argument for the function `place` */
 };
 
 /* Returns how many values reduction i accumulates. */

@@ -9,7 +9,7 @@
 
 #include "emit/llvm/target.h"
 
-/* What all writers of one module share.  The next instruction is inserted where the builder is. */
+/* The state that all writers of one module share.  The next instruction is inserted where the builder is. */
 typedef struct emit_ir {
   arena *arena;
   const emit_target *target;

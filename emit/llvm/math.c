@@ -159,7 +159,7 @@ static V log_f32(W w, V x) {
 
 static V log1p_f32(W w, V x) {
   V e, u = add_c(w, x, 1);
-  /* What rounding the sum lost; it is added to the mantissa. */
+  /* The part of the sum that rounding lost; it is added to the mantissa. */
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
   V m = split(w, u, &e);
   /* For e = 128 this is not 2^-e, but then x is infinite or is handled by `huge`. */

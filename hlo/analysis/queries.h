@@ -22,8 +22,8 @@ bool hlo_used_once(hlo_value v);
 /* Returns the only user of v, or NULL if there are none or several, or v is a root. */
 hlo_instr *hlo_only_user(hlo_value v);
 
-/* Returns true if the gather picks slices along one dimension, as hlo_take builds it, with the dimensions of the
- * indices in its place. */
+/* Returns true if the gather selects slices along one dimension, as hlo_take builds it; the dimensions of the indices
+ * replace that dimension in the result. */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
 /* Returns true if the gather looks up bytes: take(u8[256] or s8[256], convert(q)) where q is u8. q is the operand of

@@ -34,7 +34,7 @@ static inline bool hlo_is_kept(const hlo_row_space *s, const shape *x) { return 
 
 /* Returns true if the reduction's operand is a full array, and its result has one value for each row. */
 bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);
-/* Returns true if the broadcast gives each element of a row the row's value. */
+/* Returns true if the broadcast copies the value of each row to all elements of the row. */
 bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);
 /* Returns true for elementwise operations and reshapes: each element of the result depends on the operands' elements at
  * the same linear position only. */

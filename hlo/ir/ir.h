@@ -171,8 +171,7 @@ struct hlo_instr {
 };
 
 struct hlo_computation {
-  const char *name; /* In a scheduled computation: whether it may run at the same time as the instruction before it
-                       (lower/concurrent_groups.h). */
+  const char *name; /* unique in the module */
   hlo_module *module;
   hlo_instr *first, *last;
   uint32_t n_params, cap_params;

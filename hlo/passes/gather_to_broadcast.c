@@ -184,7 +184,7 @@ static bool share_matrices(hlo_builder *b, hlo_instr *i) {
                            "shared matrices");
 }
 
-/* Moves a scaling of a repeated operand of a dot before the repetition. */
+/* If an operand of a dot is repeated and then multiplied by a number, multiplies before the repetition. */
 static bool scale_before(hlo_builder *b, hlo_instr *i) {
   hlo_instr *user = hlo_only_user(hlo_result(i, 0));
   for (uint32_t k = 0; k < 2 && user && user->op == HLO_DOT; k++) {

@@ -131,7 +131,7 @@ static hlo_value reorder_broadcast(layout *l, const hlo_instr *i, const order *p
   return hlo_broadcast(&l->b, x, moved_shape(&i->shapes[0], p), dims);
 }
 
-/* Returns v with its dimensions in this order, as a t is. */
+/* Returns the representation t of v for the order p. */
 static hlo_value in_order(layout *l, hlo_value v, const order *p) {
   int rank = hlo_rank(v);
   const held *h = held_of(l, v);

@@ -51,8 +51,8 @@ const hlo_pass_info *hlo_pass_find(const char *name, size_t length);
 /* Returns a list of names such as "fold,cse" as steps on the arena. */
 STATUS_MUST_USE status hlo_pass_parse_list(arena *a, const char *names, const hlo_pass **steps, uint32_t *n);
 
-/* What a target can do, for passes that prepare modules for it.  Each function may be NULL, which means that the target
- * cannot do it. */
+/* The abilities of a target, for passes that prepare modules for it.  Each function may be NULL, which means that the
+ * target lacks the ability. */
 typedef struct hlo_target {
   const char *name;
   void *data;
@@ -87,7 +87,7 @@ typedef struct hlo_target {
   bool lookup_tables;  /* whether looking up a byte in a table is no slower than a few arithmetic operations */
 } hlo_target;
 
-/* What one pass did in this run, summed over all its calls. */
+/* Statistics of one pass, summed over all its calls in this run. */
 typedef struct pass_record {
   const char *name;
   uint32_t runs, changes; /* the number of calls, and of those that changed something */
@@ -129,7 +129,7 @@ struct pass_context {
   uint32_t n_dumps;
 };
 
-/* Adds to a note of the pass that runs.  `what` is a constant text. */
+/* Adds `value` to the number that the running pass reports as `what`, a constant text. */
 void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Returns a builder before `at`, or at the end if that is NULL, which folds constants as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);

@@ -16,7 +16,7 @@ typedef struct hlo_buffer {
 } hlo_buffer;
 
 typedef struct hlo_buffer_rules {
-  /* Returns true if result `result` may be written over operand `operand`, provided that no other operand lies there.
+  /* Returns true if result `result` may overwrite operand `operand`, provided that no other operand shares its memory.
    * NULL means never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
   /* Returns how the implementation of `i` reads and writes, against which the answers of may_share are checked.  NULL
@@ -41,9 +41,9 @@ static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
  * tells where they do not. */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
-/* Returns INTERNAL if a result lies over an operand that is still read while the result is written
- * (hlo/analysis/overlap.h), or over another result or scratch memory of its instruction.  It takes linear time and runs
- * in every compilation. */
+/* Returns INTERNAL if a result overlaps an operand that is still read while the result is written
+ * (hlo/analysis/overlap.h), or another result or scratch memory of its instruction.  It takes linear time and runs in
+ * every compilation. */
 STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           const hlo_buffers *b);
 /* Follows the module through its buffers, loops twice.  Returns INTERNAL if a value is overwritten before it is read,

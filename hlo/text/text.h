@@ -21,7 +21,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* How a constant is written that has more than `small_elements` elements which are not all the same. */
+/* The form in which constants with more than `small_elements` elements are written, unless all their elements are
+ * equal. */
 typedef enum hlo_literal_form {
   HLO_LITERAL_FULL,  /* base64 "...": little-endian bytes; this is the default */
   HLO_LITERAL_ELIDE, /* "...", for people to read; the parser refuses it */

@@ -49,7 +49,8 @@ STATUS_MUST_USE status text_read_word(text_in *in, const char *more, const char 
 STATUS_MUST_USE status text_read_int(text_in *in, int64_t *out);
 STATUS_MUST_USE status text_read_double(text_in *in, double *out);
 
-/* *budget is the number of bytes that splats may still take. */
+/* Reads a literal.  A splat is a short text for an array of equal elements, so its bytes are subtracted from *budget,
+ * and it is an error if they exceed it. */
 STATUS_MUST_USE status text_read_literal(text_in *in, dim_table *dims, const hlo_parse_options *options,
                                          int64_t *budget, const literal **out);
 

@@ -320,10 +320,9 @@ static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panel
 /* Returns how many cache lines of the next panels to prefetch at a time, or 0.  B usually comes from memory, and a
  * product with few rows would wait for it. */
 static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
-  enum {
-    FEW_ROWS = 1024
-  }; /* with more rows, waiting takes less than 1 %, if there are 100 multiplications in the time that memory needs for
-        one element */
+  /* With more rows than this, waiting for B takes less than 1 % of the time: memory brings an element in the time of
+   * about 100 multiplications. */
+  enum { FEW_ROWS = 1024 };
   int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
   bool pays =

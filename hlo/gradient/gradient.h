@@ -3,10 +3,8 @@
  * Rules (rules.h) are local: each computes the gradients of an instruction's operands from those of its results.  They
  * build ordinary HLO, which can be differentiated again, and which passes need not treat specially.  Where a
  * derivative does not exist, they choose:
- *   maximum, minimum   in a tie, an operand that needs no gradient loses (relu'(0) = 0), and two that need one share
- * it;
- *   reduce, window     elements equal to the maximum of a reduction share its gradient; in a window the first one gets
- * it;
+ *   maximum, minimum   two equal operands share the gradient; if only one of them needs it, it gets 0 (relu'(0) = 0);
+ *   reduce, window     elements equal to a reduction's maximum share its gradient; of a window the first one gets it;
  *   abs, sign, clamp   0 at their bends.
  * Integers, comparisons and rounding have no gradient.  A gradient of exactly 0 stays 0 even if the local derivative
  * is infinite, so that a select hides the branch that it does not take. */

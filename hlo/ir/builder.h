@@ -51,9 +51,9 @@ hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);
 hlo_value hlo_binary(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y); /* the operands must have equal shapes */
 hlo_value hlo_compare(hlo_builder *b, hlo_comparison c, hlo_value x, hlo_value y);
 hlo_value hlo_select(hlo_builder *b, hlo_value pred, hlo_value x, hlo_value y);
-/* Low and high are scalars or have x's shape. */
+/* The bounds low and high are scalars, or have x's shape. */
 hlo_value hlo_clamp(hlo_builder *b, hlo_value low, hlo_value x, hlo_value high);
-/* Saturating, to nearest; returns x if it has the type already. */
+/* Converts x, saturating and rounding to nearest.  Returns x if it has the type already. */
 hlo_value hlo_convert(hlo_builder *b, hlo_value x, dtype to);
 hlo_value hlo_convert_as(hlo_builder *b, hlo_value x, dtype to, bool saturate, dtype_round round);
 hlo_value hlo_bitcast(hlo_builder *b, hlo_value x, dtype to);

@@ -51,8 +51,8 @@ STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const cha
 /* Returns the label of a node for messages, on the arena: `fc1: Gemm` if the node has a name, otherwise
  * `Gemm that makes "y"` with its first output, or `Gemm` if it has neither. */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
-/* Returns the name of a node for its instructions (hlo_instr.source), on the arena: "fc1: Gemm" or, if the node has no
- * name, "y: Gemm". */
+/* Returns the name by which HLO instructions refer to the node that they come from (hlo_instr.source), on the arena:
+ * "fc1: Gemm" or, if the node has no name, "y: Gemm" with its first output. */
 const char *onnx_node_source(arena *a, const Onnx__NodeProto *node);
 
 #endif

@@ -1,4 +1,5 @@
-/* functions.c - collects a model's functions, refuses recursion, and binds their nodes to calls. */
+/* functions.c - collects a model's functions, refuses recursion, and replaces references to attributes in the nodes of
+ * functions (functions.h). */
 #include "frontend/model/functions.h"
 
 #include <inttypes.h>
@@ -142,7 +143,7 @@ status onnx_functions_load(onnx_model *m, uint64_t max_nodes) {
     all[i].index = i;
     TRY(add_function(m, &all[i], p->functions[i]));
   }
-  /* The entry after those of the functions is the main graph's. */
+  /* all[n], after the entries of the n functions, is the entry of the main graph. */
   for (uint32_t i = 0; i <= n; i++) {
     Onnx__NodeProto *const *nodes = i < n ? p->functions[i]->node : m->graph->node;
     size_t n_nodes = i < n ? p->functions[i]->n_node : m->graph->n_node;

@@ -25,8 +25,8 @@ typedef struct scope {
   uint32_t n_nodes;
   Onnx__GraphProto *graph; /* NULL if the scope is a function's body */
   str_map defs;            /* from a name to its DEF_... value */
-  bool unsorted;           /* a node reads an output of a later node */
-  edge *edges;             /* the dependencies between the nodes; only filled if the scope is unsorted */
+  bool unsorted;           /* whether a node reads an output of a later node */
+  edge *edges;             /* the dependencies between the nodes; recorded only if the scope is unsorted */
   uint32_t n_edges, edges_cap;
 } scope;
 

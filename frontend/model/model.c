@@ -69,7 +69,7 @@ static status load_opsets(onnx_model *m) {
   Onnx__OperatorSetIdProto first = ONNX__OPERATOR_SET_ID_PROTO__INIT, *only = &first;
   first.version = 1;
   if (!p->n_opset_import && m->ir_version < 3) {
-    return onnx_opsets_load(m->arena, &only, 1, &m->opsets); /* opset_import came with IR version 3 */
+    return onnx_opsets_load(m->arena, &only, 1, &m->opsets); /* IR versions before 3 have no opset_import */
   }
   CHECK_THAT(p->n_opset_import, STATUS_INVALID_MODEL, "opset_import is missing");
   return onnx_opsets_load(m->arena, p->opset_import, p->n_opset_import, &m->opsets);

@@ -1,12 +1,14 @@
-/* model.h - an ONNX model: opened, scanned, unpacked and checked, before anything of it is imported.
+/* model.h - loads an ONNX model: opens the file, scans its bytes (wire_scan.h), unpacks and checks the message.  The
+ * import as an HLO module comes after that (frontend/import/import.h).
  *
  * Importers may rely on these properties of a loaded model and need not check them again:
- * - every string is valid UTF-8 without NUL and never a NULL pointer; messages nest at most 100 deep;
+ * - every string is valid UTF-8 without NUL and never a NULL pointer, except that doc_string may have any bytes;
+ *   protobuf messages nest at most 100 deep;
  * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; the IR version and the opset versions are
  * not newer than those that this program knows;
  * - every domain that a node uses is imported by its model or function;
- * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every input
- * that is not "" is defined, and node[] is in dependency order (loading sorts it if it is not);
+ * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every node input that is
+ *   not "" is defined, and node[] is in dependency order (loading sorts it if it is not);
  * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes.
  *
  * Operators, their attributes and their types are checked by the importers, tensor contents by tensor.h. */
@@ -51,7 +53,7 @@ typedef struct onnx_model {
 } onnx_model;
 
 typedef struct onnx_load_options {
-  uint64_t max_nodes; /* the limit after all functions are inlined; 0 means 10 million */
+  uint64_t max_nodes; /* the largest number of nodes after all functions are inlined; 0 means 10 million */
 } onnx_load_options;
 
 /* Both functions load a model onto `a`, whose budget bounds the memory; call them inside guard_run (base/arena.h),

@@ -6,12 +6,13 @@
 
 struct onnx_folder;
 
-/* Everything here lives as long as the arena on which the source was opened. */
+/* The bytes of a model and where they come from.  What the members point to lives as long as the arena on which the
+ * source was opened. */
 typedef struct onnx_source {
   const char *name; /* for messages: the path, or "model" */
   const uint8_t *bytes;
   size_t size;
-  /* NULL for a model in memory; external data is then refused */
+  /* The folder of the model's file; NULL for a model in memory, whose external data is refused. */
   struct onnx_folder *folder;
 } onnx_source;
 

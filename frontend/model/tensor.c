@@ -104,13 +104,13 @@ static status find_field(const Onnx__TensorProto *t, field *out) {
   return NULL;
 }
 
-/* Elements as a sequence of bytes in the format of raw_data. */
+/* The elements of a tensor as bytes in the format of raw_data. */
 typedef struct byte_span {
   const uint8_t *bytes;
   uint64_t size;
 } byte_span;
 
-/* Finds in the file the bytes that the wire scan cut out of the message. */
+/* Finds the bytes of a payload that the wire scan left out of the message, at the place that the span_ fields state. */
 static status cut_span(const onnx_source *src, const Onnx__TensorProto *t, byte_span *out) {
   CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length, STATUS_INTERNAL,
              "its data was cut out, but lies outside the file");

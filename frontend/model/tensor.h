@@ -6,14 +6,15 @@
 #include "frontend/onnx.pb-c.h"
 #include "frontend/model/source.h"
 
-/* Returns the elements of a tensor.  Large raw data stays in the mapped file if it is aligned there; everything else is
- * on `a`, so the literal is valid as long as both.  Elements smaller than a byte are unpacked to one byte each, and
- * bools become 0 or 1.  `src` has the bytes that the wire scan cut out (wire_scan.h) and the folder of external data;
- * it is NULL if the tensor has neither.  Errors name the tensor: INVALID_MODEL (dims and data disagree, wrong field,
- * ...), UNSUPPORTED (strings, segments, rank above SHAPE_MAX_RANK), and those of external_data.h. */
+/* Returns the elements of a tensor.  Large raw data that is aligned in the mapped file is not copied; all other
+ * elements are copied to `a`.  So the literal is valid as long as both the mapping and `a` are.  Elements smaller than
+ * a byte are unpacked to one byte each, and bools become 0 or 1.  `src` has the bytes of payloads that the wire scan
+ * left out of the message (wire_scan.h), and the folder of external data; it may be NULL if the tensor has neither.
+ * Errors name the tensor: INVALID_MODEL (dims and data disagree, or the data is in a wrong field), UNSUPPORTED
+ * (strings, TensorProto.segment, a rank above SHAPE_MAX_RANK), and those of external_data.h. */
 STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 /* Does the same, but large f32 arrays stay in the file even if they are not aligned (see literal_aligned in
- * literal.h).  Kernels read packed copies of the weights, so an aligned copy besides would double their memory. */
+ * literal.h).  Kernels read packed copies of the weights, so an additional aligned copy would double their memory. */
 STATUS_MUST_USE status onnx_tensor_weights(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 
 /* Returns a sparse tensor as a dense array.  Indices that are out of range or do not ascend are refused. */

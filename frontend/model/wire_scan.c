@@ -1,5 +1,5 @@
-/* wire_scan.c - scans protobuf's wire format once, with bounds, and copies it without unknown fields and large
- * payloads. */
+/* wire_scan.c - checks bytes in protobuf's wire format and copies them without unknown fields and large payloads of
+ * tensors (wire_scan.h). */
 #include "frontend/model/wire_scan.h"
 
 #include <assert.h>
@@ -13,40 +13,40 @@
 #include "frontend/onnx.pb-c.h"
 
 enum { MAX_FIELDS = 32, LENGTH_WIDTH_MAX = 5 };
-enum { RAW_DATA = 9, FLOAT_DATA = 4, DOUBLE_DATA = 10 }; /* of TensorProto */
+enum { RAW_DATA = 9, FLOAT_DATA = 4, DOUBLE_DATA = 10 }; /* field numbers of TensorProto */
 
-/* A message that the scan is inside of. */
+/* A message that has begun but not ended at the scan's current position. */
 typedef struct frame {
   const ProtobufCMessageDescriptor *type;
   const uint8_t *end;
-  size_t length_at;    /* where in the copy its length stands, */
-  size_t length_width; /* in so many bytes; 0 for the outermost */
-  int in_field;        /* the current field, for messages: an index into type->fields, or -1 */
+  size_t length_at;    /* the offset in the copy of the varint that holds this message's length */
+  size_t length_width; /* the number of bytes of that varint; 0 for the outermost message, which has none */
+  int in_field;        /* the current field, for error messages: an index into type->fields, or -1 */
   uint32_t n_fields;
-  bool cut;                    /* of a tensor: its payload is cut out */
-  uint32_t counts[MAX_FIELDS]; /* how often each field was seen, saturating */
+  bool cut;                    /* whether this is a tensor whose payload is left out of the copy */
+  uint32_t counts[MAX_FIELDS]; /* how often each field has occurred so far, saturating */
 } frame;
 
 typedef struct scan {
   const uint8_t *start, *at;
-  pb_writer out;   /* the copy; without memory in the first pass, which only measures */
-  uint64_t memory; /* estimate of what the unpacked message takes */
-  uint64_t most_fields;
-  int depth; /* frames[depth] is the innermost */
+  pb_writer out;        /* writes the copy; the first pass only counts its bytes, so it has no buffer then */
+  uint64_t memory;      /* an estimate of the memory that the unpacked message needs */
+  uint64_t most_fields; /* the largest number of fields in one message */
+  int depth;            /* frames[depth] is the innermost message */
   frame frames[ONNX_WIRE_MAX_DEPTH];
 } scan;
 
-/* One field as it stands on the wire. */
+/* One field in the wire format. */
 typedef struct item {
-  const uint8_t *start; /* of its tag */
+  const uint8_t *start; /* the first byte of its tag */
   pb_field wire;
-  const ProtobufCFieldDescriptor *field; /* NULL: unknown */
-  size_t length_width;                   /* of the length in front of the value */
+  const ProtobufCFieldDescriptor *field; /* NULL for an unknown field */
+  size_t length_width;                   /* the number of bytes of the length before the value */
 } item;
 
 /* --- errors --- */
 
-/* graph.node[3].attribute[1].t */
+/* Writes the path of the current field to `text`, for example "graph.node[3].attribute[1].t". */
 static void write_path(const scan *s, char *text, size_t room) {
   size_t n = 0;
   text[0] = '\0';
@@ -74,9 +74,9 @@ static STATUS_PRINTF(3, 4) status fail(const scan *s, const uint8_t *at, const c
                       rule);
 }
 
-/* --- the wire --- */
+/* --- the wire format --- */
 
-/* Returns what is wrong with a varint, or NULL. */
+/* Returns the text of an error in a varint, or NULL for other errors. */
 static const char *varint_error(pb_error wrong) {
   switch (wrong) {
     case PB_TRUNCATED: return "ends inside a number";
@@ -123,7 +123,7 @@ static status read_tag(scan *s, item *it) {
   return NULL;
 }
 
-/* Finds the value's extent, checked against the end of the message, and moves to the value. */
+/* Finds where the value begins and ends, checks that it ends within the message, and moves s->at to its beginning. */
 static status read_extent(scan *s, item *it) {
   const frame *f = &s->frames[s->depth];
   const char *name = it->field ? it->field->name : "an unknown field";
@@ -143,7 +143,7 @@ static status read_extent(scan *s, item *it) {
 
 /* --- the copy --- */
 
-/* Copies a field that has no fields of its own. */
+/* Copies a field that is not a submessage. */
 static void put_field(scan *s, const item *it) {
   pb_put_tag(&s->out, (uint32_t)it->wire.number, it->wire.wire_type);
   if (it->wire.wire_type == PB_LEN) {
@@ -152,7 +152,8 @@ static void put_field(scan *s, const item *it) {
   pb_put(&s->out, it->wire.value, it->wire.size);
 }
 
-/* Leaves a tensor's payload where it is, and a note of where that is. */
+/* Instead of a tensor's payload, writes to the copy its field number and its position in the scanned bytes
+ * (span_field, span_offset and span_length). */
 static void put_span(scan *s, const item *it) {
   pb_put_int(&s->out, 100001, (int64_t)it->wire.number);
   pb_put_int(&s->out, 100002, it->wire.value - s->start);
@@ -161,7 +162,7 @@ static void put_span(scan *s, const item *it) {
 
 /* --- values --- */
 
-/* Offset of the first byte that does not belong in a string (NUL, or not UTF-8), or n. */
+/* Returns the offset of the first byte that a string must not contain (NUL, or not UTF-8), or n if there is none. */
 static size_t valid_text(const uint8_t *p, size_t n) {
   enum { NO_CHARACTER = 4 };
   size_t i = 0;
@@ -193,7 +194,7 @@ static size_t valid_text(const uint8_t *p, size_t n) {
 
 static status check_text(const scan *s, const item *it) {
   if (!strcmp(it->field->name, "doc_string")) {
-    return NULL; /* only ever shown, never compared */
+    return NULL; /* documentation is only displayed, never compared with other strings, so it may have any bytes */
   }
   size_t bad = valid_text(it->wire.value, it->wire.size);
   if (bad < it->wire.size) {
@@ -202,7 +203,7 @@ static status check_text(const scan *s, const item *it) {
   return NULL;
 }
 
-/* A packed list: whole elements only; counts them. */
+/* Checks that a packed repeated field consists of whole elements, and counts them. */
 static status check_packed(const scan *s, const item *it, uint64_t *count) {
   int wire = wire_of(it->field->type);
   if (wire != PB_VARINT) {
@@ -224,7 +225,7 @@ static status check_packed(const scan *s, const item *it, uint64_t *count) {
   return NULL;
 }
 
-/* Returns true if this is the payload of a tensor, as one piece of bytes. */
+/* Returns true if the field holds the elements of a tensor as one contiguous sequence of bytes. */
 static bool is_payload(const frame *f, const item *it) {
   return f->type == &onnx__tensor_proto__descriptor && it->wire.wire_type == PB_LEN &&
          (it->wire.number == RAW_DATA || it->wire.number == FLOAT_DATA || it->wire.number == DOUBLE_DATA);
@@ -264,7 +265,8 @@ static status enter(scan *s, const item *it) {
   return NULL;
 }
 
-/* The message ends: now its length in the copy is known.  It is never larger than in the file, so it fits. */
+/* Handles the end of a message: writes its length to the copy, into the bytes that `enter` reserved.  They suffice,
+ * since a message is never longer in the copy than in the file. */
 static status leave(scan *s) {
   const frame *f = &s->frames[s->depth];
   size_t length = s->out.n - f->length_at - f->length_width;
@@ -326,7 +328,8 @@ static status scan_field(scan *s) {
   return NULL;
 }
 
-/* Goes over all the bytes, and writes the copy into the `room` bytes at `out` (NULL: only counts how many it takes). */
+/* Scans all bytes, and writes the copy into the `room` bytes at `out`.  If `out` is NULL, it only counts the bytes of
+ * the copy, in s->out.n. */
 static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t size, uint8_t *out,
                   size_t room) {
   s->start = s->at = bytes;
@@ -347,8 +350,8 @@ static status run(scan *s, const ProtobufCMessageDescriptor *type, const uint8_t
   return NULL;
 }
 
-/* The unpacked message, the copy, and protobuf-c's list of the fields of one message, which it grows by
- * doubling, must fit into what is left. */
+/* Returns an error unless the rest of the budget suffices for the unpacked message, the copy, and protobuf-c's
+ * temporary list of the fields of one message, whose capacity it doubles when it is full. */
 static status check_memory(const scan *s, const mem_budget *b) {
   uint64_t need = s->memory + s->out.n + s->most_fields * 96;
   if (b && b->limit) {

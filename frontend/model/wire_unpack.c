@@ -1,12 +1,13 @@
-/* wire_unpack.c - protobuf-c's unpacking, with its memory taken from an arena. */
+/* wire_unpack.c - unpacks a message with protobuf-c, which allocates from an arena. */
 #include <string.h>
 
 #include "frontend/model/wire_scan.h"
 
-/* protobuf-c makes lists of a message's fields by doubling, larger than the message itself, and frees them.
- * So that they do not stay for the life of the model, allocations from LARGE_MIN bytes on get an arena of
- * their own, which free() gives back.  free() knows them by their address: arena memory starts at multiples
- * of 16, a large allocation 8 bytes beyond one (enough for all that protobuf-c stores). */
+/* While protobuf-c unpacks a message, it keeps temporary lists of the message's fields, which can be larger than the
+ * message itself, and frees them afterwards.  Memory of an arena is not freed before the arena is.  So that such lists
+ * do not stay as long as the model, each allocation of LARGE_MIN bytes or more gets an arena of its own, which
+ * give_back destroys.  give_back recognises these allocations by their address: other arena memory starts at a multiple
+ * of 16, a large allocation 8 bytes after one, which is aligned enough for all that protobuf-c stores. */
 enum { LARGE_MIN = 8 * 1024, LARGE_OFFSET = 24 };
 
 typedef struct large {
@@ -16,7 +17,7 @@ typedef struct large {
 
 typedef struct unpack_memory {
   arena *arena;
-  large first; /* of a ring */
+  large first; /* the head of a circular list of the large allocations; it is not an allocation itself */
 } unpack_memory;
 
 static void destroy_larges(void *data) {

@@ -1,11 +1,12 @@
-/* arrays.c - the arrays and sequences of a run that goes segment by segment (interpreter.h). */
+/* arrays.c - the arrays and sequences of a run of a segmented model (interpreter.h). */
 #include <string.h>
 
 #include "plugin/compiler/interpreter.h"
 
 enum { ALIGN = 64 };
 
-/* With `bytes` of memory, which hold its data or, of a sequence, its elements. */
+/* Makes an array or a sequence.  *memory is set to `bytes` bytes for its data or, for a sequence, its list of elements.
+ */
 static status new_array(interpreter_run *run, const shape *s, size_t bytes, host_array **out, void **memory) {
   bytes = bytes ? bytes : 1; /* an empty array has an address, too */
   host_array *a = budget_alloc(run->budget, sizeof *a, ALIGN);
@@ -68,7 +69,7 @@ compiler_array host_array_let_go(host_array *a) {
 
 void host_memory_free(mem_budget *budget, compiler_array a) { budget_free(budget, a.data, a.bytes, ALIGN); }
 
-/* Elements are no sequences. */
+/* The recursion is one level deep, since the elements of a sequence are never sequences. */
 void host_array_release(host_array *a) {
   if (a && --a->references == 0) {
     for (uint32_t k = 0; k < a->base.n; k++) {

@@ -8,7 +8,7 @@
 #include "backend_cpu/runtime/target.h"
 #include "backend_ref/target.h"
 
-/* A third party's: kept open for the life of the process. */
+/* Opens the shared object of a backend from somebody else.  It is never closed. */
 static status open_backend(const char *path, const rt_backend **out) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   CHECK_THAT(library, STATUS_INVALID_ARGUMENT, "backend %s: %s", path, dlerror());

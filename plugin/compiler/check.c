@@ -1,4 +1,5 @@
-/* check.c - whether a model could be compiled, without doing it; its operators; finding a node by name. */
+/* check.c - checks whether a model can be compiled without compiling it, lists its operators, and finds a node by name.
+ */
 #include "plugin/compiler/internal.h"
 
 #include <inttypes.h>
@@ -42,7 +43,7 @@ typedef struct node_search {
   const char *wanted, *label;
 } node_search;
 
-/* By its name, its label or an output. */
+/* Sets the label if the node's name, its label or the name of one of its outputs is the wanted one. */
 static status match_node(void *data, Onnx__NodeProto *node) {
   node_search *s = data;
   const char *label = s->label ? NULL : onnx_node_source(s->a, node);
@@ -89,7 +90,8 @@ static status check_operators(check_call *c) {
   return NULL;
 }
 
-/* Declared outputs that no run could give, also where which branch is taken, and so what comes out, is known later. */
+/* Fails if an output is declared with a type that is not supported.  Importing does not always find this, since an
+ * output may come from a branch of an If that only a run chooses. */
 static status check_declared(const check_call *c) {
   const onnx_model *m = compiler_onnx_model(c->s);
   dim_table *dims = dim_table_create(c->a);
@@ -105,7 +107,8 @@ static status check_declared(const check_call *c) {
   return NULL;
 }
 
-/* Returns true if what the model computes decides the extent of root k along the axis; its shape has the bound then. */
+/* Returns true if the size of root k along the axis depends on what the model computes; the root's shape then has the
+ * upper bound of the size. */
 static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
   for (uint32_t i = 0; m->size_of && i < m->entry->n_roots; i++) {
     if (m->size_of[i].axis == axis && m->size_of[i].result == k) {
@@ -115,7 +118,8 @@ static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
   return false;
 }
 
-/* Declared dimensions that are open, or 0 (which exporters write for "any"), fit everything. */
+/* Compares an output with its declaration.  A declared dimension that is symbolic, or 0 (some exporters write 0 for
+ * "any"), matches any size. */
 static status check_output(const model_value *declared, const hlo_module *m, uint32_t root) {
   const shape *want = &declared->shape, *given = hlo_shape(m->entry->roots[root]);
   if (want->type == DTYPE_INVALID) {

@@ -1,5 +1,5 @@
-/* compile.c - from a compiler_model to a program: compile_module imports it and calls the backend; what the program may
- * borrow from the model or share with other programs is decided here. */
+/* compile.c - compiles a compiler_model to a program: compile_module imports the model and calls the backend.  This
+ * file also decides which memory of the model the program may borrow. */
 #include "plugin/compiler/internal.h"
 
 #ifdef __GLIBC__
@@ -26,7 +26,8 @@ typedef struct compile_call {
   arena *scratch;
 } compile_call;
 
-/* Here, so that a name that is no pass's is noticed whatever the backend. */
+/* Fails if the option skip_passes names a pass that does not exist.  This is checked here because not every backend
+ * runs passes. */
 static status check_skipped(arena *a, const char *names) {
   const hlo_pass *steps;
   uint32_t n;
@@ -44,7 +45,8 @@ static void put_place(rt_writer *w, const char *where, int64_t offset) {
   }
 }
 
-/* In the model's file or one beside it. */
+/* Returns true if the data is in the model's file or in a file of external data.  Writes its file and offset to
+ * `place`, which may be NULL. */
 static bool file_lasts(const opened_model *l, const void *data, rt_writer *place) {
   const onnx_model *m = l->onnx;
   if (m && holds(m->source.bytes, m->source.size, data)) {
@@ -60,7 +62,8 @@ static bool file_lasts(const opened_model *l, const void *data, rt_writer *place
   return file != NULL;
 }
 
-/* The model and the constants beside it stay for the life of their session; what an import makes does not. */
+/* An rt_sharing.is_persistent function: the model's files and the constants of the options live as long as the session,
+ * but data that the import makes does not. */
 static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   const opened_model *l = owner;
   bool is_persistent = file_lasts(l, data, place);
@@ -75,7 +78,8 @@ static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   return is_persistent;
 }
 
-/* Of a mapped file; whole pages, since others may be in use on the first and the last. */
+/* An rt_sharing.drop function: tells the system that the pages of a mapped file need not stay in memory.  Pages that
+ * the data only covers in part are left alone, since other data on them may be in use. */
 static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
@@ -85,7 +89,7 @@ static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   }
 }
 
-/* What the report has beside numbers. */
+/* Copies to the arena what the report points to. */
 static void keep_report(arena *a, rt_report *r) {
   r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
   for (uint32_t k = 0; k < r->n_tuned; k++) {
@@ -98,7 +102,8 @@ static void keep_report(arena *a, rt_report *r) {
 
 static status compile_module(void *data);
 
-/* All that making a program takes goes when it is there. */
+/* Compiles on an arena of its own and copies the program to c->a, so that the memory that compiling used can be freed.
+ */
 static status compile_and_keep(void *data) {
   compile_call *c = data;
   rt_sharing sharing = *c->request->options.sharing;
@@ -159,7 +164,7 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
   return NULL;
 }
 
-/* Constants of the options, and data in files beside the model, are not in its bytes. */
+/* Fails if the model has constants of the options or external data, since its bytes do not contain these. */
 status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const opened_model *)s->model)->onnx;
   CHECK_THAT(m && ((const opened_model *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
@@ -175,8 +180,8 @@ status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   return failed;
 }
 
-/* Of hundreds of megabytes that compiling had for a while, the allocator would keep most; and pages of the model that
- * passes looked at count as this process's. */
+/* Gives memory back to the system: most of the hundreds of megabytes that compiling may have used, which malloc would
+ * keep, and the pages of the model's file that were read. */
 static void give_memory_back(const opened_model *l) {
   if (l->onnx) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
@@ -190,7 +195,7 @@ status compiler_compile(const compiler_model *s, const compile_request *request,
                         rt_report *report) {
   compile_request own = *request;
   compile_call c = {.s = s, .request = &own, .a = a, .out = out, .report = report};
-  if (own.options.keep_text) { /* the texts are where everything else is */
+  if (own.options.keep_text) { /* the report's texts must be on c.a, so nothing may be compiled on another arena */
     own.options.sharing = NULL;
   }
   status failed = guard_run(own.options.sharing ? compile_and_keep : compile_module, &c);

@@ -1,9 +1,9 @@
-/* compiler.h - the interface of the compiler half.  It is a library of its own (libonnx-xla-compiler.so), which is
- * opened when a model must be read or compiled, so that a process which only runs .oxla files maps neither LLVM nor
- * protobuf.
+/* compiler.h - the interface of the compiler half.  The compiler half is a library of its own
+ * (libonnx-xla-compiler.so), which the main library opens when a model must be read or compiled.  A process that only
+ * runs .oxla files therefore maps neither LLVM nor protobuf.
  *
- * Both libraries have copies of base/ and runtime/. Arenas, statuses and programs are passed between them as data, and
- * each function here runs inside a guard of its own. */
+ * Both libraries contain copies of base/ and runtime/. Arenas, statuses and programs are passed between them as data,
+ * and each function of this interface runs inside a guard of its own (guard_run). */
 #ifndef PLUGIN_COMPILER_COMPILER_H
 #define PLUGIN_COMPILER_COMPILER_H
 
@@ -23,17 +23,17 @@ typedef struct model_property {
   const char *key, *value;
 } model_property;
 
-/* A model that can be compiled.  Everything is on the arena on which it was opened. */
+/* An opened model: what it declares, and the compiler's own data.  Everything is on the arena that `open` was given. */
 typedef struct compiler_model {
   const char *name;
   uint32_t n_inputs, n_outputs, n_properties;
-  model_value *inputs, *outputs; /* inputs are those that must be given */
+  model_value *inputs, *outputs; /* `inputs` has only the inputs that a caller must give */
   model_property *properties;    /* the model's metadata */
   uint32_t n_nodes;              /* the number of ONNX operators, with functions inlined */
-  uint32_t n_initializers;       /* of the main graph, including given constants */
-  uint32_t n_files;              /* files beside the model that contain tensors: paths relative to its folder */
-  const char **files;
-  const void *model; /* for the compiler only */
+  uint32_t n_initializers;       /* initializers of the main graph, including the constants that `open` was given */
+  uint32_t n_files;
+  const char **files; /* files of external data: paths relative to the model's folder */
+  const void *model;  /* the compiler's own data (opened_model in internal.h) */
 } compiler_model;
 
 typedef struct compiler_dim {
@@ -44,43 +44,46 @@ typedef struct compiler_dim {
 /* An input that never changes: it is compiled into the program as if it were an initializer of the model. */
 typedef struct compiler_constant {
   const char *name;
-  literal value; /* the data is borrowed as long as the source lives */
+  literal value; /* the data is borrowed as long as the model is open */
 } compiler_constant;
 
-/* How to compile a source. */
+/* How to compile a model. */
 typedef struct compile_request {
   const char *backend; /* "cpu", "ref", or the path of a backend's shared object */
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
   const shape *const
-      /* In the order of the source's inputs: whole shapes, with NULL for an unknown one; NULL means that all are
-       * unknown. */
+      /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL
+       * if all are unknown. */
       *inputs;
-  /* In the order of the source's inputs: their contents, with NULL for unknown ones; may be NULL.  Contents on which
-   * sizes depend are used, and the program is then for these values only (rt_io.value). */
+  /* The contents of the model's inputs, in their order.  An entry is NULL if the contents are unknown; the list may be
+   * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
+   */
   const void *const *values;
-  int64_t open_dim; /* the value of an open dimension; 0 means that it is an error */
+  int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
 } compile_request;
 
-/* A model that runs segment by segment, with the segments that have been compiled so far.  It is thread-safe. */
+/* A model that runs segment by segment, since its sizes depend on what it computes, with the segments that have been
+ * compiled so far.  A segment is a part of the model that is compiled on its own.  Thread-safe. */
 typedef struct segmented_model segmented_model;
 
-/* One run of it. */
+/* The inputs and options of one run of a segmented_model. */
 typedef struct segments_run_options {
-  const shape *const *shapes; /* in the order of the source's inputs */
+  const shape *const *shapes; /* in the order of the model's inputs, as are `values` */
   const void *const *values;
   rt_thread_pool *pool;
   mem_budget *budget;           /* the budget of this run; may be NULL */
   uint64_t seed;                /* the seed of random operators */
   struct rt_profiler *profiler; /* NULL means off */
-  bool check_memory;            /* for all its runs */
-  /* Is called with each segment as it was imported, and its inputs, before it runs for the first time.  May be NULL. */
+  bool check_memory;            /* whether accesses to memory are checked (runtime/exec/check_memory.h) */
+  /* Called before a segment runs for the first time, with its module as imported and its inputs.  May be NULL. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
 } segments_run_options;
 
-/* An array in memory of its own, to be freed by budget_free(budget, data, bytes, 64) with the segments' budget. */
+/* An array in memory of its own.  The receiver frees it with budget_free(budget, data, bytes, 64), where `budget` is
+ * the one that segments_create was given. */
 typedef struct compiler_array {
   shape shape;
   void *data;
@@ -90,15 +93,15 @@ typedef struct compiler_array {
 typedef struct operator_use {
   const char *domain, *name;
   int64_t opset;
-  int since; /* the version whose meaning is in force; 0 means that the operator is unknown */
+  int since; /* the version that defined the operator as this opset has it; 0 means that the operator is unknown */
   bool supported;
   uint64_t count;
 } operator_use;
 
-/* What is wrong with a node of the main graph, or with a node in its body. */
+/* A problem of a node of the main graph, or of a node in its body. */
 typedef struct compiler_finding {
   status_code code;
-  uint32_t node; /* its index */
+  uint32_t node; /* the index of the node of the main graph */
   const char *text;
 } compiler_finding;
 
@@ -107,19 +110,20 @@ typedef struct support_report {
   operator_use *ops;
   uint32_t n_ops, n_values, n_problems, n_notes;
   const char **values;    /* inputs and outputs as declared, such as "input x: f32[batch,3]" */
-  const char **problems;  /* what is not supported */
-  const char **notes;     /* what the user must give */
-  const char **dim_names; /* of inputs, each once */
+  const char **problems;  /* reasons why the model cannot be compiled or run */
+  const char **notes;     /* hints, such as which inputs or sizes the user must give */
+  const char **dim_names; /* the names of the inputs' symbolic dimensions, each once */
   uint32_t n_dim_names;
-  /* By node: problems, and possible ones; nodes that depend on such a node are not looked at. */
+  /* Problems of nodes, including those that are reported as notes since another size of a symbolic dimension may avoid
+   * them.  Nodes that depend on such a node are not checked. */
   compiler_finding *findings;
   uint32_t n_findings;
 } support_report;
 
-/* What to verify a source with. */
+/* The inputs and options for compiler_api.verify. */
 typedef struct compiler_verify_options {
-  const literal *inputs; /* in the order of the source's inputs */
-  bool all_algorithms;   /* the following are as in verify_options */
+  const literal *inputs; /* in the order of the model's inputs */
+  bool all_algorithms;   /* this member and those below are as in verify_options */
   const char *folder;
   uint64_t seed;
   void (*progress)(void *data, const char *what, double share);
@@ -131,59 +135,65 @@ enum { COMPILER_ABI = 8 };
 typedef struct compiler_api {
   uint32_t abi;
   void (*adopt_guard)(const guard_owner *other); /* the compiler half's copy of guard_adopt */
-  const char *versions;                          /* the versions of LLVM and the libraries, for people */
+  const char *versions;                          /* text with the versions of LLVM and of the libraries */
   int ir_version, opset_version;                 /* the newest versions of ONNX and ai.onnx that can be read */
-  /* Opens a model from bytes, which are borrowed.  `path` is the path of their file, which is mapped on `a`; it is used
-   * in messages, and external data is looked for in its folder.  NULL means a model in memory. */
+  /* Opens a model from bytes, which are borrowed.  `path` is the path of the file that contains them, which must be
+   * mapped on `a`, or NULL for a model in memory.  The path is used in messages, and external data is looked for in its
+   * folder. */
   status (*open)(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,
                  const compiler_constant *constants, compiler_model **out);
-  /* Opens HLO text as a source. */
+  /* Opens HLO text as a model. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, compiler_model **out);
-  /* Imports, optimises and lowers.  The program is on `a` and borrows the source's constants and shared arrays (of
-   * options.sharing only `shared` is given here).  *out is NULL if sizes depend on what the model computes, so that it
-   * runs segment by segment. */
+  /* Imports the model, optimises and compiles it.  The program is on `a` and borrows the model's constants and arrays
+   * of the weight pool.  The caller sets only the member `shared` of options.sharing.  *out is NULL if sizes depend on
+   * what the model computes; such a model runs segment by segment. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
-  /* The request's inputs and values are not used; its strings and lists are borrowed. segments_destroy accepts NULL. */
+  /* Creates a segmented_model.  The request's inputs and values are not used; its strings and lists are borrowed.
+   * segments_destroy accepts NULL. */
   status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget,
                             segmented_model **out);
   void (*segments_destroy)(segmented_model *p);
-  /* outputs has n_outputs entries. */
+  /* Runs the model once.  `outputs` has an entry for each of the model's outputs. */
   status (*segments_run)(segmented_model *p, const segments_run_options *run, compiler_array *outputs);
-  /* Returns the source as the bytes of one model file, borrowed from it.  It is UNSUPPORTED if the model consists of
-   * several files. */
+  /* Returns the bytes of the model's file, which stay the model's.  The error is UNSUPPORTED if the model is HLO text
+   * or has external data or constants beside its file. */
   status (*bytes)(const compiler_model *s, rt_span *out);
-  /* Returns an error if it cannot be compiled, as far as can be told without compiling: names every unsupported
-   * operator at once, then the first error of the import, then outputs that differ from the model's declaration. */
+  /* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The error is the
+   * first of these: all unsupported operators together, an error of the import, an output whose type or shape differs
+   * from its declaration. */
   status (*check)(const compiler_model *s, const compile_request *request, mem_budget *budget);
-  /* Returns the module as text: as imported (`after` is NULL), after the last run of that pass of the target's
-   * pipeline, or ("final") as it is lowered.  With no_constants, large constants are "...", for people. */
+  /* Returns the module as text.  `after` is NULL for the module as imported, the name of a pass of the target's
+   * pipeline for the module after the last run of that pass that changed it, or "final" for the module after all
+   * passes.  If no_constants is set, large constants are printed as "...". */
   status (*print)(const compiler_model *s, const compile_request *request, const char *after, bool no_constants,
                   arena *a, const char **text);
-  /* Compares what the target computes with the reference evaluator (verify/verify.h).  The report's texts are on the
-   * arena. */
+  /* Compares the results of the target with those of the reference evaluator (verify/verify.h).  The report's texts are
+   * on the arena. */
   status (*verify)(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
                    verify_report *out);
-  /* Returns PTX of the module's elementwise fusions. */
+  /* Returns the module's elementwise fusions as PTX (assembly of NVIDIA GPUs). */
   status (*print_ptx)(const compiler_model *s, const compile_request *request, arena *a, const char **text);
-  /* Explains what became of a node, given by its name or that of an output: as what it was imported, what removed it or
-   * what it is a part of, how that is computed and where its result is. */
+  /* Explains what became of a node, which is given by its name or by the name of one of its outputs.  The text lists
+   * the instructions as which the node was imported, the pass that removed the last of them or the instructions of the
+   * final module that contain them, and the algorithm, thunks and buffers of these. */
   status (*explain)(const compiler_model *s, const compile_request *request, const char *node, arena *a,
                     const char **text);
-  /* Returns the operators in use, sorted. */
+  /* Returns the operators that the model uses, sorted. */
   status (*list_ops)(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
-  /* All operators of a model, which is given as to `open`, and all that is not supported in it.  Fails only if it
-   * cannot be read. */
+  /* Lists the operators of a model and everything in it that is not supported.  `path` and `bytes` are as for `open`.
+   * Fails only if the model cannot be read. */
   status (*check_support)(arena *a, const char *path, rt_span bytes, const compile_request *request,
                           support_report *out);
-  /* Named passes, comma-separated, on HLO text. */
+  /* Applies passes, given as comma-separated names, to HLO text and returns the new text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
-  /* "name: contract" lines of all passes. */
+  /* Returns a line "name: contract" for each pass. */
   const char *(*pass_list)(arena *a);
-  /* All operators that the standard has, and which are supported: a page in Markdown. */
+  /* Returns a page in Markdown that lists the operators of the ONNX standard and says which are supported. */
   const char *(*op_page)(arena *a);
+  /* Finds a backend by its name or path (backend.h). */
   status (*backend)(const char *name, const rt_backend **out);
-  /* ONNX tensor files. */
+  /* Read and write ONNX tensor files (.pb). */
   status (*read_pb)(arena *a, const char *path, const char **name, literal *out);
   status (*tensor_to_pb)(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
 } compiler_api;

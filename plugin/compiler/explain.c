@@ -1,4 +1,4 @@
-/* explain.c - what became of one node of a model: imported as, fused into, removed by, computed by, kept where. */
+/* explain.c - explains what became of one node of a model; see compiler_api.explain. */
 #include <string.h>
 
 #include "hlo/text/text.h"
@@ -10,7 +10,7 @@ static bool mentions(const char *text, const char *label) {
   size_t n = strlen(label);
   for (const char *at = text; (at = strstr(at, label)); at++) {
     bool begins = at == text || at[-1] == '"' || (at - text > 1 && strncmp(at - 2, "+ ", 2) == 0);
-    if (begins && strchr(" :;\"", at[n])) { /* or the end */
+    if (begins && strchr(" :;\"", at[n])) { /* strchr also finds the terminating zero */
       return true;
     }
   }
@@ -19,7 +19,7 @@ static bool mentions(const char *text, const char *label) {
 
 static bool is_operation(const hlo_instr *i) { return i->op != HLO_CONSTANT && i->op != HLO_PARAMETER; }
 
-/* A fusion is about whatever its body computes. */
+/* Returns true if the instruction comes from the node of that label, or is a fusion with an operation from it. */
 static bool is_about(const hlo_instr *i, const char *label) {
   bool about = mentions(i->source, label);
   for (const hlo_instr *j = i->op == HLO_FUSION && !about ? hlo_callee(i, 0)->first : NULL; j && !about; j = j->next) {
@@ -34,10 +34,10 @@ typedef struct explaining {
   const char *label;
   arena *a;
   bool begun, folded;
-  uint32_t operations;  /* of the node, constants aside, when the passes last looked */
-  const char *imported; /* their names as they came */
-  const char *gone;     /* what removed the last one; NULL: some are left */
-  const char *left;     /* lines of the final module */
+  uint32_t operations;  /* the number of the node's operations, except constants, after the last pass so far */
+  const char *imported; /* the names of the node's operations as imported */
+  const char *gone;     /* the pass that removed the last of them; NULL if some are left */
+  const char *left;     /* the lines of the final module that are about the node */
 } explaining;
 
 static bool is_fused_body(const hlo_module *m, const hlo_computation *c) {
@@ -61,7 +61,8 @@ static bool has_constant(const explaining *e, const hlo_module *m) {
   return found;
 }
 
-/* Names of the node's operations, or (lines) their texts. */
+/* Returns the names of the node's operations and sets *n to their number; if `lines` is set, returns the operations as
+ * lines of text instead. */
 static const char *list_operations(const explaining *e, const hlo_module *m, bool lines, uint32_t *n) {
   const char *text = "";
   *n = 0;
@@ -77,12 +78,13 @@ static const char *list_operations(const explaining *e, const hlo_module *m, boo
   return text;
 }
 
-/* As rt_compile_options.dump.  `name` is as pass runners make them, "007-fold.hlo", or plain. */
+/* An rt_compile_options.dump function that records what is left of the node.  `name` is "007-fold.hlo" after the pass
+ * fold, "final", or the name of another phase of the compiler. */
 static status look(void *data, const char *name, const struct hlo_module *m) {
   explaining *e = data;
   uint32_t n;
   const char *dash = strchr(name, '-');
-  if (!dash && strcmp(name, "final") != 0) { /* no pass */
+  if (!dash && strcmp(name, "final") != 0) { /* another phase */
     return NULL;
   }
   name = dash ? dash + 1 : name;
@@ -136,7 +138,7 @@ static const char *list_algorithms(const explaining *e, const rt_report *r) {
   return text;
 }
 
-/* The lines of the table of buffers that are about the node. */
+/* Returns the lines of the table of buffers (rt_report.buffers) that are about the node. */
 static const char *list_buffers(const explaining *e, const char *table) {
   const char *text = "";
   for (const char *at = table ? table : ""; *at;) {
@@ -170,7 +172,7 @@ static status explain_node(void *data) {
   TRY(compiler_find_node(c->s, c->node, c->a, &e.label));
   const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
   compile_request request = *c->request;
-  request.options.keep_text = true; /* the table of buffers */
+  request.options.keep_text = true; /* makes the table of buffers */
   request.options.dump = look;
   request.options.dump_data = &e;
   rt_program *program;

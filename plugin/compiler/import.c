@@ -1,12 +1,13 @@
-/* import.c - from a compiler_model to an HLO module for the shapes and values of a request. */
+/* import.c - imports a compiler_model as an HLO module for the shapes and values of a request. */
 #include "plugin/compiler/internal.h"
 
 #include "backend_ref/eval.h"
 #include "frontend/import/import.h"
 #include "frontend/import/part.h"
 
-/* Sizes that depend on inputs' values: the import says which it wants, and gets them if they are known.  Each round
- * gives at least one more, so there are at most as many as inputs. */
+/* Imports a model whose sizes may depend on the contents of inputs.  If the import fails because it needs the contents
+ * of some inputs (o->wanted) and the request has them, they are passed and the model is imported again.  Each round
+ * passes at least one more input, so the loop ends. */
 static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
                                  onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
   const opened_model *l = s->model;
@@ -17,7 +18,7 @@ static status import_with_values(const compiler_model *s, const compile_request 
     status failed = onnx_import(a, l->onnx, o, out, complete);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
       const void *value = r->values ? r->values[number[k]] : NULL;
-      value = value || shape_elements(&inputs[k].shape) ? value : ""; /* what is empty is known by its shape */
+      value = value || shape_elements(&inputs[k].shape) ? value : ""; /* an empty array has no unknown contents */
       if (wanted[k] && value && !inputs[k].value) {
         literal *known = ARENA_NEW(a, literal);
         *known = literal_make(inputs[k].shape, arena_memdup(a, value, (size_t)shape_bytes(&inputs[k].shape)));
@@ -33,7 +34,6 @@ static status import_with_values(const compiler_model *s, const compile_request 
   }
 }
 
-/* values[n_inputs] (may be NULL) gets what the module takes for granted of its inputs. */
 status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                        const void **values, bool *complete) {
   const opened_model *l = s->model;

@@ -1,5 +1,5 @@
-/* internal.h - what the files behind compiler_api share: the model that was opened, and the functions of the table
- * whose contracts compiler.h states. */
+/* internal.h - declarations that the files behind compiler_api share: the data of an opened model, and the functions of
+ * the table compiler_api, whose contracts are in compiler.h. */
 #ifndef PLUGIN_COMPILER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERNAL_H
 
@@ -7,28 +7,29 @@
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/compiler.h"
 
-/* What stands behind compiler_model.model. */
+/* The compiler's data of an opened model, to which compiler_model.model points.  Either `onnx` or `hlo` is NULL. */
 typedef struct opened_model {
-  const onnx_model *onnx; /* or: */
-  uint32_t n_constants;   /* beside what its file holds */
+  const onnx_model *onnx;
+  uint32_t n_constants; /* constants that were given when it was opened, in addition to those in its file */
   const compiler_constant *constants;
-  arena *arena; /* on which its files are mapped */
+  arena *arena; /* the arena on which its files are mapped */
   const hlo_module *hlo;
 } opened_model;
 
-/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  values[n_inputs]
- * (may be NULL) gets what the module takes for granted of the contents of its inputs.  *complete is false if the module
- * is the first segment only.  In import.c. */
+/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  `values`, which may
+ * be NULL, has an entry for each input: it is set to the contents of the input if the module is valid for these only,
+ * otherwise to NULL.  *complete is set to false if the module is only the first segment.  In import.c. */
 STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                                        const void **values, bool *complete);
 
-/* Returns the same model with other outputs (frontend/import/part.h), which may be imported and no more.  In import.c.
- */
+/* Returns the same model with other outputs (frontend/import/part.h), which may be used for nothing but importing.  In
+ * import.c. */
 compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names);
-/* Returns the model's file, or NULL where it is HLO.  In import.c. */
+/* Returns the ONNX model, or NULL if the model is HLO text.  In import.c. */
 const onnx_model *compiler_onnx_model(const compiler_model *s);
 
-/* Finds a node by its name, its label or an output, and gives the label that its operations have.  In check.c. */
+/* Finds a node by its name, its label ("fc1: Gemm") or the name of an output, and returns its label, with which the
+ * instructions that come from the node are marked (hlo_instr.source).  In check.c. */
 STATUS_MUST_USE status compiler_find_node(const compiler_model *s, const char *node, arena *a, const char **label);
 
 /* --- the functions of the table --- */

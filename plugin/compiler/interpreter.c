@@ -1,4 +1,5 @@
-/* interpreter.c - If, Loop, Scan and calls of functions, run body by body. */
+/* interpreter.c - runs host-interpreted If, Loop, Scan and calls of functions: each body is a frame that runs segment
+ * by segment. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,7 +37,8 @@ status interpreter_find_body(const interpreted_node *n, const char *attribute, i
   return interpreter_site_below(n->run, n->site, n->number, which, &out->site);
 }
 
-/* Steps within steps have numbers of their own. */
+/* Defines the number of the loop's step in the body's frame, from which random operators make their numbers.  It is
+ * hashed with the numbers of the loops around this one, so that each step of a nested loop has its own. */
 static status define_step(const interpreter_body *b, onnx_frame *f, int64_t step) {
   onnx_array *outer;
   literal *none;
@@ -106,7 +108,8 @@ status interpret_if(const interpreted_node *n) {
 
 /* --- calls --- */
 
-/* A function sees nothing around it but which step of a loop it is in. */
+/* Defines in the frame of a function the step number of the caller's frame.  It is the only value from outside that the
+ * frame sees. */
 static status inherit_step(const onnx_frame *outer, onnx_frame *f) {
   onnx_array *step;
   literal *none;
@@ -140,7 +143,8 @@ static status run_call(const interpreted_node *n, const onnx_function *callee) {
 
 /* --- Loop and Scan --- */
 
-/* What a scan output has got so far. */
+/* The elements of a scan output that the steps so far have computed.  `axis` and `backward` say where they are stacked.
+ */
 typedef struct elements {
   uint32_t n, cap;
   host_array **items;
@@ -151,14 +155,15 @@ typedef struct elements {
 typedef struct loop {
   const interpreted_node *n;
   interpreter_body body;
-  size_t first_input, first_output; /* of the states, in the body */
-  size_t n_states, n_scans;         /* scans: outputs */
-  host_array **inputs, **outputs;   /* of a step */
-  shape *states;                    /* before the first one */
+  size_t first_input, first_output; /* the index of the first state among the body's inputs, and among its outputs */
+  size_t n_states, n_scans;         /* the number of states, and of scan outputs */
+  host_array **inputs, **outputs;   /* of the body, in the current step */
+  shape *states;                    /* the shapes of the states before the first step */
   elements *scans;
 } loop;
 
-/* Elements of a dimension are moved in runs: `outer` of them, `inner` bytes each. */
+/* Sets the sizes for copying a slice of an array across the axis: *outer blocks of *inner bytes each, where `s` is the
+ * shape of the slice. */
 static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner) {
   *outer = 1;
   *inner = dtype_bytes((dtype)s->type);
@@ -171,7 +176,7 @@ static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner)
   }
 }
 
-/* All elements as one array with a new dimension. */
+/* Stacks the elements of scan output k to one array with a new dimension, and releases them. */
 static status stack(const loop *l, size_t k, host_array **out) {
   elements *e = &l->scans[k];
   shape one, all;
@@ -207,7 +212,7 @@ static status stack(const loop *l, size_t k, host_array **out) {
   return NULL;
 }
 
-/* Element `index` along the axis, without that dimension. */
+/* Makes an array of the elements at `index` along the axis, without that dimension. */
 static status pick(interpreter_run *run, const host_array *a, int64_t axis, int64_t index, host_array **out) {
   shape s = *host_array_shape(a);
   int64_t outer, count = s.dims[axis];
@@ -223,7 +228,8 @@ static status pick(interpreter_run *run, const host_array *a, int64_t axis, int6
   return NULL;
 }
 
-/* Fields that depend on the body's signature; node inputs from `first` on are states. */
+/* Sets the fields of `l` from the number of the body's inputs and outputs, and reads the first values of the states,
+ * which are the node's inputs from number `first` on. */
 static status open_loop(loop *l, const interpreted_node *n, bool is_scan, size_t n_states, size_t first) {
   *l = (loop){.n = n, .first_input = is_scan ? 0 : 2, .first_output = is_scan ? 0 : 1, .n_states = n_states};
   TRY(interpreter_find_body(n, "body", 0, &l->body));
@@ -245,7 +251,7 @@ static status open_loop(loop *l, const interpreted_node *n, bool is_scan, size_t
   return NULL;
 }
 
-/* Runs the body; its states are the next step's inputs, what it scans is kept. */
+/* Runs the body once.  The states that it returns become inputs of the next step, and its scan outputs are kept. */
 static status step(loop *l, size_t n_inputs, int64_t number) {
   arena *a = l->n->outer->arena;
   TRY(budget_check(l->n->run->options->budget));
@@ -307,7 +313,7 @@ status interpret_loop(const interpreted_node *n) {
   return finish_loop(&l);
 }
 
-/* Attribute `name`: entry k, or 0. */
+/* Returns entry k of the attribute `name`, which must have `count` entries; 0 if the node does not have it. */
 static status list_entry(const interpreted_node *n, const char *name, size_t k, size_t count, int64_t *out) {
   const int64_t *values;
   size_t given;

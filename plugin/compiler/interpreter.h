@@ -1,5 +1,8 @@
-/* interpreter.h - the interface between segments.c, which runs frames, and interpreter.c, which runs host-interpreted
- * nodes.  Everything that belongs to a run is freed at its end, so nothing here needs to be undone on failure. */
+/* interpreter.h - the interface between segments.c, which runs frames (frontend/import/frame.h), and interpreter.c,
+ * which runs host-interpreted nodes: control flow and sequences that the host runs between segments.  Everything that
+ * belongs to a run is freed when the run ends, so functions that fail need not free anything.
+ *
+ * Arrays are counted by reference.  A function that returns an array through `out` gives the caller a reference. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_H
 #define PLUGIN_COMPILER_INTERPRETER_H
 
@@ -8,24 +11,27 @@
 
 struct segment;
 
-/* A body in the model, identified by the nodes around it.  Its segments are kept here. */
+/* A body (a subgraph of a node, or the function that a node calls), identified by the nodes around it, and the segments
+ * that were compiled for it. */
 typedef struct interpreter_site {
   struct interpreter_site *next, *children;
   struct segment *segments;
-  size_t node; /* of the parent's body */
-  int which;   /* of the node's graphs */
+  size_t node; /* the index of the node in the parent's body */
+  int which;   /* the number of the body among those of the node: 0, 1, ... */
 } interpreter_site;
 
+/* One run of a segmented model. */
 typedef struct interpreter_run {
   segmented_model *segments;
-  mem_budget *budget; /* of its arrays */
+  mem_budget *budget; /* the budget for arrays */
   const segments_run_options *options;
   arena *scratch;
-  struct host_array *arrays; /* all that are alive */
+  struct host_array *arrays; /* the list of all arrays that are not freed yet */
   struct frame_list *frames;
 } interpreter_run;
 
-/* An array or sequence of a frame (base comes first), counted: frames, sequences and lists share it. */
+/* An array or sequence of a frame, with a reference count, since frames, sequences and lists share it.  `base` must be
+ * the first member. */
 typedef struct host_array {
   onnx_array base;
   uint32_t references;
@@ -37,10 +43,10 @@ typedef struct host_array {
 static inline void *host_array_data(const host_array *a) { return (void *)(uintptr_t)a->base.value.data; }
 static inline const shape *host_array_shape(const host_array *a) { return &a->base.value.shape; }
 
-/* With one reference, the caller's. */
+/* Make an array with one reference, which is the caller's: without contents, or as a copy of a literal. */
 STATUS_MUST_USE status host_array_new(interpreter_run *run, const shape *s, host_array **out);
 STATUS_MUST_USE status host_array_copy(interpreter_run *run, const literal *l, host_array **out);
-/* The references to the elements are taken over. */
+/* Makes a sequence with one reference, and takes over the caller's references to the elements. */
 STATUS_MUST_USE status host_sequence_new(interpreter_run *run, dtype type, uint32_t n, host_array *const *elements,
                                          host_array **out);
 static inline host_array *host_sequence_element(const host_array *sequence, uint32_t k) {
@@ -48,28 +54,30 @@ static inline host_array *host_sequence_element(const host_array *sequence, uint
 }
 host_array *host_array_retain(host_array *a);
 void host_array_release(host_array *a); /* NULL is allowed */
-/* The memory stays and is the caller's, who ends it with host_memory_free. */
+/* Frees the host_array but not its data, which the caller now owns and frees with host_memory_free. */
 compiler_array host_array_let_go(host_array *a);
 void host_memory_free(mem_budget *budget, compiler_array a);
-/* All of them, whoever holds them. */
+/* Frees all arrays of the run, whatever their reference counts are. */
 void host_arrays_free(interpreter_run *run);
 
-/* The place of a body of this node (which: 0, 1, ..). */
+/* Finds or adds the site of body `which` of node `node` of the parent's body. */
 STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
                                               interpreter_site **out);
 
+/* Creates and ends a frame; the arguments are those of onnx_frame_create.  Ending it drops its references to arrays. */
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 void interpreter_frame_end(interpreter_run *run, onnx_frame *f);
-/* Defines that value in the frame, with the caller's reference; the name is copied, "" drops it. */
+/* Defines the value `name` in the frame and takes over the caller's reference to it.  The name is copied.  If it is "",
+ * the reference is dropped. */
 void interpreter_define(onnx_frame *f, const char *name, host_array *a);
-/* What the frame sees under that name: a reference for the caller. */
+/* Finds the value that has this name in the frame or in the frames around it. */
 STATUS_MUST_USE status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *name, host_array **out);
-/* All nodes; outputs[n_outputs] get references. */
+/* Runs all nodes of the frame.  `outputs`, with f->n_outputs entries, gets references to its outputs. */
 STATUS_MUST_USE status interpreter_run_frame(interpreter_run *run, interpreter_site *site, onnx_frame *f,
                                              host_array **outputs);
 
-/* Node k of the frame: If, Loop, Scan or the call of a function; defines its outputs. */
+/* Runs the host-interpreted node k of the frame and defines its outputs. */
 STATUS_MUST_USE status interpreter_run_node(interpreter_run *run, interpreter_site *site, onnx_frame *f, size_t k);
 
 #endif

@@ -9,19 +9,21 @@ typedef struct interpreted_node {
   interpreter_run *run;
   interpreter_site *site;
   onnx_frame *outer;
-  size_t number;
-  const Onnx__NodeProto *node; /* bound */
+  size_t number;               /* its index in `outer` */
+  const Onnx__NodeProto *node; /* after onnx_node_bind */
 } interpreted_node;
 
-/* Returns true if there is an input k with a value. */
+/* Returns true if the node has an input k with a value. */
 bool interpreter_has_input(const interpreted_node *n, size_t k);
-/* Input k, which must be there: a reference for the caller. */
+/* Returns input k with a reference for the caller; fails if the node has no such input. */
 STATUS_MUST_USE status interpreter_input(const interpreted_node *n, size_t k, host_array **out);
-/* One number of an array of one element. */
+/* Returns the only element of an array of integers or booleans; `what` names the array in messages. */
 STATUS_MUST_USE status interpreter_scalar(const host_array *a, const char *what, int64_t *out);
-/* Hands the node's outputs over: those that it does not name are dropped. */
+/* Defines the node's outputs in its frame and takes over the references to the values.  Values of outputs that the node
+ * does not name are dropped. */
 STATUS_MUST_USE status interpreter_define_outputs(const interpreted_node *n, size_t count, host_array *const *values);
 
+/* A subgraph of a node, such as the body of a Loop. */
 typedef struct interpreter_body {
   const interpreted_node *n;
   interpreter_site *site;
@@ -29,16 +31,19 @@ typedef struct interpreter_body {
   const Onnx__GraphProto *graph;
 } interpreter_body;
 
+/* Finds the subgraph in the attribute of that name. `which` is its number among the node's bodies (interpreter_site).
+ */
 STATUS_MUST_USE status interpreter_find_body(const interpreted_node *n, const char *attribute, int which,
                                              interpreter_body *out);
-/* Runs it once; step -1: it is no loop's.  The references to inputs are taken over, outputs[n_output of the graph] are
- * the caller's. */
+/* Runs the body once.  `step` is the number of the loop's step, or -1 if the node is not a loop.  Takes over the
+ * references to inputs.  `outputs`, with graph->n_output entries, gets references for the caller. */
 STATUS_MUST_USE status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs,
                                             int64_t step, host_array **outputs);
-/* Of a body's output where the body never ran: as declared, open dimensions 0.  SHAPE_UNRANKED where no rank is. */
+/* Returns the shape of an output of a body that never ran: the declared shape with 0 for symbolic dimensions; its kind
+ * is SHAPE_UNRANKED if no rank is declared. */
 STATUS_MUST_USE status interpreter_declared_shape(const interpreter_body *b, size_t output, shape *out);
 
-/* The operators that onnx_ops.def says can be host-interpreted. */
+/* Declares a function for each operator that can be host-interpreted according to onnx_ops.def. */
 typedef status interpret_fn(const interpreted_node *n);
 #define declare_no(importer)
 #define declare_for_body(importer) interpret_fn interpret_##importer;

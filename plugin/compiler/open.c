@@ -1,4 +1,5 @@
-/* open.c - from a model file or HLO text to a compiler_model: what it declares, and the files beside it. */
+/* open.c - opens a model file or HLO text as a compiler_model: lists what it declares and its files of external data.
+ */
 #include "plugin/compiler/internal.h"
 
 #include <inttypes.h>
@@ -9,7 +10,8 @@
 #include "frontend/model/tensor.h"
 #include "hlo/text/text.h"
 
-/* Symbols become -1 and a name; those that the importer made up for nameless dimensions have none. */
+/* Describes an input or output.  A symbolic dimension becomes -1 with its name, or without one if the importer made the
+ * name up (such names begin with '_'). */
 static model_value describe(arena *a, const dim_table *dims, const char *name, const shape *s) {
   model_value v = {.name = arena_strdup(a, name), .shape = *s};
   for (int k = 0; k < s->rank; k++) {
@@ -22,7 +24,7 @@ static model_value describe(arena *a, const dim_table *dims, const char *name, c
   return v;
 }
 
-/* Outputs may come without a type or of a kind that only running tells. */
+/* Describes an output, as unranked if the model declares no type for it or one that is not supported. */
 static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
   const shape unknown = {.kind = SHAPE_UNRANKED};
   shape s = unknown;
@@ -122,7 +124,8 @@ static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   return describe_files(a, m, s);
 }
 
-/* A constant must fit the declared input. */
+/* Checks that a constant of the options has the name of an input without an initializer, and the type and shape that
+ * are declared for it. */
 static status check_constant(arena *a, const onnx_model *m, const compiler_constant *c) {
   const Onnx__GraphProto *g = m->graph;
   const Onnx__ValueInfoProto *input = NULL;
@@ -148,7 +151,7 @@ static status check_constant(arena *a, const onnx_model *m, const compiler_const
   return NULL;
 }
 
-/* The importer then meets it as an initializer. */
+/* Adds the constant to the graph as an initializer. */
 static status add_constant(arena *a, onnx_model *m, const compiler_constant *c) {
   Onnx__GraphProto *g = m->graph;
   Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
@@ -202,8 +205,8 @@ static const char *name_or_number(arena *a, const char *name, const char *prefix
   return name ? name : arena_printf(a, "%s%" PRIu32, prefix, k);
 }
 
-/* Sizes of other results are results too, behind all others (hlo_module.size_of): they are no outputs, they say how
- * large these turn out. */
+/* Describes the module's results as outputs.  The last results may be sizes of others (hlo_module.size_of).  These are
+ * not outputs; the dimension of which they are the size is described as -1. */
 static void describe_results(arena *a, const hlo_module *m, compiler_model *s) {
   s->outputs = ARENA_NEW_N(a, model_value, m->entry->n_roots);
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {

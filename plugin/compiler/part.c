@@ -1,4 +1,4 @@
-/* part.c - the nodes of findings as models of their own, with the values around them. */
+/* part.c - writes the nodes of findings as models of their own, with the values that these nodes read. */
 #include "plugin/compiler/part.h"
 
 #include "backend_ref/eval.h"
@@ -6,19 +6,20 @@
 #include "plugin/compiler/internal.h"
 #include "verify/write.h"
 
-/* All findings of a model: what stands around their nodes is computed once, in one run of the reference. */
+/* All findings of a model.  The values that the nodes of the findings read and compute are evaluated together, by one
+ * run of the reference evaluator. */
 typedef struct parts_call {
   const compiler_model *s;
   const compile_request *request;
   const compiler_verify_options *o;
   arena *a;
   verify_report *report;
-  onnx_part *parts; /* by finding */
-  str_map numbers;  /* of the values around them, from 1 on */
-  uint32_t n, cap;
+  onnx_part *parts; /* the nodes of each finding */
+  str_map numbers;  /* from the name of an input or result of a part to its index in `names`, plus 1 */
+  uint32_t n, cap;  /* of `names`, `values` and `is_open` */
   const char **names;
   onnx_part_value *values;
-  bool *is_open; /* by value: its size depends on what the model computes */
+  bool *is_open; /* for each value: whether its size depends on what the model computes */
 } parts_call;
 
 /* --- the values around the nodes --- */
@@ -48,7 +49,8 @@ static void find_parts(parts_call *c) {
   }
 }
 
-/* What was folded while importing may have decided sizes, so it stays a constant. */
+/* Evaluates all values that `names` lists.  Those that the import folded to constants stay constants in the new models,
+ * since sizes may depend on them. */
 static status compute_values(parts_call *c) {
   hlo_module *m;
   bool complete;
@@ -82,7 +84,7 @@ static status values_of(const parts_call *c, const onnx_names *names, onnx_part_
 
 /* --- the model --- */
 
-/* The inputs that stayed inputs, for the file and to run it. */
+/* The inputs of a part that are not constants. */
 typedef struct given {
   uint32_t n;
   const char **names;

@@ -1,12 +1,12 @@
-/* part.h - the ONNX nodes that a finding of onnx-xla verify is about, as a model in a file. */
+/* part.h - writes the ONNX nodes in which `onnx-xla verify` found a difference as a model of their own. */
 #ifndef PLUGIN_COMPILER_PART_H
 #define PLUGIN_COMPILER_PART_H
 
 #include "plugin/compiler/compiler.h"
 
-/* Writes the model of each finding to o->folder, its inputs beside it, which are what the reference evaluator
- * computes there, and verifies it.  model_note says how that went, or why there is none; neither is a
- * failure.  Call it inside guard_run. */
+/* For each finding of the report, writes a model of the finding's nodes to o->folder, and verifies that model.  The
+ * values that the reference evaluator computes for its inputs are written to files beside it.  The finding's model_note
+ * says whether the model shows the difference, or why none was written.  Must be called inside guard_run. */
 void compiler_write_parts(const compiler_model *s, const compile_request *request, const compiler_verify_options *o,
                           arena *a, verify_report *report);
 

@@ -1,4 +1,4 @@
-/* segment.c - a segment: found again among those of its site, or imported and compiled. */
+/* segment.c - finds a segment among those that were compiled for its site, or imports and compiles it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "plugin/compiler/segments_internal.h"
 #include "runtime/exec/executable.h"
 
-/* If a site has more segments than these, the one that was not used for the longest time is freed. */
+/* If a site has more segments than this, the one that was not used for the longest time is freed. */
 enum { SEGMENTS_PER_SITE = 64 };
 
-static const double MOST_TUNING = 1; /* After so many seconds of tuning, further segments are not measured. */
+static const double MOST_TUNING = 1; /* After this many seconds of tuning, nothing is measured for further segments. */
 
 static bool fits(const segment *p, const onnx_frame *f, arena *scratch) {
   if (memcmp(p->before, f->states, f->n_nodes) != 0) {
@@ -70,10 +70,11 @@ typedef struct making {
   const mem_budget *run; /* may be NULL */
   const onnx_frame *frame;
   segment *out;
-  bool watched; /* segments_run_options.watch */
+  bool watched; /* whether segments_run_options.watch is set */
 } making;
 
-/* Once more with what the import asks for: each round knows at least one array more. */
+/* Imports the segment.  If the import asks for the contents of arrays, these become known and the segment is imported
+ * again; each round makes at least one more array known, so the loop ends. */
 static status import_segment(making *m) {
   segment *x = m->out;
   for (bool again = true; again;) {
@@ -110,7 +111,7 @@ static void note_uses(segment *x) {
   }
 }
 
-/* Results that are constants need no program; a module of nothing else needs none at all. */
+/* Notes which results are constants.  Returns true if all are, so that the segment needs no program. */
 static bool note_literals(segment *x) {
   const hlo_computation *entry = x->info.module->entry;
   const hlo_size_of *size_of = x->info.module->size_of;
@@ -183,7 +184,7 @@ static status find_or_make(void *data) {
     x->next = r->site->segments;
     r->site->segments = x;
   }
-  x->runs++; /* from here on nobody drops it */
+  x->runs++; /* drop_oldest frees no segment that is running */
   drop_oldest(r->site);
   r->out = x;
   return NULL;

@@ -1,4 +1,4 @@
-/* segments.c - frames, which run segment by segment. */
+/* segments.c - runs frames segment by segment (segments.h). */
 #include "plugin/compiler/segments.h"
 
 #include <pthread.h>
@@ -64,7 +64,7 @@ void interpreter_define(onnx_frame *f, const char *name, host_array *a) {
   }
 }
 
-/* Cuts results to the sizes that came with them. */
+/* Reduces results whose shapes are upper bounds to their actual sizes, which the program computed. */
 static void cut(const rt_program *p, host_array **results, uint32_t n_results, void *const *addresses) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < n_results; k++) {
@@ -112,7 +112,7 @@ static status execute(interpreter_run *run, const onnx_frame *f, segment *x, hos
   return NULL;
 }
 
-/* Takes those results over that are elements of sequences. */
+/* Defines the sequences that the segment computed, and takes over the results that are their elements. */
 static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_segment *info, host_array **results) {
   for (uint32_t k = 0; k < info->n_leaving; k++) {
     const onnx_leaving *s = &info->leaving[k];
@@ -157,7 +157,7 @@ struct frame_list {
 };
 typedef struct frame_list frame_list;
 
-/* Lets go of what nothing reads any more. */
+/* Releases the frame's arrays that neither a deferred node reads nor an output of the frame needs. */
 static void release_unread(onnx_frame *f) {
   onnx_names reads = {0}, all = {0};
   str_map needed;
@@ -241,7 +241,7 @@ onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, con
     guard_fail("out of memory");
   }
   l->next = run->frames;
-  run->frames = l; /* from here on the end of the run frees it */
+  run->frames = l; /* if anything fails from here on, the end of the run frees it */
   l->arena = arena_create(run->segments->budget);
   l->frame = onnx_frame_create(l->arena, run->segments->model, outer, graph, function, call);
   l->frame->unchecked = run->segments->request.options.unchecked;
@@ -276,7 +276,7 @@ typedef struct whole {
   compiler_array *outputs;
 } whole;
 
-/* Makes the main frame with copies of the inputs, since a segment may be compiled for their contents. */
+/* Makes the frame of the main graph, with copies of the model's inputs. */
 static status main_frame(interpreter_run *run, onnx_frame **out) {
   segmented_model *p = run->segments;
   onnx_frame *f = *out = interpreter_frame(run, NULL, p->model->graph, NULL, NULL);
@@ -302,7 +302,7 @@ static status run_guarded(void *data) {
   for (uint32_t k = 0; k < p->source->n_outputs; k++) {
     CHECK_THAT(!outputs[k]->base.elements, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "output '%s' is a sequence; a model's inputs and outputs are tensors", p->source->outputs[k].name);
-    if (outputs[k]->references > 1) { /* an output twice, or an input as it is */
+    if (outputs[k]->references > 1) { /* another output is the same array */
       host_array *copy;
       TRY(host_array_copy(run, &outputs[k]->base.value, &copy));
       outputs[k]->references--;
@@ -331,7 +331,7 @@ status segmented_model_run(segmented_model *p, const segments_run_options *optio
   return failed;
 }
 
-static void destroy_site(interpreter_site *s) { /* sites nest no deeper than graphs and calls do */
+static void destroy_site(interpreter_site *s) { /* recursion is as deep as subgraphs and calls are nested */
   for (segment *x = s->segments, *next; x; x = next) {
     next = x->next;
     segment_destroy(x);

@@ -1,8 +1,8 @@
 /* segments.h - runs a model whose sizes depend on what it computes, segment by segment (frontend/import/frame.h).
  *
- * A segment is imported for the current shapes (and the contents on which sizes depend), compiled and kept; the same
- * shapes find it again.  Loop, If, Scan and calls whose bodies need it are run here, each body with a frame of its own.
- */
+ * A segment is imported for the current shapes, and for the contents of arrays on which sizes depend.  It is compiled
+ * and kept, and used again for the same shapes and contents.  A Loop, If, Scan or call whose body must run segment by
+ * segment itself is run by interpreter.c, in a frame of its own for each body. */
 #ifndef PLUGIN_COMPILER_SEGMENTS_H
 #define PLUGIN_COMPILER_SEGMENTS_H
 
@@ -10,7 +10,7 @@
 
 #include "frontend/model/model.h"
 
-/* request: strings and lists in it are borrowed, inputs and values not used. */
+/* See compiler_api.segments_create. `m` is the ONNX model of `s`. */
 STATUS_MUST_USE status segmented_model_create(const compiler_model *s, const onnx_model *m,
                                               const compile_request *request, mem_budget *budget,
                                               segmented_model **out);

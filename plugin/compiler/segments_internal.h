@@ -8,27 +8,27 @@
 #include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/segments.h"
 
-/* An array for which a segment was made. */
+/* An array that a segment reads, as it must be for the segment to be used again. */
 typedef struct used_array {
   const char *name;
-  literal value; /* data NULL: any content of that shape */
-  uint32_t n;    /* elements of a sequence */
+  literal value; /* if data is NULL, the shape must be the same, otherwise also the contents */
+  uint32_t n;    /* the number of elements of a sequence; 0 for an array */
 } used_array;
 
 typedef struct segment {
   struct segment *next;
-  mem_budget budget; /* while it is made, with the run's deadline */
+  mem_budget budget; /* the budget of `arena`; while the segment is compiled, it has the run's deadline */
   arena *arena;
-  uint8_t *before; /* states of the frame's nodes that it was made for */
+  uint8_t *before; /* the states of the frame's nodes (onnx_node_state) for which it was imported */
   onnx_segment info;
   uint32_t n_uses;
   used_array *uses;
-  literal *literals;    /* by result: its value if that is a constant, data NULL otherwise */
-  hlo_module *imported; /* as it was before it was compiled, for segments_run_options.watch; NULL: nobody looks, or has
-                           looked already */
+  literal *literals;    /* for each result its value if that is a constant; otherwise data is NULL */
+  hlo_module *imported; /* a copy from before compiling, for segments_run_options.watch; NULL if `watch` is NULL or has
+                           been called for this segment */
   rt_program *program;  /* NULL if there is nothing to compute */
   rt_executable *executable;
-  uint32_t n_results, runs; /* visible results; runs of it right now */
+  uint32_t n_results, runs; /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
   uint64_t last_used;
 } segment;
 
@@ -38,18 +38,18 @@ struct segmented_model {
   compile_request request;
   const rt_backend *backend;
   mem_budget *budget;
-  pthread_mutex_t lock; /* guards sites, segments, and importing and compiling */
-  arena *arena;         /* of the sites */
+  pthread_mutex_t lock; /* guards the sites and their segments; held while a segment is imported and compiled */
+  arena *arena;         /* the arena of the sites */
   interpreter_site main;
   uint64_t clock;
-  double seconds_tuning; /* of all segments together */
+  double seconds_tuning; /* the time that tuning took, in all segments together */
 };
 
-/* Runs fn with the model's lock, as guard_run does. */
+/* Does guard_run(fn, data) while holding the model's lock. */
 STATUS_MUST_USE status segmented_model_locked(segmented_model *p, status (*fn)(void *), void *data);
 
-/* Finds the segment of the site that continues frame f, whose nodes are in the states that they are in, or imports and
- * compiles it.  *out is not destroyed before segment_release. */
+/* Finds the segment that runs next in frame f, given the states of its nodes and its arrays, among those of the site,
+ * or imports and compiles it.  *out is not destroyed before segment_release. */
 STATUS_MUST_USE status segment_get(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out);
 void segment_release(segmented_model *p, segment *x);
 

@@ -1,5 +1,5 @@
-/* sequences.c - operators that move or count the elements of a frame's sequences: lists of arrays are made of
- * lists, and no array is copied. */
+/* sequences.c - the host-interpreted operators on sequences.  A new sequence shares the arrays of the old one; only its
+ * list of elements is new. */
 #include <inttypes.h>
 
 #include "frontend/import/sequence.h"
@@ -7,10 +7,10 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* Whoever makes a list one longer copies it. */
+/* The limit of the length of a sequence, since SequenceInsert copies the whole list: n insertions take n^2 steps. */
 enum { MOST_ELEMENTS = 1 << 16 };
 
-/* Input k, which must be a sequence. */
+/* Returns input k, which must be a sequence, with a reference for the caller. */
 static status sequence_input(const interpreted_node *n, size_t k, host_array **out) {
   TRY(interpreter_input(n, k, out));
   CHECK_THAT((*out)->base.elements, INVALID, "input '%s' is %s; a sequence is needed", n->node->input[k],
@@ -18,7 +18,8 @@ static status sequence_input(const interpreted_node *n, size_t k, host_array **o
   return NULL;
 }
 
-/* Input k as a position in a sequence of `length`; absent: `def`. */
+/* Reads input k as a position in a sequence of `length` elements; if it is absent, the position is `def`.  If `end` is
+ * set, the position may be `length` itself. */
 static status read_position(const interpreted_node *n, size_t k, int64_t length, bool end, int64_t def, int64_t *out) {
   int64_t position = def;
   if (interpreter_has_input(n, k)) {
@@ -34,7 +35,8 @@ static status define_one(const interpreted_node *n, host_array *value) {
   return interpreter_define_outputs(n, 1, &value);
 }
 
-/* `from` without element `skip` and with `more` (the caller's reference) before element `at`; -1, NULL: neither. */
+/* Makes a sequence of the elements of `from` without element `skip`, if that is not -1, and with `more` before element
+ * `at`, if `more` is not NULL.  Takes over the reference to `more`. */
 static status edit(const interpreted_node *n, const host_array *from, int64_t skip, int64_t at, host_array *more,
                    host_array **out) {
   host_array **list = ARENA_NEW_N(n->outer->arena, host_array *, (size_t)from->base.n + 1);
@@ -106,8 +108,8 @@ status interpret_sequence_insert(const interpreted_node *n) {
 typedef struct map {
   const interpreted_node *n;
   interpreter_body body;
-  host_array **inputs, **arguments, **roots; /* of the node; of a step */
-  host_array **elements;                     /* output k, step i: elements[k * steps + i] */
+  host_array **inputs, **arguments, **roots; /* inputs of the node; inputs and outputs of the body in a step */
+  host_array **elements;                     /* elements[k * steps + i] is output k of step i */
   uint32_t steps;
 } map;
 

@@ -9,14 +9,14 @@
 typedef struct check_support {
   arena *a;
   const char *path;
-  rt_span bytes; /* where there is no path */
+  rt_span bytes; /* the model's file */
   const compile_request *request;
   support_report *out;
   const onnx_model *m;
   dim_table *dims;
   onnx_input_shape *inputs;
   uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
-  bool open; /* some dimension was guessed */
+  bool open; /* whether a dimension has no given value and was set to request->open_dim, or an input has no rank */
 } check_support;
 
 static void add_problem(check_support *c, const char *text) {
@@ -57,7 +57,8 @@ static status check_ops(check_support *c) {
   return NULL;
 }
 
-/* Those that the importer made up begin with '_'. */
+/* Adds the name of a symbolic dimension to the list, unless it is there or the importer made it up (then it begins with
+ * '_'). */
 static void list_dim_name(check_support *c, const char *name) {
   bool listed = *name == '_';
   for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
@@ -68,7 +69,7 @@ static void list_dim_name(check_support *c, const char *name) {
   }
 }
 
-/* A dimension as the request has it. */
+/* A function for dim_substitute: returns the value that the request gives to a symbolic dimension. */
 static dim size_of(void *data, dim symbol) {
   check_support *c = data;
   list_dim_name(c, dim_name(c->dims, symbol));
@@ -81,7 +82,8 @@ static dim size_of(void *data, dim symbol) {
   return c->request->open_dim;
 }
 
-/* Names that the importer made up begin with '_'. */
+/* Prints a shape with the names of its symbolic dimensions; "?" stands for a name that the importer made up, which
+ * begins with '_'. */
 static const char *shape_for_people(check_support *c, const shape *s) {
   const char *text = "";
   for (int d = 0; d < s->rank; d++) {
@@ -92,7 +94,8 @@ static const char *shape_for_people(check_support *c, const shape *s) {
   return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), s->kind == SHAPE_UNRANKED ? "..." : text);
 }
 
-/* The declared shape, listed for people; false where it is no array. */
+/* Lists an input or output with its declared shape, and sets *s to the shape.  Returns false if no shape of an array is
+ * declared. */
 static bool list_value(check_support *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
   *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
   bool known = v->type && !*failed;
@@ -101,7 +104,8 @@ static bool list_value(check_support *c, const char *what, const Onnx__ValueInfo
   return known;
 }
 
-/* Every input with a shape, so that the import can say whose contents it wants. */
+/* Lists the inputs and outputs, and collects the shapes of the inputs, so that the import can tell the contents of
+ * which inputs it needs. */
 static void check_values(check_support *c) {
   const Onnx__GraphProto *g = c->m->graph;
   shape s;
@@ -126,7 +130,7 @@ static void check_values(check_support *c) {
   }
   for (size_t k = 0; k < g->n_output; k++) {
     (void)list_value(c, "output", g->output[k], &s, &failed);
-    if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* nothing else of a declared type counts */
+    if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* an invalid declaration of an output is ignored */
       add_status(c, failed);
     } else {
       status_free(failed);
@@ -138,7 +142,8 @@ static void add_note(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
 
-/* Where sizes are guessed, what does not fit them says nothing about the model. */
+/* Adds a problem; but if dimensions were guessed, an invalid node becomes a note, since it may be valid at other sizes.
+ */
 static void add_finding(check_support *c, status_code code, const char *text) {
   if (c->open && code != STATUS_UNSUPPORTED) {
     add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
@@ -148,8 +153,8 @@ static void add_finding(check_support *c, status_code code, const char *text) {
   }
 }
 
-/* What importing finds, node by node: attributes, types, sizes.  Operators that are not supported stand there already.
- */
+/* Imports the model and adds the problems that the import finds: attributes, types, sizes.  Problems with unsupported
+ * operators are left out, since check_ops has added them. */
 static void check_nodes(check_support *c) {
   hlo_module *m;
   onnx_findings findings = {0};

@@ -20,7 +20,7 @@ typedef struct print_call {
   bool no_constants;
   arena *a;
   const char **text;
-  const char *passes; /* that changed something */
+  const char *passes; /* the names of the passes that changed something */
 } print_call;
 
 static status print_hlo(print_call *c, const hlo_module *m) {
@@ -28,11 +28,11 @@ static status print_hlo(print_call *c, const hlo_module *m) {
   return hlo_print(c->a, m, &options, c->text, NULL);
 }
 
-/* Keeps the text of the module as the named pass last left it.  `dump` is a name as the pass runner makes them:
- * 007-fold.hlo, or that of a pass alone. */
+/* An rt_compile_options.dump function that keeps the text of the module after the pass c->after.  `dump` is
+ * "007-fold.hlo" after the pass fold, "final", or the name of another phase of the compiler. */
 static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
-  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* no pass */
+  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* another phase */
     return NULL;
   }
   const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;

@@ -1,4 +1,5 @@
-/* verify.c - see verify.h; verify/ does the work. */
+/* verify.c - verifies a model or each of its segments with verify/verify.h, and writes the parts in which it differs.
+ */
 #include "plugin/compiler/verify.h"
 
 #include "plugin/compiler/backend.h"
@@ -17,7 +18,7 @@ typedef struct verify_call {
   verify_options options;
 } verify_call;
 
-/* Findings of several modules, in the order in which they ran. */
+/* Adds the report of one module to that of the model.  A model that runs segment by segment has several modules. */
 static void add_report(verify_call *c, const verify_report *r) {
   verify_report *all = c->out;
   for (uint32_t k = 0; k < r->n_findings; k++) {

@@ -1,4 +1,4 @@
-/* verify.h - the compiler half's side of onnx-xla verify. */
+/* verify.h - verifies a model for the command `onnx-xla verify`; see compiler_api.verify. */
 #ifndef PLUGIN_COMPILER_VERIFY_H
 #define PLUGIN_COMPILER_VERIFY_H
 

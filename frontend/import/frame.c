@@ -126,7 +126,7 @@ static void read_node(reading *r, const defined *d, const Onnx__NodeProto *node)
 
 static void define(defined *d, const char *name) { *str_map_put(&d->names, name) = d; }
 
-/* The recursion is bounded, since the wire scan bounds how deep graphs nest. */
+/* The depth of the recursion is bounded, since the wire scan bounds how deep graphs nest (ONNX_WIRE_MAX_DEPTH). */
 static void read_graph(reading *r, const defined *outer, const Onnx__GraphProto *g) {
   defined inner = {.outer = outer};
   str_map_init(&inner.names, r->a);

@@ -3,10 +3,10 @@
  *
  * Most models become one module.  A model whose sizes depend on what it computes runs segment by segment.  A node that
  * needs the content of a value which is not known yet is deferred, and so is every node that depends on it; the other
- * nodes become one module.  After that module has run, its results are arrays of the frame.  Those whose content was
- * needed are constants from then on, and the next segment is imported.  If a node's own body needs such contents (a
- * loop whose values change their shapes), the caller, plugin/compiler/segments.c, runs that body with a frame of its
- * own. */
+ * nodes become one module.  After that module has run, its results are arrays of the frame.  If a deferred node needs
+ * the content of such an array, the array is a constant in the next segments.  Then the next segment is imported.  If
+ * the body of a node (of a Loop, for example) needs the contents of values that the body itself computes, the caller,
+ * plugin/compiler/segments.c, runs that body with a frame of its own. */
 #ifndef FRONTEND_IMPORT_FRAME_H
 #define FRONTEND_IMPORT_FRAME_H
 
@@ -18,7 +18,7 @@
  * of such arrays; then it has kind SHAPE_SEQUENCE and neither data nor flags of its own. */
 typedef struct onnx_array {
   literal value;                /* if data is NULL, only the shape is known */
-  bool known;                   /* whether segments use it as a constant; otherwise it is a parameter */
+  bool known;                   /* whether it is a constant in the modules of segments; otherwise it is a parameter */
   bool asked;                   /* set by an import if a size depends on the content; import again with `known` set */
   uint32_t n;                   /* the number of elements of a sequence */
   struct onnx_array **elements; /* NULL if it is not a sequence */
@@ -27,21 +27,22 @@ typedef struct onnx_array {
 typedef enum onnx_node_state {
   ONNX_NODE_DEFERRED,        /* it needs values that have not been computed yet */
   ONNX_NODE_DONE,            /* it ran in this segment or in an earlier one */
-  ONNX_NODE_HOST_INTERPRETED /* a call, If, Loop or Scan whose body needs contents of its own values, or a node that
-                                reads sequences of the frame (onnx_reads_sequences); the caller runs it by itself */
+  ONNX_NODE_HOST_INTERPRETED /* it cannot be part of a module, so the caller runs it outside of one: a function call,
+                                If, Loop or Scan whose body needs the contents of values that the body computes, or a
+                                node that reads sequences of the frame (onnx_reads_sequences) */
 } onnx_node_state;
 
 /* The reason why a node cannot be imported. */
 typedef struct onnx_finding {
   status_code code, subject;
-  uint32_t node;    /* the index of the node in the frame; for a node in a body, that of the node around it */
+  uint32_t node;    /* the index of the node in the frame; for a node in a body, the index of the node with that body */
   const char *text; /* one line, which begins with the node's label */
 } onnx_finding;
 
 typedef struct onnx_findings {
   uint32_t n, cap;
   onnx_finding *items;
-  const char *deferred; /* which contents of computed values the first deferred node needs, or NULL */
+  const char *deferred; /* the message that says why the first deferred node is deferred, or NULL */
 } onnx_findings;
 
 /* A graph that runs segment by segment: the main graph, a subgraph or a function's body.  A subgraph sees those values
@@ -59,9 +60,10 @@ typedef struct onnx_frame {
   uint8_t *states; /* the onnx_node_state of each node */
   str_map arrays;  /* from a name to an onnx_array * */
   arena *arena;    /* for the frame's tables, not for the arrays */
-  uint64_t place;  /* a hash that identifies the body, for random operators; 0 means the main graph */
+  uint64_t place;  /* a hash that identifies the body, so that random operators in different bodies draw different
+                      numbers; 0 means the main graph */
   int depth;       /* the number of frames around it, including those of functions */
-  bool unchecked;  /* as in onnx_import_options */
+  bool unchecked;  /* as in onnx_import_options (import.h) */
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
    * depend on it were deferred. */
   onnx_findings *findings;
@@ -77,7 +79,8 @@ onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *o
                               const onnx_function *function, const Onnx__NodeProto *call);
 const char *onnx_frame_output(const onnx_frame *f, size_t k);
 const onnx_opsets *onnx_frame_opsets(const onnx_frame *f);
-/* Returns the node with references to attributes of the call replaced. */
+/* Returns node k of the frame.  In a function's body, attributes that refer to attributes of the call are replaced by
+ * them (onnx_node_bind). */
 STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__NodeProto **out);
 
 /* Looks a value up in the frame and the frames around it.  It is either an array of a frame, in *array, or an
@@ -109,7 +112,7 @@ typedef struct onnx_array_uses {
   onnx_array_use *items;
 } onnx_array_uses;
 
-/* A sequence that a segment computes.  Its n elements are the module's results from number `first` on. */
+/* A sequence that is a result of a segment.  Its n elements are the module's results from number `first` on. */
 typedef struct onnx_leaving {
   const char *name;
   dtype type;
@@ -127,7 +130,7 @@ typedef struct onnx_segment {
   uint32_t n_leaving, cap_leaving;
   uint8_t *states;    /* the states of the frame's nodes after this segment has run */
   bool *known;        /* for each result: true if later segments use it as a constant */
-  bool complete;      /* whether all nodes are done */
+  bool complete;      /* whether all nodes of the frame will have run after this segment */
   const char *reason; /* why the first deferred node is deferred */
 } onnx_segment;
 

@@ -109,8 +109,8 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   return hlo_result(s->b->computation->params[s->n_inputs + k], 0);
 }
 
-/* Marks the outputs of a node in a function's body that could not be imported.  Nodes that read them count as deferred.
- */
+/* The def of poison values: the outputs of a node in a function's body that could not be imported.  Nodes that read
+ * them count as deferred. */
 static hlo_instr poison;
 
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out) {
@@ -278,7 +278,7 @@ status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node) {
 
 bool onnx_requires_contents(const onnx_requirements *w) { return w->host_interpreted || w->asked.n || w->contents.n; }
 
-/* The text begins with the labels of the enclosing function calls, the outermost one first. */
+/* The message begins with the labels of the enclosing function calls, the outermost one first. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   arena *a = s->importer->arena;
   const char *text = arena_printf(a, "%s: %s", onnx_node_label(a, node), status_message(failed));
@@ -300,9 +300,9 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
   return true;
 }
 
-/* Returns true if the import of a function's body continues without a node that failed, because findings are listed;
- * the node's outputs are then poison values.  Bodies of Loop, Scan and If are excluded: they may be imported in several
- * ways until one succeeds, so a failure in them is not final. */
+/* Decides whether the import of a function's body continues after a node of it failed, which it does only if findings
+ * are listed.  If so, makes the node's outputs poison values and returns true.  In bodies of Loop, Scan and If it
+ * returns false: they may be imported in several ways until one succeeds, so a failure in them is not final. */
 static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   onnx_importer *im = s->importer;
   onnx_requirements *w = &im->requirements;

@@ -32,8 +32,10 @@ typedef struct onnx_import_options {
   /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
    * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with the input's `value` set. */
   bool *wanted;
-  int64_t open_dim; /* the size of symbolic dimensions that get none otherwise; 0 makes such dimensions an error */
-  /* If true, an index out of range or an integer division by 0 yields an arbitrary number; otherwise the run fails. */
+  int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
+                       dimensions are an error */
+  /* If true, an index out of range or an integer division by 0 yields an arbitrary number at run time; otherwise it
+   * makes the run fail. */
   bool unchecked;
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
@@ -47,7 +49,8 @@ typedef struct onnx_import_options {
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 
-/* Returns the frame of the main graph, with the inputs of the options and their data where it is known. */
+/* Returns the frame of the main graph.  Its arrays are the inputs, with the shapes and contents that the options give.
+ */
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
                                        onnx_frame **out);
 

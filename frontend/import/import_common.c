@@ -153,8 +153,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
 
 /* --- indices --- */
 
-/* Returns x with the elements beyond the sizes of its dynamic dimensions, which are undefined, replaced by `inside`, so
- * that a check of all elements does not fail because of them. */
+/* Returns x with `inside`, a number within the bounds, in place of the undefined elements beyond the sizes of x's
+ * dynamic dimensions, so that a check of all elements does not fail because of them. */
 static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(x);

@@ -44,14 +44,15 @@ STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, 
 /* Does the same if the last dimension of the input holds tuples of `count` indices, one for each of `sizes`. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
-/* Adds a check of the integers in x to the module, which fails a run if one is out of bounds: element k must be at
+/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be at
  * least low[k % count] and less than high[k % count]; if count is 0, no element may be 0.  If x is a constant, it is
- * checked now, with the error INVALID_MODEL.  `what` is the standard's name of x. */
+ * checked during the import instead, with the error INVALID_MODEL.  `what` is the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
                                   const int64_t *high);
 /* Does the same for indices that must be in [0, size). */
 STATUS_MUST_USE status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size);
-/* Gathers the elements of x at the given indices along the axis; the indices become a constant. */
+/* Gathers the elements of x at the given indices along the axis.  The indices are known during the import and become a
+ * constant of the module. */
 hlo_value onnx_take_known(hlo_builder *b, hlo_value x, int64_t axis, const int64_t *indices, int64_t count);
 
 /* Returns the mean of x, a float array, over the axes, which stay in the result with extent 1. */

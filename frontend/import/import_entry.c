@@ -66,8 +66,9 @@ static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
   return false;
 }
 
-/* Checks a given shape against the declared one, and binds symbolic dimensions that have no value yet to its sizes.
- * Some exporters write 0 for "any size", so a declared 0 accepts every size. */
+/* Checks the shape that the caller gives for an input against the declared one.  Symbolic dimensions of the declared
+ * shape that have no value yet get the sizes of the given shape as values.  Some exporters write 0 for "any size", so a
+ * declared 0 accepts every size. */
 static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
   bool any_rank = declared->kind == SHAPE_UNRANKED;
   CHECK_THAT(given->type == declared->type && (any_rank || given->rank == declared->rank),
@@ -124,8 +125,9 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   return NULL;
 }
 
-/* Returns true if the input becomes an array of the frame.  An input with an initializer does not: the initializer is
- * found when a node reads it.  If findings are listed, an input without a given shape does not either. */
+/* Returns true if the input becomes an array of the frame.  An input with an initializer does not, since the
+ * initializer is looked up when a node reads it.  If findings are listed, an input without a given shape does not
+ * either, since it then counts as missing. */
 static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
   return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
 }

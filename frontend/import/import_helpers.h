@@ -6,8 +6,8 @@
 
 #include "frontend/import/import_common.h"
 
-/* The largest kernel, stride, dilation or pad that is accepted; with it, sums of products of two such numbers fit into
- * 64 bits. */
+/* The largest kernel extent, stride, dilation or pad that is accepted.  With this limit, a sum of a few products of two
+ * such numbers fits into 64 bits. */
 enum { ONNX_WINDOW_MAX = 1 << 30 };
 
 /* --- checks --- */
@@ -24,8 +24,8 @@ hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor);
 hlo_value onnx_plus(hlo_builder *b, hlo_value x, double term);
 /* Returns x op y, where y is broadcast to x's dimensions by numpy's rule. */
 hlo_value onnx_op_stretched(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
-/* Broadcasts v to the dimensions of `to`; v keeps its type.  The elements of a v of rank 1 vary along `dimension`; a
- * scalar or a v of one element is repeated everywhere. */
+/* Broadcasts v to the dimensions of `to`; v keeps its type.  If v has rank 1, its dimension becomes `dimension` of the
+ * result; a scalar or a v of one element is repeated everywhere. */
 hlo_value onnx_along(hlo_builder *b, hlo_value v, const shape *to, int64_t dimension);
 /* Return the softmax of x, or its logarithm, over one dimension, computed in x's own type. */
 hlo_value onnx_softmax(hlo_builder *b, hlo_value x, int64_t axis);
@@ -37,8 +37,9 @@ hlo_value onnx_insert_dim(hlo_builder *b, hlo_value x, int64_t dimension);
 /* Return a constant array of the values, which are copied to the arena. */
 hlo_value onnx_s64_array(const onnx_node *n, const int64_t *values, int rank, const dim *dims);
 hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, const dim *dims);
-/* Rounds x, a float array, to the nearest even integers, adds the zero point, clamps to the range of `to` and converts
- * to that type.  The zero point has x's dimensions and any integer type; its def may be NULL, which means 0. */
+/* Rounds x, a float array, to the nearest integers (halves to even), adds the zero point, clamps to the range of `to`
+ * and converts to that type.  The zero point has x's dimensions and any integer type; its def may be NULL, which means
+ * 0. */
 hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype to);
 
 /* --- windows: convolutions and pools --- */
@@ -50,7 +51,8 @@ typedef struct onnx_window {
   int n;
   onnx_auto_pad auto_pad;
   int64_t kernel[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
-  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK]; /* the padding before and after, 0 until auto_pad is resolved */
+  /* The padding before and after the input.  For SAME_UPPER and SAME_LOWER, onnx_window_same_pads computes it. */
+  int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
 } onnx_window;
 
 /* Reads kernel_shape, strides, dilations, pads and auto_pad for `spatial` dimensions.  `kernel` has the spatial extents

@@ -12,8 +12,8 @@ bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->p
 
 /* --- constants --- */
 
-/* Returns the elements of a broadcast of a constant scalar, or NULL if v is not that.  Constant folding leaves a large
- * splat as such a broadcast, but some importers need its elements. */
+/* If v is a broadcast of a constant scalar, returns its elements, otherwise NULL.  Constant folding does not turn a
+ * large array of equal elements into a constant, but leaves it a broadcast; some importers need the elements. */
 static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   const hlo_instr *i = v.def;
   const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;
@@ -39,10 +39,11 @@ static const onnx_scope *body_of(const onnx_scope *s) {
   return s;
 }
 
-/* The parameters that a value is computed from, found through the captures of the enclosing bodies. */
+/* The arrays of the frame that some values are computed from.  Where such a value depends on a capture of a body, the
+ * search continues outside of the body. */
 typedef struct sources {
   onnx_array_uses arrays; /* arrays of the frame */
-  bool more;              /* it also depends on values that are not known before the body that gets them runs */
+  bool more;              /* whether the values also depend on inputs of a body, such as the states of a loop */
 } sources;
 
 static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *values, sources *out) {
@@ -76,9 +77,9 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   }
 }
 
-/* The largest number of input elements (a shape, a count) from which the import itself computes a required constant;
- * the module is then valid for these contents only.  A constant that depends on more elements is computed at run time
- * by a segment, since large inputs differ from run to run while the constant often does not. */
+/* If a required constant is computed from at most this many elements of inputs (such as a shape or a count), the import
+ * computes it; the module is then valid only for these contents of the inputs.  If it is computed from more elements, a
+ * segment computes it at run time: large inputs differ from run to run while the constant often stays the same. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {

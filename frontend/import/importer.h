@@ -20,7 +20,7 @@ typedef struct onnx_scope onnx_scope;
 
 struct onnx_node {
   const Onnx__NodeProto *proto;
-  int since; /* the version of the operator's row: the newest that is not newer than the model's operator set */
+  int since; /* the version of the operator: the newest one up to the operator set version that the model imports */
   hlo_builder *b;
   arena *arena; /* the arena of the module that is built */
   onnx_scope *scope;
@@ -37,13 +37,15 @@ bool onnx_has_out(const onnx_node *n, uint32_t k);
  * error is UNSUPPORTED and the requirement is noted (onnx_require_constant).  `what` is the standard's name of the
  * input, for messages. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
-/* Notes that input k must be a constant; the node is imported again when the content is known.  Importers that do not
- * use onnx_const_* call it before they return an error for that reason. */
+/* Notes that input k must be a constant; the node is imported again when the content is known.  The functions
+ * onnx_const_* call it.  An importer that does not use them calls it before it returns an error because the input is no
+ * constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* Does the same only if input k is an input of the model or is computed from a few elements of such inputs, so that the
  * import can compute it once their contents are known.  Returns false, and notes nothing, otherwise. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
-/* Notes that the node must be host-interpreted: the host runs its bodies one by one, outside of a module. */
+/* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
+ * node's control flow, and each of its bodies segment by segment (frame.h). */
 void onnx_require_interpreter(const onnx_node *n);
 /* Returns the content of input k, a constant integer array of rank 0 or 1, as s64 values on the arena; errors are those
  * of onnx_const_literal. */
@@ -68,8 +70,9 @@ STATUS_MUST_USE status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__S
 
 /* --- subgraphs (If, Loop, Scan) --- */
 
-/* Outer values that the bodies of a node use.  All bodies of the node share one list.  The parameters of a body's
- * computation are the body's own inputs, then one for each capture, in the order of the list. */
+/* The captures of a node: the values from outside that the bodies of the node read.  All bodies of the node share one
+ * list.  The parameters of a body's computation are the body's own inputs, then one for each capture, in the order of
+ * the list. */
 typedef struct onnx_captures {
   uint32_t n, cap;
   hlo_value *outer;
@@ -78,8 +81,8 @@ typedef struct onnx_captures {
 /* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given shapes and the
  * graph's outputs as roots.  Outer constants are copied into it; other outer values are added to `captures`.  If
  * known[k] is not NULL, the graph uses that constant as input k, and the parameter is unused.  `step` is the index of
- * the parameter with the number of the loop's step, s64[], or -1 if the body is not that of a loop.  If `step` is the
- * number of the graph's inputs, that parameter is an additional one behind them. */
+ * the parameter with the number of the loop's step, s64[], or -1 if the body is not that of a loop.  If `step` equals
+ * the number of the graph's inputs, it means an additional parameter after those for the inputs. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);

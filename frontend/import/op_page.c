@@ -1,5 +1,5 @@
-/* op_page.c - writes the list of all operator versions of the standard and whether they are supported, which is most of
- * doc/operators.md. */
+/* op_page.c - writes the main part of doc/operators.md: the list of all operator versions of the standard, with their
+ * types and whether they are supported. */
 #include <inttypes.h>
 #include <string.h>
 

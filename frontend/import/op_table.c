@@ -19,8 +19,8 @@ static const onnx_op_row rows[] = {
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* The importer of rows whose operator is not supported.  It is never called, since the driver checks
- * onnx_op_is_supported first. */
+/* The importer in the rows of operators that are not supported.  It is never called, since import.c checks
+ * onnx_op_is_supported before it calls an importer. */
 status onnx_import_unsupported(onnx_node *n) {
   return status_error(STATUS_UNSUPPORTED, "%s is not supported yet", n->proto->op_type);
 }

@@ -63,11 +63,12 @@ static bool next_part(part *list, const char *ends, part *out) {
 /* A formal input or output, as the standard lists it. */
 typedef struct formal {
   part name, type;
-  bool alone;  /* it is variadic, and its values may have different types */
-  uint32_t of; /* the index among the values of a variadic input; otherwise 0 */
+  bool alone;  /* whether it is variadic and its values may have different types */
+  uint32_t of; /* the index of the value among those of a variadic input; 0 if it is not variadic */
 } formal;
 
-/* Finds formal input k; the last one repeats if it is variadic.  Returns false if there is none. */
+/* Finds the formal input that describes input k of a node; a variadic one, which comes last, describes all further
+ * inputs.  Returns false if there is none. */
 static bool formal_at(const char *text, uint32_t k, formal *out) {
   part list = {text, strlen(text)}, entry, name;
   for (uint32_t j = 0; next_part(&list, " ", &entry); j++) {
@@ -127,7 +128,8 @@ static uint64_t types_of_words(part words) {
   return types;
 }
 
-/* Returns the set of types that a type variable of the row allows; the name of a type denotes that type. */
+/* Returns the set of types that a type variable of the row allows.  `variable` may also be the name of a type; then the
+ * set has only that type. */
 static uint64_t types_of(const onnx_op_types *row, part variable) {
   part list = {row->types, strlen(row->types)}, entry, names, name;
   while (next_part(&list, ";", &entry)) {
@@ -155,7 +157,8 @@ static uint64_t type_of_value(hlo_value v) { return onnx_is_sequence(v) ? SEQUEN
 
 /* --- checking --- */
 
-/* For each type variable the first input that has it; the types of the other inputs with it must be equal. */
+/* For each type variable of an operator, the first input that has it as its type.  All other inputs with that type
+ * variable must have the same element type. */
 enum { VARIABLES_MAX = 8 };
 typedef struct variables {
   uint32_t n;

@@ -6,10 +6,10 @@
 
 /* Some nodes of the main graph, and all nodes on the paths between them. */
 typedef struct onnx_part {
-  bool *chosen;      /* for each node of the main graph: whether it belongs to the part */
-  onnx_names inputs; /* values that the part reads, and that neither the part nor an initializer defines */
-  onnx_names
-      results; /* values of the part that other nodes or the graph's outputs read; all its values if there are none */
+  bool *chosen;       /* for each node of the main graph: whether it belongs to the part */
+  onnx_names inputs;  /* values that the part reads, and that neither the part nor an initializer defines */
+  onnx_names results; /* values of the part that other nodes read or that are outputs of the graph; all its values if
+                         there are no such values */
 } onnx_part;
 
 /* Finds the nodes with these sources (onnx_node_source, which hlo_instr.source contains).  If such a node is in a body
@@ -18,8 +18,8 @@ typedef struct onnx_part {
 STATUS_MUST_USE status onnx_part_find(arena *a, const onnx_model *m, uint32_t n, const char *const *sources,
                                       onnx_part *out);
 
-/* Returns a copy of the model with other outputs, which may be any values of its main graph, and without the nodes that
- * these do not depend on.  The copy shares the rest with the model. */
+/* Returns a copy of the model whose outputs are the named values of its main graph, without the nodes on which these do
+ * not depend.  The copy shares everything else with the model. */
 onnx_model *onnx_model_with_outputs(arena *a, const onnx_model *m, uint32_t n, const char *const *names);
 
 /* The contents of an input or a result of a part. */

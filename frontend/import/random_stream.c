@@ -1,4 +1,5 @@
-/* random_stream.c - makes states of rng-bit-generator for random operators, and random numbers from its bits. */
+/* random_stream.c - makes the states of HLO's rng-bit-generator for random operators, and converts its bits to random
+ * numbers (random_stream.h). */
 #include "frontend/import/random_stream.h"
 
 #include <string.h>
@@ -18,7 +19,8 @@ static hlo_value vector(hlo_builder *b, uint32_t n, const hlo_value *scalars) {
 
 static hlo_value u64(hlo_builder *b, uint64_t value) { return hlo_scalar_int(b, DTYPE_U64, (int64_t)value); }
 
-/* Hashes two numbers into one, u64[1], with a block of Philox; two different pairs practically never collide. */
+/* Hashes two numbers into one, u64[1]: the first number that the generator Philox gives for them as its state.
+ * Different pairs practically never have the same hash. */
 static hlo_value mix_one(hlo_builder *b, hlo_value key, hlo_value number) {
   hlo_value state = vector(b, 3, (hlo_value[]){key, number, u64(b, 0)});
   return hlo_rng(b, state, HLO_PHILOX, shape_make(DTYPE_U64, 1, (dim[]){1}));
@@ -109,7 +111,8 @@ hlo_value onnx_stream_uniform(hlo_builder *b, const onnx_stream *s, shape x) {
   return onnx_unit_interval(b, onnx_stream_bits(b, s, 0, bits_for(x)));
 }
 
-/* Returns uniform numbers in (0, 1] for a logarithm; near 0 they are as finely spaced as the bits allow. */
+/* Returns uniformly distributed numbers in (0, 1], of which the caller can take the logarithm.  Near 0 they are as
+ * finely spaced as the bits allow. */
 static hlo_value above_zero(hlo_builder *b, hlo_value bits) {
   bool wide = hlo_type(bits) == DTYPE_U64;
   return onnx_times(b, onnx_plus(b, upper_bits(b, bits, wide ? 53 : 31), 0.5), wide ? 0x1p-53 : 0x1p-31);

@@ -18,7 +18,8 @@ typedef struct onnx_stream {
 onnx_stream onnx_stream_make(onnx_node *n, hlo_value seed);
 /* Makes the stream of a node, with the float attribute `seed` as its key if the node has it. */
 STATUS_MUST_USE status onnx_stream_attr(onnx_node *n, onnx_stream *out);
-/* Returns a seed for a generator of another kind, u64[1].  Outside of loops it is the stream's key. */
+/* Returns a seed, u64[1], for a random number generator other than rng-bit-generator's Philox (Dropout's Mersenne
+ * Twister).  Outside of loops it is the stream's key. */
 hlo_value onnx_stream_seed(hlo_builder *b, const onnx_stream *s);
 
 /* Returns random bits of the shape `bits`, whose type is u32 or u64.  Different values of `part`, 0 to 3, give
@@ -27,7 +28,7 @@ hlo_value onnx_stream_bits(hlo_builder *b, const onnx_stream *s, int part, shape
 /* Returns uniformly distributed numbers in [0, 1) of the shape x, whose type is f32 (multiples of 2^-24) or f64
  * (multiples of 2^-53). */
 hlo_value onnx_stream_uniform(hlo_builder *b, const onnx_stream *s, shape x);
-/* Converts random bits to such numbers: u32 to f32 and u64 to f64. */
+/* Converts random bits to numbers in [0, 1) like those of onnx_stream_uniform: u32 to f32 and u64 to f64. */
 hlo_value onnx_unit_interval(hlo_builder *b, hlo_value bits);
 /* Returns normally distributed numbers of mean 0 and standard deviation 1, by the method of Box and Muller.  The type
  * of x is f32 or f64. */

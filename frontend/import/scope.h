@@ -6,11 +6,11 @@
 #include "frontend/import/frame.h"
 #include "frontend/import/importer.h"
 
-/* The reasons why a node of the frame cannot be imported now.  If a node fails and none is set, it is invalid or not
- * supported. */
+/* The reasons why a node of the frame cannot be imported in this segment.  If the import of a node fails and no reason
+ * is noted here, the node is invalid or not supported. */
 typedef struct onnx_requirements {
   bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
-  bool host_interpreted; /* its body needs contents of values that the body computes */
+  bool host_interpreted; /* it must be host-interpreted (ONNX_NODE_HOST_INTERPRETED) */
   onnx_array_uses asked; /* arrays of the frame whose content it needs */
   onnx_names contents;   /* values of this segment whose content it needs */
 } onnx_requirements;
@@ -30,9 +30,9 @@ typedef struct onnx_importer {
   hlo_module *module;
   const onnx_frame *frame;
   onnx_segment *segment;
-  onnx_array_uses params, constants; /* params are the parameters of the entry, in order */
+  onnx_array_uses params, constants; /* the arrays that the module has as parameters (in order) and as constants */
   str_map deferred;                  /* names that deferred nodes define */
-  onnx_requirements requirements;    /* of the node that is being imported */
+  onnx_requirements requirements;    /* those of the node that is being imported */
   uint32_t node;                     /* the index of the frame's node that is being imported */
   bool sequences;                    /* whether the frame has sequences */
   uint32_t n_written_out;            /* the number of steps of SequenceMap nodes that have been unrolled so far */
@@ -71,8 +71,8 @@ onnx_scope onnx_scope_make(onnx_scope *around, const Onnx__NodeProto *node, cons
 STATUS_MUST_USE status onnx_scope_check_depth(const onnx_scope *s);
 /* Returns a hash that identifies a node among the nodes of its graph. */
 uint64_t onnx_node_hash(const Onnx__NodeProto *node);
-/* Returns the value that stands in s for a value of the scope around it: a parameter or a copied constant if s has a
- * computation of its own, otherwise the value itself. */
+/* Returns the value by which nodes in s refer to `outer`, a value of the scope around s.  It is a parameter or a copied
+ * constant if s has a computation of its own, otherwise `outer` itself. */
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
 /* Returns "label: message" on the arena, with the labels of the enclosing function calls in front. */
@@ -88,9 +88,9 @@ bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* Looks the name up in the scope's frame and the frames around that, and defines it in the scope. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
-/* Returns true if the node, or its body, reads a sequence of the frame.  Function calls that do, and operators whose
- * row has onnx_host_for_sequences, are host-interpreted; otherwise a module would depend on the length of the sequence
- * and would have to be compiled again whenever a loop appends to it. */
+/* Returns true if the node, or its body, reads a sequence of the frame.  If so, and if it is a function call or its row
+ * of onnx_ops.def has `for_sequences`, it is host-interpreted.  Otherwise a module would depend on the length of the
+ * sequence and would have to be compiled again whenever a loop appends to it. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

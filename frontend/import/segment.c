@@ -125,8 +125,8 @@ static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   return false;
 }
 
-/* Marks node k as deferred, or as host-interpreted if nothing else prevents it from running, and notes what it needs.
- */
+/* Marks node k as host-interpreted if it must be and need not wait for other values, otherwise as deferred.  Sets
+ * `asked` of the arrays whose contents it needs, and adds its outputs to im->deferred. */
 static void defer(onnx_importer *im, size_t k) {
   const onnx_requirements *w = &im->requirements;
   const Onnx__NodeProto *node = im->frame->nodes[k];
@@ -199,7 +199,7 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
   *ARENA_PUSH(im->arena, im->module->result_names, n, roots->cap_names) = arena_strdup(im->arena, name);
 }
 
-/* Adds a result of the segment.  Each element of a sequence becomes a root of its own. */
+/* Adds a result of the segment to the roots.  Each element of a sequence becomes a root of its own. */
 static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
   onnx_segment *p = im->segment;
   if (!onnx_is_sequence(v)) {
@@ -214,7 +214,8 @@ static void add_leaving(onnx_importer *im, root_list *roots, const char *name, h
   }
 }
 
-/* Adds the values of this segment that deferred nodes read, except the frame's outputs, which add_outputs adds. */
+/* Adds to the roots the values of this segment that deferred nodes read, except the frame's outputs, which add_outputs
+ * adds. */
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
@@ -244,8 +245,8 @@ static void add_needed(onnx_scope *s, root_list *roots) {
   }
 }
 
-/* Adds the frame's outputs that no deferred node computes.  Outputs that earlier segments have computed, so that the
- * frame has them as arrays, are added only if `all` is set. */
+/* Adds to the roots the frame's outputs, except those that deferred nodes compute.  Outputs that earlier segments have
+ * computed, which are arrays of the frame already, are added only if `all` is set. */
 static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
   onnx_importer *im = s->importer;
   for (size_t k = 0; k < im->frame->n_outputs; k++) {

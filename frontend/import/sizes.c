@@ -29,7 +29,7 @@ bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v) { return find_d
 
 bool onnx_require_sizes(onnx_importer *im, hlo_value v) {
   const onnx_dynamic_dim *d = find_dynamic(im, v, -1);
-  if (d) { /* deferring cannot help if the node itself made the dimension, so it is host-interpreted then */
+  if (d) { /* if the node itself (its body) made the dimension, deferring it cannot help, so it is host-interpreted */
     *(d->node == im->node ? &im->requirements.host_interpreted : &im->requirements.deferred) = true;
   }
   return d;
@@ -260,11 +260,12 @@ bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   return fine;
 }
 
-/* Returns false if the product overflows; the numbers come from the model and may be any. */
+/* Multiplies *product by a number.  Returns false if that overflows, since a model may contain any numbers. */
 static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
 
-/* Accepts a new shape that leaves one dynamic dimension as it is: the extents before it and behind it have the same
- * products as in the input, and the new shape has -1, or a 0 that copies, in its place. */
+/* Accepts a new shape that keeps the only dynamic dimension.  The new shape must state it as -1, or as 0 (which copies
+ * the dimension), and the product of the extents before it, and that of the extents after it, must be the same as in
+ * the input. */
 bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);

@@ -17,15 +17,17 @@ void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value si
 hlo_value onnx_dynamic_dim_get(const onnx_importer *im, hlo_value v, int axis);
 bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v);
 
-/* Returns true if v has dynamic dimensions, and notes that the current node needs them to be constant. */
+/* If v has dynamic dimensions, returns true and notes that the node which is being imported needs them to be constant,
+ * so that it is deferred or host-interpreted. */
 bool onnx_require_sizes(onnx_importer *im, hlo_value v);
 
 /* The sizes of the dynamic dimensions of a node's first output. */
 struct onnx_sizes {
   hlo_value size[SHAPE_MAX_RANK]; /* def is NULL for a dimension that is constant */
 };
-/* Applies the row's rule before the node's importer runs.  *out is NULL if no input has a dynamic dimension.  If one
- * has and the rule does not accept the node, it returns an error and notes which sizes must be constant. */
+/* Applies the row's rule before the node's importer runs.  *out is NULL if no input has a dynamic dimension.  If an
+ * input has one and the rule does not accept the node, it returns an error and notes that the node needs constant
+ * dimensions (onnx_require_sizes). */
 STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out);
 /* Declares the dynamic dimensions of the node's first output after its importer has run.  `s` may be NULL. */
 void onnx_sizes_after(onnx_node *n, const onnx_sizes *s);

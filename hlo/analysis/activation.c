@@ -1,6 +1,6 @@
-/* activation.c - see activation.h.  What each operation between x and the end computes is kept as a polynomial in x and
- * t, where t is f(g(x)) for one f of erf, tanh, logistic and clamp and a polynomial g in x.  An activation is then a
- * condition on coefficients, whatever operations they come from. */
+/* activation.c - see activation.h.  The result of each operation between x and the activation's result is represented
+ * as a polynomial in x and t.  Here t is f(g(x)), where f is erf, tanh, logistic or clamp, and g is a polynomial in x.
+ * An activation is then recognised by the coefficients, whatever operations they come from. */
 #include "hlo/analysis/activation.h"
 
 #include <math.h>
@@ -11,12 +11,13 @@
 
 enum { X_TERMS = 4, T_TERMS = 2, TERMS = X_TERMS * T_TERMS };
 
-/* Terms up to x^3 and t; the coefficient of x^i is c[i], and that of t x^i is c[X_TERMS + i]. */
+/* A polynomial with terms up to x^3 and their products with t: c[i] is the coefficient of x^i, and c[X_TERMS + i] that
+ * of t x^i. */
 typedef struct polynomial {
   double c[TERMS];
 } polynomial;
 
-/* The coefficients whose bits are set here may be other than 0. */
+/* Sets of terms, as bits.  has_only checks that all coefficients outside of a set are 0. */
 enum terms { ONE = 1, X = 2, XX = 4, XXX = 8, TX = X << X_TERMS, IN_X = ONE | X | XX | XXX };
 
 static bool has_only(const polynomial *p, unsigned terms) {
@@ -27,7 +28,7 @@ static bool has_only(const polynomial *p, unsigned terms) {
   return only;
 }
 
-/* Returns false if a degree is too high. */
+/* Computes the product of x and y.  Returns false if its degree is too high for a polynomial. */
 static bool product_of(const polynomial *x, const polynomial *y, polynomial *out) {
   *out = (polynomial){{0}};
   for (int i = 0; i < TERMS; i++) {
@@ -74,9 +75,9 @@ typedef struct finder {
   hlo_value x;
   hlo_splat_fn *splat;
   const void *data;
-  polynomial computed[HLO_ACTIVATION_MEMBERS]; /* by each member */
-  const hlo_instr *inner;                      /* t, or NULL as long as no member computes it */
-  polynomial g;                                /* its operand */
+  polynomial computed[HLO_ACTIVATION_MEMBERS]; /* the result of each member */
+  const hlo_instr *inner;                      /* the instruction that computes t, or NULL if no member does so yet */
+  polynomial g;                                /* the operand of `inner` */
 } finder;
 
 static bool plain_splat(const void *data, hlo_value v, double *number) {
@@ -91,7 +92,7 @@ static bool plain_splat(const void *data, hlo_value v, double *number) {
 
 static bool number_of(const finder *f, hlo_value v, double *number) { return f->splat(f->data, v, number); }
 
-/* Sets *out if v is x or what a member computes. */
+/* Returns true if v is x or the result of a member, and sets *out to its polynomial. */
 static bool member_of(const finder *f, const hlo_activation *a, hlo_value v, polynomial *out) {
   *out = (polynomial){{0, 1}};
   bool found = hlo_value_equal(v, f->x);
@@ -102,8 +103,8 @@ static bool member_of(const finder *f, const hlo_activation *a, hlo_value v, pol
   return found;
 }
 
-/* Reads the operands of `i`, which may become a member.  Returns how many of them are x or members: 0 as well if the
- * others are not all numbers. */
+/* Sets operands[] to the polynomials of i's operands.  Returns how many operands are x or results of members; 0 also if
+ * another operand is not a number, so that `i` cannot become a member. */
 static uint32_t read_operands(const finder *f, const hlo_activation *a, const hlo_instr *i, polynomial *operands) {
   uint32_t n = 0;
   bool elementwise = hlo_info(i)->kind == HLO_ELEMENTWISE && i->n_results == 1;
@@ -123,7 +124,7 @@ static uint32_t read_operands(const finder *f, const hlo_activation *a, const hl
   return n;
 }
 
-/* Sets *out to what `i` computes.  Returns false if that is no polynomial in x and t. */
+/* Sets *out to the result of `i`.  Returns false if it is not a polynomial in x and t. */
 static bool compute(finder *f, const hlo_instr *i, const polynomial *operands, polynomial *out) {
   if (i->op != HLO_ERF && i->op != HLO_TANH && i->op != HLO_LOGISTIC && i->op != HLO_CLAMP) {
     return i->n_operands == 2 && combine(i->op, &operands[0], &operands[1], out);
@@ -137,7 +138,7 @@ static bool compute(finder *f, const hlo_instr *i, const polynomial *operands, p
 
 /* --- the activations --- */
 
-/* Equal but for what a few roundings of f32 make of it. */
+/* Returns true if x and y are equal up to a few rounding errors of f32. */
 static bool is_near(double x, double y) { return fabs(x - y) <= 1e-6 * fabs(y); }
 
 /* Returns true if q * clamp(low, g, high) is min(max(x/6 + 1/2, 0), 1). */
@@ -148,7 +149,7 @@ static bool is_hard_gate(const finder *f, double q) {
          is_near(q * f->g.c[1], 1.0 / 6);
 }
 
-/* Returns true if y is p*x + q*x*t, and that is one of the activations. */
+/* Returns true if y has the form p*x + q*x*t and is one of the activations. */
 static bool recognise(const finder *f, const polynomial *y, hlo_activation *out) {
   const double tanh_scale = M_2_SQRTPI * M_SQRT1_2, tanh_cube = 0.044715;
   const polynomial *g = &f->g;
@@ -171,9 +172,9 @@ static bool recognise(const finder *f, const polynomial *y, hlo_activation *out)
 }
 
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out) {
-  enum { LOOKED_AT = 128 }; /* instructions: splats and what belongs to others stand between */
+  enum { LOOKED_AT = 128 }; /* the number of instructions after x that are searched, members or not */
   finder f = {.x = hlo_result(x, 0), .splat = splat ? splat : plain_splat, .data = data};
-  uint32_t open = x->n_uses; /* uses of x and members that no member is */
+  uint32_t open = x->n_uses; /* the uses of x and of members by instructions that are not members so far */
   *out = (hlo_activation){.alpha = 1};
   if (x->n_results != 1 || x->n_uses < 2 || !dtype_is_float((dtype)x->shapes[0].type) || hlo_is_root(f.x)) {
     return false;
@@ -191,7 +192,7 @@ bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hl
     }
     open -= n;
     out->members[out->n++] = i;
-    if (open == 0 && recognise(&f, y, out)) { /* else a factor may follow */
+    if (open == 0 && recognise(&f, y, out)) { /* otherwise a multiplication by a constant may follow */
       return true;
     }
     if (i->n_uses == 0 || hlo_is_root(hlo_result(i, 0))) {

@@ -17,17 +17,18 @@ typedef struct hlo_activation {
   hlo_activation_kind kind;
   double alpha;
   uint32_t n;
-  /* In list order; the result of the last one is the result of the function. */
+  /* The instructions that compute the activation, in list order; the last one computes its result. */
   hlo_instr *members[HLO_ACTIVATION_MEMBERS];
 } hlo_activation;
 
 /* Returns true if all elements of v are one number, and sets *number to it. */
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
-/* Finds the activation that is computed of result 0 of `x`.  Only members use x, and only members use any member but
- * the last.  Constants may be off by the rounding of f32, and the operations may be any that compute the same
- * polynomial, such as (x + x * t) / 2 for x * (1 + t) / 2.  splat tells what a splat is, since bodies of fusions have
- * theirs outside; NULL means hlo_splat_of. */
+/* Finds the activation that is computed from result 0 of `x`.  Only members use x, and only members use the results of
+ * members, except that of the last one.  Constants may differ from the exact ones by rounding errors of f32, and the
+ * operations may be any that compute the same polynomial, such as (x + x * t) / 2 for x * (1 + t) / 2.  `splat`
+ * recognises splats, since a parameter of a fusion's body may be a splat that is computed outside of the body; NULL
+ * means hlo_splat_of. */
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out);
 
 #endif

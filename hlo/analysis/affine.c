@@ -58,7 +58,7 @@ static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64
   return false;
 }
 
-/* Computes the form that the first element and its neighbours have.  Returns false if there is none. */
+/* Computes the only form that fits the first element and its neighbours.  Returns false if it overflows. */
 static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
   out->start = literal_i64(l, at);
   for (int d = 0; d < l->shape.rank; d++) {
@@ -112,7 +112,7 @@ static bool find_in_iota(const hlo_instr *i, const hlo_region *r, hlo_affine *ou
 /* --- movement: translates the region and its dimensions to the operand --- */
 
 /* Computes the form of the result from region q of operand k.  Dimension d of the operand is dimension to[d] of the
- * result, or -1 if it is none of them; then the region has one element along it. */
+ * result.  If the result has no such dimension, to[d] is -1, and the region has one element along d. */
 static bool find_moved(const hlo_instr *i, uint32_t k, const hlo_region *q, const int *to, int64_t *work,
                        hlo_affine *out) {
   hlo_affine x;
@@ -208,7 +208,7 @@ static bool find_in_slice(const hlo_instr *i, const hlo_region *r, int64_t *work
   return find(i->operands[0], &q, work, out);
 }
 
-/* Handles regions that are within one operand. */
+/* Finds the form of a region that lies within one operand of the concatenation. */
 static bool find_in_concat(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), begin = 0;
   int64_t one = r->first[d], other = one + r->stride[d] * (r->count[d] - 1);

@@ -1,6 +1,6 @@
 /* affine.h - recognises integer arrays whose elements step evenly: start + step[0] * i[0] + step[1] * i[1] + ...
- * Exporters write ranges of indices in this form.  They are found from iota and what is computed of it, so that such an
- * array need not be in memory. */
+ * Exporters write ranges of indices in this form.  Such an array is recognised from the iotas, constants and operations
+ * that compute it, so it need not be in memory. */
 #ifndef HLO_ANALYSIS_AFFINE_H
 #define HLO_ANALYSIS_AFFINE_H
 
@@ -11,7 +11,8 @@ typedef struct hlo_region {
   int64_t first[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], count[SHAPE_MAX_RANK];
 } hlo_region;
 
-/* The integers of a region as a function of the index i. low and high are the smallest and the largest of them. */
+/* The elements of a region as a function of the index i in the region: start + step[0] * i[0] + step[1] * i[1] + ...
+ * low and high are the smallest and the largest element. */
 typedef struct hlo_affine {
   int64_t start, step[SHAPE_MAX_RANK]; /* step is 0 where count is 1, and for dimensions beyond the rank */
   int64_t low, high;
@@ -19,7 +20,8 @@ typedef struct hlo_affine {
 
 /* Returns the region of all elements of an array, whose shape must be static. */
 hlo_region hlo_whole_region(const shape *s);
-/* Returns true if the region of v, which has elements, is known to be affine. */
+/* Returns true if the elements of this region of v are known to have such a form, and sets *out to it.  The region must
+ * not be empty. */
 bool hlo_affine_of(hlo_value v, const hlo_region *region, hlo_affine *out);
 
 #endif

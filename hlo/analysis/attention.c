@@ -16,7 +16,7 @@ static bool is_member(const hlo_attention *a, const hlo_instr *i) {
   return false;
 }
 
-/* Returns false if there are too many. */
+/* Makes `i` a member.  Returns false if there are too many members. */
 static bool add(hlo_attention *a, hlo_instr *i) {
   if (is_member(a, i)) {
     return true;
@@ -28,8 +28,8 @@ static bool add(hlo_attention *a, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if v matches.  What it matches becomes members, but for what is free, which becomes part of its users.
- */
+/* Returns true if v matches p, and makes the matched instructions members.  Those that are free (hlo_is_free) do not
+ * become members, since a fusion copies them anyway. */
 static bool match(hlo_attention *a, hlo_value v, const hlo_pattern *p) {
   hlo_matched m;
   bool fits = hlo_match_listed(v, p, &m);
@@ -43,8 +43,9 @@ static bool is_view(const hlo_instr *i) {
   return i->op == HLO_RESHAPE || i->op == HLO_SLICE || i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST;
 }
 
-/* What v shows, whose views become members as long as nobody else wants them.  It is an operand of the fusion in the
- * end: so it is nothing free, of which a fusion makes a copy inside (what a dot reads itself stays an operand). */
+/* Returns the array of which v is a view, and makes the views members as long as each is used only once.  The returned
+ * value becomes an operand of the fusion.  Therefore it is v itself or the result of an instruction that is not free
+ * (hlo_is_free), since a fusion copies its free operands. */
 static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
   hlo_value shown = v;
   uint32_t n = a->n;
@@ -55,11 +56,12 @@ static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
       n = a->n;
     }
   }
-  a->n = n; /* without views of what is free */
+  a->n = n; /* drops the views of a free instruction */
   return shown;
 }
 
-/* Returns true if an instruction that is not a member uses i.  Broadcasts become part of their users. */
+/* Returns true if an instruction that is not a member uses i.  A free user (hlo_is_free), such as a broadcast, is
+ * copied into its own users, so these count instead. */
 static bool escapes(const hlo_attention *a, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *u = i->uses[k].user;
@@ -74,18 +76,18 @@ static bool escapes(const hlo_attention *a, const hlo_instr *i) {
 
 enum { MOST_SEEN = 64 };
 
-/* Who depends on `source` by operations that keep the place. */
+/* A search for the instructions that compute a value from `source` by position-wise operations. */
 typedef struct chain {
   hlo_attention *a;
   const hlo_instr *source;
-  int64_t elements; /* of each array on the way */
+  int64_t elements; /* the number of elements of `source` and of each array computed from it */
   uint32_t n;
   const hlo_instr *seen[MOST_SEEN];
   bool depends[MOST_SEEN];
   bool fits;
 } chain;
 
-/* Adds what stands between v and the source; false if v does not depend on it. */
+/* Makes the instructions between the source and v members.  Returns false if v does not depend on the source. */
 static bool follow(chain *c, hlo_value v) {
   hlo_instr *i = v.def;
   if (i == c->source) {
@@ -120,7 +122,8 @@ static bool take_chain(hlo_attention *a, hlo_value v, const hlo_instr *source) {
   return follow(&c, v) && c.fits;
 }
 
-/* An operation of the kind that v comes from by operations that keep the place: the first that is found. */
+/* Searches back from v, through at most *steps position-wise operations, for an instruction of operation `op`.  Returns
+ * the first one, or NULL. */
 static hlo_instr *find_source(hlo_value v, hlo_op op, int *steps) {
   hlo_instr *i = v.def;
   if (i->op == op) {
@@ -145,16 +148,17 @@ static hlo_instr *source_of(hlo_value v, hlo_op op) {
 
 #define P_RESHAPED(pattern) P_BEHIND(HLO_RESHAPE, HLO_ATTENTION_MEMBERS, pattern)
 
-/* v spreads one value a row over it: that value. */
+/* Returns true if v is a broadcast, perhaps reshaped, of one value for each row; sets *kept to the operand of the
+ * broadcast. */
 static bool find_spread(const hlo_row_space *s, hlo_attention *a, hlo_value v, hlo_value *kept) {
   hlo_value spread;
   return match(a, v, P_RESHAPED(P_AS(&spread, P_OP(HLO_BROADCAST, P_ANY(kept))))) && hlo_broadcasts_rows(s, spread.def);
 }
 
-/* Rows lie one after the other, their elements side by side. */
+/* Returns true if the elements of each row are contiguous and the rows follow each other. */
 static bool is_last(const hlo_row_space *s) { return s->rank == 2 && !s->gone[0] && s->gone[1]; }
 
-/* The value at the broadcast in v, without knowing the rows yet. */
+/* Follows reshapes and broadcasts back from v, and returns the value before them. */
 static hlo_value below_broadcast(hlo_value v) {
   while (v.def->op == HLO_RESHAPE || v.def->op == HLO_BROADCAST) {
     v = v.def->operands[0];
@@ -162,7 +166,7 @@ static hlo_value below_broadcast(hlo_value v) {
   return v;
 }
 
-/* The reduction of `full` from which v comes; NULL if it is another one. */
+/* Returns the reduction of `full` from which v is computed, or NULL if there is none. */
 static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how, hlo_value full) {
   hlo_instr *i = source_of(below_broadcast(v), HLO_REDUCE);
   bool found = i && hlo_int(i, HLO_ATTR_REDUCER) == how &&
@@ -170,7 +174,8 @@ static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how,
   return found ? i : NULL;
 }
 
-/* p is exp(scores - shift) / total, where shift comes from the maximum of the scores, and total from the sum of exp. */
+/* Returns true if p is exp(scores - shift) / total, where shift comes from the maximum of the scores, and total from
+ * the sum of exp.  Sets these members of *a. */
 static bool find_softmax(hlo_attention *a, hlo_value p) {
   hlo_row_space s;
   hlo_value exp, shifts, totals;

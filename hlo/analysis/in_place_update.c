@@ -1,7 +1,8 @@
 /* in_place_update.c - recognises updates at constant positions; see in_place_update.h. */
 #include "hlo/analysis/in_place_update.h"
 
-/* Returns the dimension along which the part is smaller, -1 if there is none, or -2 if there are several. */
+/* Returns the only dimension along which `part` is smaller than `whole`, -1 if there is none, or -2 if there are
+ * several. */
 static int smaller_along(const shape *part, const shape *whole) {
   int found = -1;
   for (int d = 0; d < whole->rank; d++) {
@@ -47,7 +48,7 @@ bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out) {
     return false;
   }
   out->base = inside ? (uint32_t)hlo_int(base.def, HLO_ATTR_INDEX) : 0;
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* the base must not be another operand, too */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* no other operand may be the base as well */
     once = once && (k == out->base || !hlo_value_equal(i->operands[k], i->operands[out->base]));
   }
   return once && locate(root, out);

@@ -1,20 +1,21 @@
 /* in_place_update.h - recognises instructions, and fusions with one root, that write one array into a larger one at a
- * fixed position (dynamic-update-slice with constant starts).  In place they write nothing else. */
+ * fixed position (dynamic-update-slice with constant starts).  If the result has the larger array's buffer, they write
+ * nothing but this part. */
 #ifndef HLO_ANALYSIS_IN_PLACE_UPDATE_H
 #define HLO_ANALYSIS_IN_PLACE_UPDATE_H
 
 #include "hlo/ir/ir.h"
 
 typedef struct hlo_in_place_update {
-  uint32_t base;   /* the number of the operand that the result equals, except for the part */
+  uint32_t base;   /* the number of the operand whose elements the result has outside of the part */
   hlo_value value; /* the part that is written; for a fusion a value of its body */
   /* The position of the part's elements in row-major order: `rows` runs of `run` elements, `pitch` apart, starting at
    * element `first`. */
   int64_t rows, run, pitch, first;
 } hlo_in_place_update;
 
-/* Returns false if it is no such instruction, if the base is read for something else, or if the part is smaller along
- * several dimensions. */
+/* Returns false if `i` is no such instruction, if the base is read for something else, or if the part is smaller than
+ * the base along several dimensions. */
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out);
 
 #endif

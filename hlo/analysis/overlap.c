@@ -54,7 +54,8 @@ static bool maps_rows(const analysis *a, const hlo_instr *i) {
                      (i->op == HLO_BROADCAST && hlo_broadcasts_rows(a->rows, i)));
 }
 
-/* Returns how `i` depends on a value on which operand `operand` depends as `given` says. */
+/* Returns how `i` depends on a parameter of the body by way of its operand number `operand`, which depends on that
+ * parameter as `given` says. */
 static hlo_dependence through(const analysis *a, const hlo_instr *i, uint32_t operand, hlo_dependence given) {
   if (given == HLO_INDEPENDENT || given == HLO_ON_ANY_ELEMENT || maps_elements(i, operand)) {
     return given;

@@ -13,8 +13,9 @@
 typedef enum hlo_access {
   /* It reads in an unknown order, or some elements more than once.  No operand may overlap a result. */
   HLO_READS_WHILE_WRITING,
-  /* It reads everything on which an element depends (or a row, in row-wise fusions) before it writes that element, and
-   * not again.  A result may overwrite an operand that it reads elementwise. */
+  /* It reads everything on which an element (in row-wise fusions, a row) of a result depends before it writes that
+   * element, and does not read it again.  A result may overwrite an operand if each of its elements (rows) depends only
+   * on the same element (row) of the operand. */
   HLO_READS_ROW_FIRST,
   /* It reads everything before it writes anything.  A result may overwrite any operand. */
   HLO_READS_ALL_FIRST
@@ -31,8 +32,8 @@ typedef enum hlo_dependence {
 /* Returns the strongest dependence of any result of `i` on operand `operand`.  Uses `a` for temporary memory. */
 hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand);
 
-/* Returns true if `i`, implemented with this access, may write result `result` over operand `operand`.  Both begin at
- * the same byte. */
+/* Returns true if `i`, implemented with this access, may write result `result` over operand `operand`, where both begin
+ * at the same byte. */
 bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t result, hlo_access access);
 
 #endif

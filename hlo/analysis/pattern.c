@@ -12,7 +12,7 @@ struct goal {
 
 static bool reach(const goal *g, hlo_matched *m);
 
-/* Reaches a goal and those that come next. */
+/* Matches v with p, and then the goals from `next` on. */
 static bool reach_one(hlo_value v, const hlo_pattern *p, const goal *next, hlo_matched *m) {
   return reach(&(goal){v, p, next}, m);
 }
@@ -48,7 +48,7 @@ static bool is_operation(hlo_value v, const hlo_pattern *p) {
   return (int)v.def->op == p->number && v.def->n_operands == n;
 }
 
-/* Returns false if there is no room for it. */
+/* Adds i to the matched instructions, if they are listed.  Returns false if the list is full. */
 static bool list(hlo_instr *i, hlo_matched *m) {
   if (m && m->n == HLO_MATCHED_MOST) {
     return false;
@@ -94,7 +94,7 @@ static bool reach_first(const goal *g, hlo_matched *m) {
   return false;
 }
 
-/* Reaches all goals.  What a failed attempt listed is taken off the list again. */
+/* Matches all goals from g on.  If that fails, the instructions that it listed are removed from the list. */
 static bool reach(const goal *g, hlo_matched *m) {
   uint32_t n = m ? m->n : 0;
   if (!g || reach_first(g, m)) {

@@ -10,8 +10,8 @@
  * The macros make compound literals, so a pattern lives as long as the block in which it is written (the body of a loop
  * is a block).
  *
- * A value that a pattern captures is an ordinary variable.  All ways to match are tried, which are orders of operands
- * and alternatives, so that a later part of the pattern can reject what an earlier part chose.  When a choice is given
+ * Captured values are stored in ordinary variables.  All combinations of operand orders and alternatives are tried, so
+ * that a later part of the pattern can reject what an earlier part chose.  When a choice is given
  * up, its captures are undone: if hlo_match returns false, all variables have the values that they had before, and if
  * it returns true, the variables of alternatives that were not taken have theirs.
  *
@@ -41,11 +41,11 @@ enum { HLO_PATTERN_OPERANDS = 3 };
 typedef struct hlo_pattern hlo_pattern;
 struct hlo_pattern {
   hlo_pattern_kind kind;
-  int number;                                  /* an hlo_op of OP, COMMUTE and BEHIND, a dtype of TYPE */
-  uint32_t most;                               /* of BEHIND */
-  const hlo_pattern *of[HLO_PATTERN_OPERANDS]; /* the patterns inside; the rest are NULL */
-  hlo_value *value;                            /* of AS and SAME */
-  bool (*test)(hlo_value v, void *data);       /* of IF */
+  int number;                                  /* an hlo_op for OP, COMMUTE and BEHIND; a dtype for TYPE */
+  uint32_t most;                               /* for BEHIND */
+  const hlo_pattern *of[HLO_PATTERN_OPERANDS]; /* the inner patterns; the rest are NULL */
+  hlo_value *value;                            /* for AS and SAME */
+  bool (*test)(hlo_value v, void *data);       /* for IF */
   void *data;
 };
 
@@ -64,8 +64,9 @@ struct hlo_pattern {
 #define P_COMMUTE(op, left, right) P_NODE(HLO_PATTERN_COMMUTE, op, .of = {left, right})
 /* Matches what `first` matches, or else what `second` matches. */
 #define P_EITHER(first, second) P_NODE(HLO_PATTERN_EITHER, .of = {first, second})
-/* Follows the first operand of as many instructions of the operation as there are, up to `most_`, none included, and
- * matches `pattern` with the value behind them.  It does not try to follow fewer. */
+/* Goes from a value to the first operand of its instruction as long as that is an instruction of this operation, at
+ * most `most_` times and perhaps never, and matches `pattern` with the value that it reaches.  It does not try to stop
+ * earlier. */
 #define P_BEHIND(op, most_, pattern) P_NODE(HLO_PATTERN_BEHIND, op, .most = most_, .of = {pattern})
 /* Matches what `pattern` matches, if the value is used exactly once and is not a root (hlo_used_once). */
 #define P_ONCE(pattern) P_NODE(HLO_PATTERN_ONCE, .of = {pattern})
@@ -82,8 +83,8 @@ static inline bool hlo_read_splat(hlo_value v, void *scalar) { return hlo_splat_
 /* Returns true if v matches. */
 bool hlo_match(hlo_value v, const hlo_pattern *p);
 
-/* The instructions that P_OP, P_COMMUTE and P_BEHIND stand for, each before its operands.  One that has several places
- * in the pattern is listed as often. */
+/* The instructions that P_OP, P_COMMUTE and P_BEHIND matched, each before its operands.  An instruction that matched at
+ * several places of the pattern is listed once for each. */
 enum { HLO_MATCHED_MOST = 64 };
 typedef struct hlo_matched {
   uint32_t n;

@@ -5,7 +5,8 @@
 
 /* --- stretched arrays --- */
 
-/* The one dimension along which a constant varies, -1 for none, -2 for more than one. */
+/* Returns the only dimension along which a constant varies, -1 if there is none, or -2 if there are several or the
+ * constant is large. */
 static int varies_along(const literal *l) {
   enum { MAX_BYTES = 1 << 16 };
   int64_t strides[SHAPE_MAX_RANK];
@@ -96,7 +97,7 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b) {
 static bool is_byte(hlo_value v) { return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8; }
 static bool is_small_int(hlo_value v) { return dtype_is_int(hlo_type(v)) && dtype_get_info(hlo_type(v))->bits <= 8; }
 
-/* The functions of P_IF. */
+/* Tests for P_IF. */
 static bool is_quantized(hlo_value v, void *data) {
   (void)data;
   return is_byte(v) || (hlo_literal(v) && is_small_int(v));
@@ -107,7 +108,7 @@ static bool is_weight(hlo_value v, void *data) {
 }
 static bool read_along(hlo_value v, void *along) { return hlo_along_of(v, along); }
 
-/* The value before it was widened, if it was, from an integer of at most 16 bits. */
+/* If v is converted from an integer type of at most 16 bits, returns the operand of the conversion, otherwise v. */
 static hlo_value before_widening(hlo_value v) {
   hlo_value narrow = v.def->op == HLO_CONVERT ? v.def->operands[0] : v;
   return dtype_is_int(hlo_type(narrow)) && dtype_bytes(hlo_type(narrow)) <= 2 ? narrow : v;
@@ -115,7 +116,7 @@ static hlo_value before_widening(hlo_value v) {
 
 static bool read_zero(hlo_value v, void *along) { return hlo_along_of(before_widening(v), along); }
 
-/* Reads one number that is the same for all elements. */
+/* Sets *number to the value of all elements of v.  Returns false unless v is a constant with equal elements. */
 static bool read_number(hlo_value v, void *number) {
   hlo_along a;
   if (!hlo_along_of(before_widening(v), &a) || a.n != 1 || !hlo_along_is_const(&a)) {
@@ -125,14 +126,14 @@ static bool read_number(hlo_value v, void *number) {
   return true;
 }
 
-/* q as hlo_quantized has it, and the s32 numbers convert(q) or convert(q) - zero. */
+/* Patterns for q of an hlo_quantized, and for the s32 numbers convert(q) or convert(q) - zero. */
 #define P_QUANTIZED(quantized) P_AS(&(quantized)->q, P_IF(is_quantized, NULL))
 #define P_CENTERED(quantized, zero_value)                                                 \
   P_TYPE(DTYPE_S32, P_EITHER(P_OP(HLO_SUB, P_OP(HLO_CONVERT, P_QUANTIZED(quantized)),     \
                                   P_AS(zero_value, P_IF(read_zero, &(quantized)->zero))), \
                              P_OP(HLO_CONVERT, P_QUANTIZED(quantized))))
 
-/* Returns true if `zero_value`, which has been read as `zero`, was found and is not the constant 0. */
+/* Returns true if the pattern matched a zero point, `zero_value` (read as `zero`), that is not the constant 0. */
 static bool is_not_zero(hlo_value zero_value, const hlo_along *zero) {
   return zero_value.def && !(hlo_along_is_const(zero) && zero->n == 1 && hlo_along_at(zero, 0) == 0);
 }
@@ -172,7 +173,7 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
 
 /* --- weights of small integers --- */
 
-/* A broadcast that does not change along dimension d. */
+/* Returns true if v is a broadcast whose elements do not change along dimension d. */
 static bool is_even_along(hlo_value v, int d) {
   if (v.def->op != HLO_BROADCAST) {
     return false;
@@ -185,8 +186,8 @@ static bool is_even_along(hlo_value v, int d) {
   return true;
 }
 
-/* Sets the members, q, scale and zero, and the values on the way: what is transposed, if anything is, and what is
- * joined from blocks. */
+/* Matches v with the form of hlo_quantized_weights, and sets the members, q, scale and zero.  *matrix becomes the value
+ * before the transpose, if there is one, and *scaled the product before the reshape. */
 static bool match_weights(hlo_value v, hlo_value *matrix, hlo_value *scaled, hlo_quantized_weights *out) {
   hlo_matched found;
   const hlo_pattern *q = P_OP(HLO_CONVERT, P_AS(&out->q, P_IF(is_weight, NULL)));
@@ -202,7 +203,7 @@ static bool match_weights(hlo_value v, hlo_value *matrix, hlo_value *scaled, hlo
   return true;
 }
 
-/* Each link of the chain is used only by the next one. */
+/* Returns true if each member has one use, which is the next member or the dot. */
 static bool is_chain(const hlo_quantized_weights *w) {
   bool once = true;
   for (uint32_t k = 0; k < w->n; k++) {

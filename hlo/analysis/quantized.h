@@ -13,7 +13,7 @@ typedef struct hlo_along {
   int64_t step;
 } hlo_along;
 
-/* Returns false if v is another kind of array.  Looks at constants of up to 2^16 bytes. */
+/* Returns false if v is no such array, or if it is a constant of more than 2^16 bytes. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
 /* Returns true if the numbers are constants.  The function below then returns number k. */
 bool hlo_along_is_const(const hlo_along *a);
@@ -21,42 +21,44 @@ double hlo_along_at(const hlo_along *a, int64_t k);
 /* Returns true if both have equal constants along the same axis. */
 bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
 
-/* The f32 numbers (q - zero) * scale, or the s32 numbers q - zero. */
+/* A quantised array: it stands for the f32 numbers (q - zero) * scale, or for the s32 numbers q - zero. */
 typedef struct hlo_quantized {
   hlo_value q; /* u8 or s8; if it is constant, any type of up to 8 bits */
   bool has_zero;
-  hlo_along zero, scale; /* scale is for f32 numbers; zero may have any integer type that fits in s32 */
+  hlo_along zero, scale; /* scale is set for f32 numbers only; zero may have any integer type that fits in s32 */
 } hlo_quantized;
 
-/* Recognises multiply(convert(subtract(convert(q), zero)), scale), also if the subtraction of 0 is left out. */
+/* Recognises multiply(convert(subtract(convert(q), zero)), scale), with or without the subtraction of the zero point.
+ */
 bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
 /* Recognises subtract(convert(q), zero) in s32. */
 bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 
 /* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
 typedef struct hlo_requantized {
-  hlo_instr *round, *addition; /* addition is that of the zero point, NULL if there is none */
+  hlo_instr *round, *addition; /* addition is the one of the zero point, NULL if there is none */
   hlo_value v;                 /* the value that is rounded */
   double zero, low, high;
 } hlo_requantized;
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
 
-/* The second operand of a dot as small integers that are scaled in the dot's own kernel: a matrix of s2, u2, s4, u4, s8
- * or u8,
+/* The second operand of a dot, if it is a matrix of small integers (s2, u2, s4, u4, s8 or u8) that the dot's own kernel
+ * can scale:
  *
  *     reshape(multiply(convert(subtract(convert(q), zero)), scale))
  *
- * with or without the zero point, and with or without the reshape, which joins a dimension of blocks with one of the
- * elements of a block; perhaps transposed.  scale and zero are broadcasts that are the same for all of a block. */
+ * The zero point may be missing, and the matrix may be transposed.  The reshape may be missing, too; it merges a
+ * dimension of blocks with the dimension of the elements in a block.  scale and zero are broadcasts whose elements are
+ * equal within a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
   hlo_value scale, zero;              /* with the dimensions of `scaled`; zero.def is NULL if there is none */
   const hlo_instr *scaled;            /* the multiplication */
-  int64_t sums, columns, block;       /* the dot's matrix is sums x columns, and `block` divides `sums` */
-  int64_t sum_step, column_step;      /* the distances between elements of q */
+  int64_t sums, columns, block;       /* the matrix is [sums, columns]; the dot contracts the first; block divides it */
+  int64_t sum_step, column_step;      /* the distances in q between neighbours along each */
   int sum_dim, column_dim, block_dim; /* dimensions of `scaled`; sum_dim counts blocks if block_dim is not -1 */
   uint32_t n;
-  /* all instructions except q, scale and zero, each the only user of the one before; the dot reads the last one */
+  /* The instructions from convert(q) to the dot's operand, in order; each is the only user of the one before it. */
   hlo_instr *members[8];
 } hlo_quantized_weights;
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out);

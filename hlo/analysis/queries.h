@@ -37,7 +37,7 @@ bool hlo_is_splat(hlo_value v, double number);
 /* Returns an array of this shape whose elements are all `scalar`. */
 hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);
 
-/* Returns a list attribute, for the attributes of hlo_build. */
+/* These return attributes to pass to hlo_build: a list, and an integer. */
 static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (hlo_attr){.n = n, .ints = ints}; }
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 

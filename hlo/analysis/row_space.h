@@ -11,22 +11,24 @@
 
 enum { HLO_ROW_DIMS = 6 };
 
-/* The dimensions of a full array in their linear order.  Neighbouring dimensions are merged if both are kept or both
- * are reduced; those with one element are left out.  Reshapes do not change a row space. */
+/* The dimensions of a full array, which has all elements of all rows, from the outermost to the innermost.
+ * Neighbouring dimensions are merged if both are kept or both are reduced; dimensions of 1 are left out.  So a reshape
+ * does not change the row space. */
 typedef struct hlo_row_space {
   int rank;
   int64_t dims[HLO_ROW_DIMS];
   bool gone[HLO_ROW_DIMS]; /* whether reductions run along the dimension */
-  /* The number of rows, which is the number of elements of a reduction's result; and of elements in a row. */
+  /* `rows` is the number of rows, and so also the number of elements of a reduction's result.  `length` is the number
+   * of elements in a row. */
   int64_t rows, length;
 } hlo_row_space;
 
-/* Sets *s to the row space of a reduction.  Returns false if its rows have one element, if there are none, or if kept
- * and reduced dimensions alternate too often. */
+/* Sets *s to the row space of a reduction.  Returns false if it has no rows, if its rows have fewer than two elements,
+ * or if kept and reduced dimensions alternate too often. */
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s);
 bool hlo_row_space_equal(const hlo_row_space *a, const hlo_row_space *b);
 
-/* Returns true for an array that has all elements, and for one with one element a row, respectively. */
+/* These return true if x is a full array, and if x has one element for each row. */
 static inline bool hlo_is_full(const hlo_row_space *s, const shape *x) {
   return shape_elements(x) == s->rows * s->length;
 }
@@ -40,9 +42,10 @@ bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);
  * the same linear position only. */
 bool hlo_is_position_wise(const hlo_instr *i);
 
-/* Returns true if it is the body of a row-wise fusion and worth a row-wise kernel.  It is one if all results are full
- * arrays or have one value a row, and all reductions on which they depend are reductions of the row space, used in
- * their own row.  It is worth it if a full array depends on a reduction, or if there are results of both sizes. */
+/* Returns true if `body` is the body of a row-wise fusion and is worth a row-wise kernel, and sets *s.  It is such a
+ * body if all results are full arrays or have one value for each row, and all reductions on which they depend have this
+ * row space and are used only for their own rows.  It is worth a kernel if a full array depends on a reduction, or if
+ * there are results of both sizes. */
 bool hlo_is_row_wise(const hlo_computation *body, hlo_row_space *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* sorted_front.h - finds sorts of which only the first elements are read, as TopK makes them.  They need not order the
- * rest. */
+/* sorted_front.h - finds sorts of which only the first elements are read, as TopK makes them.  Such a sort need not
+ * order the other elements. */
 #ifndef HLO_ANALYSIS_SORTED_FRONT_H
 #define HLO_ANALYSIS_SORTED_FRONT_H
 

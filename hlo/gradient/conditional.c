@@ -36,8 +36,8 @@ static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k
   return c;
 }
 
-/* Makes a conditional on the same index, whose branch computes the gradients of the arguments; arguments that the
- * branch does not use get 0. */
+/* Makes a conditional on the same index, whose branches compute the gradients of the arguments; an argument that a
+ * branch does not use gets 0. */
 void hlo_gradient_conditional(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   arena *a = hlo_arena(b);

@@ -39,8 +39,9 @@ static side side_of(const hlo_instr *i, uint32_t k) {
   return s;
 }
 
-/* Sets at[] to the dimension of the product at which each contracted dimension of `mine` is found.  The product has
- * the contracted dimensions in the order in which `other` has them. */
+/* `mine` is the operand whose gradient is computed; the gradient is a permutation of the product of dy and `other`.
+ * Sets at[d], for each contracted dimension d of `mine`, to the dimension of the product that it is.  The product has
+ * the contracted dimensions from `first` on, in the order in which `other` has them. */
 static void place_contracted(const side *mine, const side *other, int64_t first, int64_t *at) {
   for (uint32_t k = 0; k < other->n_contract; k++) {
     int64_t rank = 0;
@@ -159,8 +160,8 @@ static conv conv_of(const hlo_instr *i) {
       hlo_shape(i->operands[0])->dims + first, hlo_shape(i->operands[1])->dims + 2, i->shapes[0].dims + first};
 }
 
-/* Returns the padding at the end with which a window of reach + 1 elements has `count` positions that are `step`
- * apart. */
+/* Returns the padding at the end of a dimension of `extent` elements with which a window of reach + 1 elements has
+ * `count` positions that are `step` apart. */
 static int64_t high_for(dim count, int64_t step, int64_t reach, int64_t extent, int64_t low) {
   return (count - 1) * step + reach + 1 - extent - low;
 }

@@ -5,8 +5,8 @@
 
 #include "hlo/gradient/rules.h"
 
-/* The largest module that is differentiated.  Derivatives of derivatives double with every step; real models stay
- * smaller. */
+/* The largest number of instructions that are differentiated.  Each further derivative may double it; real models stay
+ * below. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
 /* The rules, except those of elementwise operations of one operand, which have a row in math.c.  Operations whose
@@ -121,8 +121,8 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
 
 /* --- the instructions that depend on an x --- */
 
-/* Returns the first of the xs, searching from the end: a computation may be long, while its last part is
- * differentiated often. */
+/* Returns the instruction of the first x in the list.  It searches from the end, since a computation may be long and
+ * often only its last part is differentiated. */
 static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
   uint32_t left = 0;
   hlo_instr *i = c->last;

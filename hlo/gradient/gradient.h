@@ -5,7 +5,7 @@
  * derivative does not exist, they choose:
  *   maximum, minimum   two equal operands share the gradient; if only one of them needs it, it gets 0 (relu'(0) = 0);
  *   reduce, window     elements equal to a reduction's maximum share its gradient; of a window the first one gets it;
- *   abs, sign, clamp   0 at their bends.
+ *   abs, sign, clamp   0 at the points where the slope changes.
  * Integers, comparisons and rounding have no gradient.  A gradient of exactly 0 stays 0 even if the local derivative
  * is infinite, so that a select hides the branch that it does not take. */
 #ifndef HLO_GRADIENT_GRADIENT_H

@@ -125,8 +125,9 @@ void hlo_gradient_reduce_window(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 /* --- rules of cumulative sums and products --- */
 
-/* For a sum, an element's gradient is the sum of the gradients of the sums that contain it.  For a product it is, for
- * each product that contains it, the product without it; these are computed as a square array of the line's length. */
+/* The gradient of an element of a cumulative product is the sum, over all products that contain it, of the product's
+ * gradient times the product of the other factors.  These products are computed as an n x n array for a dimension of n
+ * elements. */
 static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   enum { SQUARE_MAX = 1 << 26 };
   hlo_builder *b = t->b;
@@ -137,7 +138,7 @@ static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
     hlo_tape_refuse(t, i, "running products of so many numbers");
     return;
   }
-  shape square = *x; /* one more dimension after d: [.., source, product, ..] */
+  shape square = *x; /* one more dimension after d: [.., element, product, ..] */
   memmove(square.dims + d + 1, square.dims + d, (size_t)(x->rank - d) * sizeof *square.dims);
   square.rank++;
   for (int k = 0; k < x->rank; k++) {

@@ -54,14 +54,14 @@ static hlo_value of_acosh(hlo_builder *b, hlo_value x, hlo_value y) {
 }
 static hlo_value of_atanh(hlo_builder *b, hlo_value x, hlo_value y) { return of_log(b, one_minus_square(b, x), y); }
 
-/* Returns 2 / sqrt(pi) exp(-x^2). */
+/* The derivative of erf is 2 / sqrt(pi) * exp(-x^2). */
 static hlo_value of_erf(hlo_builder *b, hlo_value x, hlo_value y) {
   return times(b, hlo_unary(b, HLO_EXP, negate(b, mul(b, x, x))), 1.12837916709551257390);
 }
 
 typedef struct unary_row {
   derivative *derivative;
-  bool unbounded; /* whether it may be infinite for a finite x */
+  bool unbounded; /* whether the derivative may be infinite for a finite x */
 } unary_row;
 
 static const unary_row unary_rows[HLO_OP_COUNT] = {
@@ -114,7 +114,7 @@ void hlo_gradient_multiply(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* For x / y the gradients are dy / y and -(dy / y) (x / y). */
+/* For x / y the gradients are dy / y and -(dy / y) * (x / y). */
 void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   literal divisor;
@@ -126,7 +126,7 @@ void hlo_gradient_divide(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* The remainder is x - trunc(x / y) y.  trunc(x / y) is computed as (x - remainder) / y and rounded, since it is an
+/* The remainder is x - trunc(x / y) * y.  trunc(x / y) is computed as (x - remainder) / y and rounded, since it is an
  * integer except for rounding errors. */
 void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
@@ -137,7 +137,7 @@ void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* Returns dy y x^(y - 1), which is 0 for y = 0 whatever x is. */
+/* Returns dy * y * x^(y - 1), which is 0 for y = 0 whatever x is. */
 static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_value y) {
   hlo_value zero = hlo_like(b, y, 0), one = hlo_like(b, y, 1), exponent = sub(b, y, one);
   literal known;
@@ -203,7 +203,8 @@ void hlo_gradient_select(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* The result is min(max(x, low), high).  x gets the gradient strictly between the bounds, otherwise a bound gets it. */
+/* The result is min(max(x, low), high).  Strictly between the bounds x gets the gradient; elsewhere the bound that the
+ * result equals gets it. */
 void hlo_gradient_clamp(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   const shape *s = &i->shapes[0];

@@ -134,7 +134,8 @@ static hlo_gather_dims dims_of(const hlo_instr *i) {
                            .index_vector_dim = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM)};
 }
 
-/* Returns, in the shape of the indices, the largest index of each component at which a window of these sizes fits. */
+/* Returns an array in the shape of the indices with the largest start, for each component of an index, at which a
+ * window of these sizes fits. */
 static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather_dims *d, const shape *x,
                              const dim *sizes) {
   const shape *s = hlo_shape(indices);
@@ -200,7 +201,7 @@ static hlo_value last_writers(hlo_builder *b, const hlo_instr *i) {
   return hlo_compare(b, HLO_EQ, read_back(b, i, written), number);
 }
 
-/* Returns for each update whether its window is within bounds, since others have no effect. */
+/* Returns for each update whether its window is within bounds.  Updates that are out of bounds have no effect. */
 static hlo_value fitting(hlo_builder *b, const hlo_instr *i) {
   hlo_gather_dims d = dims_of(i);
   hlo_value indices = i->operands[1];

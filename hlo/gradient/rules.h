@@ -4,9 +4,9 @@
 
 #include "hlo/gradient/gradient.h"
 
-/* The part of a computation from the first x on, which is walked backwards.  The lists are indexed by the ids of its
- * instructions.  Instructions before the first x have old ids, and new ones have none, so order[id] must be compared.
- */
+/* The instructions of a computation from the first x on, where an x is an independent variable of hlo_gradients; they
+ * are visited from last to first.  The lists are indexed by instruction id.  Instructions before the first x have ids
+ * of an older numbering, and new ones have none, so order[id] must be compared with the instruction. */
 typedef struct hlo_tape {
   hlo_builder *b;
   uint32_t n;

@@ -1,13 +1,14 @@
-/* while.c - the rule of counted loops: the steps are walked back, the last one first.
+/* while.c - the rule of differentiation for counted loops.
  *
- * The body is differentiated once.  The values of a step that its derivative reads are gone when the loop has ended.
- * Therefore a second loop runs forward and stores them in arrays with a row for each possible step, and the loop back
- * reads these rows.  Values that no step changes need no rows, and neither does the counter. */
+ * The body is differentiated once.  The derivative of a step reads values of that step, which are gone when the loop
+ * has ended.  Therefore a second loop repeats the steps and stores these values in arrays with a row for each possible
+ * step.  A third loop, the backward loop, goes through the steps from the last to the first, reads the rows and
+ * computes the gradients.  Values that no step changes need no rows, and neither does the counter. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
 
-/* The limit for stored elements. */
+/* The limit for stored values in bytes. */
 static const int64_t STORED_MAX = (int64_t)1 << 32;
 
 typedef struct looping {
@@ -15,13 +16,13 @@ typedef struct looping {
   hlo_builder *b;
   hlo_instr *i;
   uint32_t n;           /* the number of carried values */
-  uint32_t counter;     /* the number of the carried value that counts the steps, from `start` on */
-  int64_t start, steps; /* the largest number of steps */
+  uint32_t counter;     /* the number of the carried value that counts the steps */
+  int64_t start, steps; /* the counter's initial value, and the largest number of steps */
   bool exact;           /* whether there are exactly `steps` steps */
-  /* By carried value: whether it has a gradient, whether no step changes it, whether it is stored. */
+  /* For each carried value: whether it has a gradient, whether no step changes it, and whether it is stored. */
   bool *active, *fixed, *stored;
-  hlo_computation *back; /* takes carried values and the gradients of the active ones after a step; returns their
-                            gradients before it */
+  hlo_computation *back; /* the body's derivative: takes the carried values before a step and the gradients of the
+                            active ones after it; returns the gradients before it */
 } looping;
 
 /* --- loops that can be differentiated --- */
@@ -180,7 +181,7 @@ static shape row_of(const looping *l, uint32_t k, dim rows) {
   return r;
 }
 
-/* Returns the s64[rank] start of row number `step`. */
+/* Returns the start of row number `step` in an array of this rank, as s64[rank]. */
 static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
   hlo_value parts[SHAPE_MAX_RANK];
   for (int k = 0; k < rank; k++) {
@@ -202,7 +203,7 @@ static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows
 
 /* --- the two loops --- */
 
-/* Runs the loop once more and stores the values; rows[] become the arrays. */
+/* Builds the loop that repeats the steps and stores values; sets rows[] to the arrays. */
 static void run_forward(const looping *l, hlo_value *rows) {
   hlo_builder *b = l->b;
   arena *a = hlo_arena(b);
@@ -236,8 +237,8 @@ static void run_forward(const looping *l, hlo_value *rows) {
   }
 }
 
-/* The values that the loop back carries: the number of steps that were walked back, the number of all steps, the
- * carried values that no step changes (initial values in place of the others), the rows, and the gradients. */
+/* The values that the backward loop carries: the number of steps that it has gone back, the number of all steps, the
+ * original loop's values that no step changes, the rows, and the gradients.  Absent ones have def NULL. */
 typedef struct carried {
   uint32_t n;
   hlo_value *all, *done, *steps, *values, *rows, *gradients;
@@ -248,7 +249,7 @@ static carried carried_new(const looping *l) {
   return (carried){2 + 3 * l->n, all, all, all + 1, all + 2, all + 2 + l->n, all + 2 + 2 * l->n};
 }
 
-/* Writes the existing values of c, in order and without gaps, to `out`, and returns their number. */
+/* Writes the values of c that are not absent, in order, to `out`, and returns their number. */
 static uint32_t pack(const carried *c, hlo_value *out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n; k++) {
@@ -269,7 +270,8 @@ static carried parameters(const looping *l, const carried *outside, hlo_computat
   return in;
 }
 
-/* Builds one step back: gets the values before the step, and calls the body's derivative. */
+/* Builds the body of the backward loop: it gets the values before a step, and inlines the derivative of the original
+ * body. */
 static void build_step(const looping *l, hlo_builder *b, const carried *outside) {
   carried in = parameters(l, outside, b->computation), next = carried_new(l);
   hlo_value *args = ARENA_NEW_N(hlo_arena(b), hlo_value, 2 * l->n), *dxs = ARENA_NEW_N(hlo_arena(b), hlo_value, l->n);

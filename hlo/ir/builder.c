@@ -373,7 +373,7 @@ hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimen
   }
   int64_t offset[SHAPE_MAX_RANK], sizes[SHAPE_MAX_RANK];
   uint32_t n = 0;
-  /* The dimensions of x before and after `dimension`, which the dimensions of the indices replace. */
+  /* The result has the dimensions of x before and after `dimension`; between them are the dimensions of the indices. */
   for (int k = 0; k < s->rank; k++) {
     sizes[k] = k == dimension ? 1 : s->dims[k];
     if (k != dimension) {

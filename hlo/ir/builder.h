@@ -33,8 +33,8 @@ STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
 void hlo_fail(hlo_builder *b, status s);
 arena *hlo_arena(const hlo_builder *b);
 
-/* Builds any instruction.  `attrs` are in the order of the operation's row.  `declared` are the result shapes of
- * operations that declare them. */
+/* Builds any instruction.  `attrs` are in the order of the operation's row in ops.def.  `declared` are the result
+ * shapes of operations that declare them. */
 hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_value *operands, uint32_t n_results,
                      const shape *declared, const hlo_attr *attrs);
 
@@ -44,7 +44,7 @@ hlo_value hlo_scalar_int(hlo_builder *b, dtype type, int64_t value);
 hlo_value hlo_s64s(hlo_builder *b, const int64_t *values, int64_t n);
 /* Returns a scalar of x's type, broadcast to x's shape. */
 hlo_value hlo_like(hlo_builder *b, hlo_value x, double value);
-/* Returns a broadcast scalar of any shape. */
+/* Returns a scalar `value`, broadcast to shape s. */
 hlo_value hlo_splat(hlo_builder *b, shape s, double value);
 
 hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);
@@ -74,7 +74,7 @@ hlo_value hlo_transpose(hlo_builder *b, hlo_value x, const int64_t *permutation)
 hlo_value hlo_reverse(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *dimensions);
 /* Each list has one entry for each dimension.  If strides is NULL, all are 1. */
 hlo_value hlo_slice(hlo_builder *b, hlo_value x, const dim *starts, const dim *limits, const int64_t *strides);
-/* Returns [start, limit) of one dimension, with stride 1. */
+/* Takes [start, limit) of one dimension with stride 1, and the other dimensions whole. */
 hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim start, dim limit);
 /* interior may be NULL, which means none.  `value` is a scalar of x's type. */
 hlo_value hlo_pad(hlo_builder *b, hlo_value x, hlo_value value, const int64_t *low, const int64_t *high,
@@ -89,7 +89,7 @@ typedef struct hlo_gather_dims { /* the names are StableHLO's; each list has as 
   int64_t index_vector_dim;
 } hlo_gather_dims;
 hlo_value hlo_gather(hlo_builder *b, hlo_value x, hlo_value indices, const hlo_gather_dims *d, const dim *sizes);
-/* d->offset has the update_window_dims, d->collapsed the inserted_window_dims. */
+/* In `d`, `offset` has StableHLO's update_window_dims, and `collapsed` its inserted_window_dims. */
 hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value updates, const hlo_gather_dims *d,
                       hlo_reducer reducer);
 /* Returns the slices along `dimension` that the s64 indices pick.  The indices may have any rank and must be in range
@@ -141,10 +141,10 @@ hlo_value hlo_convolution(hlo_builder *b, hlo_value x, hlo_value kernel, const h
 void hlo_while(hlo_builder *b, hlo_computation *condition, hlo_computation *body, uint32_t n, const hlo_value *init,
                hlo_value *out);
 /* `index` is pred[] (true takes branch 0) or s32[] (clamped to the last branch).  Each branch takes all args.  `out`
- * are the roots of a branch. */
+ * are the results, which are the roots of the branch that is taken. */
 void hlo_conditional(hlo_builder *b, hlo_value index, uint32_t n_branches, hlo_computation **branches, uint32_t n,
                      const hlo_value *args, hlo_value *out);
-/* Builds a call to a computation of the same module under a name of composites.def. */
+/* Builds a composite: a call to `decomposition`, a computation of the same module, under a name of composites.def. */
 void hlo_composite(hlo_builder *b, const char *name, hlo_computation *decomposition, uint32_t n, const hlo_value *args,
                    uint32_t n_ints, const int64_t *ints, uint32_t n_floats, const double *floats, hlo_value *out);
 

@@ -1,8 +1,8 @@
 /* composite_recurrence.c - builds lstm, gru and rnn as loops over the steps of a sequence.
  *
- * The product of all steps' inputs with w is one dot before the loop, and the biases that can be added to it are.  The
- * loop carries the step, the values that never change (since computations are closed), the state, and the outputs so
- * far. */
+ * One dot before the loop multiplies the inputs of all steps by w, and as many biases as possible are added to its
+ * result.  The loop carries the step, the values that never change (the body can use only its own parameters), the
+ * state, and the outputs so far. */
 #include <string.h>
 
 #include "hlo/ir/composites.h"
@@ -228,7 +228,7 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   }
 }
 
-/* Returns x[d, ...], with one dimension less. */
+/* Returns x[d, ...], with one dimension less, or no value if x is absent. */
 static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   if (!x.def) {
     return x;

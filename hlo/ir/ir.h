@@ -64,7 +64,7 @@ typedef enum hlo_comparison { HLO_EQ, HLO_NE, HLO_LT, HLO_LE, HLO_GT, HLO_GE } h
 typedef enum hlo_layout { HLO_CHANNELS_FIRST, HLO_CHANNELS_LAST } hlo_layout;
 /* The algorithm of random bits; see OPS.md. */
 typedef enum hlo_algorithm { HLO_PHILOX, HLO_MT19937 } hlo_algorithm;
-/* LOOP: elementwise operations and movement.  INPUT: computes the input of a reduction, which is its root.  OUTPUT: a
+/* LOOP: elementwise operations and movement.  INPUT: reductions, and operations before and after them.  OUTPUT: a
  * contraction and its epilogue.  ATTENTION: see hlo/analysis/attention.h. */
 typedef enum hlo_fusion_kind {
   HLO_FUSION_LOOP,
@@ -202,7 +202,7 @@ struct hlo_module {
   /* Whether the target's passes have run up to assign_kernels, the last one; then compiling skips the passes. */
   bool kernels_assigned;
   str_map names;      /* the names of all computations that were ever made */
-  uint32_t next_name; /* the number for the next name that is made unique */
+  uint32_t next_name; /* the number to append to the next name that is not unique */
 };
 
 /* --- creating --- */

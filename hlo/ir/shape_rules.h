@@ -6,7 +6,7 @@
  *
  * Dimensions may be symbolic expressions.  Two of them are equal if their handles are equal; sizes are computed by
  * dim_*.  If a comparison of expressions cannot be decided, it succeeds, and is made again when all dimensions are
- * constants. Only if two extents must be equal, the result is STATUS_UNSUPPORTED.
+ * constants.  But if it cannot be decided whether two extents are equal, the result is STATUS_UNSUPPORTED.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H

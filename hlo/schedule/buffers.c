@@ -150,8 +150,8 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
 
 /* --- second pass: lifetimes, and values that always share a buffer --- */
 
-/* Returns the time at the start of a control instruction, before its bodies run.  A while holds its carried values
- * from then on. */
+/* Returns the time at the start of a control instruction, before its bodies run.  The buffers of a while's carried
+ * values are live from then on. */
 static uint32_t start_time(const hlo_buffers *b, const hlo_instr *i) {
   const frame *f = frame_of(b, i->parent);
   return i->prev ? f->time[i->prev->id] : f->time[i->id] - 1;
@@ -164,7 +164,7 @@ static void join_while(hlo_buffers *b, const hlo_instr *i) {
       join(b, unit_of(b, hlo_result(hlo_callee(i, c)->params[k], 0)), carried);
     }
     hlo_value root = hlo_callee(i, 1)->roots[k];
-    /* The loop never changes it, so it reads the initial value in place. */
+    /* The loop never changes this value, so the body reads the initial value in place. */
     if (root.def == hlo_callee(i, 1)->params[k]) {
       join(b, carried, unit_of(b, i->operands[k]));
     }

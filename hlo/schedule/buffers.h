@@ -36,9 +36,9 @@ static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
   return x.space == y.space && x.index == y.index && x.offset == y.offset;
 }
 
-/* Bodies of while and branches of conditional share the arena with what is live around them.  A value that a while
- * carries keeps one slice as initial value, parameter, root and result if lifetimes allow it; hlo_carry_needs_copy
- * tells where they do not. */
+/* Assigns a buffer to every value of the module.  Bodies of while and branches of conditional share the arena with what
+ * is live around them.  A value that a while carries keeps one slice as initial value, parameter, root and result if
+ * lifetimes allow it; hlo_carry_needs_copy tells where they do not. */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
 /* Returns INTERNAL if a result overlaps an operand that is still read while the result is written
@@ -46,21 +46,21 @@ STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const h
  * every compilation. */
 STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           const hlo_buffers *b);
-/* Follows the module through its buffers, loops twice.  Returns INTERNAL if a value is overwritten before it is read,
- * or if buffers of an instruction overlap that the rules keep apart.  It takes time quadratic in the number of values,
- * so it is for tests and for printing the table. */
+/* Simulates a run of the module, each loop twice, and tracks which value each buffer holds.  Returns INTERNAL if a
+ * value is overwritten before it is read, or if buffers of an instruction overlap that the rules keep apart.  It takes
+ * time quadratic in the number of values, so it is for tests and for printing the table. */
 STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                          const hlo_buffers *b);
 hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);
-/* The size is 0 if the instruction has no scratch memory. */
+/* Returns the scratch memory of i; its size is 0 if there is none. */
 hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
 uint64_t hlo_arena_bytes(const hlo_buffers *b);
 /* Returns the largest number of bytes that are live at one time.  No assignment for this schedule can be smaller. */
 uint64_t hlo_arena_lower_bound(const hlo_buffers *b);
 uint32_t hlo_n_constants(const hlo_buffers *b);
 const literal *hlo_constant_at(const hlo_buffers *b, uint32_t index);
-/* Returns a table for people, on the arena: a line for each value with its slice, its lifetime, what it is written
- * over, and the nodes from which it comes; at the end the size of the arena and its lower bound. */
+/* Returns a table for people, on the arena: a line for each value with its slice, its lifetime, the operand that it
+ * overwrites, and the nodes from which it comes; at the end the size of the arena and its lower bound. */
 const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers *b);
 
 #endif

@@ -165,7 +165,7 @@ static status run_body(checker *c, const hlo_instr *i, const hlo_computation *bo
   return NULL;
 }
 
-/* Marks the parameters of `body` as intact whose carried values are intact. */
+/* Marks each parameter of `body` as intact whose carried value is intact. */
 static void give_carried(checker *c, const hlo_instr *i, const hlo_computation *body) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (is_held(c, hlo_result((hlo_instr *)i, k))) {

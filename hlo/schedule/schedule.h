@@ -4,8 +4,9 @@
 
 #include "hlo/ir/ir.h"
 
-/* Reorders the list of every computation so that values die early.  It takes the better, by peak memory, of the given
- * order and of a list schedule that prefers the instruction which frees most.  The order stays topological. */
+/* Reorders the list of every computation so that values die early.  Of the given order and a list schedule, which runs
+ * next the instruction that frees most memory, it takes the one with the lower peak memory.  The order stays
+ * topological. */
 STATUS_MUST_USE status hlo_schedule(hlo_module *m);
 
 #endif

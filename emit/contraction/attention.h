@@ -1,11 +1,12 @@
-/* attention.h - attention (hlo/analysis/attention.h) as one kernel: it computes tiles of rows, whose scores stay in the
- * first-level caches.
+/* attention.h - attention (hlo/analysis/attention.h) in one kernel, which computes it tile by tile, so that the scores
+ * of a tile stay in the first-level cache.
  *
- * A step of the grid is a tile of rows of one batch: first its scores by register blocks (gemm.h), then the softmax of
- * each row, then the sum of the values, which is divided by the row's total at the end. q, k and v are read in place,
- * whatever their strides; k is packed as panels first (product.h) if its keys are not contiguous.  The result's bits
- * depend neither on threads nor on tiles.  The last tile begins earlier if it would be too short, so some rows are
- * computed twice, with the same result. */
+ * A step of the grid computes a tile: some rows of q of one batch.  It computes the scores q k' by register blocks
+ * (gemm.h), the exponentials of each row for the softmax, and their product with v, and divides each row of that by the
+ * sum of its exponentials. q, k and v are read in place, whatever their strides; if the keys are not contiguous in k,
+ * another kernel first packs k as panels (product.h).  The result's bits depend neither on the number of threads nor on
+ * the tiles.  If the last tile would have fewer rows than the others, it begins earlier, so some rows are computed
+ * twice, with the same result. */
 #ifndef EMIT_CONTRACTION_ATTENTION_H
 #define EMIT_CONTRACTION_ATTENTION_H
 
@@ -15,8 +16,8 @@
 /* This struct has only int64_t members (also in emit_product and emit_level), so that equal bytes mean equal kernels.
  */
 typedef struct emit_attention {
-  emit_product qk, pv;      /* batch and sums of pv are those of v; its rows are those of the scores */
-  int64_t q_at, k_at, v_at; /* the offsets of q, k and v in their operands, in elements */
+  emit_product qk, pv;      /* qk is the product q k', pv is the product of the exponentials with v */
+  int64_t q_at, k_at, v_at; /* where q, k and v begin in the operands, in elements */
   int64_t n_out; /* the number of the result's batch dimensions, outermost first; member `a` of a level is its stride in
                     the result */
   emit_level out[EMIT_PRODUCT_LEVELS];
@@ -27,15 +28,16 @@ typedef struct emit_attention {
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
 
-/* Returns false if this kernel does not apply.  It needs f32, at least eight rows, rows that fit in a small tile, and
- * contiguous columns of v. */
+/* Describes the kernel for an attention.  Returns false if there is none: it needs f32, at least eight rows of q, few
+ * enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 /* Does the same for a fusion of kind attention. */
 bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);
 
 uint32_t emit_attention_phases(const emit_attention *c);
 uint64_t emit_attention_scratch(const emit_attention *c);
-/* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_attention. */
+/* Writes kernel number `phase` of the kernels that run one after the other.  It is an emit_write_fn
+ * (emit/kernel/compile.h) whose config is an emit_attention. */
 STATUS_MUST_USE status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);

@@ -1,4 +1,5 @@
-/* gemm.h - the product of two matrices as a block that stays in registers; callers write the loops around it.
+/* gemm.h - the micro-kernel of matrix products, as in BLIS: a block of C that stays in registers.  Callers write the
+ * loops around it.
  *
  *     C[rows][vectors * lanes] += A[rows][k] * B[k][vectors * lanes]
  *
@@ -7,15 +8,15 @@
  * is loaded once, and each element of A is loaded once and broadcast to all lanes.  Several loops over k one after the
  * other (for the taps of a kernel, or for blocks of a long k) pass the sums on as carried values (emit_loop).
  *
- * B may be small integers (emit_small), which are converted to f32 on the way.  All rows of A share the cost of
- * converting a row of B.
+ * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
+ * rows of A.
  *
- * A and B may be bytes in dot4 groups: four that follow each other along k are one element of s32, and a step of k adds
- * four products.
+ * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and one
+ * step along k adds four products.
  *
- * Sums are in the order of k with one rounding a step if the target has a fused multiply-add.  So the bits of a column
- * depend neither on the size of the block nor on the number of vectors, and callers may cut a product into blocks as
- * they like. */
+ * Products are added in the order of k, with one rounding for each if the target has a fused multiply-add.  So the bits
+ * of a column depend neither on the size of the block nor on the number of vectors, and callers may cut a product into
+ * blocks as they like. */
 #ifndef EMIT_CONTRACTION_GEMM_H
 #define EMIT_CONTRACTION_GEMM_H
 
@@ -28,17 +29,19 @@ enum {
   EMIT_GEMM_SUMS = 48
 }; /* the limits of one block; EMIT_GEMM_SUMS limits rows * vectors */
 
-/* The rows and the vectors of columns of a block: its sums, one row of B and one element of A fill the registers. */
+/* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  The registers must hold its
+ * sums, one row of B and one element of A. */
 typedef struct emit_gemm_tile {
   int rows, vectors, lanes;
 } emit_gemm_tile;
 
-/* Returns the best block for an m x n product of elements of `type`, which is then cut with emit_gemm_cut: the one with
- * the fewest loads for its multiplications that has enough sums to hide their latency. m and n are at least 1. */
+/* Returns the best block size for an m x n product of elements of `type`, which the caller cuts into such blocks by
+ * emit_gemm_cut.  It is the size with the fewest loads per multiplication among those with enough sums to hide the
+ * latency of a multiplication. m and n are at least 1. */
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n);
 
-/* n cut into as few parts of at most `most` as possible: first n_large parts of `large`, then n_small parts of large -
- * 1. */
+/* A division of n into as few parts as possible, none larger than `most`: first n_large parts of size `large`, then
+ * n_small parts of size large - 1. */
 typedef struct emit_gemm_parts {
   int64_t n_large, n_small;
   int large;
@@ -51,26 +54,26 @@ int emit_gemm_lanes(const emit_target *t, dtype type);
 /* Returns true for the types that blocks support: f32, f64, and f16 and bf16, whose sums are f32. */
 bool emit_gemm_takes(dtype type);
 
-/* Integers of up to 4 or 8 bits in panels of bytes, with an offset so that none is negative.  With 8 bits there is a
- * row of `lanes` bytes for each k; with 4 bits there is one for two k, with the first one in the low halves.  They are
- * inserted into the last digits of EMIT_SMALL_BASE, which makes them f32 without a conversion, and zero[v] is
- * subtracted, which is the base plus the zero point. */
+/* Small integers in place of f32 elements of B.  Their panels hold bytes; an offset was added to the integers when they
+ * were packed, so that none is negative.  With 8 bits there is a row of `lanes` bytes for each k.  With 4 bits there is
+ * a row for two k, the first of which is in the low halves of the bytes.  To convert an integer to f32, its bits are
+ * put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is that base plus the zero point. */
 #define EMIT_SMALL_BASE 0x1p23
 typedef struct emit_small {
   int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */
-  const LLVMValueRef *zero; /* f32 vectors, one for each vector of columns */
+  const LLVMValueRef *zero; /* one f32 vector for each vector of columns */
 } emit_small;
 
-/* Memory to prefetch, which will be multiplied soon: the cache lines of `bytes` bytes (i64) from `from` on are
- * prefetched evenly while the loop over k runs, `lines` at a time, so that fetching takes as long as computing does.
- * They go into the first-level cache, since measurements on Zen 4 showed no gain for the second-level cache.  If `from`
- * is NULL, nothing is prefetched. */
+/* Memory to prefetch, such as the next panels of B: the cache lines of `bytes` bytes (i64) from `from` on.  They are
+ * prefetched `lines` at a time, spread evenly over the loop over k, so that the last ones are prefetched as the loop
+ * ends.  They go into the first-level cache, since measurements on Zen 4 showed no gain for the second-level cache.  If
+ * `from` is NULL, nothing is prefetched. */
 typedef struct emit_fetch {
   LLVMValueRef from, bytes;
   int lines;
 } emit_fetch;
 
-/* The operands of a block.  Strides are counted in elements and may be anything. */
+/* The operands of a block.  Strides are counted in elements; any value is allowed. */
 typedef struct emit_gemm {
   emit_gemm_tile tile;
   dtype type;          /* the type of A and B in memory; sums have the type emit_compute_type(type) */
@@ -83,8 +86,8 @@ typedef struct emit_gemm {
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
    * of `type`. */
   dtype dot4;
-  /* I64; with each k, n_ahead vectors at this distance in elements after B's are prefetched into the second-level
-   * cache; NULL means none. */
+  /* A distance in elements (i64).  For each k, the first n_ahead of the vectors at this distance after those of B are
+   * prefetched into the second-level cache.  NULL means that none are. */
   LLVMValueRef ahead;
   int n_ahead;
   emit_fetch fetch;
@@ -94,11 +97,11 @@ typedef struct emit_gemm {
 
 /* Sets the sums to zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
-/* Bytes of A are read as u8.  If they are S8, each is then too large by 128, and sums must start at EMIT_DOT4_OFFSET
- * times the sum of B's column. */
+/* The dot4 instruction reads the bytes of A as u8.  If they are S8, 128 is added to each, so sums must start at
+ * EMIT_DOT4_OFFSET times the sum of the column of B. */
 #define EMIT_DOT4_OFFSET (-128)
-/* Returns how many lines at a time (emit_fetch.lines) `blocks` blocks of this size must prefetch to fetch all of a next
- * B of the same size. */
+/* Returns emit_fetch.lines for `blocks` blocks of this size that together prefetch the next panels of B, which are as
+ * large as those that the blocks read. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
 /* Writes the loop over k, which must be constant if something is prefetched. sums[rows * vectors] are input and output.
  */

@@ -1,19 +1,20 @@
-/* product.h - dots and channels-last convolutions as products of matrices, divided into blocks that stay in
- * registers (gemm.h).
+/* product.h - dots and channels-last convolutions as products of matrices, divided into blocks that stay in registers
+ * (gemm.h).
  *
  *     C[batch][group][row][column] = sum over s of A[batch, group, row, s] * B[batch, group, s, column]
  *
- * The rows of a convolution are the positions of its result, its columns are the output channels, and s runs over
- * the taps and the input channels.  The offset of an element of A is a sum of strides, one for each level
- * (emit_level), so A is not copied, except with zeros around it if a convolution has padding.  B is read as panels,
- * which are vectors of columns: a constant is packed into panels at compile time (emit_product_pack), any other B is
- * packed by the kernel, unless it already lies in memory as vectors.
+ * The rows of a convolution are the positions of its result, its columns are the output channels, and s runs over the
+ * taps and the input channels.  Batches, rows and s are nests of loops (emit_level); the offset of an element of A is
+ * the sum of the loops' counters times their strides.  So A is read in place, except that it is copied with zeros
+ * around it if a convolution has padding.  B is read as panels, which are vectors of columns: a constant is packed into
+ * panels at compile time (emit_product_pack), any other B is packed by the kernel, unless it already lies in memory as
+ * vectors.
  *
  * Quantised weights (hlo/analysis/quantized.h) stay small integers in their panels.  The products of one block of
  * weights, which have one scale, are added up, and their sum is scaled.
  *
- * Bytes (u8 or s8 by constant s8, sums in s32) are multiplied in dot4 groups if the target has such an instruction.
- * Then an element, in the words of this file, is four bytes of A that follow each other along s.
+ * Bytes (A is u8 or s8, B is constant s8, sums are s32) are multiplied in dot4 groups if the target has a dot4
+ * instruction. "Element" in this file then means a group of four bytes that follow each other along s.
  *
  * The epilogue of the fusion is computed in registers, or on a small tile right after the sums.  Products are always
  * added in the order of s, so that the result's bits depend neither on blocks nor on threads.
@@ -28,7 +29,7 @@
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
 enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* the limits of a block, which are those of gemm.h */
 
-/* A loop of n steps; a and b are the distances of two steps in A and in B, in elements. */
+/* A loop of n iterations; a and b are the strides in A and in B from one iteration to the next, in elements. */
 typedef struct emit_level {
   int64_t n, a, b;
 } emit_level;
@@ -36,54 +37,57 @@ typedef struct emit_level {
 /* This struct has only int64_t members, so that equal bytes mean equal kernels. */
 typedef struct emit_product {
   int64_t type; /* the dtype of A, B and C */
-  /* Levels are listed outermost first; those that are contiguous are merged.  Rows have no step in B. */
+  /* Levels are listed outermost first; levels that can be one loop are merged.  The stride of rows in B is 0. */
   int64_t n_batch, n_rows, n_sums;
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
   emit_level group;          /* the groups of a convolution, whose columns are next to each other in C */
-  int64_t columns, b_column; /* the columns of a group, and the distance between columns in B */
-  /* The dtype of B's constants if they are scaled in blocks of so many sums; DTYPE_INVALID means that B has the type
-   * `type`. */
+  int64_t columns, b_column; /* the number of columns of a group, and the distance between columns in B */
+  /* The dtype of quantised weights B, and along s the number of weights that share a scale.  DTYPE_INVALID means that B
+   * is not quantised and has the type `type`. */
   int64_t quantized_type;
   int64_t block;
-  /* The dtype of A's bytes if four of them are an element, with S32 as `type`; DTYPE_INVALID means that elements are
-   * numbers. */
+  /* The dtype of A's bytes if they are multiplied in dot4 groups; `type` is then S32.  DTYPE_INVALID means that there
+   * are no dot4 groups. */
   int64_t dot4;
   /* The distance in B between the bytes of a dot4 group.  With dot4 groups, distances in B are in bytes, and those in
    * A are in groups. */
   int64_t dot4_step;
-  /* The copy of A with zeros around it; 0 elements mean that A is used in place. */
+  /* The copy of A with zeros around it, for a convolution with padding.  If padded_elements is 0, A is read in place.
+   */
   int64_t padded_elements, spatial, channels, images;
   int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
   /* Set by emit_product_choose. */
   int64_t lanes;                     /* the number of columns in a vector */
   int64_t tile_rows, tile_vectors;   /* the size of the largest block; the others are at most one smaller */
   int64_t packing;                   /* an emit_packing */
-  int64_t row_blocks, column_blocks; /* the number of blocks of a step of the grid */
-  int64_t rows_first;                /* whether steps of the grid go along rows first */
-  /* The cache lines of the next panels of B that are prefetched at a time while a block is multiplied; 0 means none. */
+  int64_t row_blocks, column_blocks; /* how many blocks a step of the grid computes along rows and along columns */
+  int64_t rows_first; /* whether consecutive steps of the grid go along the rows, and not along the columns */
+  /* emit_fetch.lines of gemm.h for prefetching the next panels of B while a block is multiplied; 0 means no
+   * prefetching. */
   int64_t fetch_lines;
   int64_t dynamic_m; /* whether the number of rows is an argument (emit_product_dynamic_m) */
 } emit_product;
 
 typedef enum emit_packing {
-  EMIT_B_PLAIN,  /* B as it is: rows of contiguous whole vectors */
-  EMIT_B_PACKED, /* panels that replace the operand and are packed at compile time */
+  EMIT_B_PLAIN,  /* B is read in place, as rows of contiguous whole vectors */
+  EMIT_B_PACKED, /* panels that are packed at compile time and passed in place of the operand */
   EMIT_B_SCRATCH /* panels that the kernel packs into scratch memory */
 } emit_packing;
 
 /* Sets the geometry of the dot or convolution that `i` is or, if it is a fusion, contains.  In a fusion only
- * elementwise operations may lead from its result to the fusion's results.  Returns false if there is none that this
- * file supports. */
+ * elementwise operations may lead from its result to the fusion's results.  Returns false if `i` has no contraction
+ * that this file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* Does the same for a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
-/* Appends a level inside of the others.  If its steps continue those of the last level (in A and, with merge_b, in
- * B), the last level gets longer instead.  Returns false if there are too many levels. */
+/* Appends an innermost level.  If it and the last level can be one loop (in A and, with merge_b, in B), they are merged
+ * instead.  Returns false if there are too many levels. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* What emit_product_choose needs to know.  rows, vectors and lanes are the size of a block; 0 means the best one by
- * emit_gemm_fit, and for lanes the target's vector width.  cache_bytes is the size of a core's second-level cache. */
+/* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
+ * emit_gemm_fit finds best and, for lanes, the target's vector width. cache_bytes is the size of a core's second-level
+ * cache. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
@@ -95,51 +99,54 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
 /* Returns the number of all multiplications. */
 double emit_product_size(const emit_product *p);
 
-/* The layout of packed B is [batch][group][panel][s][lanes].  A panel is one vector of columns; columns behind the
- * last one are 0.  For dot4 groups with A in s8, a panel begins with the initial values of its sums (the head; see
- * EMIT_DOT4_OFFSET).  These return the number of elements of all panels, of one panel, and of its head. */
+/* The layout of packed B is [batch][group][panel][s][lanes].  A panel is one vector of columns; if there are fewer
+ * columns than lanes in the last panel, it is filled up with zeros.  For dot4 groups with A in s8, a panel begins with
+ * the initial values of its sums (the head; see EMIT_DOT4_OFFSET).  These return the number of elements of all panels,
+ * of one panel, and of its head. */
 int64_t emit_product_packed(const emit_product *p);
 int64_t emit_product_panel(const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
 /* Returns the bytes of all panels.  Small integers of up to 4 bits are stored two in a byte, as emit_gemm reads them.
  */
 uint64_t emit_product_packed_bytes(const emit_product *p);
-/* The first returns the bits of the quantised weights, 4 or 8; the second what packing adds to them so that none is
- * negative. */
+/* The first returns the number of bits of a quantised weight, 4 or 8.  The second returns the number that packing adds
+ * to each, so that none is negative. */
 int emit_product_quantized_bits(const emit_product *p);
 int emit_product_quantized_offset(const emit_product *p);
-/* Returns true if no byte of such weights belongs to two blocks. */
+/* Returns true if kernels can read such weights: no byte holds weights of two blocks that have different scales. */
 bool emit_product_reads_quantized(const hlo_quantized_weights *w);
-/* Packs B, which `weights` has in the layout of the instruction's operand, into `packed`, which has room for
- * emit_product_packed_bytes bytes. */
+/* Packs B into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as the instruction's
+ * operand is laid out. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* The first returns the number of products in a sum; the second the offset in B of the element of column 0 for
- * product number s. */
+/* The first returns the number of products that are added up to an element of C.  The second returns the offset in B of
+ * the factor of product number s in column 0. */
 int64_t emit_product_sums(const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
-/* The rows divided into blocks.  There are `outer` steps of the outer levels, each with n_large + n_small parts of
- * the inner rows.  A part is counted in units: a unit is one row, or all rows of the innermost level if these are
- * few. */
+/* How the rows are divided into blocks.  The outer levels of rows are ordinary loops; in each of their iterations, the
+ * remaining (inner) rows are divided into n_large + n_small blocks.  The size of a block is counted in units: a unit is
+ * one row, or all rows of the innermost level if these are few. */
 typedef struct emit_row_cut {
-  int64_t n_outside, outer; /* the number of outer levels, and of their steps in all */
+  int64_t n_outside, outer; /* the number of outer levels, and of their iterations in all */
   int64_t unit_rows, unit_step, row_step;
-  /* The number of parts of each size, and the larger size in units (see emit_gemm_parts). */
+  /* The number of blocks of each size, and the larger size in units (see emit_gemm_parts). */
   int64_t n_large, n_small, large;
-  int64_t inner; /* the rows in one step of the outer levels */
+  int64_t inner; /* the number of rows in one iteration of the outer levels */
   int64_t blocks;
 } emit_row_cut;
 emit_row_cut emit_product_rows(const emit_product *p);
 
-/* Products that differ only in the number of their rows share one kernel, since its code depends on the block height
- * (MR) only.  Returns false for a product whose rows are not one level or fit in one block.  Otherwise `code` is the
- * product for which the kernel is written, with emit_options.rows = *placeholder_m rows; info and args (of the last
- * phase) say how it is called for the rows of p. */
+/* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
+ * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows are not one level or fit
+ * in one block.  Otherwise sets *code to the product for which the kernel is to be written, which has *placeholder_m
+ * rows (for emit_options.rows).  Sets *info and args to what the kernel is called with for the rows of p; args are for
+ * the last phase. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]);
 
-/* Phases run one after the other.  Scratch memory is the buffer after the results. */
+/* The first returns the number of kernels (phases), which run one after the other.  The second returns the bytes of
+ * scratch memory, which is the buffer after the results. */
 uint32_t emit_product_phases(const emit_product *p);
 uint64_t emit_product_scratch(const emit_product *p);
 /* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_product. */

@@ -1,4 +1,4 @@
-/* product_internal.h - parts of product.h's kernels that other kernels with products use as well. */
+/* product_internal.h - functions that the files of product.h share, and that kernels of attention use as well. */
 #ifndef EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 #define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 
@@ -6,17 +6,21 @@
 #include "emit/contraction/product.h"
 #include "emit/kernel/writer.h"
 
-/* Returns the offset in A or in B of step number `index` of the levels: an i64, in elements. */
+/* Returns the offset in A, or in B if in_b, of iteration number `index` of the loop nest `levels`: an i64, in elements.
+ */
 LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
 
-/* Writes a kernel that copies A, which begins at `a`, with zeros around it to `copy`: its loop, grid and cost. */
+/* Writes the body of a kernel that copies A, which begins at `a`, with zeros around it to `copy`.  Sets its grid and
+ * cost. */
 void emit_product_padding(emit_writer *w, const emit_product *p, LLVMValueRef a, LLVMValueRef copy);
 
-/* Writes a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`: its loop, grid and cost. */
+/* Writes the body of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`.  Sets its grid and
+ * cost. */
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
 
-/* The arguments of a kernel for any number of rows: the blocks of rows and how many of them are large; the blocks of
- * rows and of columns in a step of the grid; the steps along the dimension that comes first. */
+/* The arguments of a kernel for any number of rows (emit_product_dynamic_m): the number of row blocks, and how many of
+ * them are large; the number of row blocks and of column blocks in a step of the grid; the number of steps along the
+ * dimension along which consecutive steps go (rows_first). */
 enum {
   EMIT_PRODUCT_BLOCKS,
   EMIT_PRODUCT_LARGE,
@@ -30,7 +34,8 @@ static inline int64_t emit_product_panels_of(const emit_product *p) { return cei
 
 /* Returns the estimated time of the whole product, in nanoseconds. */
 double emit_product_cost(const emit_product *p);
-/* The steps of the grid along rows and columns of a group of a batch, and the number of groups in all batches. */
+/* These return the number of grid steps along the rows and along the columns of one group of one batch, and the number
+ * of groups in all batches together. */
 int64_t emit_product_row_steps(const emit_product *p);
 int64_t emit_product_column_steps(const emit_product *p);
 int64_t emit_product_outside(const emit_product *p);

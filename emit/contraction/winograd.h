@@ -1,21 +1,21 @@
 /* winograd.h - convolutions of stride 1 by Winograd's minimal filtering algorithm, channels last.
  *
- * An output tile of m x m positions of a convolution with r x r taps is computed from a x a input positions, where a
- * = m + r - 1: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies elementwise.
- * Summed over the channels these are a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of
- * the multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one tap is not
- * transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since errors do not
- * multiply: F(4,7) takes 1/2.8, F(6,3) 1/2.25, F(4,5) 1/2.5.
+ * An output tile of m x m positions of a convolution with r x r taps is computed from a x a input positions, where a =
+ * m + r - 1: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies elementwise.  Summed
+ * over the channels these are a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of the
+ * multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one tap is not
+ * transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since the errors of two
+ * transforms do not multiply: F(4,7) takes 1/2.8 of the multiplications, F(6,3) 1/2.25 and F(4,5) 1/2.5.
  *
  *   transform  a block of tiles, with vectors along the channels:   x -> V[a*a][tiles][C]
  *   multiply   the a*a products, with weights packed in panels:     V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
  *   finish     transforms back, applies the epilogue and stores:    M -> y
  *
- * There are three schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid
- * is parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that
- * the weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
- * W[panels][C][taps][panel], and each worker transforms those of some channels right before it multiplies with them,
- * in f32; then F(4,3) reads and keeps a quarter of the bytes.  Sums run over all channels in one order, so that the
+ * There are three schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid is
+ * parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that the
+ * weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
+ * W[panels][C][taps][panel], and each worker transforms those of some channels right before it multiplies with them, in
+ * f32; then F(4,3) reads and keeps a quarter of the bytes.  Sums run over all channels in one order, so that the
  * result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that are
  * transformed on the fly.
  *
@@ -30,21 +30,22 @@ enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) /
 /* This struct has only int64_t members, so that equal bytes mean equal kernels.  [0] is for rows, [1] for columns;
  * 1-D convolutions have columns only. */
 typedef struct emit_winograd {
-  int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* tiles counts those of one image */
+  int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* `tiles` are those of one image */
   int64_t spatial, batch, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
-  int64_t weights;                           /* the number of the operand that the packed weights replace */
+  int64_t weights;                           /* which operand is the weights; the kernels read them packed */
   int64_t phased;
-  int64_t parts, block;         /* the parts of the tiles for the grid; the most tiles that are worked on at once */
+  int64_t parts, block; /* the number of parts into which the grid divides the tiles; the largest number of tiles that
+                           are computed at once */
   int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
-  int64_t slab;                 /* the outputs that are multiplied before they are transformed back: whole panels */
+  int64_t slab; /* the number of outputs that are computed at once and then transformed back; a multiple of the panel */
   int64_t v_row, v_plane, m_row, m_plane; /* the distances of rows and of planes in V and M, in elements */
-  int64_t on_the_fly, workers; /* whether weights are transformed on the fly; the number of workers for that */
-  int64_t chunk, share; /* the channels whose weights are transformed at once; the tiles that are then multiplied, a
-                           multiple of `rows` */
-  int64_t u_plane;      /* the distance of the planes of two products in a chunk's transformed weights, in elements */
+  int64_t on_the_fly, workers; /* whether weights are transformed on the fly; if so, the number of steps of the grid */
+  int64_t chunk, share; /* the number of channels whose weights are transformed at once, and of tiles that are then
+                           multiplied by them, a multiple of `rows` */
+  int64_t u_plane;      /* the distance in elements between two products in a chunk's transformed weights */
 } emit_winograd;
 
-/* The choices that the caller makes for a plan. */
+/* The options of a plan that the caller chooses. */
 typedef struct emit_winograd_options {
   int64_t tile;            /* m, which must be even (in a dimension with several taps) */
   bool phased, on_the_fly; /* on_the_fly requires phased */
@@ -72,8 +73,8 @@ uint64_t emit_winograd_scratch_bytes(const emit_winograd *p);
  * long. */
 double emit_winograd_multiplications(const emit_winograd *p);
 
-/* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes.  They are transformed in
- * f64 and rounded once; weights for the on-the-fly transform are only rearranged. */
+/* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes at `packed`.  They are
+ * transformed in f64 and rounded once, but only rearranged if the plan transforms them on the fly. */
 void emit_winograd_pack(const emit_winograd *p, const float *weights, float *packed);
 
 /* Returns the largest error of a sample of tiles and outputs, relative to the sample's largest output, with these
@@ -91,14 +92,14 @@ STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, co
 
 /* --- the matrices of the transforms --- */
 
-/* Sets `points` to the positive ones of the interpolation points ±p for m + r - 1 = size, which are taken besides 0
- * and infinity. Returns their number. */
+/* The interpolation points for m + r - 1 = size are 0, infinity and pairs ±p.  Sets `points` to the positive one of
+ * each pair and returns their number. */
 int emit_winograd_points(int64_t size, double *points);
-/* Sets the coefficients, lowest power first, of the product of (y - p*p) over all points p but number `without` (-1
- * means over all).  Returns its degree. */
+/* Sets the coefficients, lowest power first, of the product of (y - p*p) over all these p except number `without` (-1:
+ * except none).  Returns its degree. */
 int emit_winograd_polynomial(int64_t size, int without, double *coefficients);
-/* Sets G: row k computes number k of the transformed weights from the r taps.  Row 2 + 2k is row 1 + 2k with the
- * sign of every other element changed. */
+/* Sets the matrix G, whose row k gives element k of the transformed weights from the r taps.  Row 2 + 2k is row 1 + 2k
+ * with the sign of every other element changed. */
 void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]);
 
 #endif

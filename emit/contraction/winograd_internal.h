@@ -14,10 +14,11 @@ typedef struct winograd {
   hlo_value convolution;   /* the value from which the epilogue starts */
   LLVMValueRef x, u;       /* the addresses of the input and of the packed weights */
   LLVMValueRef zeros;      /* the address of a vector of zeros */
-  LLVMValueRef room, line; /* memory on the stack: the vectors of a half transformed square, and rows of results */
+  LLVMValueRef room, line; /* memory on the stack: `room` holds a tile after it was transformed along its columns and
+                              before it is along its rows, `line` holds rows of results */
   int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
-  /* Whether lines are transformed one after the other in registers, which makes larger code and pays for few channels.
-   */
+  /* Whether the columns and rows of a tile are transformed by straight code in registers, and not by loops over them.
+   * That is faster but makes more code, which takes LLVM longer (is_worth_unrolling). */
   bool unrolled;
 } winograd;
 
@@ -51,7 +52,8 @@ static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRe
 
 /* --- memory: f32 --- */
 
-/* The address may be before the array if only a part of what is read there is used, so this is no inbounds address. */
+/* Returns base + at.  The address may lie before the array, since a part of a vector that is read there may not be
+ * used; so the GEP is not `inbounds`. */
 static inline LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
 }
@@ -66,23 +68,25 @@ static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
   LLVMSetAlignment(LLVMBuildStore(g->ir->builder, v, to), sizeof(float));
 }
 
-/* Returns the elements of a panel of weights. */
+/* Returns the number of elements of a panel of weights. */
 static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
 
 /* --- the functions of the files --- */
 
-/* Transforms tiles first + [0, n) into rows [0, n) of V. */
+/* Transforms the input tiles [first, first + n) into rows [0, n) of V. */
 void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);
-/* Transforms rows [0, n) of M back into tiles first + [0, n).  The columns of M are the outputs [from, to). */
+/* Transforms rows [0, n) of M back into the output tiles [first, first + n), and applies the epilogue.  The columns of
+ * M are the outputs [from, to). */
 void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
                      LLVMValueRef m);
-/* Transforms one vector of outputs of one channel.  Its taps are a panel apart, the results `plane` elements apart. */
+/* Transforms the weights of one channel for a vector of outputs.  The taps at `from` are a panel apart; the transformed
+ * weights at `to` are `plane` elements apart. */
 void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane);
 
-/* Multiplies n tiles by the panels [from, to), which become the first ones of M. */
+/* Multiplies n tiles of V by the panels [from, to) of weights; the products are the first panels of M. */
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
                        LLVMValueRef m);
-/* Multiplies all rows below n, rounded up to whole blocks, by one panel. */
+/* Multiplies rows [0, n) of V by one panel of weights, with n rounded up to whole register blocks. */
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
 /* Multiplies n tiles by one panel whose weights w are not transformed: they are transformed to u chunk by chunk of
  * channels. */

@@ -1,9 +1,9 @@
-/* accumulate.h - in which form reductions and windows keep the value accumulated so far.
+/* accumulate.h - the form in which reductions and window reductions keep the value that is accumulated so far.
  *
  * Sums of small floats are kept in f32.  The maximum and minimum of floats are kept as integers of the same order
- * (keys), in which -0 is less than 0 and each NaN is beyond the extreme that is searched.  Then combining two values is
- * one instruction without special cases, while it takes five for floats on most processors.  Everything else is kept as
- * it is.
+ * (keys), in which -0 is less than 0.  A NaN is the largest key if a maximum is computed and the smallest if a minimum
+ * is, so it becomes the result.  Combining two keys takes one instruction; for floats it takes five on most processors.
+ * Values of other types and reducers are kept as they are.
  *
  * `t` is the element type of the array that is reduced. */
 #ifndef EMIT_ELEMENT_ACCUMULATE_H
@@ -16,7 +16,8 @@ dtype emit_acc_type(hlo_reducer r, dtype t);
 /* These convert an element to the form in which it is accumulated, and back. */
 emit_pair emit_acc_hold(const emit_ir *w, hlo_reducer r, dtype t, emit_pair v);
 emit_pair emit_acc_value(const emit_ir *w, hlo_reducer r, dtype t, emit_pair held);
-/* These return scalars. */
+/* The first returns the value that does not change what it is combined with, as a scalar.  The second combines two
+ * accumulated values, which are scalars or vectors. */
 emit_pair emit_acc_identity(const emit_ir *w, hlo_reducer r, dtype t);
 emit_pair emit_acc_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);
 

@@ -8,12 +8,13 @@
 /* Returns true if there is an emitter for this operation on these types. */
 bool emit_elementwise_supported(hlo_op op, dtype operand, dtype result);
 
-/* Returns the result's value.  The operands' values are in registers (number.h) and have equal lanes. */
+/* Returns the value of the result of `i`. args are the values of its operands, as number.h keeps them in registers, all
+ * with the same number of lanes. */
 emit_pair emit_elementwise(const emit_ir *w, const hlo_instr *i, const emit_pair *args);
 
 /* --- operations on accumulated values; `t` is the element type of the array that is reduced --- */
 
-/* Returns the reducer's identity in the type that accumulates (emit_compute_type). */
+/* Returns the reducer's identity in the accumulating type (emit_compute_type). */
 emit_pair emit_reduce_identity(const emit_ir *w, hlo_reducer r, dtype t);
 /* Combines two values, which have the accumulating type, with the reducer's operation. */
 emit_pair emit_reduce_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);

@@ -1,8 +1,9 @@
-/* loop_plan.h - decides which dimensions loops must keep apart.
+/* loop_plan.h - decides which dimensions may be merged into one loop, and the widths of vectors.
  *
  * The elements of a value have a linear order.  Elementwise operations and reshapes keep it, so that one loop can run
- * over all elements.  Other movement needs the position along some dimensions.  A boundary between dimensions is given
- * as the product of the dimensions inside of it. */
+ * over all elements.  Other operations that move elements, such as transposes, need the position along some dimensions,
+ * so loops must not merge these with their neighbours.  The boundary between two dimensions is given as the product of
+ * the extents to the right of it. */
 #ifndef EMIT_ELEMENT_LOOP_PLAN_H
 #define EMIT_ELEMENT_LOOP_PLAN_H
 
@@ -19,27 +20,29 @@ typedef struct emit_dim_boundaries {
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c);
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t elements_right_of_it);
 
-/* Sets the extents of a loop nest over `total` elements, outermost first, which respects the boundaries as far as they
- * divide one another.  Returns their number. */
+/* Sets the extents of a loop nest over `total` elements, outermost first, with a loop for each part between two
+ * boundaries.  A boundary that is not a multiple of the next smaller one is left out.  Returns the number of loops. */
 int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
 
-/* Returns the positions, in order, at which a loop over the innermost dimension (of `inner` elements) should be split:
- * where the elements of the roots begin to come from another operand of a concatenation, from padding, or with another
- * step of a constant list.  Returns NULL, and the number 0, if there are none or too many. */
+/* Returns, in ascending order, the positions at which a loop over the innermost dimension (of `inner` elements) should
+ * be split.  At these positions, the elements of the roots begin to come from another operand of a concatenation or
+ * from padding, or the distance between constant indices of a gather changes. *n is the number of positions; if there
+ * are none or too many, it is 0 and NULL is returned. */
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
                                     int *n);
 
-/* Returns the vector width, at most `lanes`, which needs the fewest steps for n elements: at least 4, or 1. */
+/* Returns the vector width with which a loop over n elements needs the fewest steps: 1, or from 4 to `lanes`. */
 int emit_choose_lanes(int64_t n, int lanes);
 
-/* Returns the lanes for sums of columns.  Each of `rows` rows has n columns.  It is several vectors if that leaves
- * enough work for the threads, so that more than a cache line is read at once. */
+/* Returns the number of lanes for the sums of columns of `rows` matrices with n columns each.  They are several
+ * vectors, so that more than a cache line is read at once, if that leaves enough work for the threads. */
 int emit_column_lanes(int64_t rows, int64_t n, int lanes);
-/* Returns true if v, or a value that v reads at the same position, is such a sum. */
+/* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
+ */
 bool emit_sums_columns(const emit_element *e, hlo_value v);
 
-/* Returns true if v should be evaluated one element at a time, because that needs a loop along the innermost dimension
- * of an operand which can use vectors itself (a reduction of rows). */
+/* Returns true if v should be computed one element at a time, because each element needs a loop that can itself use
+ * vectors, such as a reduction along the innermost dimension of an operand. */
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
 bool emit_reduces_rows(const hlo_instr *i);
 

@@ -1,5 +1,5 @@
-/* reduce.h - reductions that share a loop; for emit_reduce (reduce.c) and row-wise kernels (emit/kernel/row_fusion.c).
- */
+/* reduce.h - several reductions in one loop, for emit_reduce (reduce.c) and row-wise fusions
+ * (emit/kernel/row_fusion.c). */
 #ifndef EMIT_ELEMENT_REDUCE_H
 #define EMIT_ELEMENT_REDUCE_H
 
@@ -9,12 +9,12 @@ typedef struct emit_reductions emit_reductions;
 struct emit_reductions {
   int n;
   const hlo_instr *of[EMIT_REDUCTION_LOOP_VALUES / 2];
-  /* Returns the index of the reduced array at r, which is a position in the space of the loop. */
+  /* Returns the index in the operands of the reductions for r, which is an index in the space of the loop. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
   const void *data; /* an argument for the function `place` */
 };
 
-/* Returns how many values reduction i accumulates. */
+/* Returns how many values reduction i accumulates: 2 for complex numbers, otherwise 1. */
 int emit_reduction_parts(const hlo_instr *i);
 /* Returns one loop for all reductions of g.  The caller sets its space (rank, dims, rows). */
 emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g);

@@ -4,14 +4,14 @@
 
 #include "hlo/ir/ir.h"
 
-/* Element i of v is element offset + sum of i[d] * strides[d] of the array from which it comes.  A stride is 0 if
- * elements are repeated. */
+/* The element at index i of the view is element number offset + sum of i[d] * strides[d] of the other array.  A stride
+ * is 0 if elements are repeated. */
 typedef struct emit_view {
   int64_t offset, strides[SHAPE_MAX_RANK];
 } emit_view;
 
-/* Sets *out to v as a view of `base`, from which it must come by these operations only.  Returns false if a reshape
- * merges dimensions that are not contiguous. */
+/* Describes v as a view of `base`. v must be computed from `base` by slices, transposes, reshapes and broadcasts only.
+ * Returns false if a reshape merges dimensions that are not contiguous, since then there are no strides. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* kernel.h - which instructions can become a kernel, and how a kernel is called.
  *
- * A kernel is made from one instruction: a fusion, whose body is inlined, or any other for which emit_supports returns
- * true.  On a CPU it is an rt_kernel_fn (see runtime/kernel_abi.h); its grid is emit_kernel_info.grid.  On a GPU it is
- * an entry whose parameters are the buffers. */
+ * A kernel is made from one instruction for which emit_supports returns true.  If it is a fusion, its body is inlined.
+ * On a CPU it is an rt_kernel_fn (see runtime/kernel_abi.h); its grid is emit_kernel_info.grid.  On a GPU it is an
+ * entry whose parameters are the buffers. */
 #ifndef EMIT_KERNEL_KERNEL_H
 #define EMIT_KERNEL_KERNEL_H
 
@@ -13,19 +13,25 @@ enum { EMIT_MAX_CONSTANT = 16384 };
 
 typedef struct emit_options {
   /* One entry for each result: the operand whose buffer it shares, or -1.  NULL means that no result shares one.  A
-   * result may share a buffer only if emit_can_alias allows it; buffers that are not named here never overlap results.
-   * A result that equals the operand except for one part at a fixed position (hlo/analysis/in_place_update.h) writes
-   * that part only; an output fusion of this kind must share. */
+   * result may share a buffer only if emit_can_alias allows it; all other operands never overlap a result.  If a result
+   * that shares equals that operand except for one part at a fixed position (an in-place update,
+   * hlo/analysis/in_place_update.h), only that part is written.  An output fusion that is an in-place update must
+   * share. */
   const int32_t *alias;
-  /* If it is not 0, M is dynamic: `rows` is a placeholder for the first dimension of the results and of some operands.
-   * Row r of a result depends on row r of these operands and on all of the others.  The code works for any number of
-   * rows, by a grid that is that many times as large (or the writer has a function that computes the grid). */
+  /* 0 means that the kernel is for the given shapes only.  Otherwise it is for any number of rows (dynamic M).  The
+   * first dimension of all results, and of some operands, then counts rows: row r of a result depends on row r of these
+   * operands and on all of the other operands.  `rows` is the extent that this dimension has in `i`, which stands in
+   * for the actual number of rows. emit_kernel_info.grid is the grid for `rows` rows.  For n rows the kernel is called
+   * with a grid of grid / rows * n, unless the function that wrote it has another one that computes the grid
+   * (emit_product_dynamic_m). */
   int64_t rows;
 } emit_options;
 
 typedef struct emit_kernel_info {
-  int64_t grid;       /* the extent of the parallel dimension; 0 means that there is nothing to do */
-  double item_cost;   /* about the time of one step of the grid in nanoseconds; the number of threads follows from it */
+  int64_t grid; /* the number of steps, which may run in parallel (runtime/kernel_abi.h); 0 means that there is nothing
+                   to do */
+  double item_cost;   /* the estimated time of one step of the grid in nanoseconds; callers choose the number of threads
+                         by it */
   uint32_t n_buffers; /* the number of operands and results */
 } emit_kernel_info;
 
@@ -33,10 +39,10 @@ typedef struct emit_kernel_info {
  * may be NULL. */
 bool emit_supports(const hlo_instr *i, const char **why);
 
-/* Returns true if result `result` of `i` may be written over the buffer of operand `operand`.  That is so if every
- * element of the operand is read only for the same element of the result (elementwise chains), and for the operand that
- * dynamic-update-slice and scatter update, which then copy nothing.  Shapes and sizes of element types are then equal.
- */
+/* Returns true if result `result` of `i` may be written into the buffer of operand `operand`.  This is allowed if every
+ * element of the operand is read only to compute the same element of the result, as in chains of elementwise
+ * operations.  It is also allowed for the operand that a dynamic-update-slice or scatter updates, which is then not
+ * copied.  In both cases operand and result have equal shapes and element sizes. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
 /* Returns the dot or convolution that `i` is, or the only one in the fusion `i`, provided that its operands are read as

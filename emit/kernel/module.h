@@ -1,4 +1,4 @@
-/* module.h - the interface between the files of emit/ for modules and the initialisation of LLVM. */
+/* module.h - gives the other files of emit/ access to the LLVM module of an emit_module. */
 #ifndef EMIT_KERNEL_MODULE_H
 #define EMIT_KERNEL_MODULE_H
 

@@ -1,9 +1,10 @@
-/* index.h - which element of an array each lane accesses.
+/* index.h - positions and indices: which element of an array each lane of a vector accesses.
  *
- * A position along one dimension is affine in the lane if possible: lane k is at base + k * step.  So a load knows
- * whether it is one scalar, a contiguous vector, or strided or scattered.  An index of an array is lazy: its dimensions
- * refer to dimensions of other indices (transpose, broadcast) or to the linear position in another shape (reshape).
- * Adjacent dimensions that stay together are never separated. */
+ * A position along one dimension is affine in the lane if possible: lane k is at base + k * step.  So it is known for a
+ * load whether it is a scalar, a contiguous vector, or strided or scattered (EMIT_SCATTERED).  An index of an array is
+ * lazy: its dimensions refer to dimensions of other indices (for transposes and broadcasts), or it refers to the linear
+ * position in another shape (for reshapes).  So the linear position over neighbouring dimensions is not divided into
+ * positions along them as long as no operation needs these. */
 #ifndef EMIT_LLVM_INDEX_H
 #define EMIT_LLVM_INDEX_H
 
@@ -37,8 +38,9 @@ struct emit_index {
   emit_axis axes[];
 };
 
-/* Remembers arithmetic that was written, so that it is not written twice.  Scopes forget what was written in a block
- * that does not dominate the following code. */
+/* Remembers the results of instructions that were written, so that the same computation is not written twice.
+ * emit_table_release forgets what was added since emit_table_mark; it is called after a block that does not dominate
+ * the code after it. */
 typedef struct emit_table emit_table;
 typedef struct emit_pair {
   LLVMValueRef v, im; /* im is the imaginary part of complex numbers, otherwise NULL */
@@ -52,7 +54,7 @@ void emit_table_release(emit_table *t, uint32_t mark);
 typedef struct emit_indexer {
   emit_ir *w;
   emit_table *table;
-  int lanes;   /* the lanes of the values that are being written; 1 means scalars */
+  int lanes;   /* the number of lanes of the values that are computed; 1 means scalars */
   bool narrow; /* whether every position fits in 31 bits, so that scattered ones are i32 */
 } emit_indexer;
 
@@ -60,7 +62,7 @@ typedef struct emit_indexer {
 static inline emit_pos emit_pos_lanes(LLVMValueRef base, int64_t step, int64_t multiple) {
   return (emit_pos){base, step, multiple, 0, 0};
 }
-/* Returns the position of so many consecutive elements, the first of which is the same for all lanes. */
+/* Returns a position that is first.base + k in lane k of `lanes` lanes; `first` is the same in all lanes. */
 static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
   emit_pos r = emit_pos_lanes(first.base, lanes > 1, first.multiple);
   if (first.least < first.past) {
@@ -71,32 +73,33 @@ static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
 }
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c);
 emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* a position that is the same for all lanes */
-/* Returns a position with a value for each lane, from any integer vector; with a scalar and 1 lane it is an ordinary
- * position. */
+/* Returns a scattered position, whose value in each lane is that of the integer vector v.  If there is only 1 lane, v
+ * is a scalar and the position is an ordinary one. */
 emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v);
 emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b);
 emit_pos emit_pos_add_const(const emit_indexer *x, emit_pos a, int64_t c);
 emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c);
-/* The position must not be negative; c is at least 1. */
+/* Division and remainder by c, which is at least 1; `a` must not be negative. */
 emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c);
 emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c);
 /* Clamps to [0, n - 1]. */
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
-/* Return true if all lanes are known to be in [from, to), and if all are known to be outside, respectively. */
+/* The first returns true if all lanes are known to be in [from, to), the second if all are known to be outside of it.
+ */
 static inline bool emit_pos_inside(emit_pos a, int64_t from, int64_t to) {
   return a.least < a.past && a.least >= from && a.past <= to;
 }
 static inline bool emit_pos_outside(emit_pos a, int64_t from, int64_t to) {
   return a.least < a.past && (a.past <= from || a.least >= to);
 }
-/* Returns a vector of all lanes (i32 if narrow), or the scalar if lanes is 1. */
+/* Returns the positions of all lanes as a vector (of i32 if x->narrow), or as a scalar if x->lanes is 1. */
 LLVMValueRef emit_pos_vector(const emit_indexer *x, emit_pos a);
 /* Returns the position of the last lane as an i64; a must be affine in the lane. */
 LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 
 /* --- indices --- */
-/* The caller fills in the axes; dims are borrowed. */
+/* Returns an index whose axes the caller sets; dims are borrowed. */
 emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims);
 const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims);
 static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, int d) {

@@ -9,7 +9,7 @@
 
 #include "emit/llvm/target.h"
 
-/* The state that all writers of one module share.  The next instruction is inserted where the builder is. */
+/* The state that all emitters of one LLVM module share.  The next instruction is inserted where the builder is. */
 typedef struct emit_ir {
   arena *arena;
   const emit_target *target;
@@ -17,7 +17,8 @@ typedef struct emit_ir {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function; /* the function that is being written */
-  /* The argument of onnx_xla_expired (runtime/kernel_externals.def); NULL means that it is not called. */
+  /* The argument of onnx_xla_expired (runtime/kernel_externals.def), by which long loops ask whether the run was
+   * cancelled; NULL means that they do not ask. */
   LLVMValueRef watch;
   LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr;
 } emit_ir;
@@ -25,7 +26,7 @@ typedef struct emit_ir {
 void emit_ir_init(emit_ir *w, arena *a, const emit_target *t, LLVMContextRef c, LLVMModuleRef m);
 void emit_ir_finish(emit_ir *w);
 
-/* Returns 0 for a scalar. */
+/* Returns the number of lanes of a vector, and 0 for a scalar. */
 unsigned emit_lanes(LLVMValueRef v);
 LLVMTypeRef emit_scalar_type(LLVMTypeRef t);
 LLVMTypeRef emit_vector_type(LLVMTypeRef element, int lanes); /* with 1 lane, returns the element type */
@@ -80,8 +81,8 @@ LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x);
 
 /* Calls an external function double f(double, ...) of the C library for each lane. */
 LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);
-/* Returns `easy`, except for the lanes of the i1 `hard`, for which it calls that function.  Nothing is called if there
- * are no such lanes. */
+/* Returns `easy` in the lanes in which the i1 `hard` is false, and the result of the C function `name` (see
+ * emit_call_lanes) in the other lanes, if there are any. */
 LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n,
                                   const LLVMValueRef *args);
 
@@ -95,32 +96,33 @@ enum { EMIT_MAX_CARRIED = 64 };
 
 /* A counted loop with carried values.  Between begin and end the builder is in its body, `iv` is the counter and
  * carried[] has the values at the start of the iteration. emit_loop_end takes the next values, leaves the final ones in
- * carried[] and moves the builder behind the loop. */
+ * carried[] and moves the builder after the loop. */
 typedef struct emit_loop {
   LLVMValueRef iv, to, guard_values[EMIT_MAX_CARRIED], carried[EMIT_MAX_CARRIED];
   LLVMBasicBlockRef body, exit, guard;
   int64_t step;
   int n;
 } emit_loop;
-/* Begins for (iv = from; iv < to; iv += step) with i64.  `runs` promises that it runs at least once. */
+/* Begins for (iv = from; iv < to; iv += step) with i64.  `runs` promises that there is at least one iteration. */
 void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t step, bool runs, int n,
                      const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
 /* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
- * that are computed by division and for the starts of inner loops.  Loop strength reduction would otherwise split
- * their computation apart, which took half of the time of code generation. */
+ * that are computed by division and for the starts of inner loops.  Otherwise LLVM's loop strength reduction, which
+ * would take their computation apart, needs half of the time of code generation. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
-/* Ends the live ranges of all vector registers here.  LLVM hoists constants out of all loops and then lacks registers
- * in an inner loop that needs them all: a product whose epilogue has fifteen constants ran at half its speed. */
+/* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops and then
+ * lacks registers in an inner loop that needs them all: a product whose epilogue has fifteen constants ran at half its
+ * speed. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* The work between two checks of the budget, in elements of the innermost loops. */
+/* How many elements the innermost loops may process between two checks of the run's budget. */
 enum { EMIT_POLL = 1 << 18 };
-/* In the body of `for (iv = 0; iv < n; iv += step)`, where each iv stands for `inner` elements: now and then calls
- * onnx_xla_expired, and returns from the function if the run is cancelled or its time is up.  Writes nothing for short
- * loops. */
+/* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
+ * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time
+ * is up.  Writes nothing for short loops. */
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

@@ -1,4 +1,5 @@
-/* math_primitives.h - shared by the functions of f32 (math.c) and of f64 (math_f64.c). */
+/* math_primitives.h - short functions that write instructions, for the functions of f32 (math.c) and of f64
+ * (math_f64.c). */
 #ifndef EMIT_LLVM_MATH_PRIMITIVES_H
 #define EMIT_LLVM_MATH_PRIMITIVES_H
 

@@ -1,8 +1,9 @@
 /* number.h - HLO's element types as LLVM values, and conversions between them.
  *
- * In registers, pred is i1.  Integers have their width in memory; 2- and 4-bit ones are i8, extended. f32 and f64 are
- * themselves.  The smaller floats are their bits (i16, i8), so that moving them changes nothing; they are widened to
- * f32 for arithmetic.  Complex numbers are pairs of f32 or f64, strings are i64. */
+ * In registers, pred is i1.  Integers have the same width as in memory; those of 2 and 4 bits are i8, sign- or
+ * zero-extended. f32 and f64 are LLVM's float and double.  Smaller floats are kept as their bits (i16, i8), so that
+ * moving them does not change a NaN; they are widened to f32 for arithmetic.  Complex numbers are pairs of f32 or f64,
+ * strings are i64. */
 #ifndef EMIT_LLVM_NUMBER_H
 #define EMIT_LLVM_NUMBER_H
 
@@ -25,13 +26,13 @@ LLVMValueRef emit_to_memory(const emit_ir *w, dtype t, LLVMValueRef v);
  * Other types are not changed. */
 LLVMValueRef emit_widen(const emit_ir *w, dtype t, LLVMValueRef v);
 LLVMValueRef emit_narrow(const emit_ir *w, dtype t, LLVMValueRef v);
-/* Wraps an integer of 2 or 4 bits into its range after arithmetic.  Others are not changed. */
+/* Wraps an integer of 2 or 4 bits into its range after arithmetic.  Other types are not changed. */
 LLVMValueRef emit_wrap(const emit_ir *w, dtype t, LLVMValueRef v);
 
 /* Writes HLO's convert; round is a dtype_round. */
 emit_pair emit_convert(const emit_ir *w, dtype from, dtype to, emit_pair v, bool saturate, int round);
 
-/* Returns a constant of type t in registers.  The value is an f64; for integers of 64 bits use emit_number_i. */
+/* Returns a constant of type t in registers. emit_number_f cannot give all integers of 64 bits; emit_number_i can. */
 LLVMValueRef emit_number_f(const emit_ir *w, dtype t, double value);
 LLVMValueRef emit_number_i(const emit_ir *w, dtype t, int64_t value);
 /* Returns an element, given by its bytes in memory, as a constant in registers. */

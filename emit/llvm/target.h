@@ -17,7 +17,7 @@ typedef enum emit_execution {
 
 typedef struct emit_target {
   const char *triple;   /* LLVM's triple, such as x86_64-pc-linux-gnu */
-  const char *cpu;      /* LLVM's name of the CPU for which instructions are scheduled, never "native" */
+  const char *cpu;      /* LLVM's name of the CPU for which instructions are scheduled; never "native" */
   const char *least;    /* LLVM's name of the architecture's baseline CPU; on a GPU it is `cpu` */
   const char *features; /* the features beyond `least` that code may use and a CPU must have to run it: "+avx2,+fma,..."
                            or "" */

@@ -18,15 +18,15 @@ enum { RT_KERNEL_ALIGN = 64 };
  *   buffers     one pointer for each operand, in order, then one for each result, then one for scratch memory if the
  *               kernel needs any: dense row-major arrays.  Entries of operands that are small constants are not read.
  *               One more entry follows, which the kernel passes to onnx_xla_expired.
- *   args        numbers of this call, for kernels that take some; others do not read it
+ *   args        integer arguments of this call; kernels without such arguments do not read it
  *   begin, end  a part of the kernel's grid, which is [0, n) with an n that is stored with the kernel.  Parts may run
  *               at the same time on several threads, in any order; all of them together write every element of every
  *               result. */
 typedef void rt_kernel_fn(const void *const *buffers, const int64_t *args, int64_t begin, int64_t end);
 
-/* The type of onnx_xla_expired, which a loader of kernels must define.  Long loops of kernels call it now and then with
- * the entry behind the buffers.  If it returns a number other than 0, the kernel returns at once, and its results are
- * incomplete. */
+/* The type of onnx_xla_expired, which a loader of kernels must define.  Long loops of kernels call it from time to time
+ * with the last entry of `buffers`.  If it returns a number other than 0, the kernel returns at once, and its results
+ * are incomplete. */
 typedef int32_t rt_kernel_expired_fn(const void *watch);
 
 #endif

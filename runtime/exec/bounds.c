@@ -1,4 +1,4 @@
-/* bounds.c - checks the bounds of an input's elements in a run. */
+/* bounds.c - the thunk kind "check": fails a run if elements of its input are out of bounds. */
 #include "runtime/exec/bounds.h"
 
 #include <stdatomic.h>
@@ -36,7 +36,8 @@ typedef struct checking {
   atomic_bool bad;
 } checking;
 
-/* A part has PART elements for each of the bounds that take turns; checking it takes some microseconds. */
+/* The array is checked in parts by several threads.  A part has PART elements for each pair of bounds, and checking it
+ * takes some microseconds. */
 enum { PART = 1 << 15 };
 
 static void check_parts(void *data, int64_t begin, int64_t end) {

@@ -8,7 +8,7 @@
 #include "runtime/exec/executable.h"
 #include "runtime/exec/trial.h"
 
-/* Why a byte is not defined. */
+/* The reason why a byte is undefined: the output buffer of a thunk in which it became undefined. */
 typedef struct origin {
   const rt_thunk *thunk;
   uint32_t buffer;
@@ -18,7 +18,7 @@ typedef struct origin {
 struct rt_checker {
   checked_run run;
   uint32_t n_origins, cap_origins;
-  origin *origins; /* the origins of MARK_FIRST_ORIGIN and the following marks */
+  origin *origins; /* origins[k] belongs to the mark MARK_FIRST_ORIGIN + k */
 };
 
 static tracked track(arena *a, void *data, uint64_t bytes) {
@@ -45,8 +45,8 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
 
 /* --- marks --- */
 
-/* Returns the first mark of the buffer's bytes that is not MARK_DEFINED, and sets *element to the number of its
- * element; MARK_DEFINED if there is none. */
+/* Returns the first mark other than MARK_DEFINED among the bytes of the buffer, and sets *element to the index of the
+ * element with that byte.  Returns MARK_DEFINED if all bytes are defined. */
 static uint32_t undefined_mark(const rt_checker *c, const rt_buffer *b, int64_t *element) {
   const tracked *space = tracked_space(&c->run, b);
   slices p = slices_of(b);
@@ -93,7 +93,7 @@ typedef struct checking {
   rt_run *run;
 } checking;
 
-/* Returns the number of the input whose bytes output k overlaps; n_inputs if there is none. */
+/* Returns the index of the input that output k overlaps; n_inputs if it overlaps none. */
 static uint32_t input_under(const rt_thunk *t, uint32_t k) {
   uint32_t i = 0;
   while (i < t->n_inputs && !buffers_overlap(&t->buffers[i], &t->buffers[k])) {
@@ -116,7 +116,7 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
   const rt_program *p = x->checker->run.program;
   uint32_t over = k;
   for (uint32_t o = t->n_inputs; input_under(t, over) == t->n_inputs;
-       o++) { /* another output is the one that overlaps an input */
+       o++) { /* if output k overlaps no input, finds an output that does */
     over = o;
   }
   return violation(
@@ -133,7 +133,7 @@ static size_t first_difference(const uint8_t *one, const uint8_t *other, size_t 
   return at;
 }
 
-/* Fails if an output depends on whether outputs share memory with inputs. */
+/* Fails if an output has other contents when outputs share memory with inputs (`together`) than when they do not. */
 static status compare_outputs(const checking *x, const trial *together, const trial *out_of_place) {
   const rt_thunk *t = x->thunk;
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
@@ -149,8 +149,8 @@ static status compare_outputs(const checking *x, const trial *together, const tr
   return NULL;
 }
 
-/* Returns the mark of the first undefined byte that the thunk reads, which is the cause of undefined outputs;
- * MARK_DEFINED if there is none. */
+/* Returns the mark of the first undefined byte that the thunk reads, which its undefined outputs inherit.  Returns
+ * MARK_DEFINED if it reads no undefined byte. */
 static uint32_t inherited_mark(const checking *x) {
   int64_t element;
   for (uint32_t k = 0; k < x->thunk->n_buffers; k++) {
@@ -163,7 +163,9 @@ static uint32_t inherited_mark(const checking *x) {
   return MARK_DEFINED;
 }
 
-/* Returns the mark of an element that differs between two runs whose undefined memory had different contents. */
+/* Returns the new mark of an output element that differs between two trials which filled undefined memory with
+ * different numbers.  `unwritten`: neither trial changed the element.  `inherited`: see inherited_mark.  `old`: the
+ * mark that the element had before. */
 static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uint32_t inherited, uint32_t old) {
   bool stays = unwritten && old != MARK_DEFINED &&
                (thunk_reads(x->thunk, buffer) || input_under(x->thunk, buffer) < x->thunk->n_inputs);
@@ -174,7 +176,7 @@ static uint32_t new_mark(const checking *x, uint32_t buffer, bool unwritten, uin
                                                  : mark_of(x->checker, (origin){x->thunk, buffer, unwritten});
 }
 
-/* The bytes of an output after a run, and before it. */
+/* The bytes of an output after and before a trial. */
 typedef struct outcome {
   const uint8_t *after, *before;
 } outcome;
@@ -189,7 +191,7 @@ static void set_marks(uint32_t *marks, size_t n, uint32_t mark) {
   }
 }
 
-/* Marks the elements of output k from byte `at` to `end`, some of which differ between the runs. */
+/* Marks the elements in bytes [at, end) of output k.  Some of these bytes differ between the two trials. */
 static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at, uint64_t end,
                           uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
@@ -201,7 +203,7 @@ static void mark_elements(const checking *x, uint32_t k, outcome one, outcome ot
   }
 }
 
-/* Copies output k of the first run to the program's memory. */
+/* Copies output k of the first trial to the program's memory and marks its bytes. */
 static void take_output(const checking *x, uint32_t k, outcome one, outcome other, uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];
   const tracked *space = tracked_space(&x->checker->run, b);
@@ -246,7 +248,8 @@ status rt_checker_decide(rt_checker *c, const rt_thunk *t) {
   return NULL;
 }
 
-/* Runs a thunk with checks.  A thunk without outputs only decides whether the run fails. */
+/* Runs a thunk with checks.  A thunk without outputs can only let the run fail or continue, so its inputs must be
+ * defined. */
 status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r) {
   TRY(t->n_inputs == t->n_buffers ? rt_checker_decide(c, t) : NULL);
   arena *a = arena_create(r->budget);
@@ -304,8 +307,8 @@ static status clash(const rt_checker *c, arena *a, const rt_thunk *t, const use 
                    buffer_text(a, p, other->thunk, other->buffer));
 }
 
-/* Sorts the uses by the beginning of their buffers, so that buffers that overlap buffer k and do not begin before it
- * follow it directly. */
+/* Fails if one body writes bytes that another body uses.  The uses are sorted by where their buffers begin, so the
+ * buffers that overlap the buffer of use k, and do not begin before it, come directly after it. */
 static status check_uses(const rt_checker *c, const rt_thunk *t, uses *all) {
   qsort(all->items, all->n, sizeof *all->items, compare_uses);
   for (uint32_t k = 0; k < all->n; k++) {
@@ -362,7 +365,8 @@ static status check_result(const rt_checker *c, uint32_t k) {
   return NULL;
 }
 
-/* Checks the results.  Sizes come first, since they say which part of the other results is defined. */
+/* Checks the results, the last ones first: those are the sizes (rt_io.is_size), which tell what part of the other
+ * results is defined. */
 status rt_checker_finish(rt_checker *c) {
   for (uint32_t k = c->run.program->n_results; k-- > 0;) {
     TRY(check_result(c, k));

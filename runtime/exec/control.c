@@ -1,5 +1,5 @@
-/* control.c - the thunk kinds that all targets in host memory share: copy, while, conditional and concurrent; random.c
- * has the others.  The target of a device has kinds of its own. */
+/* control.c - the common thunk kinds copy, while, conditional and concurrent; bounds.c and random.c have the other
+ * ones.  All targets that work in host memory share them; a target with a device has only kinds of its own. */
 #include <string.h>
 
 #include "runtime/exec/bounds.h"
@@ -23,7 +23,7 @@ static status load_copy(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
-/* Copies the dimensions from `k` on. */
+/* Copies dimensions k and higher of the array; calls itself for each index of dimension k. */
 static void copy_strided(uint8_t *to, const rt_buffer *out, const uint8_t *from, const rt_buffer *in, int k) {
   size_t size = dtype_bytes(in->type);
   if (k == in->rank) {
@@ -128,7 +128,7 @@ static status run_member(void *data) {
 static void run_members(void *data, int64_t begin, int64_t end) {
   member *members = data;
   for (int64_t k = begin; k < end; k++) {
-    members[k].failed = guard_run(run_member, &members[k]); /* threads of the pool have no other guard */
+    members[k].failed = guard_run(run_member, &members[k]); /* threads of the pool are in no other guard_run */
   }
 }
 

@@ -12,11 +12,11 @@
 
 enum {
   BUFFER_ALIGN = 64,   /* the alignment of every space, which kernels rely on */
-  BODY_DEPTH_MAX = 100 /* the most levels of nested control flow, since the walks recurse on the C stack */
+  BODY_DEPTH_MAX = 100 /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
 };
 
-/* The arena of a run, which is kept for the next run.  This structure is at its beginning, or in a device_arena if the
- * memory is a device's, which the host cannot write. */
+/* The memory of a run's arena, which is kept in a list for later runs.  The link of the list is at the beginning of
+ * that memory; if the memory is a device's, which the host cannot write, the link is in a device_arena. */
 typedef struct spare_arena {
   struct spare_arena *next;
 } spare_arena;
@@ -31,8 +31,8 @@ struct rt_executable {
   const rt_program *program;
   const rt_target *target;
   void **constants;     /* copies of the constants on the device; NULL if there is no device */
-  rt_sequence body;     /* a copy of the program's body, with ops and state */
-  pthread_mutex_t lock; /* guards spare */
+  rt_sequence body;     /* a copy of the program's body in which the thunks have `ops` and `state` */
+  pthread_mutex_t lock; /* guards `spare` */
   spare_arena *spare;
 };
 
@@ -80,7 +80,7 @@ static status check_buffer(const rt_program *p, const rt_buffer *b) {
   return NULL;
 }
 
-/* Returns true if thunks may write there; constants and the caller's inputs are only read. */
+/* Returns true if thunks may write the buffer.  Constants and the caller's inputs are only read. */
 static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
 
 static bool overlap(const rt_buffer *x, const rt_buffer *y) {
@@ -88,13 +88,14 @@ static bool overlap(const rt_buffer *x, const rt_buffer *y) {
          y->offset < x->offset + rt_buffer_bytes(x);
 }
 
-/* Returns true if the output may overlap the input, by the way the kind of thunk reads and writes. */
+/* Returns true if the output may overlap the input, given the order in which thunks of this kind read and write. */
 static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
   return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
                                           rt_buffer_bytes(input) == rt_buffer_bytes(output));
 }
 
-/* Checks that no output of a thunk overlaps another output, or an input that is still read. */
+/* Checks that no output of a thunk overlaps another output, or an input that the thunk may still read after writing it.
+ */
 static status check_overlaps(const rt_thunk *t) {
   for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
     for (uint32_t k = 0; k < w; k++) {
@@ -108,8 +109,8 @@ static status check_overlaps(const rt_thunk *t) {
 
 /* --- memory --- */
 
-/* Allocates memory of the target: of its device, or of the host, which counts in the budget.  Returns NULL if there is
- * none. */
+/* Allocates memory of the target's device if it has one, otherwise memory of the host, which the budget counts.
+ * Returns NULL if memory runs out. */
 static void *take_memory(const rt_target *target, mem_budget *budget, size_t bytes) {
   const rt_device *d = target->device;
   return d ? d->allocate(bytes ? bytes : 1) : budget_alloc(budget, bytes, BUFFER_ALIGN);
@@ -152,7 +153,7 @@ static const rt_thunk_kind *find_kind(const rt_target *target, const char *name)
   return own || target->device ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
-/* Puts the thunk's label into the message of a failure, and its nodes into the status. */
+/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
 static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   char label[RT_LABEL_BYTES];
   if (!failed) {
@@ -163,7 +164,7 @@ static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   return status_prefix(failed, "%s", label);
 }
 
-/* Finds the kind, and checks what all kinds require. */
+/* Finds the kind of the thunk, and checks what all kinds require. */
 static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk *t) {
   t->ops = find_kind(target, t->kind);
   CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
@@ -228,12 +229,12 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
-/* Returns the size of an arena, which has room for the link of a spare one. */
+/* Returns the size of a run's arena, with room for the link with which it is kept for the next run. */
 static size_t arena_size(const rt_program *p) {
   return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
 }
 
-/* Returns a new arena; NULL if there is no memory. */
+/* Returns memory for the arena of a run; NULL if memory runs out. */
 static spare_arena *new_arena(const rt_executable *e) {
   mem_budget *budget = arena_budget(e->arena);
   size_t bytes = arena_size(e->program);
@@ -305,7 +306,8 @@ static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status fai
   return failed ? at_thunk(failed, rt_executable_program(r->executable), t) : NULL;
 }
 
-/* Runs a thunk, with checks if they are on.  For control flow the thunks of the bodies are checked instead. */
+/* Runs a thunk, with checks if they are switched on.  A thunk of control flow runs without checks, since each thunk of
+ * its bodies is checked. */
 static status run_checked(const rt_thunk *t, rt_run *r) {
   return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
 }
@@ -358,7 +360,7 @@ typedef struct staging {
   const rt_target *target;
   uint32_t n;
   const rt_io *io;
-  void **owned, **used; /* if owned[k] is NULL, used[k] is the caller's buffer */
+  void **owned, **used; /* owned[k]: the aligned or device memory; NULL: used[k] is the caller's own buffer */
 } staging;
 
 static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
@@ -386,11 +388,11 @@ static status stage(staging *s, const rt_target *target, mem_budget *budget, uin
   return NULL;
 }
 
-/* Fails if the program is for certain contents of an input and the input has others. */
+/* Fails if the program was compiled for certain contents of an input and the input has other contents. */
 static status check_values(const rt_program *p, const void *const *params) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    size_t bytes = bytes_of(io); /* an empty input needs no address */
+    size_t bytes = bytes_of(io); /* the address of an empty input may be NULL */
     CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
                "input '%s' decides sizes and holds other values than the program is for", io->name);
   }
@@ -425,7 +427,7 @@ typedef struct execution {
   const rt_executable *e;
   const rt_run_options *options;
   rt_run *run;
-  arena *arena; /* the arena of the checker; NULL until there is one */
+  arena *arena; /* the arena of the checker; NULL if the run is not checked */
 } execution;
 
 static status run_body(void *data) {
@@ -447,7 +449,8 @@ static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_option
   return s;
 }
 
-/* Copies inputs, runs, and copies outputs.  All memory has been allocated. */
+/* Copies inputs into staging memory, runs the program, and copies results out of staging memory.  All memory has been
+ * allocated. */
 static status run_staged(const rt_executable *e, const rt_run_options *options, rt_run *run, const staging *in,
                          void *const *params, const staging *out, void *const *results) {
   TRY(copy_staged(in, params, true));
@@ -455,7 +458,7 @@ static status run_staged(const rt_executable *e, const rt_run_options *options, 
   return copy_staged(out, results, false);
 }
 
-/* Fails for options that look into the memory of a run, if that is not host memory. */
+/* Fails if an option requires that the host can look into the memory of a run, and that memory is a device's. */
 static status check_options(const rt_executable *e, const rt_run_options *o) {
   CHECK_THAT(!e->target->device || !o || !(o->check_memory || o->drive), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "target %s has memory of its own, into which a checked run cannot look", e->target->name);

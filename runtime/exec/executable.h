@@ -1,12 +1,12 @@
-/* executable.h - a program that is ready to run: its kinds are resolved, its code is loaded, its library objects are
- * made.  It never changes and may be run from many threads at once; each run has an arena of its own. */
+/* executable.h - a program that is ready to run: its thunk kinds are resolved, its code is loaded, its library objects
+ * are made.  It never changes and may be run from many threads at once; each run has an arena of its own. */
 #ifndef RUNTIME_EXEC_EXECUTABLE_H
 #define RUNTIME_EXEC_EXECUTABLE_H
 
 #include "runtime/program/target.h"
 
 /* The program must live as long as the executable.  Everything in it is checked, since it may come from a damaged file.
- * The budget also counts what is kept between runs. */
+ * The budget counts the memory of the executable, and that of arenas which are kept for later runs. */
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
                                             rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
@@ -15,7 +15,7 @@ const rt_target *rt_executable_target(const rt_executable *e);
 
 typedef struct rt_run_options {
   rt_thread_pool *pool; /* NULL means one thread */
-  mem_budget *budget;   /* the budget of this run: its deadline and cancellation hold, and it counts the run's memory */
+  mem_budget *budget;   /* limits the time and memory of this run, and can cancel it */
   struct rt_profiler *profiler;
   uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
   bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
@@ -30,16 +30,17 @@ typedef struct rt_run_options {
 STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 
-/* Runs the thunks of a sequence; for kinds of control flow. */
+/* Runs the thunks of a sequence.  The kinds of control flow call it for their bodies. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 
-/* Returns the branch that a conditional of n branches takes: for pred[] the first one if it is true; for s32[] the one
- * of that number, or the last one if there is none. */
+/* Returns the index of the branch that a conditional of n branches takes.  `index` points to a pred[], which selects
+ * branch 0 if true and branch 1 if false, or to an s32[] with the branch's index; an index out of range selects the
+ * last branch. */
 int64_t rt_branch_of(dtype type, const void *index, uint32_t n);
 
-/* The kinds that every target has: "copy" (buffers of any strides, one input, one output), "while", "conditional",
- * "run-seed" (one output, u64[]: the seed of the run), "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense).
- */
+/* The thunk kinds of every target that works in host memory: "copy" (one input and one output, with any strides),
+ * "while", "conditional", "concurrent", "check" (bounds.h), "run-seed" (one output, u64[]: the seed of the run) and
+ * "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense). */
 extern const rt_thunk_kind rt_common_kinds[];
 extern const uint32_t rt_n_common_kinds;
 

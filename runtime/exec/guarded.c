@@ -120,7 +120,7 @@ typedef struct watch {
 } watch;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static watch *_Atomic watching; /* what the handler watches now */
+static watch *_Atomic watching; /* what the handler watches now; NULL if no guarded_run is in progress */
 
 static int access_of(const void *context) {
 #if defined(__x86_64__) && defined(__linux__)
@@ -147,7 +147,8 @@ static void say(const char *text) {
   (void)written;
 }
 
-/* Lets the handler that was installed before handle the fault, which is raised again. */
+/* Restores the handler that was installed before this one.  It handles the fault, which happens again when the
+ * instruction is executed again. */
 static void give_up(const watch *w, int signal, const siginfo_t *info) {
   if (w) {
     say("onnx-xla: fault outside of all buffers while this was computed: ");
@@ -155,7 +156,7 @@ static void give_up(const watch *w, int signal, const siginfo_t *info) {
     say("\n");
   }
   sigaction(signal, w ? &w->before : &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-  if (info->si_code <= 0) { /* the signal was sent by a process, so no instruction is executed again */
+  if (info->si_code <= 0) { /* the signal was sent by a process and does not come from an instruction */
     raise(signal);
   }
 }

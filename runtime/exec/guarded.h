@@ -5,46 +5,49 @@
 
 #include "base/arena.h"
 
-/* Memory that ends where a page ends, as nearly as an alignment of 64 permits, with forbidden pages before and behind
- * it. */
+/* Memory between inaccessible pages.  It ends at the end of a page, or as near to it as an alignment of 64 bytes
+ * permits. */
 typedef struct guarded {
-  uint8_t *data, *pages;    /* data is aligned to 64 bytes; pages is the first byte that may be read */
-  size_t bytes, page_bytes; /* the bytes of data; and all bytes that may be read, at whose end data is */
+  uint8_t *data, *pages; /* data is aligned to 64 bytes; pages is where the readable pages begin */
+  /* bytes: the size of data; page_bytes: the size of the readable pages, at the end of which data is */
+  size_t bytes, page_bytes;
   uint8_t *map;
-  size_t map_bytes; /* including the forbidden pages */
+  size_t map_bytes; /* with the inaccessible pages */
   bool is_protected;
-  struct guarded *next; /* the next one in a pool */
+  struct guarded *next; /* the next one in a list of a pool */
 } guarded;
 
-/* Memory for short use.  Small pieces are kept for the next use, since mapping them takes longer than most uses. */
+/* A pool of guarded memory for short use.  Small pieces are kept for the next use, since mapping them takes longer than
+ * most uses. */
 typedef struct guarded_pool {
   arena *arena;
   guarded *spare[17]; /* lists of free memory, by the number of pages */
 } guarded_pool;
 
-/* Like guarded_create, but the memory returns to the pool when the arena `user` is destroyed, which must be before the
- * pool's arena is. */
+/* Like guarded_create, but the memory returns to the pool when the arena `user` is destroyed.  That must happen before
+ * the pool's arena is destroyed. */
 guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes);
-/* Returns memory that can be read and written until the arena is destroyed.  Jumps to the guard if memory runs out. */
+/* Returns memory that can be read and written until the arena is destroyed.  If memory runs out, this jumps to the
+ * innermost guard_run. */
 guarded *guarded_create(arena *a, size_t bytes);
-/* Returns bytes that must not be accessed at all. */
+/* Returns address space of which no byte may be accessed. */
 guarded *guarded_forbidden(arena *a, size_t bytes);
 /* Makes the memory read-only from now on. */
 STATUS_MUST_USE status guarded_protect(guarded *g);
-/* Returns true if the address is in its pages, including the forbidden ones. */
+/* Returns true if the address is in this memory or in the inaccessible pages around it. */
 bool guarded_holds(const guarded *g, uintptr_t address);
 
 typedef enum guarded_access { GUARDED_NONE, GUARDED_TOUCHED, GUARDED_READ, GUARDED_WRITTEN } guarded_access;
 
-/* The first wrong access during a call. */
+/* The first wrong access during a call of guarded_run. */
 typedef struct guarded_fault {
-  guarded_access access; /* GUARDED_TOUCHED if the machine does not tell more */
+  guarded_access access; /* GUARDED_TOUCHED if the machine does not tell whether it was a read or a write */
   uintptr_t address;
 } guarded_fault;
 
-/* Calls fn(data) in a guard of its own, and watches what it and other threads do to the n pieces of memory meanwhile.
- * Only one such call runs at a time in a process.  Other faults end the process as usual, after a line on stderr that
- * names `what`. */
+/* Calls fn(data) inside guard_run, and watches what all threads do to the n pieces of memory until it returns.  Only
+ * one such call runs at a time in a process.  A fault at any other address ends the process as usual, after a line on
+ * stderr that names `what`. */
 STATUS_MUST_USE status guarded_run(uint32_t n, guarded *const *list, const char *what, status (*fn)(void *), void *data,
                                    guarded_fault *fault);
 

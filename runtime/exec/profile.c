@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 
-/* A slot of a hash table by the thunk's address.  The thunk of a destroyed executable may have had the same address. */
+/* A slot of a hash table whose keys are addresses of thunks.  The thunk in a slot may belong to a destroyed executable,
+ * and another thunk may have its address now. */
 typedef struct slot {
   const rt_thunk *thunk; /* NULL if the slot is free */
   uint32_t number;
@@ -17,11 +18,11 @@ struct rt_profiler {
   rt_profile result;
   slot *slots; /* an array whose size is a power of two; at most half of it is in use */
   uint32_t n_slots, used;
-  rt_profile_event *events, *best; /* the events of this run, and of the fastest run */
+  rt_profile_event *events, *best; /* the events of the current run, and of the fastest run */
   uint32_t n_events, cap_events, cap_best;
   bool cut;
-  uint64_t start;  /* the start of the run */
-  uint64_t inside; /* the nanoseconds of the thunks that have ended in the innermost sequence */
+  uint64_t start;  /* the start of the current run */
+  uint64_t inside; /* the nanoseconds of the thunks that have ended in the innermost sequence that is running */
   uint32_t depth;
 };
 
@@ -90,7 +91,7 @@ static void grow(rt_profiler *p) {
   p->n_slots = n;
 }
 
-/* Returns true if x is about this thunk, and not about another one that had the same address before. */
+/* Returns true if x describes this thunk, and not an earlier thunk that had the same address. */
 static bool is_same(const rt_profiled *x, const rt_program *program, const rt_thunk *t) {
   bool same = x->n_nodes == t->n_nodes && strcmp(x->kind, t->kind) == 0 && strcmp(x->operation, t->operation) == 0;
   for (uint32_t k = 0; same && k < t->n_nodes; k++) {
@@ -115,7 +116,7 @@ static uint32_t number_of(rt_profiler *p, const rt_program *program, const rt_th
 
 /* --- runs --- */
 
-/* Returns where the time of run n_runs, which is in progress, is stored; it is zeroed first. */
+/* Returns where the thunk's time in the current run is stored.  Its array grows if necessary; new elements are 0. */
 static double *place(rt_profiler *p, rt_profiled *t) {
   uint32_t n = p->result.n_runs + 1;
   if (t->cap < n) {

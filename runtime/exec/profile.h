@@ -1,7 +1,7 @@
 /* profile.h - measures the time of each thunk of a run.
  *
- * A profiler is passed to runs (rt_run_options.profiler), one at a time, and may see several executables in one run.  A
- * run without a profiler checks for one once a sequence, never once a thunk. */
+ * A profiler is passed to runs (rt_run_options.profiler), one run at a time.  A run of a model may consist of runs of
+ * several executables.  Without a profiler, a run tests for one only once per sequence, not once per thunk. */
 #ifndef RUNTIME_EXEC_PROFILE_H
 #define RUNTIME_EXEC_PROFILE_H
 
@@ -11,16 +11,16 @@ typedef struct rt_profiler rt_profiler;
 
 /* A thunk that ran.  The profiler owns the texts. */
 typedef struct rt_profiled {
-  const char *kind, *operation, *note; /* as in rt_thunk; note is "" if there is none */
+  const char *kind, *operation, *note; /* as in rt_thunk; note is "" where rt_thunk has none */
   const char *label;                   /* as rt_thunk_label returns it */
   uint32_t n_nodes;
   const rt_node *nodes;
   uint32_t contraction;
-  int64_t operations, bytes; /* for one call; if the thunk does not state bytes, they are those of its buffers */
+  int64_t operations, bytes; /* for one call; if the thunk does not state `bytes`, the sizes of its buffers are added */
   uint64_t calls;            /* the number of calls in all runs together */
   uint32_t depth;            /* the number of bodies of control flow around it */
   uint32_t cap;
-  double *seconds; /* for each run the seconds of all its calls, without thunks that ran inside of it */
+  double *seconds; /* for each run, the seconds of all its calls, without the time of thunks in its bodies */
 } rt_profiled;
 
 typedef struct rt_profile_event {
@@ -31,25 +31,26 @@ typedef struct rt_profile_event {
 
 typedef struct rt_profile {
   uint32_t n_runs, cap_runs, n_thunks, cap_thunks;
-  rt_profiled *thunks; /* in the order in which they first began */
+  rt_profiled *thunks; /* in the order in which they first ran */
   double *run_seconds; /* the seconds of each run */
   uint32_t fastest;    /* the number of the fastest run */
   uint32_t n_events;
-  /* the events of the fastest run, in the order of their ends; at most RT_PROFILE_EVENTS */
+  /* the events of the fastest run, ordered by their ends; at most RT_PROFILE_EVENTS */
   const rt_profile_event *events;
-  bool cut; /* whether it had more events */
+  bool cut; /* whether the fastest run had more events than that */
 } rt_profile;
 
 enum { RT_PROFILE_EVENTS = 1 << 18 };
 
-/* Jumps to the guard if memory runs out, as the functions below do. */
+/* If memory runs out, this and the functions below jump to the innermost guard_run. */
 rt_profiler *rt_profiler_create(arena *a);
 
-/* To be called around each run.  If a run fails, there is no end, and the next begin discards it. */
+/* Must be called before and after each run.  If a run fails, rt_profiler_end is not called, and the next
+ * rt_profiler_begin discards the run. */
 void rt_profiler_begin(rt_profiler *p);
 void rt_profiler_end(rt_profiler *p);
 
-/* Returns what is known after the last end; valid until the next begin. */
+/* Returns what was measured until the last rt_profiler_end.  It is valid until the next rt_profiler_begin. */
 const rt_profile *rt_profiler_result(const rt_profiler *p);
 
 /* These functions must be called before and after each thunk of a profiled run. */

@@ -25,7 +25,8 @@ status rt_load_mt19937(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
-/* Writes the words of the Mersenne twister.  A u64 is two words, the low one first, since hosts are little-endian. */
+/* Fills the output with words of the Mersenne twister.  A u64 consists of two words, the low one first, as hosts are
+ * little-endian. */
 status rt_run_mt19937(const rt_thunk *t, rt_run *r) {
   enum { CHUNK = 1 << 16 };
   const rt_buffer *bits = &t->buffers[1];

@@ -1,5 +1,6 @@
-/* trial.c - see trial.h.  Buffers that share bytes are in one area, which is a part of guarded memory.  Areas that are
- * only read are protected.  In other areas all bytes except those of outputs are compared afterwards. */
+/* trial.c - see trial.h.  Buffers that overlap are in one area, which is a part of guarded memory.  Areas that have no
+ * outputs are protected against writes.  In the other areas all bytes outside of outputs are compared with a copy after
+ * the run. */
 #include "runtime/exec/trial.h"
 
 #include <inttypes.h>
@@ -17,11 +18,11 @@ typedef struct range {
 } range;
 
 typedef struct area {
-  range range; /* the range of all its buffers */
+  range range; /* the range that covers all buffers of the area */
   bool written;
   guarded *memory;
-  uint64_t base;   /* the offset in the space of memory->data */
-  uint8_t *before; /* if it is written, a copy of its pages before the run */
+  uint64_t base;   /* the offset in the space that is at memory->data */
+  uint8_t *before; /* if `written`, a copy of the pages before the run; otherwise NULL */
 } area;
 
 struct trial {
@@ -111,9 +112,10 @@ status violation(const rt_thunk *t, const char *format, ...) {
 
 /* --- contents of undefined memory --- */
 
-/* Returns byte `at` of an undefined element: of a signalling NaN or a large integer, or of a finite number that is
- * negative if the type has a sign.  Outputs get other numbers than inputs, so that a copied element is not mistaken for
- * one that was not written; but types of less than 8 bits have too few values for that. */
+/* Returns byte `at` of an array of undefined elements.  With WILD_NAN each element is a signalling NaN or a large
+ * integer; with WILD_FINITE it is a finite number, negative if the type has a sign.  Outputs get other numbers than
+ * inputs, so that an element that the thunk copied from an input does not look like one that it did not write.  Types
+ * of less than 8 bits have too few values for that. */
 static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
   size_t size = dtype_bytes(type) / (dtype_is_complex(type) ? 2 : 1), from_top = size - 1 - at % size;
   bool is_double = (dtype_is_float(type) || dtype_is_complex(type)) && size == sizeof(double);
@@ -127,7 +129,7 @@ static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
   return from_top == 0 ? top : from_top == 1 && is_double ? 0xf5 : low;
 }
 
-/* Writes one element, then doubles the filled part repeatedly. */
+/* Fills a slice of an output with undefined elements: writes one, then doubles the filled part repeatedly. */
 static void fill_slice(dtype type, wild kind, uint8_t *to, size_t bytes) {
   size_t done = dtype_bytes(type);
   for (size_t j = 0; j < done; j++) {
@@ -145,7 +147,7 @@ static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
   }
 }
 
-/* Copies the defined bytes of the buffer from its space. */
+/* Copies the buffer from its space, with undefined bytes replaced by arbitrary numbers of this kind. */
 static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, uint8_t *to) {
   const tracked *space = tracked_space(c, b);
   slices p = slices_of(b);
@@ -161,7 +163,7 @@ static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, ui
 /* --- areas --- */
 
 typedef struct item {
-  bool last; /* true for outputs that must not share memory with inputs */
+  bool last; /* true for outputs that must not share memory with inputs; they are sorted to the end */
   range range;
   uint32_t buffer;
 } item;
@@ -215,7 +217,7 @@ static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, gua
   return NULL;
 }
 
-/* Allocates the memory of an area.  An input or a constant is copied as a whole. */
+/* Allocates the memory of an area.  For an input or a constant of the program, it is a copy of the whole, made once. */
 static status find_memory(trial *t, arena *a, area *x) {
   checked_run *c = t->run;
   uint32_t k = x->range.index;
@@ -247,7 +249,7 @@ const uint8_t *trial_before(const trial *t, uint32_t k) {
   return x->before + (address_of(t, k) - x->memory->pages);
 }
 
-/* Fills an area with undefined numbers, except for the bytes of outputs that are also read. */
+/* Fills an area with undefined elements.  Later bring_content overwrites the bytes that the thunk reads. */
 static void fill_area(const trial *t, uint32_t number, wild kind) {
   const area *x = &t->areas[number];
   const rt_thunk *thunk = t->thunk;
@@ -270,8 +272,8 @@ static status make_memory(trial *t, arena *a, wild kind) {
   return NULL;
 }
 
-/* Copies the contents of buffer k to all areas that have its bytes, since an output that overlaps an input has its
- * contents, too. */
+/* Copies the contents of buffer k to each area that contains its bytes.  There are two if an output that overlaps this
+ * input has an area of its own. */
 static void bring_content(const trial *t, uint32_t k, wild kind) {
   const rt_buffer *b = &t->thunk->buffers[k];
   range wanted = range_of(b);
@@ -307,7 +309,8 @@ static status run_call(void *data) {
   return c->thunk->ops->run(c->thunk, c->run);
 }
 
-/* Runs a copy of the thunk whose buffers are passed like inputs of the caller, one for each buffer. */
+/* Runs a copy of the thunk in which each buffer is a parameter of its own (RT_PARAM), so that it can be at any address.
+ */
 static status run_thunk(trial *t, arena *a, rt_run *r, guarded_fault *fault) {
   rt_thunk thunk = *t->thunk;
   rt_run run = *r;
@@ -338,10 +341,11 @@ static status run_thunk(trial *t, arena *a, rt_run *r, guarded_fault *fault) {
 
 typedef struct nearest {
   uint32_t buffer;
-  int64_t before, behind; /* the distance in bytes from the buffer; both are 0 if the byte is in it */
+  /* how far the byte is before the buffer, or behind its end; both are 0 if it is in the buffer */
+  int64_t before, behind;
 } nearest;
 
-/* Returns the buffer of the area that is nearest to the byte, which may be outside of all buffers. */
+/* Returns the buffer of the area that is nearest to byte `at` of the space, which may be outside of all buffers. */
 static nearest find_nearest(const trial *t, uint32_t number, int64_t at) {
   nearest best = {.before = INT64_MAX / 2};
   for (uint32_t k = 0; k < t->thunk->n_buffers; k++) {
@@ -379,7 +383,7 @@ static status fault_status(const trial *t, arena *a, const guarded_fault *f) {
   return violation(t->thunk, "%s the arena where it has no buffer", did[f->access]);
 }
 
-/* Returns a flag for each byte of the area's pages that is true if an output has it. */
+/* Returns a flag for each byte of the area's pages, which is true if the byte belongs to an output. */
 static bool *outputs_of(const trial *t, arena *a, uint32_t number) {
   const area *x = &t->areas[number];
   bool *mine = ARENA_NEW_N(a, bool, x->memory->page_bytes + 1);

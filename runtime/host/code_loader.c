@@ -11,7 +11,8 @@
 #include "base/machine.h"
 
 enum { MAX_SECTIONS = 65000, SLOT_BYTES = 16 };
-static const uint64_t max_image = (uint64_t)1 << 30; /* relative addresses have a range of +-2^31 */
+/* so that 32-bit relative addresses reach everything in the image */
+static const uint64_t max_image = (uint64_t)1 << 30;
 
 /* Sections with equal protection are adjacent, and each group is on pages of its own. */
 typedef enum group { GROUP_CODE, GROUP_CONSTANT, GROUP_DATA, GROUP_COUNT } group;
@@ -22,11 +23,11 @@ struct rt_code {
   str_map symbols;
 };
 
-/* The state of loading an object.  In front of the code there is a slot for every symbol: its address, and a jump to
- * it.  It is used for calls of symbols that are too far away for a relative call, and as an entry of a global offset
- * table. */
+/* The state of loading an object.  Before the code there is a slot for every symbol, with the symbol's address and a
+ * jump to it.  The jump is used for calls of symbols that are too far away for a relative call; the address is used as
+ * an entry of a global offset table. */
 typedef struct loading {
-  arena *scratch; /* the caller's arena; little is allocated */
+  arena *scratch; /* the caller's arena, for small tables */
   rt_code *code;
   rt_resolve_fn *resolve;
   const uint8_t *bytes; /* the object */
@@ -155,7 +156,7 @@ static status map(loading *l, arena *a) {
   if (c->size == 0) {
     return NULL;
   }
-  arena_cleanup(a, unmap, c); /* before mmap, so that a failure in between leaks nothing */
+  arena_cleanup(a, unmap, c); /* before mmap, so that nothing leaks if memory for the cleanup runs out */
   void *p = mmap(NULL, c->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK_THAT(p != MAP_FAILED, STATUS_RESOURCE, "no %zu bytes for machine code: %s", c->size, strerror(errno));
   c->base = p;
@@ -265,7 +266,7 @@ static status patch_x86_64(const patch *p) {
   }
 }
 
-/* Replaces `bits` bits from `shift` on in an instruction. */
+/* Replaces the bits from bit `shift` on of an instruction by the low `bits` bits of the value. */
 static status put_bits(const patch *p, uint64_t value, unsigned bits, unsigned shift) {
   uint32_t word, mask = (uint32_t)((((uint64_t)1 << bits) - 1) << shift);
   if (p->room < 4) {

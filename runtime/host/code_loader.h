@@ -1,4 +1,4 @@
-/* code_loader.h - loads a relocatable ELF object into this process: a linker with what our kernels need.
+/* code_loader.h - loads a relocatable ELF object into this process: a linker with only what compiled kernels need.
  *
  * It supports x86-64 and AArch64.  The object's allocated sections are placed in one mapping, relocated, and protected,
  * so that code can be executed but not written.  Everything that is read from the object is checked, so a damaged
@@ -11,9 +11,9 @@
 /* Returns the address of a function outside of the object, or NULL if there is none of that name. */
 typedef void *rt_resolve_fn(const char *name);
 
-/* The mapping lives as long as the arena, and the object's bytes must live as long, since symbol names are borrowed
- * from them.  Errors: INVALID_FILE (damaged, or for another machine); UNSUPPORTED (an unknown relocation, or a function
- * for which `resolve` returns NULL). */
+/* Loads an object.  The mapping lives as long as the arena, and the object's bytes must live as long, since symbol
+ * names are borrowed from them.  Errors: INVALID_FILE (damaged, or for another machine); UNSUPPORTED (an unknown
+ * relocation, or a function for which `resolve` returns NULL). */
 STATUS_MUST_USE status rt_code_load(arena *a, rt_span object, rt_resolve_fn *resolve, rt_code **out);
 
 /* Returns the address of a symbol that the object defines, or NULL if there is none. */

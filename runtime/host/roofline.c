@@ -1,5 +1,6 @@
-/* roofline.c - see roofline.h.  The peak is that of the best of loops with 8 to 28 independent sums, since machines
- * differ in how many sums hide the latency of a multiply-add and still fit into the registers. */
+/* roofline.c - see roofline.h.  The peak arithmetic rate is that of the fastest among loops with 8 to 28 independent
+ * sums.  Machines differ in how many sums are needed to hide the latency of a multiply-add, and in how many fit into
+ * the registers. */
 #include "runtime/host/roofline.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ typedef float peak_loop(int64_t rounds, const float *start);
 #define STEP(s) s = FMA(s, factor, one);
 #define JOIN(s) total = FMA(total, factor, s);
 
-/* One loop for each number of sums. */
+/* Defines the loops, one for each number of sums. */
 /* clang-format off */
 #define LOOP(name, n, type, target)            \
   target static float name##_##n(int64_t rounds, const float *start) { \
@@ -62,7 +63,7 @@ typedef float peak_loop(int64_t rounds, const float *start);
 enum { VARIANTS = 6, SUMS_AT_LEAST = 8, MOST_SUMS = 28, WIDEST = 16 };
 typedef struct peak_family {
   int lanes;
-  peak_loop *loops[VARIANTS]; /* loops of 8, 12, ... sums */
+  peak_loop *loops[VARIANTS]; /* loops with 8, 12, ..., 28 sums */
 } peak_family;
 
 #if defined(__x86_64__)
@@ -112,7 +113,7 @@ typedef struct work {
   _Atomic uint64_t sink;
 } work;
 
-/* Returns the best of a few times.  Each item of the parallel loop is the work of one thread. */
+/* Returns the least time of several runs, in seconds.  Each item of the parallel loop is the work of one thread. */
 static double best_time(rt_thread_pool *pool, uint32_t items, void (*fn)(void *, int64_t, int64_t), work *w) {
   enum { TIMES = 5 };
   double best = 1e9;
@@ -136,7 +137,7 @@ static void multiply(void *data, int64_t begin, int64_t end) {
 
 static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
   enum { STEP_OF_SUMS = (MOST_SUMS - SUMS_AT_LEAST) / (VARIANTS - 1) };
-  const double steps = 4e6; /* takes a millisecond or two */
+  const double steps = 4e6; /* the multiply-adds of a run, which takes a millisecond or two */
   const peak_family *f = best_family();
   double best = 0;
   for (int v = 0; v < VARIANTS; v++) {
@@ -150,7 +151,7 @@ static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
 
 /* --- reading --- */
 
-/* Wide enough that the loop is bound by loads, not by additions. */
+/* A vector so wide that the loop is bound by loads and not by arithmetic. */
 typedef uint64_t words __attribute__((vector_size(64), aligned(64)));
 
 static void read_range(void *data, int64_t begin, int64_t end) {
@@ -191,7 +192,7 @@ status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
   out->flops_one = peak_flops(pool, 1);
   out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
   out->flops_all =
-      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* other programs may run meanwhile */
+      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* less if other programs were running */
   out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
   return NULL;
 }

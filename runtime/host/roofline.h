@@ -1,4 +1,5 @@
-/* roofline.h - measures what this machine can do at most; profiles are compared with it. */
+/* roofline.h - measures the peak arithmetic rate and the peak memory bandwidth of this machine, with which profiles are
+ * compared. */
 #ifndef RUNTIME_HOST_ROOFLINE_H
 #define RUNTIME_HOST_ROOFLINE_H
 

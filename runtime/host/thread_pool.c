@@ -1,9 +1,10 @@
 /* thread_pool.c - runs parallel loops on a pool of threads.
  *
- * The caller publishes a loop, works on it like the workers, closes it, and waits for those that have entered it.  A
- * worker that wakes up late finds the loop closed, so nobody ever waits for a thread to wake up, which takes long.
+ * The caller writes the loop into the pool, works on it like the workers, closes it, and waits for the workers that
+ * have entered it.  A worker that wakes up late finds the loop closed, so nobody ever waits for a thread to wake up,
+ * which takes long.
  *
- *   caller: write loop; open = 1; seq++; wake the parked | work | open = 0; wait until inside == 0
+ *   caller: write loop; open = 1; seq++; wake sleeping workers | work | open = 0; wait until inside == 0
  *   worker: if seq changed: inside++; if open: work; inside--
  *
  * The loop may be written only while open == 0 and inside == 0.  It is read only between inside++ and inside-- after
@@ -42,11 +43,11 @@ typedef struct loop {
 typedef struct worker {
   rt_thread_pool *pool;
   pthread_t thread;
-  uint32_t number; /* the share that it works on first; the caller has number 0 */
+  uint32_t number; /* the index of the share that it works on first; the caller has number 0 */
 } worker;
 
 struct rt_thread_pool {
-  _Alignas(LINE) atomic_uint seq; /* changes when there may be something to do */
+  _Alignas(LINE) atomic_uint seq; /* is incremented for each loop, and when the workers must stop */
   atomic_int open;
   _Alignas(LINE) atomic_int inside;
   _Alignas(LINE) atomic_int parked;
@@ -182,8 +183,8 @@ static void announce(rt_thread_pool *p) {
   }
 }
 
-/* Waits until no thread is inside.  If that takes long, a thread has lost its core or has a long range, so this core is
- * yielded to others. */
+/* Waits until no worker is in the loop.  If that takes long, a worker has lost its core or works on a long range, so
+ * this core is yielded to other threads. */
 static void await_others(rt_thread_pool *p) {
   const int64_t long_wait = 2000000;
   int64_t start = 0;
@@ -277,8 +278,8 @@ typedef struct bounded {
   void *data;
 } bounded;
 
-/* Runs a range in parts and checks the budget between them.  The time of an item is hardly known, so parts begin small
- * and grow until they take long enough. */
+/* Runs a range in parts and checks the budget between them.  It is not known how long an item takes, so parts begin
+ * small and grow until they take long enough. */
 static void run_bounded(void *data, int64_t begin, int64_t end) {
   enum { GRAINS = 16, SHORT = 2000000, LONG = 20000000 /* nanoseconds */ };
   const bounded *b = data;

@@ -6,7 +6,8 @@
  *             (objects, aligned to 64 bytes), CONSTANTS (page-aligned, last)
  *
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
- * sections.  If a constant's offset is ~k, it is constant k of the base's program. */
+ * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
+ * its index in the program of the base. */
 #include "runtime/program/image_internal.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ typedef struct reading {
   arena *a;
   const char *path;
   rt_span sections[N_SECTIONS];
-  const rt_program *base; /* NULL if there is none */
+  const rt_program *base; /* the program of the base (rt_image.base); NULL if there is no base */
   uint32_t n_nodes;       /* the number of nodes of the program that is being read */
 } reading;
 
@@ -218,8 +219,8 @@ static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image
   return *base ? get_base(x, bases, base, identity, image) : NULL;
 }
 
-/* A span of a section of constants or code.  Only the programs tell where the spans are, and the section's hash is made
- * of those of its spans, so the check collects the spans of all programs. */
+/* A span of the constants or code section.  The hash of such a section is computed from the hashes of its spans.  Only
+ * the programs tell where the spans are, so the check collects the spans of all programs. */
 typedef struct border {
   uint64_t offset, size;
 } border;
@@ -240,7 +241,7 @@ static status check_pool(reading *x, const rt_image *image, int section, uint64_
     uint32_t count = section == CODE ? p->n_code : p->n_constants;
     for (uint32_t j = 0; j < count; j++) {
       uint64_t offset = (uint64_t)((uintptr_t)spans[j].data - (uintptr_t)base);
-      if (offset <= x->sections[section].size) { /* otherwise it is in the base */
+      if (offset <= x->sections[section].size) { /* otherwise the constant is in the base */
         *ARENA_PUSH(x->a, list, n, cap) = (border){offset, spans[j].size};
       }
     }

@@ -18,7 +18,8 @@ enum {
   TABLE_END = HEADER_BYTES + N_SECTIONS * ROW_BYTES
 };
 
-/* Mixes a span into the hash of its section.  It is called for all spans of a section in their order. */
+/* Mixes the offset and the hash of a span into the hash of its section.  Must be called for all spans of a section in
+ * the order of their offsets. */
 static inline uint64_t mix_span(uint64_t h, uint64_t offset, uint64_t hash) {
   return hash_mix(hash_mix(h, offset), hash);
 }

@@ -29,11 +29,13 @@ typedef struct pool {
 typedef struct writing {
   arena *a;
   pool constants, code;
-  str_map seen;           /* maps the hash of a span, as text, to a copy of its item */
-  const rt_program *base; /* a program whose constants are not written again; NULL if there is none */
+  str_map seen; /* maps the hash of a span, as text, to a copy of its item */
+  /* the program of the base (rt_image.base), whose constants are not written again; NULL if there is no base */
+  const rt_program *base;
 } writing;
 
-/* Returns the offset of a span in its section, to which it is added unless equal bytes are there. */
+/* Returns the offset of a span in its section.  The span is appended unless the section contains equal bytes already.
+ */
 static uint64_t place(writing *w, pool *p, rt_span s) {
   uint64_t hash = hash_bytes(s.data, s.size, 0);
   void **slot =

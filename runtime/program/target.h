@@ -1,73 +1,75 @@
-/* target.h - what a backend is.  Two interfaces, so that a process that only runs programs needs no compiler:
+/* target.h - the interfaces of a backend.  There are two, so that a process that only runs programs needs no compiler:
  *
  *   rt_target    the kinds of thunk that it runs, and the memory of its device                 (StreamExecutor and
- *                TransferManager in XLA's words)
- *   rt_compiler  HLO in, program out                                                            (Compiler)
+ *                TransferManager in XLA)
+ *   rt_compiler  compiles HLO to a program                                                      (Compiler in XLA)
  *
- * A third party's backend is a shared object that exports  const rt_backend *onnx_xla_backend(uint32_t abi).
- * All functions may be called from many threads unless they say otherwise. */
+ * A third party's backend is a shared object that exports  const rt_backend *onnx_xla_backend(uint32_t abi).  All
+ * functions may be called from many threads unless they say otherwise. */
 #ifndef RUNTIME_PROGRAM_TARGET_H
 #define RUNTIME_PROGRAM_TARGET_H
 
 #include "base/tensor/literal.h"
 #include "runtime/program/program.h"
 
-/* Goes up with every change of what a backend sees of this header and of program.h (tests/abi/test-backend-abi). */
+/* The version of the interface between a backend and this library.  It is incremented with every change of this file or
+ * of program.h that concerns backends (tests/abi/test-backend-abi). */
 enum { RT_ABI = 9 };
 
-struct hlo_module; /* opaque here */
+struct hlo_module; /* not defined here */
 struct hlo_instr;
 typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
 
-/* What a thunk sees while it runs.  Addresses are of the target's memory (rt_address). */
+/* The state of a run, which each thunk gets.  Addresses in it are addresses of the target's memory; rt_address computes
+ * that of a buffer. */
 typedef struct rt_run {
   const rt_executable *executable;
   uint8_t *arena;
-  void *const *constants;    /* addresses by index; NULL means the program's own */
+  void *const *constants;    /* the addresses of the constants; NULL if they are where the program has them */
   const void *const *params; /* the addresses of the inputs */
   void *const *results;
   rt_thread_pool *pool; /* NULL means one thread */
-  /* cancel flag and deadline, which loops must check, and the limit of memory; NULL if there is none */
+  /* cancel flag and deadline, which long loops must check, and the limit of memory; NULL if there is none */
   mem_budget *budget;
-  struct rt_profiler *profiler; /* NULL means off */
+  struct rt_profiler *profiler; /* NULL if the run is not profiled */
   uint64_t seed;                /* the seed of the run's random numbers */
-  struct rt_checker *checker;   /* NULL means off */
+  struct rt_checker *checker;   /* NULL if accesses to memory are not checked (check_memory.h) */
 } rt_run;
 
-/* What a thunk kind sees while thunks are loaded. */
+/* What rt_thunk_kind.load gets. */
 typedef struct rt_loader {
-  arena *arena; /* the executable's arena: state is allocated here, and library handles are its cleanups */
+  arena *arena; /* the executable's arena, for the state of thunks; library handles are freed by cleanups of it */
   const rt_program *program;
   rt_code **code; /* one for each object of the program */
 } rt_loader;
 
-/* Which inputs of a thunk may be where its outputs or its scratch memory are.  It is checked when a program is loaded.
- */
+/* Which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
   RT_READS_WHILE_WRITING, /* none: inputs are read in any order, or more than once, while outputs are written */
-  /* Inputs that begin and end at the same bytes as an output, for which the code was compiled. */
+  /* Inputs that begin and end at the same bytes as an output: the code was compiled to read each element before it
+   * writes it. */
   RT_READS_ELEMENT_FIRST,
   RT_READS_ALL_FIRST /* any: everything is read before anything is written */
 } rt_access;
 
 typedef struct rt_thunk_kind {
-  const char *name; /* such as "cpu.kernel"; names of the runtime's own kinds have no dot */
-  /* Checks buffers and config, which come from a file, and sets t->state.  May be NULL. */
+  const char *name; /* such as "cpu.kernel"; names of the common kinds (rt_common_kinds) have no dot */
+  /* Checks the thunk's buffers and config, which come from a file, and sets t->state.  May be NULL. */
   status (*load)(rt_thunk *t, rt_loader *l);
-  /* Does the work, or leaves it to the device. */
+  /* Does the thunk's work, or lets the device do it later. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
 } rt_thunk_kind;
 
-/* Memory in which the host does not work.  Thunks may return before their work is done; it is done before a later
- * upload or download begins, and before memory is released. */
+/* The memory of a device, which the host cannot access.  A thunk may return before its work is done.  The work is done
+ * before a later upload or download begins, and before memory is released. */
 typedef struct rt_device {
   /* Returns memory for at least one byte, aligned to 64, or NULL if there is no room. */
   void *(*allocate)(size_t bytes);
   void (*release)(void *memory, size_t bytes);
-  /* They are done when they return.  `from` of an upload and `to` of a download are on the host. */
+  /* Both return after the copy is complete.  `from` of an upload and `to` of a download are on the host. */
   status (*upload)(void *to, const void *from, size_t bytes);
   status (*download)(void *to, const void *from, size_t bytes);
 } rt_device;
@@ -77,23 +79,24 @@ typedef struct rt_target {
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
-  /* Whether programs may be stored in files and found again by the key of what they were compiled from.  Then programs
-   * must depend on nothing else, except on the versions that `libraries` returns. */
+  /* Whether programs may be stored in files, where they are found by a key: a hash of what they were compiled from.
+   * Then programs must depend on nothing else, except on the versions that `libraries` returns. */
   bool keeps_programs;
   /* Returns the versions of the libraries that its programs call, as text.  It may be NULL or return NULL if there are
    * none. */
   const char *(*libraries)(void);
-  /* Returns an error if this machine cannot run code compiled for `cpu` (rt_program.cpu).  NULL means that it always
-   * can. */
+  /* Returns an error if this machine cannot run code that was compiled for `cpu` (rt_program.cpu).  A target that can
+   * always run it has NULL here. */
   status (*check_cpu)(const char *cpu);
   /* Loads an object file, which stays loaded until the arena is destroyed. */
   status (*load_code)(arena *a, rt_span object, rt_code **out);
-  /* The memory of its programs' arrays.  NULL means the host's memory. */
+  /* The device in whose memory the arrays of programs are.  NULL means the host's memory. */
   const rt_device *device;
 } rt_target;
 
-/* Instructions of the scheduled module, in the order in which they were lowered, and where their results are, for
- * comparing values while a program runs.  Parameters, constants and views are not among them. */
+/* An instruction of the scheduled module and where its results are, for comparing values while a program runs
+ * (verify/lockstep.h).  rt_origins has the instructions in the order in which they were lowered, without parameters,
+ * constants and views. */
 typedef struct rt_origin {
   const struct hlo_instr *instr;
   const rt_buffer *results; /* as many as the instruction has results */
@@ -106,11 +109,11 @@ typedef struct rt_origins {
 
 /* How a compiler chooses among the algorithms for a contraction. */
 typedef enum rt_tune {
-  RT_TUNE_OFF,   /* by estimates */
+  RT_TUNE_OFF,   /* by estimates only */
   RT_TUNE_KNOWN, /* by the tuning log, and by estimates for what is not in it; nothing is measured */
   /* by the log, and by measuring what is not in it, the most expensive first, for a few seconds at most */
   RT_TUNE_FAST,
-  RT_TUNE_FULL /* by the log, and by measuring what is not in it, however long it takes */
+  RT_TUNE_FULL /* by the log, and by measuring what is not in it, without a limit of time */
 } rt_tune;
 
 /* The types of options that a user sets (compile_options.def). */
@@ -118,7 +121,7 @@ typedef bool rt_option_flag;
 typedef uint32_t rt_option_count;
 typedef const char *rt_option_text, *rt_option_choice;
 
-/* How a program's results may differ from those of plain arithmetic.  Zeros are the defaults. */
+/* How a program's results may differ from those of plain arithmetic.  If all members are 0, the defaults apply. */
 typedef struct rt_numerics {
 #define NUMERICS_OPTION(key, scope, type, name, ...) rt_option_##type name;
 #define NUMERICS_FIELD(key, name, ...) __VA_ARGS__;
@@ -132,15 +135,16 @@ typedef struct rt_compile_options {
 #include "runtime/program/compile_options.def"
 } rt_compile_options;
 
-/* How one contraction is computed, and what is known of the other configs. */
+/* A part of the report: which config (algorithm with its parameters) computes one contraction, and how long other
+ * configs took. */
 typedef struct rt_tuned {
   const char *what;   /* the label of its thunk */
-  const char *winner; /* its config, such as "library:p4" */
+  const char *winner; /* the chosen config, such as "library:p4" */
   const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
-  const char *how;    /* "timed", "log", "estimate" */
+  const char *how;    /* how the config was chosen: "timed", "log", "estimate" */
 } rt_tuned;
 
-/* What compiling did.  Numbers that a target does not know stay 0. */
+/* Facts about a compilation.  Numbers that a target does not know remain 0. */
 typedef struct rt_report {
   uint32_t hlo_before, hlo_after; /* the number of instructions */
   uint32_t clusters;              /* the number of fusions, and of contractions with an epilogue */
@@ -151,9 +155,10 @@ typedef struct rt_report {
   double seconds_passes, seconds_lower, seconds_codegen;
   /* On the arena, if keep_text is set: LLVM IR, assembly, and where each value is and how long it lives. */
   const char *llvm, *assembly, *buffers;
-  /* Contractions that were tuned; on the arena. */
-  uint32_t n_algorithms;     /* the largest number of configs of one contraction */
-  uint32_t n_tuned, n_timed; /* how many of them were measured in this compilation */
+  /* The contractions that were tuned, on the arena (rt_report.tuned). */
+  uint32_t n_algorithms; /* the largest number of configs of one contraction */
+  /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
+  uint32_t n_tuned, n_timed;
   rt_tuned *tuned;
   double seconds_tuning;
   const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */
@@ -162,15 +167,16 @@ typedef struct rt_report {
 typedef struct rt_compiler {
   uint32_t abi;
   const char *name; /* the name of its target */
-  /* Runs the target's pipeline on the module, which it changes, and lowers it.  The program is on `a` and borrows the
-   * module's constants.  It is called inside guard_run, as the target's functions are. */
+  /* Runs the target's passes on the module, which they change, and lowers it to a program.  The program is on `a` and
+   * borrows the module's constants.  Like the functions of the target, it is called inside guard_run. */
   status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                     rt_report *report);
 } rt_compiler;
 
 typedef struct rt_backend {
   uint32_t abi;
-  /* guard_adopt of the shared object's own copy of base/, so that guards around its functions work there */
+  /* guard_adopt (base/arena.h) of the shared object's own copy of base/.  After it was called, running out of memory in
+   * the shared object jumps to the caller's guard_run. */
   void (*adopt_guard)(const guard_owner *other);
   const rt_target *target;
   const rt_compiler *compiler; /* NULL if the backend can only run programs */

@@ -220,7 +220,7 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
   return io;
 }
 
-/* The following functions must copy the data of every pointer of a thunk. */
+/* The following functions must copy what each pointer of a thunk points to. */
 _Static_assert(sizeof(rt_thunk) == 120, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {

@@ -1,9 +1,9 @@
 /* weight_pool.h - arrays that the programs of one session share: constants, above all packed weights, which are large
- * and the same for all shapes, and the code of kernels that do not depend on shapes.
+ * and the same for all input shapes, and the code of kernels that do not depend on shapes.
  *
- * An array has a name, which is bytes that say what it contains.  Names are the same in every process with the same
- * model, and programs in files contain them.  Arrays that no program retains are freed at the next collection.
- * Programs are compiled one at a time. */
+ * An array has a name: bytes that identify its contents.  Names are the same in every process with the same model, and
+ * programs in files contain them.  Arrays that no program retains are freed at the next collection.  Programs are
+ * compiled one at a time. */
 #ifndef RUNTIME_PROGRAM_WEIGHT_POOL_H
 #define RUNTIME_PROGRAM_WEIGHT_POOL_H
 
@@ -15,51 +15,54 @@ typedef struct rt_weight_pool rt_weight_pool;
 /* What a compiler needs to share constants with other programs. */
 typedef struct rt_sharing {
   rt_weight_pool *weight_pool;
-  /* Returns true if this memory stays unchanged as long as the shared arrays.  `place` (may be NULL) then receives the
-   * position in the model, which identifies the contents.  NULL means that no memory does. */
+  /* Returns true if the memory at `data` stays unchanged as long as the shared arrays.  Its position in the model,
+   * which identifies the contents, is then written to `place` (may be NULL).  If the function is NULL, no memory is
+   * persistent. */
   bool (*is_persistent)(const void *owner, const void *data, rt_writer *place);
-  /* Is called when this memory has been copied and its pages need not stay in memory, provided that they can be read
-   * from a file again.  May be NULL. */
+  /* Called when the memory at `data` has been copied.  Its pages need not stay in memory if they can be read from a
+   * file again.  May be NULL. */
   void (*drop)(const void *owner, const void *data, uint64_t bytes);
   const void *owner;
 } rt_sharing;
 
-/* The secret for identities, which is copied; it is that of the folder in which programs with names are kept.  NULL
- * means that no other process needs to know the names. */
+/* `secret` is the key of the hashes that identify contents (hash_keyed) and is copied.  It belongs to the folder in
+ * which programs with names are stored.  With NULL a random one is used; then the names have no meaning in other
+ * processes. */
 STATUS_MUST_USE status rt_weight_pool_create(mem_budget *budget, const hash_secret *secret, rt_weight_pool **out);
 /* Frees the pool and its arrays.  NULL is allowed. */
 void rt_weight_pool_destroy(rt_weight_pool *s);
 
-/* Returns the identity of these bytes, for names. */
+/* Returns a keyed hash of the bytes, which identifies their contents in names. */
 hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes);
-/* Writes a name for plain bytes: their position in the model if they are persistent, otherwise their identity. */
+/* Writes a name for an array: the position in the model if the array is persistent, otherwise its identity. */
 void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes);
 /* Returns the array of that name, aligned to 64.  If *fresh is set, the array is new and the caller must fill it.
  * Returns NULL if memory runs out. */
 void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *fresh);
 
-/* Return the array of that name, or NULL if there is none; and the name of an array (borrowed), which is empty if the
+/* Return the array with this name, or NULL if there is none; and the name of an array (borrowed), which is empty if the
  * array is not in the pool. */
 const void *rt_weight_pool_find(const rt_weight_pool *s, rt_span name, uint64_t bytes);
 rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 
-/* Returns the first array for whose name `matches` returns true, which stays until the next collection; its data is
- * NULL if there is none. */
+/* Returns the first array for whose name `matches` returns true.  It remains until the next collection.  If there is no
+ * such array, data is NULL. */
 typedef bool rt_weight_pool_match(void *data, rt_span name);
 rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data);
 
 /* Registers constants and code of a program in a mapped file as shared arrays, unless their names exist already.
- * Returns true if any array was registered; the pool then owns the arena on which the file is mapped, and destroys it
- * when the last of them is freed. */
+ * Returns true if any array was registered.  Then the pool owns the arena on which the file is mapped, and destroys it
+ * when the last of these arrays is freed. */
 bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapped);
 
-/* Retains the shared arrays of the program's constants and code until the program releases them. */
+/* rt_weight_pool_retain increments the reference counts of the shared arrays among the program's constants and code,
+ * rt_weight_pool_release decrements them, and rt_weight_pool_collect frees the arrays that have no references. */
 void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_collect(rt_weight_pool *s);
 
-/* Returns a copy of the program on the arena that borrows only shared arrays, which are found by their names or
- * addresses, and persistent memory. */
+/* Returns a copy of the program on the arena.  It borrows shared arrays, which are found by their names or addresses,
+ * and persistent memory (rt_sharing.is_persistent).  Everything else is copied. */
 rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s);
 
 #endif

@@ -19,7 +19,7 @@ struct oxla_event {
   pthread_cond_t changed;
   int users;
   bool over;
-  status result; /* valid when it is over */
+  status result; /* valid when the execution is over */
   oxla_done_fn *done;
   void *data;
   pid_t process; /* the process that started the execution; a forked child cannot wait for it */
@@ -182,7 +182,8 @@ static void give(api_worker *w, oxla_event *job) {
 
 static bool is_of_parent(const api_worker *w) { return w->process != getpid(); }
 
-/* In a forked child it is not freed, since its locks may be held by threads that do not exist there. */
+/* In a forked child the worker of the parent is not freed, since its locks may be held by threads that do not exist in
+ * the child. */
 void api_worker_destroy(api_worker *w) {
   if (w && !is_of_parent(w)) {
     give(w, NULL);

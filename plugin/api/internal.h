@@ -1,4 +1,4 @@
-/* internal.h - what the files of the C API share. */
+/* internal.h - declarations that the files of the C API share. */
 #ifndef PLUGIN_API_INTERNAL_H
 #define PLUGIN_API_INTERNAL_H
 
@@ -23,12 +23,12 @@ struct oxla_model {
   api_taken *taken;
 };
 
-/* The thread of a run, which oxla_start gives work to. */
+/* The thread of a run, on which executions that oxla_start begins take place. */
 typedef struct api_worker api_worker;
 
-/* The state of requests to cancel.  A request stays valid for the execution during which it was made, even if it is
- * withdrawn before the execution notices it: parts of an execution look at different times, and all must see the
- * same. */
+/* Whether a run is to be cancelled.  If cancelling is switched on during an execution, it stays on for this execution
+ * even if it is switched off before the execution notices it.  The reason is that parts of an execution check it at
+ * different times, and all must see the same. */
 typedef enum api_cancel {
   API_CANCEL_ON = 1,  /* the last oxla_cancel switched it on */
   API_CANCEL_MET = 2, /* it was on at some time since api_begin */
@@ -53,7 +53,7 @@ struct oxla_run {
 /* Converts a status to an oxla_error, which is the same object under another name. */
 static inline oxla_error *api_error(status s) { return (oxla_error *)s; }
 
-/* Makes a shape of what a caller gives, and checks it.  `name` is for messages. */
+/* Makes and checks the shape that a caller describes.  `name` is for messages. */
 STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out);
 /* Returns a shape in the form that callers get. */
 oxla_tensor api_tensor(const shape *s);
@@ -63,12 +63,12 @@ STATUS_MUST_USE status api_execute(oxla_run *run);
 /* Checks that every input is set, and finds or compiles the program for the inputs, so that the session can run it.
  * Must be called after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
-/* Begins an execution or compilation.  Fails if an execution is in progress in the background.  Of former requests to
- * cancel, only one that is still on remains valid. */
+/* Begins an execution or compilation: clears a former request to cancel unless cancelling is still switched on.  Fails
+ * if an execution is in progress in the background. */
 STATUS_MUST_USE status api_begin(oxla_run *run);
 /* Fails if an execution is in progress in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);
-/* Waits for the end of its execution and ends the thread.  NULL is allowed. */
+/* Waits until the worker's execution is over and ends its thread.  NULL is allowed. */
 void api_worker_destroy(api_worker *w);
 /* Frees the taken outputs that nobody has freed. */
 void api_free_taken(oxla_model *model);

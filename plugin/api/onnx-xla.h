@@ -13,8 +13,8 @@
  *   oxla_model_destroy(model);
  *
  * Functions of type oxla_error * return NULL if they succeed, otherwise an error that the caller frees with
- * oxla_error_free.  After an error their other results are not set.  A pointer that is NULL where the function needs
- * one is OXLA_INVALID_ARGUMENT.
+ * oxla_error_free.  After an error their other results are not set.  The error is OXLA_INVALID_ARGUMENT if a pointer is
+ * NULL where the function needs one.
  *
  * A model may be used from any number of threads at the same time, until oxla_model_destroy.  A run may be used by only
  * one thread at a time, and by none between oxla_start and the end of that execution; oxla_cancel is the exception.
@@ -84,7 +84,7 @@ void oxla_error_free(oxla_error *error);
 
 /* --- tensors: types and arrays --- */
 
-/* The numbers are those of ONNX's TensorProto.DataType. */
+/* The type of an element.  The numbers are those of ONNX's TensorProto.DataType. */
 typedef enum oxla_type {
   OXLA_FLOAT = 1,
   OXLA_UINT8 = 2,
@@ -227,8 +227,8 @@ typedef struct oxla_options {
  * compilations, and executions that read them, return OXLA_IO.  But if a file is truncated while an execution reads it,
  * SIGBUS ends the process.  Where others may do that, read the file into your own memory and use oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
-/* Opens the bytes of such a file, which must remain valid until the model is destroyed.  Those of a .oxla file are
- * copied unless they begin at a page boundary.  External data is not looked for. */
+/* Does the same for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a .oxla
+ * file are copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed. */
 void oxla_model_destroy(oxla_model *model);
@@ -254,7 +254,7 @@ const char *oxla_metadata(const oxla_model *model, const char *key);
 
 /* Writes a .oxla file with all programs of this model that are kept in memory. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
-/* Returns the bytes of such a file, to be freed with oxla_free. */
+/* Returns the bytes of such a .oxla file, which the caller frees with oxla_free. */
 oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);
 /* Frees what oxla_save_memory or oxla_profile returned.  NULL is allowed. */
 void oxla_free(void *memory);
@@ -293,8 +293,9 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
                               const void *data);
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
-/* Has an output written into memory of the caller, which must have exactly the size of the output, from the next
- * execution on (which fails if the output then has another size).  NULL means memory of the run again. */
+/* From the next execution on, an output is written to `data`, memory of the caller, and not to memory of the run.
+ * `bytes` must be exactly the size of the output; an execution fails if the output has another size.  If `data` is
+ * NULL, the output is written to memory of the run again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
 /* Sets the seed of the run's random numbers from the next execution on: the same seed gives the same numbers.  Without
@@ -306,7 +307,7 @@ oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed);
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 
 /* Compiles the program for the shapes of the inputs unless it exists already; oxla_execute does this too.  A model
- * keeps the programs of its runs, and of the others the 64 that were used last. */
+ * keeps the programs that its runs are using, and 64 others, those that were used last. */
 oxla_error *oxla_compile(oxla_run *run);
 /* Computes the outputs and returns when they are complete. */
 oxla_error *oxla_execute(oxla_run *run);

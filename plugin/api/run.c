@@ -88,8 +88,8 @@ static status check_index(size_t index, uint32_t n, const char *what) {
 
 /* --- inputs --- */
 
-/* Checks type and rank against the declaration.  Compiling checks the dims, including symbols that occur several
- * times. */
+/* Checks type and rank against the declaration.  Compiling checks the dims, including symbolic dimensions that must
+ * have the same size in several places. */
 static status check_input(const model_value *v, const shape *s) {
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model needs %s", v->name, dtype_name((dtype)s->type),
@@ -192,7 +192,7 @@ void oxla_cancel(oxla_run *run, int on) {
 
 status api_begin(oxla_run *run) {
   TRY(api_check_idle(run));
-  int met = API_CANCEL_MET; /* a request that was withdrawn since */
+  int met = API_CANCEL_MET; /* cancelling was switched on and is off again */
   atomic_compare_exchange_strong(&run->cancelled, &met, 0);
   return NULL;
 }

@@ -1,4 +1,4 @@
-/* descriptor.c - reads tensor descriptors and checks each by itself. */
+/* descriptor.c - reads tensor descriptors and checks them without comparing them with a model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,10 +8,10 @@
  * accepted. */
 enum { STRING = 8 };
 
-/* Larger dimensions could overflow. */
+/* The largest dimension and number of elements; with more, the number of bytes could overflow. */
 static const uint64_t DIMENSION_MAX = (uint64_t)1 << 56;
 
-/* Returns the bytes of an element; 0 if the type is unknown. */
+/* Returns the size of an element in bytes; 0 if the type is unknown. */
 static size_t element_bytes(onnxEnum type) {
   static const unsigned char bytes[] = {0, 4, 1, 1, 2, 2, 4, 8, 8, 1, 2, 8, 4, 8, 8, 16, 2};
   return type < sizeof bytes ? bytes[type] : 0;

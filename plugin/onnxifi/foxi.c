@@ -45,8 +45,8 @@ static onnxStatus check_properties(const uint64_t *list) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-/* maxSeqLength is for Caffe2's own sparse lookups.  deferredWeightReader would bring weights that a descriptor marks as
- * offline, and those are refused. */
+/* Two arguments are not used: maxSeqLength is for Caffe2's own sparse lookups, and deferredWeightReader reads weights
+ * that a descriptor marks as offline, which read_descriptor refuses. */
 onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                          const void *onnxModel, uint32_t weightsCount, const foxiTensorDescriptorV1 *weightDescriptors,
                          onnxGraph *graph, uint32_t maxSeqLength, void *deferredWeightReader) {

@@ -1,5 +1,5 @@
-/* foxi_internal.h - what the files of libfoxi-xla.so share. foxi.h is included before the core's header, so that the
- * functions have foxi's arguments. */
+/* foxi_internal.h - declarations that the files of libfoxi-xla.so share. foxi.h must be included before graph.h, since
+ * onnxifi.h then leaves out the functions that foxi.h declares with other arguments. */
 #ifndef PLUGIN_ONNXIFI_FOXI_INTERNAL_H
 #define PLUGIN_ONNXIFI_FOXI_INTERNAL_H
 

@@ -10,15 +10,15 @@ typedef struct ifi_graph ifi_graph;
 
 /* --- inputs and outputs --- */
 
-/* An input with fewer rows than the model declares.  Before each run it is copied to memory in which the other rows are
- * zeros. */
+/* An input whose first dimension is smaller than the model declares (only foxi allows this).  Before each run it is
+ * copied to the beginning of an array of the declared size, in which the rest is zeros. */
 typedef struct ifi_fill {
   const void *from;
   void *to;
   size_t bytes; /* the bytes of the client's array */
 } ifi_fill;
 
-/* An output whose size is known only after a run.  Its descriptor has the largest shape that it may have. */
+/* An output whose size is known only after a run.  The shape in its descriptor is the upper bound of its shape. */
 typedef struct ifi_cut {
   const char *name; /* the output's name in the model */
   onnxPointer buffer;
@@ -26,14 +26,14 @@ typedef struct ifi_cut {
   int64_t dims[OXLA_MAX_RANK];
 } ifi_cut;
 
-/* The inputs and outputs that one onnxSetGraphIO set.  Runs that are in progress keep theirs when it is called
- * again. */
+/* The inputs and outputs that were set by one call of onnxSetGraphIO.  They are reference-counted: if onnxSetGraphIO is
+ * called again while a run is in progress, that run still uses the previous ones. */
 typedef struct ifi_io {
   _Atomic uint32_t references;
   pthread_mutex_t lock; /* held during a run: one run at a time */
   oxla_run *run;
-  ifi_fill *fills; /* room for all inputs */
-  ifi_cut *cuts;   /* room for all outputs */
+  ifi_fill *fills; /* n_fills entries, with room for one for each input */
+  ifi_cut *cuts;   /* n_cuts entries, with room for one for each output */
   uint32_t n_fills, n_cuts;
 } ifi_io;
 
@@ -66,27 +66,29 @@ struct ifi_graph {
   oxla_constant *weights; /* copies, with names, dims and data */
   uint32_t n_weights;
   oxla_model *model;
-  pthread_mutex_t lock; /* guards what follows */
+  pthread_mutex_t lock; /* guards the members below */
   pthread_cond_t changed;
-  ifi_io *io; /* NULL if they are not set, or if setting them failed */
+  ifi_io *io; /* the inputs and outputs; NULL if onnxSetGraphIO was not called, or failed */
   ifi_job *jobs;
-  uint32_t n_jobs, n_idle, n_running; /* jobs that wait for a thread; threads without a job; runs that are not done */
+  /* The number of jobs that wait for a thread, of threads without a job, and of runs that are not done. */
+  uint32_t n_jobs, n_idle, n_running;
   bool closing;
   pthread_t *threads;
   uint32_t n_threads, threads_capacity;
 };
 
-/* Ends and joins the threads.  No run may be in progress. */
+/* Ends and joins the graph's threads.  No run may be in progress. */
 void ifi_graph_stop(ifi_graph *g);
-/* Starts a run with its own inputs and outputs, and takes over the reference to them, also after a failure.  *after is
- * set to the output event, or to NULL after a failure. */
+/* Starts a run with the inputs and outputs `io` in place of those of the graph, and takes over the reference to `io`,
+ * also after a failure.  *after is set to the output event, or to NULL after a failure. */
 onnxStatus ifi_graph_run_with(ifi_graph *g, ifi_io *io, ifi_completion_callback callback, onnxEvent *after);
 
 onnxStatus ifi_check_fence_type(onnxEnum type);
 
-/* --- the core of the functions onnxInitGraph and onnxSetGraphIO, without the layout of descriptors --- */
+/* --- onnxInitGraph and onnxSetGraphIO for both interfaces, whose descriptors have different layouts --- */
 
-/* `properties` is the result of checking the graph's properties. */
+/* `properties` is the status of the caller's check of the property list; ifi_init_graph fails with it if it is an
+ * error. */
 onnxStatus ifi_init_graph(onnxBackend backend, onnxStatus properties, size_t size, const void *model,
                           const ifi_list *weights, onnxGraph *graph);
 onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_list *outputs);

@@ -1,5 +1,5 @@
-/* handles.c - the table of live handles.  A handle consists of a slot's number and its generation, which changes with
- * every use of the slot. */
+/* handles.c - the table of live handles.  A handle consists of the number of a slot and the slot's generation, a number
+ * that changes each time that the slot is used for another object. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -89,7 +89,7 @@ static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, 
   }
 }
 
-/* The rates are those of the machine.  The reference evaluator has none, since it is far slower. */
+/* Returns a measured rate of the machine.  The reference evaluator has no rates, since it is far slower. */
 static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   ifi_rates rates = {0, 0};
   onnxStatus s = !id->is_reference ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
@@ -97,7 +97,8 @@ static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *ou
   return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
 }
 
-/* Other rates and bus positions are optional and not provided. */
+/* Returns information that is a number.  Rates other than these, and positions on buses, are optional and not provided.
+ */
 static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION: *out = (uint64_t)1 << 32; return ONNXIFI_STATUS_SUCCESS;

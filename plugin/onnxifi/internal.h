@@ -38,8 +38,8 @@ extern const ifi_abi ifi_the_abi;
 
 typedef enum ifi_kind { IFI_BACKEND = 1, IFI_EVENT, IFI_GRAPH } ifi_kind;
 
-/* The first member of every object.  A live handle holds one reference, and everybody who works with the object holds
- * another. */
+/* The first member of every object.  A live handle holds one reference, and each function that uses the object holds
+ * another meanwhile. */
 typedef struct ifi_object {
   ifi_kind kind;
   _Atomic uint32_t references;
@@ -64,7 +64,7 @@ void *ifi_handle_take(void *handle, ifi_kind kind);
 typedef struct ifi_backend {
   ifi_object object;
   const char *name; /* for oxla_options.backend */
-  const char *tune; /* for oxla_options.tune, by the optimization goal */
+  const char *tune; /* for oxla_options.tune; follows from the optimization goal */
   int threads;
   uint64_t log_level;
 } ifi_backend;
@@ -72,7 +72,7 @@ typedef struct ifi_backend {
 /* Returns NULL if there is no such ID. */
 const ifi_id *ifi_id_of(onnxBackendID id);
 
-/* What all cores do in a second; 0 if it is not known. */
+/* How much all cores together do in a second; 0 if it is not known. */
 typedef struct ifi_rates {
   uint64_t macs;  /* multiply-adds of f32 */
   uint64_t bytes; /* read from memory */
@@ -92,7 +92,8 @@ extern ifi_defaults ifi_the_defaults;
 
 /* Returns the status that corresponds to the error, and frees the error.  NULL gives SUCCESS. */
 onnxStatus ifi_status(oxla_error *error);
-/* Does the same for errors that the client's descriptors cause, for which INVALID_ARGUMENT becomes a mismatch. */
+/* Does the same for errors that the client's descriptors cause: INVALID_ARGUMENT then becomes one of the statuses
+ * MISMATCHING_*. */
 onnxStatus ifi_descriptor_status(oxla_error *error);
 /* Prints a line to standard error if the backend's log level includes `level`. */
 void ifi_log(const ifi_backend *b, uint64_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -110,11 +111,12 @@ typedef struct ifi_list {
 /* Converts the list to an array, which the caller frees; *out is NULL after a failure.  All tags are checked before any
  * other field. */
 onnxStatus ifi_read_list(const ifi_list *list, onnxTensorDescriptorV1 **out);
-/* Checks all fields of a descriptor by themselves, except the tag and the name.  Weights must not be empty. */
+/* Checks the fields of a descriptor, except the tag and the name, without comparing them with a model.  Weights must
+ * not be empty. */
 onnxStatus ifi_check_descriptor(const onnxTensorDescriptorV1 *d, bool is_weight);
-/* Writes the shape of a checked descriptor as onnx-xla's dims, which has room for OXLA_MAX_RANK. */
+/* Writes the shape of a checked descriptor to `dims`, which has room for OXLA_MAX_RANK numbers. */
 void ifi_get_dims(const onnxTensorDescriptorV1 *d, int64_t *dims);
-/* Returns the bytes of the array of a checked descriptor. */
+/* Returns the size in bytes of the array that a checked descriptor describes. */
 size_t ifi_descriptor_bytes(const onnxTensorDescriptorV1 *d);
 
 /* --- events --- */
@@ -134,7 +136,7 @@ bool ifi_event_signal(ifi_event *e, onnxStatus outcome, const char *message);
 typedef enum ifi_waited {
   IFI_SIGNALLED,
   IFI_ABANDONED, /* its handle was released before it was signalled, so that nobody can signal it */
-  IFI_LATE
+  IFI_LATE       /* the time passed before it was signalled */
 } ifi_waited;
 
 /* Waits for the event; milliseconds 0 means without limit. */

@@ -18,7 +18,7 @@ void ifi_io_release(ifi_io *io) {
   }
 }
 
-/* A list of descriptors and the functions for the graph's values that it describes, inputs or outputs. */
+/* The client's descriptors of all inputs, or of all outputs, and the functions that describe these in the model. */
 typedef struct side {
   const oxla_model *model;
   size_t (*count)(const oxla_model *model);
@@ -31,7 +31,7 @@ typedef struct side {
 
 /* --- checks --- */
 
-/* Returns the number of the graph's value of that name, or the count if there is none. */
+/* Returns the index of the model's input or output of that name, or their number if there is none. */
 static size_t find(const side *s, const char *name) {
   size_t n = s->count(s->model), k = 0;
   while (k < n && !(name && strcmp(s->name(s->model, k), name) == 0)) {
@@ -64,13 +64,14 @@ static onnxStatus check_fields(const side *s) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-/* Returns true if this is an input with fewer rows than declared, which is filled up with zeros. */
+/* Returns true if the descriptor is of an input whose first dimension is smaller than declared; see ifi_fill. */
 static bool wants_rows(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
   return s->is_input && ifi_the_abi.fills_batches && declared->rank > 0 && d->dimensions == (uint32_t)declared->rank &&
          declared->dims[0] > 0 && d->shape[0] < (uint64_t)declared->dims[0];
 }
 
-/* Symbolic dimensions match everything, and so does 0, which exporters write for an unknown size. */
+/* Compares a descriptor with the model's declaration.  A declared dimension that is symbolic, or 0 (some exporters
+ * write 0 for an unknown size), matches any size. */
 static onnxStatus compare_with_declared(const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *declared) {
   if (declared->type == 0) {
     return ONNXIFI_STATUS_SUCCESS;
@@ -109,7 +110,7 @@ static onnxStatus check(const side *in, const side *out) {
 
 /* --- inputs --- */
 
-/* Returns the client's data, or memory to which it is copied and filled up before each run. */
+/* Returns the client's data or, for an ifi_fill, the larger array to which the data is copied before each run. */
 static const void *input_data(ifi_io *io, const onnxTensorDescriptorV1 *d, const int64_t *dims) {
   const void *given = (const void *)(uintptr_t)d->buffer;
   if (d->dimensions == 0 || (uint64_t)dims[0] == d->shape[0]) {
@@ -160,8 +161,8 @@ static void add_cut(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d) 
   ifi_get_dims(d, cut->dims);
 }
 
-/* Sets where an output is written.  Compiling determines its shape; a dimension that is still unknown then is bounded
- * by the descriptor's. */
+/* Sets where an output is written. `t` has its shape after compiling; for a dimension that only a run determines, the
+ * descriptor has the upper bound. */
 static onnxStatus set_output(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d, const oxla_tensor *t) {
   if (t->type && (oxla_type)d->dataType != t->type) {
     return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
@@ -193,8 +194,8 @@ static onnxStatus set_outputs(ifi_io *io, const side *s, bool compiled) {
 
 /* --- making one --- */
 
-/* Compiles for the shapes only, since the inputs' contents may be read only after a run's input event is signalled.  If
- * they decide a size, the run compiles. */
+/* Sets inputs and outputs, and compiles for the shapes alone, since the inputs' contents may not be read before a run's
+ * input event is signalled.  If a size depends on the contents, the model is compiled during the run. */
 static onnxStatus fill_run(const ifi_graph *g, ifi_io *io, const side *in, const side *out) {
   onnxStatus s = set_inputs(io, in, false);
   if (s) {
@@ -269,7 +270,8 @@ onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_l
 
 /* --- runs --- */
 
-/* Copies an output of its actual size to the beginning of the client's memory, densely. */
+/* Copies an output whose size was not known before the run to the beginning of the client's memory, without gaps
+ * between its rows. */
 static onnxStatus cut(const ifi_cut *c, const oxla_run *run, char *message) {
   oxla_tensor t;
   onnxStatus s = ifi_status(oxla_get_output(run, c->name, &t));

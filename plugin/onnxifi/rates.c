@@ -7,7 +7,7 @@
 
 #include "plugin/onnxifi/internal.h"
 
-/* The module y = -x for one number.  The profile of any run contains the speed of the machine. */
+/* The module y = -x for one number.  It is profiled only because every profile contains the speed of the machine. */
 static const char NEGATE[] =
     "onnx-xla hlo 1\n"
     "module \"rates\" {\n"

@@ -21,7 +21,8 @@ static void destroy_job(ifi_job *job) {
   free(job);
 }
 
-/* A run that fails also signals its output event, since ONNXIFI 1.0 has no way to report the failure; foxi has. */
+/* Waits for the input event, runs, and signals the output event, also if the run fails: ONNXIFI 1.0 has no way to
+ * report that failure; in foxi the event has a status. */
 static void run_job(const ifi_graph *g, ifi_job *job) {
   char message[IFI_MESSAGE] = "the input event was released before it was signalled";
   onnxStatus s = ONNXIFI_STATUS_INVALID_EVENT;
@@ -108,7 +109,7 @@ static bool add_job(ifi_graph *g, ifi_job *job) {
   return true;
 }
 
-/* Queues a job.  It gets the graph's inputs and outputs if it has none of its own. */
+/* Queues a job.  If job->io is NULL, it is set to the graph's inputs and outputs. */
 static onnxStatus enqueue(ifi_graph *g, ifi_job *job) {
   pthread_mutex_lock(&g->lock);
   onnxStatus s = g->closing           ? ONNXIFI_STATUS_INVALID_GRAPH
@@ -132,7 +133,8 @@ static bool has_io(ifi_graph *g) {
   return there;
 }
 
-/* Creates the output event and queues a copy of `wanted`, whose references it takes over, also after a failure. */
+/* Creates the output event and queues a copy of `wanted`.  Takes over the references in `wanted`, also after a failure.
+ */
 static onnxStatus start(ifi_graph *g, ifi_job wanted, onnxEvent *out) {
   ifi_job *job = calloc(1, sizeof *job);
   wanted.after = ifi_event_create(true);

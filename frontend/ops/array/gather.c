@@ -1,5 +1,6 @@
 /* gather.c - the operators that read or write elements at indices: Gather, Scatter and their variants, ReverseSequence,
- * TensorScatter.  Negative indices count from the end.  Constant indices are checked here, others when the model runs.
+ * TensorScatter.  Negative indices count from the end.  Constant indices are checked during the import, others when the
+ * model runs.
  * With the option `unchecked`, an index out of range is clamped by a gather and skipped by a scatter. */
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* The numbers 0, 1, ..., for lists of consecutive dimensions. */
+/* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 /* If the result has no elements, sets it to an empty constant and returns true.  HLO's gather cannot express this case,
@@ -25,7 +26,7 @@ static bool give_empty(onnx_node *n, int rank, const dim *dims) {
 
 /* --- Gather --- */
 
-/* Returns the dimensions of data, with those of indices in place of `axis`. */
+/* Returns the shape of Gather's result: the dimensions of data, with those of indices in place of `axis`. */
 static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
   CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
              "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si),
@@ -170,8 +171,8 @@ status onnx_import_scatter_elements(onnx_node *n) {
 
 /* --- one tuple of indices for each slice --- */
 
-/* Returns the number of indices in a tuple, which is the extent of the last dimension of indices.  A tuple addresses as
- * many dimensions of data, from dimension `batch` on. */
+/* Returns the number k of indices in a tuple, which is the extent of the last dimension of indices.  A tuple selects
+ * one index in each of the k dimensions of data from dimension `batch` on. */
 static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
@@ -267,8 +268,8 @@ static status check_batch_list(const onnx_node *n, uint32_t k, const char *what,
   return NULL;
 }
 
-/* Element t along the time axis is the input's element length - 1 - t if t < length, otherwise t.  The indices have the
- * two leading dimensions of the input, which are batch and time. */
+/* Gathers along the time axis: element t of the result is element length - 1 - t of the input if t < length, otherwise
+ * element t.  The indices have the two leading dimensions of the input, which are batch and time. */
 status onnx_import_reverse_sequence(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);

@@ -248,8 +248,8 @@ status onnx_import_trilu(onnx_node *n) {
   return NULL;
 }
 
-/* An element is `on` if its position along the new axis is the index; an index outside of [-depth, depth) gives `off`
- * everywhere. */
+/* An element of the result is the on-value if its position along the new axis equals the index, otherwise the
+ * off-value. For an index outside of [-depth, depth) all elements are the off-value. */
 status onnx_import_one_hot(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *si = hlo_shape(n->in[0]), *sv = hlo_shape(n->in[2]);

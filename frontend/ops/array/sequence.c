@@ -179,7 +179,8 @@ status onnx_import_concat_from_sequence(onnx_node *n) {
 
 /* --- SequenceMap --- */
 
-/* The largest number of steps of all SequenceMap nodes together; bodies are unrolled, and nested ones multiply. */
+/* The largest number of steps of all SequenceMap nodes together.  Their bodies are unrolled, and the numbers of steps
+ * of nested nodes multiply. */
 enum { MAX_STEPS = 1 << 16 };
 
 /* Returns the number of steps, which is the length of the input sequences; they must have equal lengths. */

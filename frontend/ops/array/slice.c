@@ -30,12 +30,14 @@ static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t
   if (span <= 0 || extent == 0) {
     return (slice_dim){0, 0, 1, false};
   }
-  int64_t last = (span - 1) / stride * stride; /* the distance from the first selected element to the last */
+  int64_t last = (span - 1) / stride * stride; /* the distance between the first and the last selected element */
   return back ? (slice_dim){start - last, start + 1, stride, true} : (slice_dim){start, end, stride, false};
 }
 
+/* The arguments of Slice; each list has n entries.  If axes is NULL, the first n axes are meant; if steps is NULL, all
+ * steps are 1. */
 typedef struct slice_args {
-  const int64_t *starts, *ends, *axes, *steps; /* axes may be NULL (all axes, in order), steps too (all 1) */
+  const int64_t *starts, *ends, *axes, *steps;
   int64_t n;
 } slice_args;
 

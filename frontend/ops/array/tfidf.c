@@ -77,7 +77,7 @@ static status read_vectorizer(const onnx_node *n, vectorizer *v) {
   return NULL;
 }
 
-/* Returns item number `item` of all n-grams of the length, as a constant. */
+/* Returns a constant array with the item at position `item` of each n-gram of the given length. */
 static hlo_value items(const onnx_node *n, const vectorizer *v, size_t length, size_t item, dim count) {
   void *data;
   literal l = literal_new(n->arena, shape_make(DTYPE_S64, 1, &count), &data);
@@ -123,8 +123,8 @@ static hlo_value count_all(const onnx_node *n, const vectorizer *v, hlo_value x)
   return hlo_concatenate(b, n_parts, parts, 1);
 }
 
-/* Moves the counts to their columns of the output.  Several n-grams may have one column; their counts are added.  Each
- * round gathers at most one n-gram for each column. */
+/* Moves the counts to their columns of the output.  If several n-grams have the same column, their counts are added.
+ * Each iteration of the outer loop gathers the counts of at most one n-gram for each column. */
 static hlo_value to_columns(const onnx_node *n, const vectorizer *v, hlo_value counts) {
   hlo_value sum = {0};
   int64_t *from = ARENA_NEW_N(n->arena, int64_t, (size_t)v->width + 1);

@@ -42,8 +42,8 @@ status onnx_import_if(onnx_node *n) {
   hlo_computation *branches[2];
   onnx_requirements requirements = n->scope->importer->requirements;
   status s = import_branches(n, &captures, branches);
-  if (s) { /* a branch that is not taken may be invalid for these shapes; with a constant condition it is not imported
-            */
+  if (s) { /* a branch that is not taken may be invalid for these shapes; if the condition were a constant, that branch
+              would not be imported */
     n->scope->importer->requirements = requirements;
     onnx_require_constant(n, 0);
     status unsupported = status_error(STATUS_UNSUPPORTED, "cond is not a constant, and %s", status_message(s));

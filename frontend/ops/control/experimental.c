@@ -1,4 +1,4 @@
-/* experimental.c - operators that ONNX had as experiments in its main domain until release 1.5, and that some old
+/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which some old
  * models use.  The elementwise ones of them are in activation.c. */
 #include <inttypes.h>
 #include <string.h>

@@ -15,7 +15,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* The highest order of derivatives of derivatives; the import of each order repeats the imports of those before it. */
+/* The highest order of a derivative that is computed by Gradient nodes of results of Gradient nodes.  The import of
+ * each order repeats the imports of all lower orders. */
 enum { ORDER_MAX = 8 };
 
 typedef struct gradient {
@@ -85,8 +86,8 @@ static bool gives_any(const Onnx__NodeProto *node, const str_map *names) {
   return found;
 }
 
-/* Marks the nodes on which y depends, up to xs and zs.  It visits nodes from last to first, since they are in
- * dependency order.  `names` receives the values that these nodes must define. */
+/* Sets needed[k] for each node k on which y depends; the search ends at xs and zs.  It visits the nodes from the last
+ * to the first, since they are in dependency order.  `names` receives the values that the needed nodes must define. */
 static status find_needed(const gradient *g, bool *needed, str_map *names) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
@@ -195,8 +196,8 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
   return NULL;
 }
 
-/* Imports the nodes.  If a node also defines a value that an input replaces, the replacement is defined again after it.
- */
+/* Imports the nodes.  If an output of a node has a name that an input of the Gradient node replaces, the scope has the
+ * replacement again after the node. */
 static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   for (size_t k = 0; k < n; k++) {
     TRY(onnx_import_nodes(s, 1, &nodes[k]));

@@ -98,8 +98,8 @@ static bool can_unroll(const onnx_loop *l) {
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
-/* Returns true if the loop makes no step, has no scan outputs, and has a sequence among its states, which an HLO body
- * could not have.  Its results are then the initial states. */
+/* Returns true for a loop that runs no step, has no scan outputs, and has a sequence among its states.  An HLO body
+ * cannot have a sequence as a state, but without steps no body is needed: the results are the initial states. */
 static bool keeps_sequences(const onnx_loop *l) {
   bool sequences = false;
   for (uint32_t k = 0; k < l->n_states; k++) {

@@ -5,8 +5,8 @@
 #include "frontend/import/import_helpers.h"
 
 enum {
-  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of steps of a Loop that is unrolled because its states change their
-                                  shapes, and the largest batch of a Scan of version 8 */
+  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of steps of a Loop that is unrolled, which is done if its states
+                                  change their shapes, and the largest batch of a Scan of version 8 */
 };
 
 /* The axis along which a scan input is read or a scan output written, and the direction. */
@@ -22,15 +22,15 @@ typedef struct onnx_loop {
   hlo_computation *body; /* NULL until it is imported */
   onnx_captures captures;
   uint32_t n_states;
-  uint32_t n_in;  /* the number of scan inputs; for Scan the importer adds one, which holds the numbers of the steps */
-  uint32_t n_out; /* the number of scan outputs */
+  uint32_t n_in;       /* the number of scan inputs, including the one that Scan's importer adds for the step numbers */
+  uint32_t n_out;      /* the number of scan outputs */
   hlo_value *states;   /* the initial states */
   hlo_value *scans;    /* the whole scan inputs, of which each step reads one element */
   onnx_loop_axis *in;  /* one for each scan input */
   onnx_loop_axis *out; /* one for each scan output; a negative axis is converted once the rank is known */
-  int64_t trip;        /* the largest number of steps; -1 if it is only known as trip_value; INT64_MAX if unlimited */
+  int64_t trip;        /* the largest number of steps; -1 if it is no constant but trip_value; INT64_MAX if unlimited */
   hlo_value trip_value;
-  hlo_value length;  /* for Scan of version 8: how many of the `trip` steps are made; all if def is NULL */
+  hlo_value length;  /* for Scan of version 8: how many of the `trip` steps are executed; all if def is NULL */
   hlo_value cond;    /* the initial condition; it is true if def is NULL */
   bool may_end;      /* whether the condition may end the loop before the trip count is reached */
   bool ignores_cond; /* whether the condition that the body returns is ignored, because the Loop has no input cond */
@@ -43,8 +43,8 @@ void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n);
 STATUS_MUST_USE status onnx_loop_check_arity(onnx_loop *l);
 
 /* Imports the body of l into l->body.  Its parameters have the shapes of l->states and of one element of each of
- * l->scans.  Inside a Loop's body the condition is the constant true, since no step runs otherwise.  `iteration` is the
- * value of a Loop's iteration number if that is the same constant for all steps, otherwise NULL. */
+ * l->scans.  The condition that a Loop's body gets as input is the constant true, since the body runs only if it is
+ * true.  `iteration` is the iteration number if it is the same constant in all runs of the body, otherwise NULL. */
 STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l, const literal *iteration);
 
 /* Returns an error unless c is the shape of a condition: one element of type pred. */

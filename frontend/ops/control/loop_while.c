@@ -110,8 +110,8 @@ static status check_states(const onnx_loop *l) {
   return NULL;
 }
 
-/* The largest size in bytes of a scan output of a loop that its condition may end early; the output has room for all
- * steps up to the trip count. */
+/* If the condition of a loop may end it early, each of its scan outputs has room for all steps up to the trip count.
+ * This is the largest size in bytes that such a scan output may have. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
 /* Computes the shapes of the scan outputs, which have room for all steps; so the trip count must be a constant. */
@@ -133,7 +133,7 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   return NULL;
 }
 
-/* The values that the `while` carries: the initial values outside of it, or the parameters inside. */
+/* The values that the `while` carries: either its operands, or the parameters of its body or condition. */
 typedef struct carry {
   hlo_value step, trip, cond;
   hlo_value *states, *outs, *scans, *captures;
@@ -159,7 +159,8 @@ static uint32_t carry_pack(const onnx_loop *l, const carry *c, hlo_value *out) {
   if (c->cond.def) {
     out[n++] = c->cond;
   }
-  for (uint32_t k = 0; k < rest; k++) { /* states, outs, scans and captures are adjacent parts of one list */
+  for (uint32_t k = 0; k < rest;
+       k++) { /* states, outs, scans and captures follow each other in one array (carry_new) */
     out[n++] = c->states[k];
   }
   return n;

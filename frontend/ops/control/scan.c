@@ -64,8 +64,8 @@ static status count_steps(onnx_loop *l) {
   return NULL;
 }
 
-/* Returns the number of steps of batch i.  The standard does not define the scan outputs of later steps; here they are
- * 0. */
+/* Returns the number of steps that run for batch element i.  The standard does not define the elements of scan outputs
+ * for the remaining steps; here they are 0. */
 static hlo_value length_of(const onnx_loop *l, dim i) {
   hlo_builder *b = l->n->b;
   hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
@@ -82,8 +82,8 @@ static void set_step_input(onnx_loop *l, uint32_t k, int64_t first) {
   l->n_in = k + 1;
 }
 
-/* In version 8 the first dimension of every array is the batch, and scan inputs are scanned along dimension 1.  Each
- * batch element becomes a `while` of its own. */
+/* In version 8 the first dimension of every array is the batch, and scan inputs are scanned along dimension 1.  There
+ * is a `while` for each batch element. */
 static status import_scan_8(onnx_node *n) {
   onnx_loop l;
   hlo_builder *b = n->b;

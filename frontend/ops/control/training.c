@@ -1,4 +1,4 @@
-/* training.c - the optimizers of ai.onnx.preview.training.  A node makes one update of any number of tensors.  Its
+/* training.c - the optimizers of ai.onnx.preview.training.  A node updates any number of tensors once.  Its
  * inputs are the learning rate R, the number T of previous updates, then groups of equal length: the tensors, their
  * gradients, and one group for each kind of optimizer state.  The outputs are the new tensors and states. */
 #include <string.h>
@@ -14,8 +14,8 @@ typedef struct step {
   float norm; /* norm_coefficient, the factor of the L2 regularisation that is added to the gradients */
 } step;
 
-/* Divides the node's inputs into groups and checks their shapes.  There is an output for each input array except R, T
- * and the gradients. */
+/* Divides the node's inputs into groups and checks their shapes.  The node must have one output for each input except
+ * R, T and the gradients. */
 static status begin(onnx_node *n, uint32_t groups, step *s) {
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,

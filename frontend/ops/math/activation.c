@@ -5,8 +5,8 @@
 
 #include "frontend/import/import_common.h"
 
-/* Computes an activation of x, a float array; p[] has the values of the attributes that the row of `activations` lists.
- */
+/* Computes an activation function of x, a float array.  p[] has the values of the attributes that the operator's row in
+ * `activations` lists. */
 typedef hlo_value activation_fn(hlo_builder *b, hlo_value x, const double *p);
 
 /* Returns x where it is positive or NaN, elsewhere `otherwise`. */
@@ -80,7 +80,7 @@ static hlo_value swish(hlo_builder *b, hlo_value x, const double *p) {
   return hlo_binary(b, HLO_MUL, x, hlo_unary(b, HLO_LOGISTIC, scaled));
 }
 
-/* The next three belong to operators that ONNX has withdrawn. */
+/* The next three functions compute operators that ONNX has withdrawn. */
 static hlo_value affine(hlo_builder *b, hlo_value x, const double *p) {
   x = onnx_binary_scalar(b, HLO_MUL, x, p[0]);
   return p[1] == 0 ? x : onnx_binary_scalar(b, HLO_ADD, x, p[1]);
@@ -200,8 +200,9 @@ static hlo_value prelu_slope(onnx_node *n) {
   return hlo_reshape(n->b, n->in[1], x->rank > 1 ? x->rank - 1 : 1, dims);
 }
 
-/* Returns X with leading dimensions of extent 1 if the slope has more dimensions than X and those are 1 too.  The
- * standard does not define this case; ONNX Runtime and the evaluator in the onnx package do the same. */
+/* Returns X.  If the slope has a higher rank than X and its additional leading dimensions have extent 1, X gets such
+ * dimensions too.  The standard does not define this case; ONNX Runtime and the evaluator in the onnx package do the
+ * same. */
 static hlo_value prelu_operand(const onnx_node *n, hlo_value slope) {
   const shape *x = hlo_shape(n->in[0]), *s = hlo_shape(slope);
   int more = s->rank - x->rank;

@@ -196,7 +196,8 @@ static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   memcpy(t->labels, labels, sizeof labels);
 }
 
-/* Brings a term into a form in which its labels are distinct and no dimension broadcasts. */
+/* Changes a term such that its labels are distinct (a repeated label becomes the diagonal) and no dimension has to be
+ * broadcast. */
 static void simplify_term(hlo_builder *b, const equation *e, term *t) {
   for (int k = t->n; k-- > 0;) {
     if (hlo_shape(t->value)->dims[k] == 1 && e->extent[t->labels[k]] != 1) {

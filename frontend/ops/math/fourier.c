@@ -52,15 +52,16 @@ static void table_set(const table *t, int64_t k, double value) {
 static int64_t bins_taken(const onnx_fourier *f) { return f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
 static int64_t bins_given(const onnx_fourier *f) { return !f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
 
-/* Returns the factor of input bin i.  A one-sided inverse transform lacks the bins that are conjugates of others; those
- * others count twice. */
+/* Returns the factor by which input bin i is multiplied.  The input of a one-sided inverse transform does not have the
+ * bins that are conjugates of other bins; those other bins count twice. */
 static double bin_weight(const onnx_fourier *f, int64_t i) {
   double once = f->inverse ? 1 / (double)f->n : 1;
   return f->inverse && f->one_sided && i != 0 && 2 * i != f->n ? 2 * once : once;
 }
 
-/* Returns the matrix of the transform, [bins taken, parts, bins given, given parts].  Its elements are E(-i k / n) or,
- * for the inverse transform, the conjugates.  The numbers of parts are 1 (real) or 2 (complex). */
+/* Returns the matrix of the transform, [bins_taken, parts, bins_given, given_parts].  Its elements are E(-i k / n) or,
+ * for the inverse transform, the conjugates.  parts and given_parts, the numbers of parts of an input and of a result,
+ * are 1 (real) or 2 (complex). */
 static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts, int64_t given_parts) {
   int64_t taken = bins_taken(f), given = bins_given(f), at = 0;
   double *cosines = ARENA_NEW_N(n->arena, double, (size_t)f->n), *sines = ARENA_NEW_N(n->arena, double, (size_t)f->n);
@@ -107,7 +108,7 @@ static hlo_value many_points(const onnx_node *n, hlo_value x, bool inverse);
 static hlo_value few_points(const onnx_node *n, hlo_value x, bool inverse) {
   onnx_fourier f = {.n = hlo_shape(x)->dims[1]};
   hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){1, 2}, .rhs_contract = (int64_t[]){0, 1}};
-  if (inverse) { /* exchanging real and imaginary parts before and after gives the inverse transform */
+  if (inverse) { /* exchanging real and imaginary parts before and after a transform makes it the inverse one */
     x = hlo_reverse(n->b, x, 1, (int64_t[]){2});
   }
   x = hlo_dot(n->b, x, matrix(n, &f, hlo_type(x), 2, 2), &d);
@@ -192,7 +193,7 @@ static hlo_value mirrored(hlo_builder *b, const onnx_fourier *f, hlo_value x) {
   return hlo_concatenate(b, 2, (hlo_value[]){x, hlo_concatenate(b, 2, parts, 2)}, 1);
 }
 
-/* Transforms x, [rows, bins taken, parts], to [rows, bins given, given parts]. */
+/* Transforms x, [rows, bins_taken, parts], to [rows, bins_given, given_parts]. */
 static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t given_parts) {
   hlo_builder *b = n->b;
   int64_t parts = hlo_shape(x)->dims[2];

@@ -4,19 +4,20 @@
 
 #include "frontend/import/import_common.h"
 
-/* The largest number of points.  The constants of a transform grow with it; here they take about a gigabyte. */
+/* The largest number of points of a transform.  The constants that a transform needs grow with the number of points;
+ * at this limit they take about a gigabyte. */
 enum { ONNX_FOURIER_MAX = 1 << 26 };
 
 typedef struct onnx_fourier {
   int64_t n; /* the number of points, at most ONNX_FOURIER_MAX */
   bool inverse;
-  bool one_sided; /* a forward transform returns, and an inverse one reads, only the first n / 2 + 1 bins; the result of
-                     the inverse is real */
+  bool one_sided; /* whether a forward transform returns, and an inverse one reads, only the first n / 2 + 1 bins; the
+                     result of such an inverse transform is real */
 } onnx_fourier;
 
-/* Transforms x along `axis`.  The last dimension of x holds the parts of each number and has the extent 1 (real) or 2
- * (complex).  Elements along the axis that the transform does not read are cut off, and missing ones are 0.  The result
- * has x's type. */
+/* Transforms x along `axis`.  The last dimension of x holds the real and imaginary part of each number (extent 2), or
+ * has extent 1 if the numbers are real.  If x has more elements along the axis than the transform reads, the rest are
+ * ignored; if it has fewer, the missing ones are 0.  The result has x's type. */
 hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t axis);
 
 #endif

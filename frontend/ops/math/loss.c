@@ -33,14 +33,15 @@ static status read_loss(const onnx_node *n, const char *target_name, loss *l) {
   return status_error(STATUS_INVALID_MODEL, "reduction is \"%.40s\"; it must be none, sum or mean", text);
 }
 
-/* Returns for each sample the element of `values` at the target's class, by replacing all others by 0 and summing over
- * the classes. */
+/* Returns for each sample the element of `values` at the target's class: the elements of all other classes are replaced
+ * by 0, and the sum over the classes is taken. */
 static hlo_value at_target(hlo_builder *b, hlo_value values, hlo_value is_target) {
   int64_t classes = 1;
   return hlo_reduce(b, hlo_select(b, is_target, values, hlo_like(b, values, 0)), HLO_REDUCE_ADD, 1, &classes);
 }
 
-/* Returns a pred array of x's dimensions that is true where the class is the target's. */
+/* Returns a pred array of x's dimensions that is true where the index along the class dimension is the target's class.
+ */
 static hlo_value target_mask(hlo_builder *b, hlo_value target, const shape *x) {
   int64_t at[SHAPE_MAX_RANK] = {0};
   shape s = shape_with_type(*x, DTYPE_S64);

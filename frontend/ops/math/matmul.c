@@ -112,8 +112,8 @@ status onnx_import_matmul_integer(onnx_node *n) {
   return NULL;
 }
 
-/* Broadcasts input k, a scale, to the result's shape y, as f32; `along` is the dimension of the result along which a
- * scale of rank 1 varies. */
+/* Converts input k, a scale, to f32 and broadcasts it to y, the shape of the result.  A scale of rank 1 has one element
+ * for each index of the result's dimension `along`. */
 static status result_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, int64_t along,
                            hlo_value *out) {
   TRY(parameter_like(n, k, what, y, along, out));

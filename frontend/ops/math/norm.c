@@ -74,12 +74,12 @@ typedef struct batch_norm {
   shape x;                    /* X's shape, with the type in which to compute */
   int n_feature;              /* the rank of the parameters */
   int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the dimension of X */
-  dim_list over;              /* the dimensions of X over which statistics are taken, which are the others */
+  dim_list over;              /* the dimensions of X over which mean and variance are computed */
 } batch_norm;
 
-/* Finds out whether the node is in training mode.  Since version 14 the attribute training_mode says so.  Before, a
- * node is in training mode if it has one of the outputs that only training has, and before version 7 also unless
- * is_test is set, whose default is 0. */
+/* Finds out whether the node is in training mode.  Since version 14 the attribute training_mode states it.  In older
+ * versions a node is in training mode if it has one of the outputs that exist in training only.  Before version 7 it
+ * also is if the attribute is_test is 0, which is the default. */
 static status read_training(const onnx_node *n, bool *out) {
   bool test = true;
   *out = false;
@@ -143,7 +143,8 @@ static hlo_value bn_running(const onnx_node *n, const batch_norm *p, uint32_t k,
   return hlo_convert(b, y, hlo_type(n->in[k]));
 }
 
-/* Sets the outputs that only training has: the running statistics and, before version 14, those of the batch. */
+/* Sets the outputs that exist in training mode only: the running mean and variance and, before version 14, the mean and
+ * variance of the batch. */
 static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, hlo_value variance) {
   for (uint32_t k = 1; k < 5; k++) {
     hlo_value current = k % 2 == 1 ? mean : variance, like = n->in[k % 2 == 1 ? 3 : 4];

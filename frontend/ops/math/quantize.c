@@ -6,7 +6,7 @@
 
 typedef struct quantization {
   int64_t axis;
-  int64_t block; /* the number of elements along the axis that share a scale, or 0 if scales are not by blocks */
+  int64_t block; /* the number of elements along the axis that share a scale, or 0 without blocks */
 } quantization;
 
 /* Checks the shape of the scales: there is one, or one for each index of the axis, or, since version 21, one for each
@@ -48,7 +48,8 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   return NULL;
 }
 
-/* Repeats a constant of one element n times as a constant, so that the dequantisation of a constant bias folds. */
+/* Returns a constant of n elements, all equal to v's only element.  With a constant instead of a broadcast, the
+ * dequantisation of a constant bias can be folded. */
 static hlo_value repeated_constant(hlo_builder *b, const literal *v, dim n) {
   size_t size = dtype_bytes((dtype)v->shape.type);
   void *data;
@@ -110,8 +111,8 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
-/* If whole blocks fill the axis, returns true and x's shape with the axis split into blocks and the elements of a
- * block; scales are then broadcast along the latter. */
+/* If the extent of the axis is a multiple of the block size, returns true, and in *split x's shape with the axis split
+ * into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast along the second one. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
   if (q->block == 0 || x->rank == SHAPE_MAX_RANK || x->dims[q->axis] % q->block) {

@@ -53,7 +53,7 @@ static double number_below(dtype t, double bound) {
   return rounded;
 }
 
-/* Draws numbers in [low, high).  A number that rounding has made `high` is replaced by the largest one below. */
+/* Draws numbers in [low, high).  A number that is `high` after rounding is replaced by the largest number below it. */
 static status uniform(onnx_node *n, const onnx_stream *s, shape result) {
   hlo_builder *b = n->b;
   float low, high;

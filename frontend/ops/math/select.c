@@ -14,7 +14,8 @@ static shape list_of(dtype type, int64_t n) { return shape_make(type, 1, &n); }
 
 static int64_t length(hlo_value list) { return hlo_shape(list)->dims[0]; }
 
-/* Combines values[k] with to[at[k]] by the reducer, for each k; positions outside of `to` are skipped. */
+/* Returns `to` with values[k] combined into element at[k] by the reducer, for each k; positions outside of `to` are
+ * skipped. */
 static hlo_value scatter_list(hlo_builder *b, hlo_value to, hlo_value at, hlo_value values, hlo_reducer r) {
   static const int64_t zero = 0;
   const hlo_gather_dims d = {.n_collapsed = 1, .collapsed = &zero, .n_map = 1, .map = &zero, .index_vector_dim = 1};
@@ -30,7 +31,7 @@ static hlo_value take(hlo_builder *b, hlo_value x, hlo_value list, int64_t axis)
 
 /* The positions of a mask's true elements, in ascending order, and their number. */
 typedef struct positions {
-  hlo_value list;  /* s64[length of the mask]; 0 from the count on */
+  hlo_value list;  /* s64[length of the mask]; the elements after the first `count` are 0 */
   hlo_value count; /* s64[] */
 } positions;
 
@@ -45,8 +46,8 @@ static positions find_positions(hlo_builder *b, hlo_value mask) {
                      hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero)};
 }
 
-/* Returns v, of whose elements along the axis only the first `size` are valid: cut to them if the size is a constant,
- * otherwise with a dynamic dimension. */
+/* Returns the first `size` elements of v along the axis: a slice of v if `size` is a constant, otherwise v itself with
+ * a dynamic dimension. */
 static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
   const literal *known = n->b->error ? NULL : hlo_literal(size);
   if (known) {

@@ -85,12 +85,13 @@ status onnx_import_stft(onnx_node *n) {
 
 typedef struct mel_filters {
   int64_t bins, length, rate;
-  double low, high; /* the outer edges in hertz */
+  double low, high; /* lower_edge_hertz and upper_edge_hertz */
 } mel_filters;
 
 static double hertz_to_mel(double f) { return 2595 * log10(1 + f / 700); }
 
-/* Returns the spectrogram bin of edge k.  There are `bins` + 2 edges, evenly spaced on the mel scale. */
+/* Returns the spectrogram bin of edge k.  The filters have `bins` + 2 edges, evenly spaced on the mel scale; filter k
+ * extends from edge k to edge k + 2. */
 static int64_t mel_edge(const mel_filters *f, int64_t k) {
   double low = hertz_to_mel(f->low), step = (hertz_to_mel(f->high) - low) / (double)(f->bins + 2);
   double hertz = 700 * (pow(10, ((double)k * step + low) / 2595) - 1);

@@ -106,8 +106,8 @@ static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {
   return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
 }
 
-/* Multiplies x [B, Hq, S, .] by y [B, Hkv, ...], contracting x's last dimension with y's dimension `y_contract`.  There
- * is one matrix product for each head of y; the heads of x that share it are further rows of its left operand. */
+/* Multiplies x [B, Hq, S, .] by y [B, Hkv, ...], contracting x's last dimension with y's dimension `y_contract`.  For
+ * each head of y there is one matrix product, whose left operand has the rows of all heads of x that use this head. */
 static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract,
                             dim result) {
   static const int64_t batch[] = {0, 1};
@@ -151,8 +151,9 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   return NULL;
 }
 
-/* Returns the position of each query among the keys, in the shape `full` with a last dimension of 1.  Queries come
- * after the keys of past_key; with nonpad_kv_seqlen, they are at the last of the keys that it counts. */
+/* Returns the position of each query in the sequence of keys, in the shape `full` with a last dimension of 1.  The
+ * first query is at the position after the keys of past_key.  With nonpad_kv_seqlen, which counts the keys that are no
+ * padding, the last query is instead at the position of the last such key. */
 static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
   hlo_builder *b = n->b;
   shape s = shape_with_type(*full, DTYPE_S64);
@@ -165,8 +166,8 @@ static hlo_value query_places(const onnx_node *n, const attention *a, const shap
   return hlo_binary(b, HLO_ADD, query, onnx_plus(b, length, -(double)a->q_steps));
 }
 
-/* Masks the scores x by position: keys after a causal query, keys outside of the window, and keys beyond
- * nonpad_kv_seqlen. */
+/* Sets the scores x of keys that a query must not attend to because of their position to -inf: keys after the query if
+ * attention is causal, keys outside of the window, and keys beyond nonpad_kv_seqlen. */
 static hlo_value apply_positions(const onnx_node *n, const attention *a, hlo_value x) {
   hlo_builder *b = n->b;
   shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
@@ -235,7 +236,8 @@ status onnx_import_attention(onnx_node *n) {
   dtype type = hlo_type(n->in[Q]);
   hlo_value key = with_past(n, split_heads(b, &a, n->in[K], a.kv_heads), PAST_KEY);
   hlo_value value = with_past(n, split_heads(b, &a, n->in[V], a.kv_heads), PAST_VALUE);
-  /* Both operands are multiplied by the root of the scale, so that the product does not overflow. */
+  /* Both operands of the product are multiplied by the square root of the scale; multiplying the product by the scale
+   * could be too late, since the product may overflow. */
   double root = sqrt(fabs((double)a.scale));
   hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), a.scale < 0 ? -root : root);
   hlo_value k = onnx_times(b, onnx_widen(b, key), root);

@@ -9,9 +9,9 @@ typedef struct conv_attrs {
   int64_t groups;
 } conv_attrs;
 
-/* Reads the attributes of a convolution and checks input xk [N, C, spatial...] against the weights, input wk.  Their
- * dimension of input channels is 1, with the channels of one group, or 0 for a transposed convolution, with the
- * channels of all groups. */
+/* Reads the attributes of a convolution and checks input xk [N, C, spatial...] against the weights, input wk.  The
+ * weights are [M, C / groups, spatial...] or, for a transposed convolution, [C, M / groups, spatial...], where C is the
+ * number of input channels and M that of output channels. */
 static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool transposed, conv_attrs *c) {
   const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
   TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
@@ -79,8 +79,9 @@ static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) 
   return hlo_reverse(b, hlo_reshape(b, w, s.rank, merged), (uint32_t)s.rank - 2, reversed);
 }
 
-/* Divides `total` elements to cut off between both ends; if it is odd, SAME_UPPER cuts more at the end, other modes at
- * the start.  A negative total means zeros to add at the end.  (In versions 1 and 11 of the standard the equations
+/* Sets the padding such that `total` elements are cut off from the full result of a transposed convolution.  Half of
+ * them are cut at each end; if `total` is odd, SAME_UPPER cuts one more at the end, other modes at the start.  If
+ * `total` is negative, zeros are added at the end instead.  (In versions 1 and 11 of the standard the equations
  * contradict the description of auto_pad; this follows the description, as version 22 does.) */
 static void split_total_padding(onnx_window *w, int k, int64_t total) {
   int64_t half = total > 0 ? total / 2 : 0, rest = total > 0 ? total - half : 0;
@@ -127,8 +128,8 @@ static status read_output_padding(const onnx_node *n, const onnx_window *w, int6
   return NULL;
 }
 
-/* ConvTranspose is a convolution with the reversed kernel of the input with zeros between its elements (lhs_dilation).
- */
+/* ConvTranspose is a convolution: zeros are inserted between the elements of the input (lhs_dilation), which is then
+ * convolved with the reversed kernel. */
 status onnx_import_conv_transpose(onnx_node *n) {
   conv_attrs c;
   TRY(read_conv(n, 0, 1, true, &c));
@@ -186,7 +187,7 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
   return NULL;
 }
 
-/* Checks that input k, a zero point, has the type of input `of`, from which it is subtracted. */
+/* Checks that input k, a zero point, has the same type as input `of`, the array from which it is subtracted. */
 static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32_t of, const char *whose) {
   if (!onnx_has_in(n, k)) {
     return NULL;

@@ -54,7 +54,7 @@ static status read_deform(const onnx_node *n, deform *d) {
 static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset, int k) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(offset);
-  int64_t behind = 1; /* the number of cells for each index of dimension k: the product of the later extents */
+  int64_t behind = 1; /* the number of cells with the same index of dimensions 0 to k: the product of later extents */
   for (int j = k + 1; j < d->w.n; j++) {
     behind *= d->w.kernel[j];
   }
@@ -67,8 +67,8 @@ static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset
   return hlo_binary(b, HLO_ADD, onnx_plus(b, at, -(double)d->w.low[k]), offset);
 }
 
-/* Interpolates x [N * offset groups, C / offset groups, in...] linearly at each position, from its 2^n neighbours in n
- * spatial dimensions. */
+/* Interpolates x [N * offset groups, C / offset groups, in...] linearly at each position, from the 2^n elements around
+ * it, where n is the number of spatial dimensions. */
 static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
   hlo_builder *b = n->b;
   hlo_value sum = {0};

@@ -55,8 +55,8 @@ static hlo_value numpy_bits(hlo_builder *b, hlo_value words) {
   return hlo_binary(b, HLO_OR, first, onnx_binary_scalar(b, HLO_SHL, second, 5));
 }
 
-/* Returns a random number in [0, 1) for each element of the data.  If the node has the attribute `seed`, they are those
- * of numpy's RandomState(seed).uniform, which ONNX's test cases expect. */
+/* Returns a random number in [0, 1) for each element of the data.  If the node has the attribute `seed`, the numbers
+ * are those of numpy's RandomState(seed).uniform, which ONNX's test cases expect. */
 static status draw(onnx_node *n, hlo_value *out) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);

@@ -3,8 +3,8 @@
  *
  *   state = state * exp(decay) + key (x) value,   output = scale * query . state
  *
- * where (x) is the outer product.  The rules with "delta" replace `value` by beta * (value - key . state), with the
- * state after the decay. */
+ * where (x) is the outer product.  The update rules with "delta" in their name replace `value` by
+ * beta * (value - key . state), where `state` is already multiplied by exp(decay). */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -39,8 +39,8 @@ static hlo_value rounded(hlo_builder *b, hlo_value x) {
   return hlo_binary(b, HLO_MUL, hlo_unary(b, HLO_SIGN, x), magnitude);
 }
 
-/* Returns, for one side of the regions, which elements belong to which bin, as pred [R, bins, extent].  `first` is the
- * column of rois that has the start of the side. */
+/* Returns for one spatial dimension which elements belong to which bin of each region, as pred [R, bins, extent].
+ * `first` is the column of the input rois that has the start of the region in this dimension. */
 static hlo_value members(const onnx_node *n, const roi_pool *p, int first, dim bins, dim extent) {
   hlo_builder *b = n->b;
   hlo_value rois = onnx_widen(b, n->in[1]);

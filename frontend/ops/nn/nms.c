@@ -16,8 +16,9 @@ static status check_shapes(const onnx_node *n) {
   return NULL;
 }
 
-/* Returns [batches, boxes, 4]: the low ends of each box on both axes, then the high ends.  The input has two opposite
- * corners in any order or, with `centers`, center and size.  A negative size gives a box that overlaps no other. */
+/* Returns [batches, boxes, 4]: for each box the lower coordinate on both axes, then the higher one.  The input states a
+ * box by two opposite corners in any order or, with `centers`, by its center and size.  A box of negative size overlaps
+ * no other. */
 static hlo_value corners_of(onnx_node *n, bool centers) {
   hlo_builder *b = n->b;
   hlo_value first = hlo_slice_dim(b, n->in[0], 2, 0, 2), second = hlo_slice_dim(b, n->in[0], 2, 2, 4), ends[2];
@@ -44,8 +45,8 @@ static status overlap_of(onnx_node *n, hlo_value *out) {
   return NULL;
 }
 
-/* Reads max_output_boxes_per_class into *most; it is 0 if it is absent.  *limit is a bound of it that is known during
- * the import. */
+/* Reads max_output_boxes_per_class into *most, or 0 if it is absent.  *limit receives a bound, known during the import,
+ * of the number of boxes that are selected for one class. */
 static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   *most =
       onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class") : hlo_scalar_int(n->b, DTYPE_S64, 0);

@@ -5,18 +5,19 @@
 
 #include "frontend/import/import_helpers.h"
 
-/* A pooling operator.  The arrays from `window` on are the operands of reduce-window; they begin with entries for batch
- * and channels. */
+/* A pooling operator.  The members from `window` on are the attributes of HLO's reduce-window; their first two entries
+ * are those for batch and channels. */
 typedef struct pool {
   onnx_window w; /* the attributes of the node */
   int rank;
   dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
-  int64_t beyond[SHAPE_MAX_RANK]; /* the padding behind the input; with ceil_mode, how far the last window extends */
+  int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode, how far the last window extends past
+                                     the input */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
       dilation[SHAPE_MAX_RANK];
 } pool;
 
-/* Returns the number of positions of the window in dimension k, whose padded extent window_fits has checked.  With
+/* Returns the number of positions of the window in dimension k; window_fits has checked that there is one.  With
  * ceil_mode the window at the last position may extend beyond the padding, but it must start within the input or the
  * padding before it. */
 static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
@@ -40,8 +41,8 @@ static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
   return onnx_window_fits(w, enough);
 }
 
-/* If the window has only one position in dimension k, removes those of its elements that lie behind the input, which
- * contribute nothing. */
+/* If the window has only one position in dimension k, removes from the window those elements that lie after the input,
+ * since they contribute nothing. */
 static void leave_out_cells(pool *p, int k) {
   int64_t d = p->dilation[2 + k], cells = (p->in[k] + p->low[2 + k] + d - 1) / d;
   if (p->out[k] == 1 && cells > 0 && cells < p->window[2 + k]) {
@@ -86,14 +87,15 @@ static hlo_window window_of(const pool *p) {
 
 /* --- average --- */
 
-/* Returns the number of elements of each window that count for the average, in dimension k, as a constant of rank 1.
- * Padding counts if include_pad is set; what ceil_mode adds behind the padding never counts. */
+/* Returns for each window position in dimension k the number of elements that count for the average, as a constant of
+ * rank 1.  Elements in the padding count if include_pad is set; elements that ceil_mode adds after the padding never
+ * count. */
 static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad) {
   float *counts = ARENA_NEW_N(n->arena, float, (size_t)p->out[k]);
   const onnx_window *w = &p->w;
   int64_t first = include_pad ? -w->low[k] : 0, end = p->in[k] + (include_pad ? w->high[k] : 0);
   for (int64_t o = 0; o < p->out[k];
-       o++) { /* counts the i < kernel for which start + i * dilation is in [first, end) */
+       o++) { /* counts each i from 0 to kernel - 1 for which start + i * dilation is in [first, end) */
     int64_t start = o * w->strides[k] - w->low[k], d = w->dilations[k];
     int64_t from = start >= first ? 0 : (first - start + d - 1) / d;
     int64_t to = end <= start ? 0 : (end - start + d - 1) / d;
@@ -166,7 +168,7 @@ status onnx_import_max_pool(onnx_node *n) {
   return NULL;
 }
 
-/* Scatters the elements of X; the input I has the row-major index in the output for each of them. */
+/* Scatters the elements of X to the output; the input I has for each of them the row-major index in the output. */
 status onnx_import_max_unpool(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0);

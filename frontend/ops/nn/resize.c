@@ -24,7 +24,7 @@ enum { FEW_TAPS = 16 };
 
 typedef struct axis_plan {
   dim in, out;
-  double scale, start, end; /* start and end of the region of interest, relative to the input */
+  double scale, start, end; /* start and end of the region of interest, as fractions of the input's extent */
 } axis_plan;
 
 typedef struct resize {
@@ -41,7 +41,7 @@ typedef struct tap_table {
   int64_t taps;
   int64_t *index; /* [out][taps], like weight */
   double *weight;
-  bool *outside; /* [out]: whether the element is the extrapolation value */
+  bool *outside; /* [out]: whether the output element is outside of the input, so that it is the extrapolation value */
   bool any_outside;
 } tap_table;
 
@@ -225,7 +225,7 @@ static status read_sizes(const onnx_node *n, resize *r) {
 
 /* Returns the position of output element i in the coordinates of the input. */
 static double source(const resize *r, const axis_plan *p, int64_t i) {
-  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* `out` need not be an integer */
+  double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* here `out` need not be an integer */
   switch ((coordinates)r->coordinates) {
     case HALF_PIXEL: return single(single((x + 0.5) / p->scale) - 0.5);
     case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
@@ -247,7 +247,8 @@ static double nearest_index(const resize *r, const axis_plan *p, double x) {
     case PREFER_CEIL: return part < 0.5 ? low : low + 1;
     case FLOOR: return low;
     case CEIL: return ceil(x);
-    case BY_SCALE: /* version 10 does not define this; its test cases expect it */ return p->scale < 1 ? ceil(x) : low;
+    case BY_SCALE: /* version 10 does not define the rounding; ONNX's test cases expect this one */
+      return p->scale < 1 ? ceil(x) : low;
   }
   return low;
 }

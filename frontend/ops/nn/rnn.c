@@ -15,8 +15,8 @@ typedef struct layer {
   dim steps, batch, inputs, hidden;
 } layer;
 
-/* The activation functions, whose names are compared without case.  has_alpha and has_beta say whether one consumes an
- * entry of activation_alpha and activation_beta; alpha and beta are the defaults. */
+/* The activation functions, whose names are compared without regard to case.  has_alpha and has_beta say whether the
+ * function takes the next entry of activation_alpha and activation_beta; alpha and beta are the defaults. */
 static const struct {
   const char *name;
   hlo_activation kind;
@@ -36,7 +36,7 @@ static const struct {
     {"Softplus", HLO_ACT_SOFTPLUS, false, false, 0, 0},
 };
 
-/* The lists activation_alpha and activation_beta, and the positions of the entries that are consumed next. */
+/* The lists activation_alpha and activation_beta, and the positions of the entries that the next function takes. */
 typedef struct parameters {
   const float *alpha, *beta;
   size_t n_alpha, n_beta, alpha_at, beta_at;
@@ -104,7 +104,7 @@ static status read_clip(const onnx_node *n, layer *l) {
   return NULL;
 }
 
-/* Takes the sizes from X and R, and checks the shapes of the other inputs against them. */
+/* Reads the sizes off the shapes of X and R, and checks the shapes of the other inputs against them. */
 static status read_sizes(const onnx_node *n, layer *l) {
   const shape *x = onnx_in_shape(n, 0), *r = onnx_in_shape(n, 2);
   int64_t hidden, gates = hlo_cell_gates(l->r.cell);

@@ -14,7 +14,7 @@
 enum { MAX_SAMPLES = 1 << 10 };
 
 typedef struct roi_align {
-  bool max, half_pixel, last;     /* last: channels are the last dimension of the image and of what is read from it */
+  bool max, half_pixel, last;     /* last: channels are the last dimension of the image and of arrays of its pixels */
   int64_t height, width, samples; /* samples: their number along each side of a bin; 0 means one for each pixel */
   float scale;
 } roi_align;
@@ -181,7 +181,7 @@ static hlo_value parts_of_step(hlo_builder *b, dtype t, hlo_value sample, hlo_va
   return onnx_times(b, hlo_binary(b, HLO_ADD, hlo_iota(b, s, 1), repeated(b, within, bins)), 1.0 / (double)bins);
 }
 
-/* Adds one sample to each bin.  The number of the step is that of the sample, counted row by row.  Regions with fewer
+/* Adds one sample to each bin: step s adds sample s of the bin, counted row by row.  Regions whose bins have fewer
  * samples keep their result. */
 static void build_step(hlo_builder *b, const roi_align *r, const side *y, const side *x, hlo_value *v) {
   side sy = {y->extent, y->bins, v[START_Y], v[SIZE_Y]}, sx = {x->extent, x->bins, v[START_X], v[SIZE_X]};

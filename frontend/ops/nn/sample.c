@@ -85,8 +85,8 @@ static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high)
   return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
 }
 
-/* Applies the padding mode to a position.  For BORDER it is only made finite, since the index of a tap is clamped
- * afterwards. */
+/* Applies the padding mode to a position.  For BORDER the position is only made finite, since set_tap clamps the index
+ * of each tap to the array. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
   enum { TAPS = 4 };
   double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);

@@ -4,12 +4,13 @@
 
 #include "frontend/import/import_helpers.h"
 
-/* The largest number of taps in one dimension, and of spatial dimensions.  The number of elements that a sample reads
- * is the number of taps to the power of the dimensions. */
+/* A sample is computed from a few neighbouring elements of the array in each dimension, the taps.  These are the
+ * largest numbers of taps in one dimension and of spatial dimensions.  With t taps in each of d dimensions, a sample
+ * reads t^d elements. */
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
-/* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights, which are
- * 0 outside of the array. */
+/* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights.  A tap
+ * outside of the array has weight 0. */
 typedef struct onnx_taps {
   int n;
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];

@@ -44,7 +44,7 @@ static bool take_scale(hlo_value v, double *scale) {
   return true;
 }
 
-/* Removes factors of q and k and multiplies the scores by them instead, which happens in registers. */
+/* Removes factors of q and k and multiplies the scores by them instead, which the kernel does in registers. */
 static void scale_scores(pass_context *context, const hlo_attention *a, bool *changed) {
   double scale = 1;
   bool q = take_scale(a->q, &scale), k = take_scale(a->k, &scale);

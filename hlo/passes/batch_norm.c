@@ -1,24 +1,24 @@
-/* batch_norm.c - what multiplies and shifts the channels of a convolution or dot by constants goes into
- * its weights and one addition.
+/* batch_norm.c - constant factors and shifts of the channels after a convolution or dot are merged into its weights and
+ * one addition.
  *
  * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
  * broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once into weights and
- * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce. Only for constant weights, in chains
- * that nobody else looks at.  A dot's weights are its second operand, with one free dimension. */
+ * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant weights,
+ * and to chains in which each value has one user.  A dot's weights are its second operand, with one free dimension. */
 #include <math.h>
 
 #include "hlo/analysis/pattern.h"
 #include "hlo/passes/pass.h"
 
-/* A contraction seen by its channels: results of channel c are `scale[c]` times what they were, plus
- * `shift[c]`. */
+/* A contraction and the chain of operations after it: in channel c, the chain computes scale[c] times the contraction's
+ * result plus shift[c]. */
 typedef struct channels {
   hlo_instr *contraction;
-  int dimension; /* of the result */
+  int dimension; /* the dimension of the result that runs over channels */
   int weights_dimension;
   int64_t n;
   double *scale, *shift;
-  double *u; /* the constants of the step that is looked at */
+  double *u; /* the constants of the current step of the chain, by channel */
   uint32_t n_steps, n_scalings;
 } channels;
 
@@ -46,7 +46,7 @@ static bool find_channels(hlo_instr *i, channels *c) {
   return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0;
 }
 
-/* Reads the constants of each channel, which v holds everywhere else alike, into c->u. */
+/* If v has one constant for all channels or one for each channel, writes them to c->u and returns true. */
 static bool read_constants(hlo_value v, void *data) {
   const channels *c = (const channels *)data;
   literal splat;
@@ -68,7 +68,7 @@ static bool read_constants(hlo_value v, void *data) {
 
 typedef enum step { NO_STEP, PLUS, MINUS, TIMES, DIVIDED_BY, SUBTRACTED_FROM, NEGATED } step;
 
-/* How y comes from x and from constants of channels, which are read into c->u. */
+/* Returns how y is computed from x and from constants of channels, which are read into c->u. */
 static step step_of(channels *c, hlo_value y, hlo_value x) {
   const hlo_pattern *from = P_SAME(&x), *u = P_IF(read_constants, c);
   return hlo_match(y, P_COMMUTE(HLO_ADD, from, u))   ? PLUS
@@ -80,7 +80,7 @@ static step step_of(channels *c, hlo_value y, hlo_value x) {
                                                      : NO_STEP;
 }
 
-/* y = scale * x + shift, channel by channel. */
+/* Adds the step from x to y to scale and shift.  Returns false if it is no step of a chain. */
 static bool apply_step(channels *c, hlo_value y, hlo_value x) {
   step s = step_of(c, y, x);
   for (int64_t k = 0; s != NO_STEP && k < c->n; k++) {
@@ -95,8 +95,8 @@ static bool apply_step(channels *c, hlo_value y, hlo_value x) {
   return s != NO_STEP;
 }
 
-/* Follows the chain; gives its last value.  A step that does not fit may have been looked at, but changed
- * nothing. */
+/* Follows the chain and returns its last value.  An operation that is no step of the chain leaves scale and shift as
+ * they are. */
 static hlo_value follow(channels *c, arena *scratch) {
   hlo_value v = hlo_result(c->contraction, 0);
   c->u = ARENA_NEW_N(scratch, double, c->n);
@@ -124,7 +124,7 @@ static bool is_useful(const channels *c) {
   return c->n_scalings > 0 || c->n_steps > 1;
 }
 
-/* The weights, rows of `dimension` scaled. */
+/* Returns the weights with the elements at position k of `dimension` multiplied by scale[k]. */
 static literal scaled(const literal *w, int dimension, const double *scale, arena *a) {
   void *data;
   literal l = literal_new(a, w->shape, &data);
@@ -151,7 +151,7 @@ static status fold_chain(channels *c, hlo_value last, pass_context *context) {
   hlo_instr *i = c->contraction;
   arena *a = i->parent->module->arena;
   hlo_builder b = hlo_pass_builder(context, i->parent, i);
-  b.eval = NULL; /* a small broadcast would become an array, and the bias unknown as one */
+  b.eval = NULL; /* otherwise a small broadcast would become an array, and not be recognised as a bias */
   if (c->n_scalings) {
     hlo_set_operand(i, 1, hlo_constant(&b, scaled(hlo_literal(i->operands[1]), c->weights_dimension, c->scale, a)));
   }

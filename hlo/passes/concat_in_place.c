@@ -2,8 +2,8 @@
  * to its part of the result.
  *
  * Order: after epilogue, whose fusions can write in place, and before loop_fusion.  Keeps: results, bit for bit.
- * Breaks: the assumption that the result of an output fusion has the shape of the contraction's.  Only concatenations
- * that would have a kernel of their own are rewritten; others are computed within the loop fusion of their users.
+ * Breaks: the assumption that an output fusion has the shape of its contraction.  Only concatenations that would have a
+ * kernel of their own are rewritten; others are computed within the loop fusion of their users.
  *
  *     a = fusion(x); b = fusion(y); concatenate(a, b)
  *     e = empty; p = fusion(x, e) { dynamic-update-slice(e, a, 0) }; fusion(y, p) { dynamic-update-slice(p, b, n) }

@@ -1,7 +1,7 @@
 /* dot_canonicalization.c - changes the operands of dots into the layout of a BLAS call: the batch, the free and the
  * contracted dimensions each have one stride, and either the free or the contracted ones are contiguous.
  *
- * Requires: a target that says canonical_dots; runs after transpose_sinking, which moves all transposes into dots,
+ * Requires: a target that sets canonical_dots; runs after transpose_sinking, which moves all transposes into dots,
  * also those that then violate this layout.  Keeps: results.  Breaks: nothing.  Other operands are transposed to
  * [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
  * transpose is merged with those before it, also across a reshape that merges dimensions, and usually becomes part of

@@ -169,8 +169,8 @@ static literal keep(const literal *l, arena *a) {
   return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
 }
 
-/* Inserts a constant before i.  Elements that live as long as the module are not copied.  A large result that is all
- * that f->memory holds takes over that arena. */
+/* Inserts a constant before i.  Elements that live as long as the module are not copied.  A large result takes over the
+ * arena f->memory if that holds little else. */
 static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
   bool is_new = arena_holds(f->memory, l.data);
   if (!is_new && !is_owned(f, l.data)) {
@@ -192,8 +192,8 @@ static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
   return constant;
 }
 
-/* Evaluates i with the operands args, by means of a copy that is inserted before it for that time.  The results live
- * as long as the operands and f->memory. */
+/* Evaluates i with the operands `args`.  For that, a copy of i is inserted and removed again.  The results live as long
+ * as the operands and f->memory. */
 static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);
@@ -204,7 +204,7 @@ static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, cons
   return done;
 }
 
-/* Folds an elementwise operation on splats to a splat of its result for scalars. */
+/* Folds an elementwise operation on splats: computes it on scalars and replaces i by a splat of the result. */
 static bool fold_splats(folding *f, hlo_instr *i) {
   if (hlo_info(i)->kind != HLO_ELEMENTWISE || i->shapes[0].rank == 0) {
     return false;
@@ -330,7 +330,7 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if i is a convert(q) with which dequantised weights begin that should stay small integers. */
+/* Returns true if i is the convert(q) of weights that should stay small integers (hlo_quantized_weights). */
 static bool begins_quantized_weights(const folding *f, const hlo_instr *i) {
   const hlo_target *t = f->context->target;
   hlo_quantized_weights w;

@@ -172,7 +172,7 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
     if (i->parent) {
       remove_unused_readers(f, i);
     }
-    /* It is used by a dead instruction, or was removed with its users because it is free. */
+    /* The member is used by a dead instruction, or it is free and has been removed already. */
     if (i->n_uses || !i->parent) {
       continue;
     }

@@ -1,4 +1,4 @@
-/* fuse_cluster.c - chooses the instructions that become one kernel.
+/* fuse_cluster.c - chooses the instructions that become one kernel; such a group is a cluster.
  *
  * It walks a computation backwards and lets each instruction join the cluster of its users, so that its result is not
  * stored and loaded again.  A cluster runs at the position of its last member.
@@ -7,13 +7,14 @@
  * cluster is merged into a later sibling only if nothing outside uses its results before that one.  So the operands of
  * a cluster always come from earlier positions.
  *
- * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same
- * element at the same time.  Each member has a space: space 0 is that of the results' index; operands of elementwise
- * operations and reshapes have the space of their user, and operands of other movement and of reductions have a new
- * space.  There are three exceptions: a cheap instruction may be needed in two spaces, an operand that a gather reads
- * repeatedly may be a part of another array, and a dynamic slice may be needed in several spaces that are slices of
- * it; such an instruction's operands do not join.  A broadcast is a boundary: its operand is computed before, once;
- * the broadcast itself is free and is copied into each cluster that reads it. */
+ * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
+ * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is
+ * the index of the cluster's results.  Operands of elementwise operations and reshapes have the space of their user,
+ * and operands of other movement and of reductions have a new space.  There are three exceptions: a cheap instruction
+ * may be needed in two spaces, an operand that a gather reads repeatedly may be a part of another array, and a dynamic
+ * slice may be needed in several spaces that are slices of it; such an instruction's operands do not join.  A broadcast
+ * is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is copied into each
+ * cluster that reads it. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"
@@ -70,7 +71,7 @@ static bool keeps_order(const hlo_instr *i) {
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
 /* Returns true if operand j of u should be computed before the cluster, since u reads it more often than it has
- * elements, or only conditionally. */
+ * elements, or reads it only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
@@ -271,8 +272,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
 
 /* --- making the fusions --- */
 
-/* Returns true if a fusion of the cluster saves anything.  For a single instruction, that is a broadcast or iota which
- * it reads. */
+/* Returns true if a fusion of the cluster saves anything.  A fusion of one instruction does so only if the instruction
+ * reads a broadcast or iota. */
 static bool is_worth_it(const clustering *k, const cluster *c) {
   if (c->n == 0 || (c->has_reduce != (k->kind == HLO_FUSION_INPUT))) {
     return false;
@@ -320,7 +321,7 @@ static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fus
 
 static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
   uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
-  /* The number of the cluster that ends at this position, plus one. */
+  /* By position: the number, plus one, of the cluster whose last member is there. */
   uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1);
   for (uint32_t c = 0; c < k->n_clusters; c++) {
     n_worth += is_worth_it(k, &k->clusters[c]);

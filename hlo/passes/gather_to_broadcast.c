@@ -1,7 +1,7 @@
 /* gather_to_broadcast.c - a gather along one dimension that repeats each element equally often becomes a broadcast;
  * such gathers come from nearest-neighbour resizing by integer factors.  If the second operand of a dot has repeated
- * matrices (key heads that several query heads share), each is read once: those matrices of the first operand that are
- * multiplied by it become the rows of one matrix.
+ * matrices (key heads that several query heads share), each is read once: the matrices of the first operand that are
+ * multiplied by the same matrix are stacked to one matrix.
  *
  * Order: after layout, which moves transposes across gathers but not across broadcasts, and after transpose_sinking,
  * which moves transposes of operands into dots; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
@@ -45,8 +45,8 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
 
 /* --- repeated matrices --- */
 
-/* Says that y is a broadcast, perhaps reshaped, in which dimension `number` has n * times elements, and y[..., i, ...]
- * is element i / times of the n. */
+/* A value y that is a broadcast, perhaps reshaped.  Dimension `number` of y has n * times elements, and position i of
+ * it has element i / times of the broadcast's operand. */
 typedef struct repeated {
   hlo_instr *broadcast;
   int number;

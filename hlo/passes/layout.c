@@ -1,6 +1,6 @@
 /* layout.c - changes convolutions to channels-last, and moves the necessary transposes to where they cancel.
  *
- * Requires: a target that says channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks:
+ * Requires: a target that sets channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks:
  * nothing; leaves dead instructions for dce and transposes of dimensions of 1 for simplify.
  *
  * Every value v of the computation is represented by a value t and an order p, so that dimension i of v is dimension
@@ -395,7 +395,8 @@ static void sort_groups(int n, group *g) {
   }
 }
 
-/* Computes the order in which each group's dimensions are adjacent, and which otherwise is that of t. */
+/* Computes an order in which the dimensions of each group are adjacent, and the groups are in the order that they have
+ * in t. */
 static void place_groups(const shape *x, const order *p, int n, group *g, order *grouped) {
   for (int k = 0; k < n; k++) {
     g[k].place = SHAPE_MAX_RANK;

@@ -1,7 +1,7 @@
 /* lookup_tables.c - a chain of elementwise operations from one array of bytes to bytes becomes a lookup table:
  * dequantise, an activation and quantise become gather(table, q).
  *
- * Requires: a target that says lookup_tables; runs after layout, since transposes do not sink through a gather.
+ * Requires: a target that sets lookup_tables; runs after layout, since transposes do not sink through a gather.
  * Keeps: results, which the context's evaluator computes.  Breaks: nothing; leaves dead instructions for dce.  Without
  * an evaluator it does nothing. */
 #include <string.h>
@@ -34,7 +34,8 @@ static bool is_step(const chain *c, hlo_value v) {
 
 typedef enum leaves { NO_LEAF, ONE_LEAF, MORE_LEAVES } leaves;
 
-/* Finds the bytes from which alone v is computed, following operands as far back as there is only one such array. */
+/* Finds the only array of bytes from which v is computed, besides constants.  It follows operands back as far as there
+ * is only one such array. */
 static leaves find_bytes(chain *c, hlo_value v, int depth, hlo_value *bytes) {
   literal number;
   leaves found = MORE_LEAVES;
@@ -70,7 +71,7 @@ static int64_t member(const chain *c, hlo_value v) {
 }
 
 static bool collect(chain *c, hlo_value v) {
-  const double dear = 6; /* the cost in relation to a cheap operation */
+  const double dear = 6; /* the cost of an expensive operation in relation to a cheap one */
   literal number;
   if (hlo_value_equal(v, c->bytes) || hlo_splat_of(v, &number) || member(c, v) >= 0) {
     return true;

@@ -61,8 +61,8 @@ typedef struct hlo_target {
   /* Returns true if `consumer` can run inside the thunk of `contraction` (a dot or convolution).  Operand number
    * `operand` of `consumer` is the value computed so far. */
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
-  /* Returns true if this dot or convolution in f32 or s32 is better computed in bytes (u8 or s8 as `lhs` says, by
-   * constant s8) with sums in s32. */
+  /* Returns true if this dot or convolution in f32 or s32 is better computed on bytes with sums in s32.  Its first
+   * operand then has the type `lhs`, u8 or s8, and its second one is a constant of s8. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
   /* Returns true if the kernel of this dot can scale its weights itself, which are small integers
    * (hlo_quantized_weights_of), so that they remain integers. */

@@ -7,9 +7,9 @@
  * f32's rounding error of the middle between two steps.  Breaks: nothing; leaves dead instructions for dce.
  *
  * A contraction becomes one of bytes with sums in s32 if the target supports it (takes_bytes) and its weights are
- * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is a constant for each output, and
- * padding has the value z.  What remains is a factor and a shift for each output, into which the scale of a following
- * quantisation is merged. */
+ * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is a constant for each output
+ * channel (called an output below), and padding has the value z.  What remains is a factor and a shift for each output,
+ * into which the scale of a following quantisation is merged. */
 #include <math.h>
 #include <string.h>
 
@@ -139,8 +139,8 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
   return hlo_pad(b, x->q, zero, low, high, NULL);
 }
 
-/* The instructions for bytes add four products at once.  A convolution of three channels (an image) gets a fourth one
- * of zeros, which the kernel that quantises the image writes. */
+/* The processor's instructions for bytes add four products at once.  So a convolution of three channels (an image) gets
+ * a fourth channel of zeros, which the kernel that quantises the image writes. */
 enum { TOGETHER = 4 };
 
 static bool has_few_channels(const hlo_instr *i) {
@@ -222,7 +222,7 @@ static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quant
   return sum;
 }
 
-/* The operands are dequantised numbers in f32: returns the exact sum times a factor for each output. */
+/* Handles dequantised operands in f32: returns the exact sum times a factor for each output, or no value. */
 static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y;
   weights w;
@@ -243,11 +243,11 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
                     stretch(b, list_f32(b, w.n, factors), DTYPE_F32, &i->shapes[0], channel_dim(i)));
 }
 
-/* The operands are s32 numbers converted from bytes, perhaps minus a zero point. */
+/* Handles s32 operands converted from bytes, perhaps minus a zero point: returns the exact sum, or no value. */
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small ones are folded already */
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small weights are folded already */
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
@@ -266,7 +266,7 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
 
 /* --- merging the scale of a quantisation into the factors before it --- */
 
-/* The form relu(sum * factors + shifts), of which shifts and bounds may be missing. */
+/* The form sum * factors + shifts, limited by bounds (such as ReLU's 0).  Shifts and bounds may be missing. */
 typedef struct affine {
   hlo_value sum; /* the sum, converted to f32 */
   hlo_along factors, shifts;
@@ -307,8 +307,8 @@ static bool take_bounds(affine *f, hlo_value *v) {
   return false;
 }
 
-/* If *v is `op` of a value and constants, in either order, sets *v to the value.  The constants may be one for each
- * output. */
+/* If *v is `op` of a value and constants, in either order, sets *v to the value.  The constants are one number, or one
+ * for each output. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {
@@ -326,7 +326,7 @@ static bool is_byte_sum(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION && hlo_sums_bytes(v.def);
 }
 
-/* Reads v, each of whose steps must have only one user, as such a form. */
+/* Reads v as such a form, in which each value must have only one user. */
 static bool affine_of(hlo_value v, affine *f) {
   *f = (affine){.n_bounds = 0};
   while (hlo_used_once(v) && take_bounds(f, &v)) {
@@ -339,7 +339,7 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* Returns the constants that are added before the conversion to f32; their n is 0 if there are none. */
+/* Returns the constants that are added to *converted before the conversion to f32; n is 0 if there are none. */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];
@@ -397,7 +397,7 @@ static bool same_axis(const affine *f) {
   return true;
 }
 
-/* Reads the quantisation that begins with the division i and continues with its only users. */
+/* Finds the quantisation that begins with the division i; each operation is the only user of the one before. */
 static bool quantization_after(hlo_instr *i, hlo_requantized *q) {
   hlo_value v = hlo_result(i, 0);
   for (int steps = 0; steps < 4; steps++) {
@@ -413,7 +413,7 @@ static bool quantization_after(hlo_instr *i, hlo_requantized *q) {
   return false;
 }
 
-/* Returns true if the quantisation clamps at that bound or before it anyway. */
+/* Returns true if the bound has no effect, because the quantisation clamps at it or more tightly. */
 static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   double at = rint(bound) + q->zero;
   return op == HLO_MAX ? at <= q->low : at >= q->high;
@@ -499,14 +499,14 @@ static bool is_tidy(const hlo_quantized *x) {
 
 static bool has_one_scale(const hlo_quantized *x) { return x->scale.n == 1 && (!x->has_zero || x->zero.n == 1); }
 
-/* Builds the same operation on bytes. */
+/* Builds the operation of i on operands that are bytes. */
 static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *operands) {
   shape declared = shape_with_type(i->shapes[0], hlo_type(operands[0]));
   hlo_instr *made = hlo_build(b, i->op, i->n_operands, operands, 1, &declared, i->attrs);
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if the maximum of bytes is the maximum of the numbers.  No window may consist of padding only. */
+/* Returns true if maxima of bytes stand for maxima of the numbers.  No window may consist of padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

@@ -61,7 +61,8 @@ static bool is_plain_array(const shape *s) {
   return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
 }
 
-/* Returns true if member i may read operand v, in case that v is or comes from another member. */
+/* Returns true if member i may read operand v.  If v comes from another member, i must read the same element of it, or
+ * the value of its row. */
 static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
   if (mark_of(g, through_free(v).def) != MEMBER) {
     return true;
@@ -151,7 +152,8 @@ static uint32_t count_outputs(const growing *g) {
   return n;
 }
 
-/* Adds the operand v of the member `reader` to the members, if no instruction would then have to run in the middle. */
+/* Adds the operand v of the member `reader` to the members, unless another instruction would then have to run in the
+ * middle of the kernel. */
 static void take_operand(growing *g, const hlo_instr *reader, hlo_value v) {
   hlo_value x = through_free(v);
   hlo_instr *i = x.def;
@@ -211,7 +213,8 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Moves the instructions that depend on members after the last member, with the broadcasts of members. */
+/* Moves the instructions that depend on members after the last member, together with broadcasts of such instructions
+ * and of members. */
 static void move_behind(growing *g) {
   hlo_instr *after = g->instrs[g->last]->next; /* NULL means the end */
   for (uint32_t id = g->first; id < g->last; id++) {

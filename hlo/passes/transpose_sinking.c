@@ -72,7 +72,7 @@ static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
 
 static bool is_zero(hlo_value v) { return hlo_is_splat(v, 0); }
 
-/* Makes zeros around the image padding of the convolution. */
+/* Turns zeros that pad the image into padding of the convolution. */
 static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   int rank = hlo_rank(i->operands[0]);
@@ -188,8 +188,8 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                                           from->rank * sizeof(int64_t)) == 0);
 }
 
-/* Returns the operand as it is before the movement: the operand of a movement alike, or a splat.  A scalar operand of
- * an operation on arrays (a bound of clamp) stays a scalar. */
+/* Returns v as it is before the movement `by`: v's operand if v is moved alike, or a splat.  A scalar operand of an
+ * operation on arrays (a bound of clamp) stays a scalar. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
   if (moved_alike(v, by)) {
@@ -206,8 +206,8 @@ static hlo_value move_again(hlo_builder *b, hlo_value v, const hlo_instr *by) {
                                : hlo_transpose(b, v, hlo_ints(by, HLO_ATTR_PERMUTATION));
 }
 
-/* Moves the operands' movements after the operation, where one is enough.  A reshape costs nothing, so it is only
- * moved to meet another one: if the only user is a reshape or a transpose. */
+/* Moves transposes or reshapes from the operands to the result, where one replaces them all.  A reshape costs nothing,
+ * so it is moved only if the operation's only user is a reshape or a transpose, with which it can be merged. */
 static bool sink(hlo_builder *b, hlo_instr *i) {
   const hlo_instr *by = NULL;
   hlo_value operands[3];
@@ -255,8 +255,8 @@ static int distance(hlo_value v, int most) {
   return least;
 }
 
-/* Returns true if operand k can be given with the dimensions before the reshape.  Besides splats and operands that are
- * reshaped alike, this is the residual of an addition, if the operand that is computed later decides. */
+/* Returns true if operand k can be given with the dimensions before the reshape.  These are splats, operands that are
+ * reshaped alike, and the residual of an addition, which is the operand that is further from a contraction. */
 static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
   literal l;
   hlo_value v = i->operands[k];
@@ -277,7 +277,7 @@ static hlo_value followed(hlo_builder *b, hlo_value v, const hlo_instr *by) {
                              : hlo_reshape(b, v, from->rank, from->dims);
 }
 
-/* f(reshape(contraction + bias)) becomes reshape(f(contraction + bias)), which can run inside of the contraction. */
+/* f(reshape(contraction + bias)) becomes reshape(f(contraction + bias)), so f can run in the contraction's kernel. */
 static bool follow_contraction(hlo_builder *b, hlo_instr *i) {
   const hlo_instr *by = NULL;
   hlo_value operands[3];

@@ -1,22 +1,25 @@
-/* transposed_convolution.c - a convolution of an operand with zeros between its elements (lhs_dilation s, as importers
- * express a transposed convolution) becomes one of the operand without zeros, with s times as many output channels for
- * each such dimension, which are then rearranged.
+/* transposed_convolution.c - replaces convolutions of an operand with zeros between its elements.
  *
- * Requires: a target that says channels_last; runs after layout.  Keeps: results up to rounding (zeros are added), and
- * except for products of infinities with the zeros.  Breaks: nothing.  It applies only without groups, strides and
- * dilation of the kernel, and if the kernel does not get too many zeros.
+ * Importers express a transposed convolution as a convolution with lhs_dilation s, which means s - 1 zeros between the
+ * operand's elements.  It becomes a convolution of the operand without zeros.  For each dimension with s > 1, this has
+ * s times as many output channels; a reshape and a transpose then move these channels to their positions along the
+ * dimension.
  *
- * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], over those t for which that is an integer.
+ * Requires: a target that sets channels_last; runs after layout.  Keeps: results up to rounding, and except for
+ * products of infinities with zeros.  Breaks: nothing.  It applies only without groups, strides and dilation of the
+ * kernel, and if the kernel does not get too many zeros.
+ *
+ * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], for those t for which the index is an integer.
  * With o = s*u + p this is the sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p],
- * which is 0 outside of w: an ordinary convolution for each of the s phases p.  v is w with zeros at both ends, split
- * into groups of s, each of which is reversed. */
+ * where w is 0 outside of its elements: an ordinary convolution for each of the s phases p.  v is w with zeros at both
+ * ends, split into groups of s, each of which is reversed. */
 #include "base/arith.h"
 #include "hlo/passes/rewrite.h"
 
 /* The sizes along one spatial dimension. */
 typedef struct axis {
-  int64_t s, k, low, in, out; /* of the given convolution */
-  int64_t first, taps;        /* of the new kernel */
+  int64_t s, k, low, in, out; /* of the given convolution: dilation, kernel size, low padding, input and output size */
+  int64_t first, taps;        /* `first` of the formula above, and the new kernel's size */
   int64_t before, after;      /* the zeros at both ends of the given kernel */
   int64_t new_low, new_high, places;
 } axis;

@@ -1,28 +1,28 @@
-/* gather.c - rules of gather and scatter at indices that step evenly (hlo/analysis/affine.h), and of checks
- * of such indices.
+/* gather.c - rules of gather and scatter at indices that step evenly (hlo/analysis/affine.h), and of checks of such
+ * indices.
  *
- * Where each dimension of the array that is gathered from, or scattered to, is walked with a step of its own,
- * a gather is a slice and a scatter updates one.  That is how exporters write x[:, 1:, ::2] += y.  Indices
- * that may lie outside, and those of a scatter that name an element twice, are left as they are; a gather's
- * window that is always at the same place is clamped here. */
+ * If the positions along each dimension of the array step along a dimension of their own of the result or updates, a
+ * gather is a slice, and a scatter is an update of a slice.  That is how exporters write x[:, 1:, ::2] += y.  Indices
+ * that may be out of bounds, and those of a scatter that writes an element twice, are left as they are.  But a gather's
+ * window that is always at the same position is clamped here. */
 #include "hlo/analysis/affine.h"
 #include "hlo/passes/simplify/simplify.h"
 
-/* Which elements along a dimension of the array are addressed: start + step * i for 0 <= i < count.  i is the
- * position along dimension `along` of what is moved, the result of a gather or the updates of a scatter; -1:
- * it has no such dimension, and count is 1. */
+/* The positions along one dimension of the array that are accessed: start + step * i for 0 <= i < count.  i is the
+ * position along dimension `along` of the moved data, which are the result of a gather or the updates of a scatter.  If
+ * they have no such dimension, along is -1 and count is 1. */
 typedef struct walk {
   int64_t start, step, count;
   int along;
 } walk;
 
-/* How a gather or scatter addresses its array. */
+/* How a gather or scatter accesses its array; `x` is the array's shape, `moved` that of the moved data. */
 typedef struct access {
   const hlo_instr *i;
   const shape *x, *moved;
-  bool is_offset[SHAPE_MAX_RANK]; /* dimensions of `moved` that are offsets in a window; the others are the
-                                     indices' */
-  int along[SHAPE_MAX_RANK];      /* dimension of `moved` that a dimension of the indices is */
+  bool is_offset[SHAPE_MAX_RANK]; /* whether a dimension of `moved` is an offset in a window; otherwise it is
+                                     a dimension of the indices */
+  int along[SHAPE_MAX_RANK];      /* for each dimension of the indices, the dimension of `moved` that it is */
   walk dims[SHAPE_MAX_RANK];
 } access;
 
@@ -41,7 +41,7 @@ static void find_along(access *a) {
   }
 }
 
-/* Windows, which begin at 0 until walk_index moves them, and the batch dimensions. */
+/* Sets the walks along windows, which begin at 0 until walk_index moves them, and along batch dimensions. */
 static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
@@ -57,7 +57,8 @@ static void walk_windows(access *a) {
   }
 }
 
-/* The windows' first positions along the dimension of the array that number k of an index names. */
+/* Moves the walk along the dimension of the array that component k of an index names.  Returns false if that component
+ * does not step evenly along one dimension at most, or if it moves a window of several elements. */
 static bool walk_index(access *a, uint32_t k) {
   const shape *indices = hlo_shape(a->i->operands[1]);
   int64_t vector = hlo_int(a->i, HLO_ATTR_INDEX_VECTOR_DIM), d = hlo_ints(a->i, HLO_ATTR_INDEX_MAP)[k];
@@ -83,14 +84,14 @@ static bool walk_index(access *a, uint32_t k) {
   return true;
 }
 
-/* The lowest and the highest position that is walked, and the distance between two neighbours. */
+/* These return the last, the lowest and the highest position of a walk, and the distance between neighbours. */
 static int64_t last_of(const walk *w) { return w->start + w->step * (w->count - 1); }
 static int64_t lowest(const walk *w) { return w->step < 0 ? last_of(w) : w->start; }
 static int64_t highest(const walk *w) { return w->step < 0 ? w->start : last_of(w); }
 static int64_t stride(const walk *w) { return w->step < 0 ? -w->step : w->step; }
 
-/* Returns true if all positions along each dimension are within the array.  Where a first position is, the others are
- * indices or within a window: there is no overflow. */
+/* Returns true if all positions are within the array.  Nothing overflows: if the first position is inside, the others
+ * are elements of the indices or in a window. */
 static bool is_inside(const access *a) {
   bool inside = true;
   for (int d = 0; d < a->x->rank && inside; d++) {
@@ -100,7 +101,7 @@ static bool is_inside(const access *a) {
   return inside;
 }
 
-/* How many dimensions of the array step along dimension d of what is moved. */
+/* Returns how many dimensions of the array are walked along dimension d of the moved data. */
 static int count_walks(const access *a, int d) {
   int n = 0;
   for (int k = 0; k < a->x->rank; k++) {
@@ -109,7 +110,8 @@ static int count_walks(const access *a, int d) {
   return n;
 }
 
-/* Returns true if each dimension of the array is walked by itself; it is not known whether that is inside. */
+/* Finds the walk along each dimension of the array.  Returns false if there is none, or if two dimensions are walked
+ * together.  The positions may be out of bounds. */
 static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   *a = (access){.i = i, .x = hlo_shape(i->operands[0]), .moved = moved};
   if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 || shape_elements(a->x) == 0) {
@@ -127,7 +129,7 @@ static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   }
   for (int d = 0; d < moved->rank; d++) {
     if (count_walks(a, d) > 1) {
-      return false; /* a diagonal */
+      return false; /* a diagonal of the array */
     }
   }
   return true;
@@ -145,7 +147,7 @@ static hlo_value slice_of(hlo_builder *b, const access *a) {
   return hlo_slice(b, a->i->operands[0], starts, limits, strides);
 }
 
-/* What is walked backwards, the other way round. */
+/* Reverses the dimensions of v along which the array is walked backwards. */
 static hlo_value turn(hlo_builder *b, const access *a, hlo_value v) {
   int64_t backwards[SHAPE_MAX_RANK];
   uint32_t n = 0;
@@ -167,7 +169,7 @@ static hlo_value transpose(hlo_builder *b, hlo_value v, const int64_t *order) {
 
 /* --- gather --- */
 
-/* A window that is always at the same place is moved inside. */
+/* Clamps windows that are always at the same position, as gather does. */
 static void clamp_windows(access *a) {
   for (int d = 0; d < a->x->rank; d++) {
     walk *w = &a->dims[d];
@@ -209,7 +211,7 @@ static bool gather_slice(hlo_builder *b, hlo_instr *i) {
 
 /* --- scatter --- */
 
-/* The updates in the order of the array's dimensions and forwards. */
+/* Returns the updates with the array's dimensions, in the order of its elements. */
 static hlo_value updates_of(hlo_builder *b, const access *a) {
   int64_t order[SHAPE_MAX_RANK];
   dim extents[SHAPE_MAX_RANK];
@@ -229,7 +231,7 @@ static hlo_value updates_of(hlo_builder *b, const access *a) {
   return turn(b, a, hlo_reshape(b, v, a->x->rank, extents));
 }
 
-/* pred[extent]: which positions along dimension d are walked. */
+/* Returns as pred[extent] which positions along dimension d are accessed. */
 static hlo_value mask_of(hlo_builder *b, const access *a, int d) {
   void *data;
   walk w = a->dims[d];
@@ -240,7 +242,7 @@ static hlo_value mask_of(hlo_builder *b, const access *a, int d) {
   return hlo_constant(b, mask);
 }
 
-/* x with v in the place of the elements that are walked, some of which have others between them. */
+/* Returns x with v in place of the accessed elements, which need not be neighbours. */
 static hlo_value update_strided(hlo_builder *b, const access *a, hlo_value v) {
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], interior[SHAPE_MAX_RANK];
   for (int d = 0; d < a->x->rank; d++) {
@@ -258,7 +260,7 @@ static hlo_value update_strided(hlo_builder *b, const access *a, hlo_value v) {
   return v;
 }
 
-/* x with v in the place of the elements that are walked. */
+/* Returns x with v in place of the accessed elements. */
 static hlo_value update(hlo_builder *b, const access *a, hlo_value v) {
   int64_t starts[SHAPE_MAX_RANK];
   for (int d = 0; d < a->x->rank; d++) {
@@ -270,7 +272,7 @@ static hlo_value update(hlo_builder *b, const access *a, hlo_value v) {
   return hlo_dynamic_update_slice(b, a->i->operands[0], v, hlo_s64s(b, starts, a->x->rank));
 }
 
-/* Returns true if every element of the updates goes to an element of the array of its own. */
+/* Returns true if all elements of the updates go to different elements of the array. */
 static bool places_each_once(const access *a) {
   for (int d = 0; d < a->moved->rank; d++) {
     if (a->moved->dims[d] > 1 && count_walks(a, d) == 0) {
@@ -286,7 +288,7 @@ static bool scatter_slice(hlo_builder *b, hlo_instr *i) {
   dtype t = hlo_type(i->operands[0]);
   bool ordered = r == HLO_REDUCE_MAX || r == HLO_REDUCE_MIN;
   if (t == DTYPE_STR || (t == DTYPE_PRED && ordered)) {
-    return false; /* neither pad nor maximum and minimum take them */
+    return false; /* pad takes no strings, and maximum and minimum take no pred */
   }
   if (!find_access(i, hlo_shape(i->operands[2]), &a) || !is_inside(&a) || !places_each_once(&a)) {
     return false;
@@ -306,7 +308,7 @@ static bool scatter_nothing(hlo_builder *b, hlo_instr *i) {
 
 /* --- checks --- */
 
-/* Number k of each n integers is within the bounds of number k. */
+/* Returns true if component k of each n integers is within bound number k. */
 static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
   const shape *s = hlo_shape(i->operands[0]);
   hlo_region r = hlo_whole_region(s);
@@ -319,7 +321,7 @@ static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
          form.high < hlo_ints(i, HLO_ATTR_HIGH)[k];
 }
 
-/* It holds for all numbers, so it says nothing. */
+/* Removes a check that all integers are known to pass. */
 static bool check_holds(hlo_builder *b, hlo_instr *i) {
   const shape *s = hlo_shape(i->operands[0]);
   uint32_t n = hlo_n_ints(i, HLO_ATTR_LOW);

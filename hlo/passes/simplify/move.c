@@ -110,7 +110,7 @@ static bool broadcast_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_broadcast(b, x->operands[0], i->shapes[0], dims));
 }
 
-/* Removes the operand's dimensions of 1, since `dimensions` then says the same. */
+/* Removes the operand's dimensions of 1 from a broadcast, which can add them itself. */
 static bool broadcast_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t kept[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK];
@@ -140,7 +140,7 @@ static bool transpose_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_transpose(b, x->operands[0], p));
 }
 
-/* A transpose that only moves dimensions of 1 is a reshape; an identity does so, too. */
+/* A transpose that only moves dimensions of 1 is a reshape; so is an identity. */
 static bool transpose_ones(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   int64_t last = -1;

@@ -1,4 +1,4 @@
-/* cache.c - finds and creates the cache folder, and reads the default of tuning. */
+/* cache.c - finds and creates the cache folder, and reads the options of tuning and precision. */
 #include "plugin/session/cache.h"
 
 #include <errno.h>

@@ -27,9 +27,9 @@ struct compile_cache {
   content_key options_key; /* the key of `build` and all options except sizes */
   content_key dims;        /* the key of the sizes that the options give */
   bool described;          /* whether the description is in the folder */
-  content_key last;        /* the program that was found last */
+  content_key last;        /* the key of the program that was looked for last */
   arena *mapped;           /* the arena of the file that is being examined */
-  pthread_mutex_t lock;    /* guards what follows */
+  pthread_mutex_t lock;    /* guards the members below */
   struct storing *queue;
   /* writing: a thread is working on the queue; has_thread: a thread was started and not joined */
   bool writing, has_thread;
@@ -214,9 +214,9 @@ static content_key program_key(const session *s, const session_inputs *inputs, r
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
-/* Computes the key of a program that depends on contents of inputs.  The first program for some shapes is stored under
- * the key of the shapes; `first` is that program and says which inputs matter.  Returns false if none matters, or if
- * one is not given. */
+/* Computes the key of a program that depends on the contents of inputs.  The first program for some shapes is stored
+ * under a key without contents; it is `first`, and shows on the contents of which inputs programs depend.  These are
+ * added to *key.  Returns false if there is no such input, or if the contents of one are not given. */
 static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
@@ -237,8 +237,8 @@ static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
-/* Copies the program to `a`.  Its weights are those that the session has already, or else those in the mapped file,
- * which is then kept. */
+/* Copies the program to `a`.  The copy uses the weights that the weight pool has, and those in the mapped file that the
+ * pool does not have; the file then stays mapped. */
 static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
@@ -274,7 +274,7 @@ static void describe(session *s, arena *a) {
   }
 }
 
-/* Where the session would only use known tunings, a program that another process tuned by timing is preferred. */
+/* If `tune` is RT_TUNE_KNOWN, looks first for a program that another process tuned by measuring. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   if (!s->cache) {
     return NULL;
@@ -297,8 +297,8 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
-/* Waits before writing, since that slows runs down: until there was no run for a short time, until the session is
- * closed, or for two seconds. */
+/* Waits before writing, which slows runs down.  The wait ends when there was no run for a short time, when the session
+ * is closed, or after two seconds. */
 static void let_runs_go_first(session *s) {
   enum { PAUSE = 10000000 /* nanoseconds */, IDLE_PAUSES = 5, MOST_PAUSES = 200 };
   compile_cache *c = s->cache;
@@ -323,8 +323,8 @@ static void note_failure(compile_cache *c, status failed) {
   status_free(failed);
 }
 
-/* Stores the weights that the model's programs with these options share: the constants of the first program that have
- * names. */
+/* Stores the weights that the model's programs with these options share in a file of their own.  They are the constants
+ * of the first program that have names. */
 static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;
@@ -416,8 +416,8 @@ static void *write_all(void *data) {
   return NULL;
 }
 
-/* Adds to the queue, and starts a thread if there is none.  A thread that has marked itself as ended can be joined at
- * once. */
+/* Adds to the queue, and starts the writing thread if none is running.  A former thread that has marked itself as ended
+ * (writing is false) is joined first, which does not block. */
 static void enqueue(compile_cache *c, storing *x) {
   storing **last = &c->queue;
   pthread_mutex_lock(&c->lock);

@@ -9,22 +9,23 @@
 
 #include "plugin/session/internal.h"
 
-/* Identifies the model in the session's file.  If its description is in the cache, s->source is set to it, without the
- * model itself.  If the folder cannot be used, there is no cache, and s->warning says why; a model that cannot be read
- * has no cache either. */
+/* Computes the key of the model in the session's file.  If the model's description is in the cache, s->source is set to
+ * it, and the model itself is not opened.  If the folder cannot be used, s->cache stays NULL and s->warning says why.
+ * s->cache also stays NULL if the file cannot be read. */
 void compile_cache_open(session *s);
-/* Is called after the model was opened.  If the file is not the one that compile_cache_open saw, the cache is closed.
- */
+/* Must be called after the model was opened.  Closes the cache if the file has changed since compile_cache_open. */
 void compile_cache_check_model(session *s);
 void compile_cache_close(session *s);
-/* Returns the secret with which names in the folder's programs are made, or NULL if there is no cache. */
+/* Returns the secret of the folder, under which the names of constants are hashed, or NULL if there is no cache. */
 const hash_secret *compile_cache_secret(const session *s);
 
-/* Returns the program for these inputs, tuned at least as much, on `a`, or NULL if it must be compiled. */
+/* Returns the program for these inputs, on `a`, if the folder has one that was tuned with `tune` or more thoroughly;
+ * otherwise NULL. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a);
-/* Removes the program that was found last, which could not be used. */
+/* Removes the program that compile_cache_find returned last, because it could not be used. */
 void compile_cache_forget(session *s);
-/* Stores the program on a thread of its own, whose end compile_cache_close awaits.  Failures are ignored. */
+/* Stores the program.  A thread in the background does this; compile_cache_close waits for it.  Failures are ignored.
+ */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
 #endif

@@ -2,10 +2,11 @@
  *
  * Keys are hashes under a secret of the cache (base/hash.h), so that nobody can make a model that is mistaken for
  * another.  A file that was read once is recognised without reading it again: its fingerprint contains its device,
- * inode, size and times of change together with the key, and is valid until the next boot.  A fingerprint cannot be
- * wrong without notice.  A change of the contents changes the time of change (ctime), which programs cannot set.  A
- * fingerprint is only written when that time is two seconds in the past, so that the resolution of the clock hides no
- * change.  And some samples of the bytes, spread over the file, are compared. */
+ * inode, size and times of change together with the key, and is valid until the next boot.
+ *
+ * A change of the file is always noticed.  It changes the file's ctime, which programs cannot set.  A fingerprint is
+ * only written when the ctime is two seconds in the past, since a later change within the resolution of the clock would
+ * leave it the same.  In addition, samples of the bytes, spread over the file, are compared. */
 #ifndef PLUGIN_SESSION_FINGERPRINT_H
 #define PLUGIN_SESSION_FINGERPRINT_H
 
@@ -35,16 +36,16 @@ void content_key_text(content_key k, char out[CONTENT_KEY_TEXT]);
  * meanwhile. */
 STATUS_MUST_USE status content_key_of_file(const fingerprints *c, rt_thread_pool *pool, int fd, struct stat *st,
                                            content_key *out);
-/* Returns true if nothing was written to the file between the two. */
+/* Returns true if `a` and `b`, obtained at two times, are of the same file and nothing was written to it in between. */
 bool fingerprint_same_file(const struct stat *a, const struct stat *b);
 
-/* fingerprint_mark_whole records that a file, which only this program writes, was found undamaged. fingerprint_is_whole
- * returns true if that is still valid. */
+/* For files of the cache folder: fingerprint_mark_whole records that a file was checked and is undamaged.
+ * fingerprint_is_whole returns true if this was recorded and the file has not changed since. */
 void fingerprint_mark_whole(const fingerprints *c, int fd);
 bool fingerprint_is_whole(const fingerprints *c, int fd);
-/* fingerprint_mark_used records that such a file was used, and fingerprint_last_used returns when that was, in
- * nanoseconds since the epoch.  The time is stored as the time of the fingerprint, since changing those of the file
- * itself would change its time of change. */
+/* fingerprint_mark_used records that such a file was used, and fingerprint_last_used returns the time of its last use
+ * in nanoseconds since the epoch.  The time is stored as the modification time of the fingerprint's file.  Setting a
+ * time of the file itself would change its ctime. */
 void fingerprint_mark_used(const fingerprints *c, int fd, const struct timespec *when);
 int64_t fingerprint_last_used(const fingerprints *c, const struct stat *st);
 

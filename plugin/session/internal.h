@@ -15,27 +15,29 @@ typedef struct compile_cache compile_cache;
 
 struct session {
   arena *arena; /* for options, the source, or the image */
-  /* The budget of everything.  Runs read it without the lock, so nothing but the used memory changes. */
+  /* The budget of all memory of the session.  Runs read it without the lock, so nothing in it but the used memory may
+   * change. */
   mem_budget budget;
-  mem_budget compiling; /* inside of it, with the deadline of the current compilation */
+  mem_budget compiling; /* nested in `budget`, with the deadline of the current compilation */
   session_options options;
   const rt_target *target;
-  compiler_model *source; /* its model is NULL as long as the cache's description was all that was needed */
-  opened_file *file;      /* the file from which it was opened */
+  compiler_model *source; /* source->model is NULL as long as only the description in the cache has been read */
+  opened_file *file;      /* the file from which the session was opened */
   compile_cache *cache;   /* NULL if there is no cache */
-  const rt_image *image;  /* NULL if it was opened from a model */
+  const rt_image *image;  /* the mapped .oxla file; NULL if the session was opened from a model */
   const char *warning;
   double load_seconds;
   rt_thread_pool *pool;
-  /* The lock guards the list of programs, their users, and whose turn it is.  Nobody does work while holding it. */
+  /* The lock guards the list of programs, their users, and the turn (session_take_turn).  It is only held for short
+   * times, never while compiling or running. */
   pthread_mutex_t lock;
   session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
   bool is_taken; /* whether a thread has the turn */
   pthread_cond_t turn_ends;
-  /* Only the thread that has the turn changes the following, `compiling`, and what `arena`, `source` and `cache` refer
-   * to, and only it removes programs. */
+  /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
+   * `arena`, `source` and `cache` point to. */
   rt_weight_pool *weight_pool; /* constants of the programs */
   segmented_model *segments;   /* NULL as long as it is not needed */
   atomic_uint busy;            /* the number of runs and compilations in progress */
@@ -53,15 +55,16 @@ void session_take_turn(session *s);
 void session_end_turn(session *s);
 /* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */
 STATUS_MUST_USE status session_need_model(session *s);
-/* Makes the program ready to run, even if only another machine can run it; a NULL program means a model that runs
- * segment by segment.  It takes over the arena, also if it fails.  Needs the turn. */
+/* Makes a session_program of a program.  `p` is NULL for a model that runs segment by segment.  It is no error if only
+ * another machine can run the program (session_program.elsewhere).  Takes over the arena, also after a failure.  Needs
+ * the turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
-/* Adds the program to the session.  It must be complete, since others can find it from now on. */
+/* Adds the program to the session.  It must be complete, since other threads can find it from then on. */
 void session_add_program(session *s, session_program *c);
 
 /* Writes a line to the session's log, if there is one. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
-/* Log that the session was opened, and that it now has a program for these inputs. */
+/* Write to the log that the session was opened, and that a program for these inputs was compiled or found. */
 void session_log_opened(const session *s);
 void session_log_compiled(const session *s, const session_inputs *inputs, const session_program *c);
 

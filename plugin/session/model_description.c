@@ -46,7 +46,7 @@ rt_span model_description_write(arena *a, const compiler_model *x, const fingerp
   return rt_written(&w);
 }
 
-/* the bytes that rt_put_bytes writes for the checksum, without padding */
+/* the number of bytes that rt_put_bytes writes for the checksum: its size and the checksum, which need no padding */
 enum { CHECK_BYTES = 8 + sizeof(content_key) };
 
 static uint32_t get_count(rt_reader *r) { return (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 8); }

@@ -21,10 +21,10 @@ typedef struct opened_file {
 STATUS_MUST_USE status opened_file_open(arena *a, const char *path, const void *bytes, size_t size, opened_file **out);
 /* Makes the bytes readable until the arena ends, as file_map does. */
 STATUS_MUST_USE status opened_file_map(opened_file *f, arena *a);
-/* Finds the key.  It reads the file only if no fingerprint tells it. */
+/* Finds the key of the file's bytes.  The file is only read if there is no fingerprint that contains the key. */
 STATUS_MUST_USE status opened_file_find_key(opened_file *f, const fingerprints *c, rt_thread_pool *pool);
-/* Returns true if the file was written to, or taken away from its path, since it was opened or its key was made. Nobody
- * knows after opened_file_close; then it returns false. */
+/* Returns true if the file was written to, removed or replaced since it was opened or its key was made.  Always returns
+ * false after opened_file_close. */
 bool opened_file_has_changed(const opened_file *f);
 /* Closes the descriptor; what was mapped stays. */
 void opened_file_close(opened_file *f);

@@ -5,7 +5,7 @@
 
 typedef enum option_type { option_flag, option_count, option_text, option_choice } option_type;
 
-/* A row of compile_options.def that a user sets. */
+/* A row of compile_options.def that is an option for users. */
 typedef struct option {
   option_type type;
   bool in_key;
@@ -45,7 +45,7 @@ void session_copy_options(arena *a, session_options *s) {
   }
 }
 
-/* Writes the members that other code sets and that are in the key. */
+/* Writes those members of `o` that are part of keys but are not options for users. */
 static void put_fields(rt_writer *w, const rt_compile_options *o) {
 #define put_in_key(value) rt_put_i64(w, value);
 #define put_no_key(value)

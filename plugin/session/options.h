@@ -1,12 +1,12 @@
-/* options.h - copies the options of runtime/program/compile_options.def, and writes them as a part of keys and as
- * text. */
+/* options.h - the options of runtime/program/compile_options.def: copies them, writes them for keys of the compile
+ * cache, and prints them. */
 #ifndef PLUGIN_SESSION_OPTIONS_H
 #define PLUGIN_SESSION_OPTIONS_H
 
 #include "plugin/session/session.h"
 #include "runtime/program/program.h"
 
-/* Replaces the texts of these options by copies on the arena. */
+/* Replaces the values of these options that are text by copies on the arena. */
 void session_copy_options(arena *a, session_options *o);
 
 /* Appends the options on which compiled programs depend: those that the table marks in_key. */

@@ -16,12 +16,13 @@ typedef struct run_profile_options {
 
 typedef struct run_profile_row {
   const rt_profiled *thunk;
-  double min, median, share; /* seconds a run for all its calls; share is the median of the shares of each run */
-  double calls;              /* calls in a run */
+  /* The seconds that all calls of the thunk take in a run, and the median of its shares of the times of the runs. */
+  double min, median, share;
+  double calls; /* calls in a run */
 } run_profile_row;
 
-/* Thunks with something in common.  The time of a thunk is added to its node.  If it has several nodes, a contraction's
- * thunk counts for the node that is the contraction, and the time of others is divided evenly. */
+/* The thunks of one kind, ONNX operator or node.  The time of a thunk is added to its node.  If a thunk has several
+ * nodes, its time is added to the node that is the contraction, or divided evenly among the nodes if none is. */
 typedef struct run_profile_group {
   const char *name;
   const char *operator_name; /* the operator of a node; "" for other groups */
@@ -45,7 +46,7 @@ typedef struct run_profile {
   rt_roofline roofline;
 } run_profile;
 
-/* Runs and sums up.  The result is on `a`. */
+/* Runs the program repeatedly and summarises the measured times.  The result is on `a`. */
 STATUS_MUST_USE status session_profile(session *s, const session_program *c, const uint64_t *seed,
                                        const session_inputs *inputs, session_output *outputs,
                                        const run_profile_options *options, arena *a, run_profile *out);

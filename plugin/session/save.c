@@ -3,7 +3,7 @@
 
 typedef struct saving {
   session *s;
-  const char *path; /* NULL: the stream is written */
+  const char *path; /* NULL if the image is written to `stream` */
   FILE *stream;
   arena *scratch;
 } saving;
@@ -18,8 +18,8 @@ static status take_source(session *s, rt_span *out) {
                        "sizes depend on what the model computes, so that it must be in the file");
 }
 
-/* Copies a program without names: they depend on the secret of the cache, and the same model must give the same file
- * everywhere. */
+/* Copies a program without the names of its constants.  The names depend on the secret of this machine's cache, but the
+ * same model must give the same file on every machine. */
 static rt_program *without_names(arena *a, const rt_program *p) {
   rt_program *plain = arena_memdup(a, p, sizeof *p);
   plain->names = plain->code_names = NULL;

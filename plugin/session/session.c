@@ -157,7 +157,7 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .open_dim = s->options.open_dim};
 }
 
-/* Returns the size of a named dimension, which the options or another input give; -1 if neither does. */
+/* Returns the size that the options or the shapes of the inputs give to a named dimension; -1 if they give none. */
 static int64_t size_of_name(const session *s, const session_inputs *inputs, const char *name) {
   for (uint32_t n = 0; n < s->options.n_dims; n++) {
     if (strcmp(name, s->options.dims[n].name) == 0) {
@@ -175,7 +175,7 @@ static int64_t size_of_name(const session *s, const session_inputs *inputs, cons
   return -1;
 }
 
-/* Returns the size of dimension d of input k; -1 if it is not known. */
+/* Returns the size of dimension d of input k from the given shapes, the model or the options; -1 if it is not known. */
 static int64_t told_size(const session *s, const session_inputs *inputs, uint32_t k, int d) {
   const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
@@ -209,7 +209,7 @@ bool session_program_serves(const session *s, const rt_program *p, const session
     if (!shape_equal(&wanted, &io->shape)) {
       return false;
     }
-    size_t bytes = (size_t)shape_bytes(&io->shape); /* the shape says all about an empty value */
+    size_t bytes = (size_t)shape_bytes(&io->shape); /* an empty value has no contents to compare */
     if (io->value && bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
       return false;
     }
@@ -252,8 +252,8 @@ typedef struct compilation {
   session_program *out;
 } compilation;
 
-/* Makes the entry for a model that runs segment by segment because sizes depend on computed data.  Takes over the
- * arena. */
+/* Makes a session_program without a program, for a model that runs segment by segment because its sizes depend on
+ * computed data.  Takes over the arena. */
 static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
                             session_program **out) {
   compile_request request = session_request(s, &(session_inputs){0});
@@ -448,8 +448,8 @@ void session_end_turn(session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Waits until the turn ends, but only for a short time, so that this compilation's own deadline is checked meanwhile.
- * The caller holds the lock. */
+/* Waits until another thread's turn ends, but only for a short time, so that the caller can check its own deadline
+ * between waits.  The caller holds the lock. */
 static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
@@ -459,8 +459,8 @@ static status await_end(session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* Sets *out to a program for these inputs, with one user more; to NULL if the caller must compile one, and then the
- * caller has the turn.  The caller holds the lock. */
+/* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL and gives the
+ * turn to the caller, who must compile one; for a .oxla file this is an error.  The caller holds the lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     for (*out = s->compiled; *out && !serves(s, *out, inputs);) {

@@ -57,8 +57,8 @@ enum { SESSION_MAX_PROGRAMS = 64 };
 typedef struct session_program {
   struct session_program *next;
   arena *arena;              /* the program's arena */
-  _Atomic uint32_t users;    /* the number of those who may run it */
-  uint64_t last_used;        /* a number of the session's clock */
+  _Atomic uint32_t users;    /* the number of callers that hold it (session_compile, session_release) */
+  uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` is set */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
@@ -79,7 +79,7 @@ void session_close(session *s);
 /* Returns what the model declares. */
 const compiler_model *session_source(const session *s);
 double session_load_seconds(const session *s);
-/* Returns true if it came from a .oxla file. */
+/* Returns true if the session was opened from a .oxla file. */
 bool session_is_image(const session *s);
 /* Returns "cpu", "ref" or another name. */
 const char *session_backend(const session *s);
@@ -92,8 +92,9 @@ typedef struct session_inputs {
   const shape *const *shapes;
   const void *const *values;
   const _Atomic int
-      *stopped;      /* if it becomes not 0, compiling and running end soon with STATUS_RESOURCE; may be NULL */
-  uint64_t deadline; /* for both, in nanoseconds of CLOCK_MONOTONIC; 0 means the session's max_seconds */
+      *stopped; /* if it becomes nonzero, compiling and running end soon with STATUS_RESOURCE; may be NULL */
+  uint64_t
+      deadline; /* for compiling or running, in nanoseconds of CLOCK_MONOTONIC; 0 means the session's max_seconds */
 } session_inputs;
 
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
@@ -114,7 +115,8 @@ STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
  */
 bool session_program_has_values(const session_program *c);
 
-/* Where an output is written, and what it was in the last run.  Zeros mean memory of its own. */
+/* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then
+ * written to memory that the session allocates (`own`). */
 typedef struct session_output {
   shape shape;
   void *data;  /* either `given` or `own` */
@@ -126,38 +128,39 @@ typedef struct session_output {
 /* Makes o->own at least that many bytes large; its contents may be lost. */
 STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what,
                                               const char *name);
-/* Frees its own memory. */
+/* Frees o->own. */
 void session_output_finish(session *s, session_output *o);
 
-/* Runs with values for all inputs, and with shapes unless there is a program. outputs has n_outputs entries.  `seed` is
- * for random operators; NULL means a new one for each run. */
+/* Runs the model.  The inputs must have values for all inputs; shapes are only needed if c->program is NULL. `outputs`
+ * has an entry for each output of the model.  `seed` is for random operators; NULL means a new one for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,
                                    const session_inputs *inputs, session_output *outputs);
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run
  * determines.  The shape has no type if not even that is known. */
 shape session_program_output(const session *s, const session_program *c, uint32_t k);
-/* Writes a .oxla file with all programs that are kept. */
+/* Write a .oxla file with all programs that the session holds, to a path or to a stream. */
 STATUS_MUST_USE status session_save(session *s, const char *path);
 STATUS_MUST_USE status session_save_stream(session *s, FILE *f);
 
-/* Returns INVALID_ARGUMENT, with a list of the names, if a dimension has none of them. */
+/* Returns INVALID_ARGUMENT if the name of a dimension in `dims` is not in `names`; the message lists the names. */
 STATUS_MUST_USE status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, const char *const *names,
                                           uint32_t n);
 
-/* Returns the request that this session would make, for the compiler's printing functions. */
+/* Returns the request for these inputs with the session's options, for the printing functions of compiler_api. */
 compile_request session_request(const session *s, const session_inputs *inputs);
 
-/* Opens the compiler half, which then stays open.  Returns RESOURCE if the process has no room for it now. */
+/* Opens the library of the compiler half (compiler.h), which then stays open.  Returns RESOURCE if the process has too
+ * little memory for it now. */
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);
-/* Sets path to the file that it would open, without opening it.  Returns false if there is none. */
+/* Sets `path` to the file that session_open_compiler would open.  Returns false if there is none. */
 bool session_compiler_path(char path[PATH_MAX]);
 /* Returns the name of the backend that is used if none is asked for. */
 const char *session_default_backend(void);
-/* Finds a backend's target.  The default one is found without the compiler half, others through it. */
+/* Finds a backend's target.  For backends other than the default one this opens the compiler half. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
-/* Puts "PATH: " before the message.  If the message begins with the path already, followed by a colon or a blank, the
- * path is not repeated.  Takes `s` and returns it; NULL stays NULL. */
+/* Puts "PATH: " before the message of an error, unless the message begins with the path, followed by a colon or a
+ * blank. Takes over `s` and returns the new status; returns NULL for NULL. */
 STATUS_MUST_USE status status_name_file(status s, const char *path);
 
 /* Returns text such as "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */
@@ -165,8 +168,8 @@ const char *session_libraries(void);
 /* Returns text such as "onnx-xla 0.1.0 (oneDNN 2.6.3)". */
 const char *session_version(void);
 
-/* Returns the time in so many seconds, in nanoseconds of base/clock.h. 0 seconds, and times beyond the clock's range,
- * mean no limit. */
+/* Returns the time that is `seconds` seconds from now, in nanoseconds of base/clock.h.  A number that is not positive
+ * means no limit: 0 is returned.  UINT64_MAX is returned for a time beyond the clock's range. */
 uint64_t deadline_after(double seconds);
 
 #endif

@@ -147,8 +147,8 @@ typedef struct getting {
 
 static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
 
-/* Finds the weights on which a program is based.  The name comes from a file that may be damaged, so it must be a
- * key. */
+/* Finds the weights on which a program is based.  `made` comes from a file that may be damaged, so it is checked that
+ * it is a key before it becomes part of a path. */
 static rt_image *find_weights(void *data, arena *a, const char *made) {
   const getting *g = data;
   return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;
@@ -410,7 +410,7 @@ static status trim(void *data) {
   return NULL;
 }
 
-/* Only one process does this at a time; others return at once. */
+/* Returns at once if another process is trimming the folder. */
 void content_store_trim(const content_store *c, uint64_t bytes) {
   if (flock(c->models, LOCK_EX | LOCK_NB) == 0) {
     trimming t = {.c = c, .bytes = bytes};

@@ -22,7 +22,7 @@ enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GB if none is
 typedef struct content_store {
   int folder, models; /* -1 means that it is not open */
   uint64_t max_bytes;
-  bool verify; /* whether to check each time that a file is opened, and not once after a start of the system */
+  bool verify; /* whether checksums are compared each time that a file is opened, not only once after each boot */
   fingerprints contents;
 } content_store;
 
@@ -31,13 +31,13 @@ typedef struct content_store {
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
-/* Maps a program's file, and its base, until the arena is destroyed.  Returns NULL if it does not exist or is damaged;
- * a damaged file is removed. */
+/* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
+ * it does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
-/* Does the same for the file of weights of that key, as a base for programs. */
+/* Does the same for a file of weights, on which programs can be based. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
-/* Stores a program.  A full disk is not an error.  The producer in `image` is replaced by one that identifies the file.
- */
+/* Stores a program.  A full disk is not an error.  Instead of image.producer the key of the file is written, by which
+ * content_store_get recognises it. */
 STATUS_MUST_USE status content_store_put(content_store *c, content_key model, content_key program, rt_image image);
 STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key model, content_key weights,
                                                  rt_image image);
@@ -49,17 +49,17 @@ void content_store_put_source(content_store *c, content_key model, rt_span bytes
 
 typedef struct content_store_entry {
   char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT];
-  bool weights; /* whether it is a file of weights or a program */
+  bool weights; /* true for a file of weights, false for a program */
   uint64_t bytes;
   int64_t used; /* in nanoseconds since the epoch */
 } content_store_entry;
 
 /* Returns all programs and weights, the last used first. */
 void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n);
-/* Removes entry k of those, and with the last one its model's folder. */
+/* Removes entry k of the list; if it is the last one of its model, also the model's folder. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);
-/* Removes those that were not used for the longest time until the rest has at most so many bytes, and files that dead
- * processes left. */
+/* Removes the programs and weights that were not used for the longest time until the rest has at most `bytes` bytes.
+ * Also removes temporary files of processes that ended while they wrote them. */
 void content_store_trim(const content_store *c, uint64_t bytes);
 
 #endif

@@ -1,9 +1,9 @@
 /* concurrent_groups.c - see concurrent_groups.h.
  *
- * The search is greedy, in the order of the list: an instruction is grouped with those of the next WINDOW instructions
- * that depend only on instructions that have run, if the estimated times say that it pays.  Kernels are grouped with
- * kernels, loops and branches with loops and branches.  An instruction that is moved forward makes its result live
- * longer, so the result must be small. */
+ * The search is greedy and follows the schedule.  An instruction is grouped with those among the next WINDOW
+ * instructions that depend only on instructions before the group, if this is faster according to the estimated times.
+ * Kernels are grouped with kernels, loops and conditionals with loops and conditionals.  An instruction that is moved
+ * forward makes its result live longer, so the result must be small. */
 #include "lower/concurrent_groups.h"
 
 #include "hlo/ir/ir.h"
@@ -11,18 +11,19 @@
 enum {
   WINDOW = 64,
   MOST = 32,                 /* the most members of a group */
-  DEPTH = 4,                 /* the depth of operands that are moved together with a member */
+  DEPTH = 4,                 /* how many levels of operands are moved forward together with a member */
   FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved forward */
-  LONG_NANOSECONDS = 200000, /* kernels that take longer keep all threads busy by themselves */
-  ROUNDS = 8                 /* the assumed number of iterations of a loop, which is the same for all members */
+  LONG_NANOSECONDS = 200000, /* kernels that take longer than this use all threads well by themselves */
+  ROUNDS = 8                 /* the assumed number of iterations of each loop */
 };
 
-/* Arrays by instruction id: known times, and which instructions come before the group that is being made. */
+/* The state of the search.  Arrays are indexed by instruction id.  times[] is valid where is_known[] is true; done[] is
+ * true for instructions before the group that is being made. */
 typedef struct search {
   const lower_backend *backend;
   hlo_computation *c;
   lower_time *times;
-  bool *is_known, *done, *is_member; /* is_member: members of that group */
+  bool *is_known, *done, *is_member; /* is_member: whether the instruction is in that group */
 } search;
 
 /* Returns true if the instruction has no thunk: a parameter, a constant or a view. */
@@ -44,7 +45,7 @@ static lower_time time_of_body(const lower_backend *b, const hlo_computation *bo
   return sum;
 }
 
-/* Returns the estimated time of an instruction; for a conditional that of the longest branch. */
+/* Returns the estimated time of an instruction.  For a conditional it is the time of the branch that takes longest. */
 static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
   lower_time sum = {0, 0};
   if (!hlo_is_control(i)) {
@@ -61,8 +62,8 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
 
-/* Returns true if all operands of `i` are computed before the group, or can be: views, constants and, for loops, for
- * which that pays, small results. */
+/* Returns true if all operands of `i` are computed before the group, or can be moved before it.  These can be moved:
+ * views, constants and, if the group consists of control flow (`computes`), instructions with small results. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
@@ -84,7 +85,7 @@ static bool is_candidate(const search *s, const hlo_instr *i, lower_time *e) {
   return e->serial > 0 && (hlo_is_control(i) || e->serial < LONG_NANOSECONDS);
 }
 
-/* Moves `i`, which comes later, before `at`. */
+/* Moves `i`, which is somewhere after `at`, to directly before `at`. */
 static void move_before(hlo_computation *c, hlo_instr *at, hlo_instr *i) {
   i->prev->next = i->next;
   *(i->next ? &i->next->prev : &c->last) = i->prev;
@@ -94,7 +95,7 @@ static void move_before(hlo_computation *c, hlo_instr *at, hlo_instr *i) {
   at->prev = i;
 }
 
-/* Moves the operands of `i` that are not done before `at`, too. */
+/* Moves the operands of `i` that are not computed before the group, and their operands, to before `at`. */
 static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_instr *def = i->operands[k].def;
@@ -106,12 +107,12 @@ static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   }
 }
 
-/* Finds the members of the group that begins with `first`, which is one of them.  Returns their number. */
+/* Finds the members of the group that begins with `first`.  Returns their number, 1 if a group would not be faster. */
 static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **members) {
   lower_time e;
   uint32_t n = 0;
   double sum = 0, longest = 0, one_by_one = 0;
-  bool near = true; /* all instructions so far are members */
+  bool near = true; /* whether all instructions from `first` on are members, so that `i` need not be moved far */
   hlo_instr *i = first;
   for (int k = 0; i && k < WINDOW && n < MOST; k++, i = i->next) {
     if (is_free(s->backend, i)) {
@@ -132,7 +133,7 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
     one_by_one += e.alone;
   }
   double threads = n < s->backend->threads ? n : s->backend->threads, shared = n ? sum / threads : 0;
-  const double worth = 0.9; /* the accuracy of the estimates */
+  const double worth = 0.9; /* the group must be so much faster, since the times are estimates */
   bool pays = n > 1 && (shared > longest ? shared : longest) + LOWER_FORK_NANOSECONDS < worth * one_by_one;
   for (uint32_t k = 0; k < n && !pays; k++) {
     s->is_member[members[k]->id] = false;

@@ -27,9 +27,10 @@ struct lower_context {
   hlo_buffers *buffers;
   rt_program *program;
   uint32_t cap_constants, cap_names, cap_code;
-  uint32_t *constant_number; /* for each constant of the buffers, its index in the program + 1; 0 until it is used */
+  /* by the number of a constant in the buffer assignment: its index in the program + 1; 0 until it is used */
+  uint32_t *constant_number;
   provenance provenance;
-  rt_sequence *sequence; /* the sequence to which thunks are added */
+  rt_sequence *sequence; /* the sequence to which thunks are appended */
 };
 
 void *lower_data(const lower_context *c) { return c->backend->data; }
@@ -56,7 +57,8 @@ static status copy_part(void *data) {
   return NULL;
 }
 
-/* Adds jobs that copy an array, a long one in parts, for several threads. */
+/* Copies an array before the program is first used (lower_backend.later).  A long array is copied in parts by several
+ * threads. */
 static void copy_later(lower_context *c, void *to, const void *from, uint64_t bytes) {
   const lower_backend *b = c->backend;
   const uint64_t part = (uint64_t)8 << 20;
@@ -71,8 +73,8 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
   }
 }
 
-/* Returns the session's copy of the array, which is added if it is new.  An array that lives as long as the session is
- * not copied. */
+/* Returns the session's copy of the array, which is made if there is none.  An array that lives as long as the session
+ * is not copied.  *name is set to the name of the shared array. */
 static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
@@ -156,8 +158,8 @@ rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
 
 /* --- thunks --- */
 
-/* Returns the number of the instruction's origin, from 1 on; 0 if origins are not wanted.  It is among the last ones,
- * unless control flow surrounds it. */
+/* Returns the index of the instruction's origin (rt_origin), plus 1; 0 if the caller wants no origins.  The search
+ * begins at the last origin, since the instruction was usually added last; instructions of bodies may follow it. */
 static uint32_t origin_of(const lower_context *c, const hlo_instr *i) {
   const rt_origins *o = c->backend->origins;
   uint32_t k = o ? o->n : 0;
@@ -176,7 +178,7 @@ static void add_origin(lower_context *c, const hlo_instr *i) {
   *ARENA_PUSH(c->a, o->items, o->n, o->cap) = (rt_origin){i, results};
 }
 
-/* Returns the operations of a fusion, each once, such as "dot add maximum"; "" for other instructions. */
+/* Returns the names of the operations in a fusion, each once, such as "dot add maximum"; "" for other instructions. */
 static const char *operations_of(arena *a, const hlo_instr *i) {
   enum { MOST = 12 };
   bool seen[HLO_OP_COUNT] = {
@@ -198,7 +200,8 @@ rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *
   t->origin = origin_of(c, i);
   provenance_tell(&c->provenance, i, t);
   t->note = operations_of(c->a, i);
-  if (strcmp(kind, "copy") != 0) { /* a copy may move only a part; its cost is computed from its buffers */
+  /* a copy may move only a part of the array; a profile computes its cost from its buffers */
+  if (strcmp(kind, "copy") != 0) {
     hlo_cost cost = hlo_cost_of(i);
     t->operations = cost.operations;
     t->bytes = cost.bytes;
@@ -261,7 +264,7 @@ static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo
 
 static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_sequence *out);
 
-/* Lowers a body, and copies its roots to the slices of the instruction's results. */
+/* Lowers a body of control flow, and copies its roots to the buffers of the instruction's results. */
 static status lower_body(lower_context *c, const hlo_instr *i, const hlo_computation *body, rt_sequence *out) {
   TRY(lower_sequence(c, body, out));
   rt_sequence *outer = c->sequence;
@@ -332,7 +335,8 @@ static status lower_instr(lower_context *c, const hlo_instr *i) {
   return s ? status_prefix(s, "%s", *i->source ? i->source : hlo_info(i)->name) : NULL;
 }
 
-/* Lowers a concurrent group to one thunk with a body for each member; *i becomes the last member. */
+/* Lowers a concurrent group to one thunk that has a body for each member.  *i is the first member, and is set to the
+ * last. */
 static status lower_group(lower_context *c, const hlo_instr **i) {
   const hlo_instr *first = *i;
   rt_sequence *outer = c->sequence, *bodies = NULL;
@@ -366,7 +370,8 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
 
 /* --- preparation --- */
 
-/* Returns the value whose buffer v shares, through views and values that a loop carries without changing them. */
+/* Returns the value in whose buffer v is.  It differs from v if v is a view, or if it is a value that a loop carries
+ * without changing it. */
 static hlo_value underlying(const lower_backend *b, hlo_value v) {
   for (;;) {
     if (v.def->op == HLO_WHILE && hlo_callee(v.def, 1)->roots[v.index].def == hlo_callee(v.def, 1)->params[v.index]) {
@@ -379,8 +384,8 @@ static hlo_value underlying(const lower_backend *b, hlo_value v) {
   }
 }
 
-/* Copies each carried value whose next value is another carried value (x, y = y, x), so that the copies at the end of a
- * body never read what they have overwritten. */
+/* Inserts a copy of each carried value that becomes the next value of another one, as in (x, y) = (y, x).  Otherwise
+ * one of the copies at the end of the body could read a buffer that another copy has already overwritten. */
 static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
   for (uint32_t k = 0; k < body->n_roots; k++) {
     if (underlying(b, body->roots[k]).def->op == HLO_PARAMETER && body->roots[k].def != body->params[k]) {

@@ -1,5 +1,5 @@
-/* lower.h - makes a program from scheduled HLO; shared by all backends.  It walks the schedule, assigns buffers to the
- * operands and results of every instruction, lowers control flow, and calls the backend for everything else. */
+/* lower.h - makes a program from scheduled HLO; shared by all backends.  It goes through the schedule, assigns buffers
+ * to the operands and results of each instruction, lowers control flow, and calls the backend for everything else. */
 #ifndef LOWER_LOWER_H
 #define LOWER_LOWER_H
 
@@ -9,48 +9,51 @@
 
 typedef struct lower_context lower_context;
 
-/* The time that it takes to distribute work among threads: until other threads have begun, and after they are done. */
+/* The time that it takes to start a parallel loop on other threads, and to wait for them at its end. */
 enum { LOWER_FORK_NANOSECONDS = 700 };
 
-/* The time in nanoseconds of one thread, and of all threads if nothing else runs.  A negative time means that the
- * instruction must run by itself. */
+/* The estimated nanoseconds that an instruction takes on one thread (serial), and on all threads if nothing else runs
+ * (alone).  A negative time means that the instruction must not run at the same time as others. */
 typedef struct lower_time {
   double serial, alone;
 } lower_time;
 
 typedef struct lower_backend {
   const char *target;
-  /* Appends the thunks that compute `i`.  It is called for every instruction that is no parameter, constant, while,
-   * conditional, check or run-seed, and no view. */
+  /* Appends the thunks that compute `i`.  It is called for all instructions except parameters, constants, views, while,
+   * conditional, check and run-seed. */
   status (*emit)(lower_context *c, const hlo_instr *i);
-  /* Returns true if result `result` may be written over operand `operand` (their buffers are then the same one), if no
-   * other operand lies there.  NULL means never. */
+  /* Returns true if result `result` may be in the same buffer as operand `operand`, provided that no other operand is
+   * there.  NULL means that no result may be. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
-  /* Returns how the thunks of `i` read and write, against which the answers of may_share are checked.  NULL means
-   * HLO_READS_WHILE_WRITING. */
+  /* Returns the order in which the thunks of `i` read and write, with which the answers of may_share are compared.
+   * NULL means HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
-   * needed.  NULL means never. */
+   * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the bytes of scratch memory that `i` needs while it runs, which is its last buffer.  NULL means that none
-   * does. */
+  /* Returns the number of bytes of scratch memory that `i` needs while it runs.  Its last buffer is that memory.  NULL
+   * means that no instruction needs any. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
-  /* Returns the estimated time of `i`, which is not control flow.  NULL means that everything runs one after the other.
-   */
+  /* Returns the estimated time of `i`, which is not control flow.  NULL means that all instructions run one after the
+   * other. */
   lower_time (*time)(void *data, const hlo_instr *i);
   uint32_t threads; /* the number of threads that a run will use */
-  /* Receives work that must be done before the program is used, on any thread.  NULL means that work is done at once.
-   */
+  /* Is given work that must be done, on any thread, before the program is used.  NULL means that such work is done at
+   * once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
-  bool out_of_place;   /* as in rt_compile_options: may_share is not asked */
+  /* as in rt_compile_options: no result may share an operand's buffer, and may_share is not called */
+  bool out_of_place;
   rt_origins *origins; /* as in rt_compile_options */
-  bool keep_text;      /* whether to fill report->buffers, and to check that values which share bytes may share them */
+  /* whether to fill rt_report.buffers, and to check that values whose buffers overlap may share memory */
+  bool keep_text;
   /* The pool in which large constants are registered (weight_pool.h); NULL means that the program owns them. */
   const struct rt_sharing *sharing;
   void *data;
 } lower_backend;
 
-/* Schedules the module, assigns buffers and makes the program on `a`.  Fills in the arena's numbers of the report. */
+/* Schedules the module, assigns buffers and makes the program on `a`.  Sets those numbers of the report that concern
+ * the arena (rt_report.arena_bytes and others). */
 STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, rt_program **out,
                                      rt_report *report);
 
@@ -58,16 +61,16 @@ STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, aren
 
 void *lower_data(const lower_context *c);
 arena *lower_arena(const lower_context *c);
-/* Appends a thunk to the current sequence.  Its buffers are those of i's operands, then of its results, then the
+/* Appends a thunk to the current sequence.  Its buffers are those of i's operands, then those of its results, then the
  * scratch memory. */
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
-/* Does the same with another buffer in place of operand k, which the program then need not have. */
+/* Like lower_thunk, with buffer b in place of operand k.  The program need not contain that operand. */
 rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t k, rt_buffer b);
 /* Appends a thunk without buffers; lower_add_buffer adds them. */
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);
 void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
-/* Adds a few words to what a profile says of the thunk, such as the algorithm and why it was chosen.  May be called
- * more than once. */
+/* Appends some words to the thunk's note for profiles, such as the algorithm and why it was chosen.  May be called more
+ * than once. */
 void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_PRINTF(3, 4);
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
 /* Sets *out to the scratch memory of `i`.  Returns false if it has none. */

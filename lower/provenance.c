@@ -1,4 +1,4 @@
-/* provenance.c - collects the nodes of thunks in the program's table of nodes. */
+/* provenance.c - tells from which nodes of the ONNX model a thunk comes, and collects all nodes in the program. */
 #include "lower/provenance.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ provenance provenance_make(arena *a, rt_program *program) {
   return p;
 }
 
-/* Returns the operator in a source, which is "name: Operator". */
+/* Returns the operator in the source of an instruction, which is text such as "name: Operator". */
 static const char *operator_of(const char *source) {
   const char *found = source;
   for (const char *at = source; (at = strstr(at, ": ")); at += 2) {
@@ -45,11 +45,11 @@ static void add_node(provenance *p, node_list *list, const char *source) {
   }
 }
 
-/* Returns true if a thunk lists the instruction's node.  It does not for constants and broadcasts of them, since passes
- * merge equal ones of many nodes. */
+/* Returns true if the instruction's node is listed for its thunk.  Constants and broadcasts of constants do not count,
+ * since passes merge equal ones that come from many nodes. */
 static bool is_member(const hlo_instr *i) { return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_free(i); }
 
-/* Adds the node of an instruction; for a fusion the nodes of its members, in their order. */
+/* Adds the node of an instruction to the list; for a fusion, adds the nodes of its members, in their order. */
 static void add_nodes(provenance *p, node_list *list, const hlo_instr *i) {
   uint32_t before = list->n;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
@@ -62,8 +62,8 @@ static void add_nodes(provenance *p, node_list *list, const hlo_instr *i) {
   }
 }
 
-/* Returns the index in the list of the node of a fusion's contraction, whose epilogue the other nodes are; the length
- * of the list if there is none. */
+/* Returns the index in the list of the node from which a fusion's contraction comes.  The other nodes of the list
+ * belong to its epilogue.  Returns the length of the list if there is no contraction. */
 static uint32_t contraction_in(provenance *p, const node_list *list, const hlo_instr *i) {
   const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL;
   while (j && j->op != HLO_DOT && j->op != HLO_CONVOLUTION) {

@@ -12,17 +12,19 @@
 #include "hlo/analysis/queries.h"
 
 static const double fast_seconds = 2.5; /* the time that RT_TUNE_FAST may take for a module */
-/* A config whose estimate is so many times the best one is not timed (far_estimate with RT_TUNE_FAST, otherwise
- * farther_estimate).  RT_TUNE_FAST also skips problems that are a small share of the module's time. */
+/* The largest ratios of a config's estimate to the best estimate with which a config is still timed: far_estimate with
+ * RT_TUNE_FAST, otherwise farther_estimate.  RT_TUNE_FAST does not time problems whose share of the module's estimated
+ * time is at most small_share. */
 static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
-enum { FAST_CONFIGS = 3 }; /* the configs of one algorithm that RT_TUNE_FAST times */
+enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST times at most */
 
-/* The decision for a problem, which serves all instructions with an equal problem. */
+/* The decision about a problem, which is used for all instructions with an equal problem. */
 typedef struct decision {
   autotune_problem problem;
-  /* the keys in the log of the problem, and of the problems that are similar (0 if there are none) */
+  /* the problem's key in the log, and the key that all similar problems share (autotune_problem.similar); 0 if there is
+   * none */
   uint64_t key, near;
-  uint32_t count;  /* the number of instructions */
+  uint32_t count;  /* the number of instructions that have this problem */
   uint32_t winner; /* the index of the config that was chosen */
   const char *times, *how;
 } decision;
@@ -92,7 +94,8 @@ static status find_uses(tuner *t, const hlo_module *m) {
 
 /* --- by the log --- */
 
-/* Returns the index of the config of that name, which is added if it was not listed; n_configs if there is none. */
+/* Returns the index of the config with this name, which is added to the problem if it was not listed.  Returns
+ * n_configs if the problem has no such config. */
 static uint32_t config_of_name(const tuner *t, autotune_problem *p, const char *name) {
   autotune_config more;
   uint32_t k = 0;
@@ -109,7 +112,8 @@ static uint32_t config_of_name(const tuner *t, autotune_problem *p, const char *
   return k;
 }
 
-/* Returns false if the log has nothing for the problem, or nothing as thorough as what was asked for. */
+/* Decides by the problem's entry in the log.  Returns false if there is none, or if RT_TUNE_FULL is asked for and the
+ * entry is less thorough. */
 static bool decide_by_log(tuner *t, decision *d) {
   const autotune_log_entry *e = autotune_log_find(t->log, d->key);
   if (!e || (t->tune == RT_TUNE_FULL && e->how != AUTOTUNE_LOG_FULL)) {
@@ -125,14 +129,14 @@ static bool decide_by_log(tuner *t, decision *d) {
   return true;
 }
 
-/* Returns true if the names have the same algorithm, which is the part before the colon. */
+/* Returns true if both configs are of the same algorithm, which is the part of a name before the colon. */
 static bool same_algorithm(const char *a, const char *b) {
   size_t n = strcspn(a, ":");
   return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
 }
 
-/* Takes the config that was estimated to be best for another number of rows if its estimate here is nearly the best:
- * its code may exist already. */
+/* Takes the config that the log has for a similar problem with another number of rows, chosen there by its estimate, if
+ * its estimate for this problem is nearly the best.  Code for it may exist already. */
 static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
   const double as_good = 1.05;
   autotune_problem *p = &d->problem;
@@ -146,8 +150,8 @@ static void estimate_by_near(const tuner *t, decision *d, const autotune_log_ent
   }
 }
 
-/* Takes the config that was fastest with another number of rows, or the best config of the same algorithm, unless the
- * estimates speak against it. */
+/* Takes the config that was fastest for a similar problem with another number of rows, or else the best config of the
+ * same algorithm.  Neither is taken if its estimate for this problem is much worse than the best. */
 static void decide_by_near(const tuner *t, decision *d) {
   const double same_config = 1.25;
   const autotune_log_entry *e = d->near ? autotune_log_find(t->log, d->near) : NULL;
@@ -192,8 +196,8 @@ static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
   return n;
 }
 
-/* Writes the indices of the configs that are worth timing and returns how many they are.  Configs with bad estimates
- * are not, nor, with RT_TUNE_FAST, more than FAST_CONFIGS of one algorithm. */
+/* Writes the indices of the configs that are worth timing to `out` and returns their number.  Left out are configs with
+ * bad estimates and, with RT_TUNE_FAST, all but the best FAST_CONFIGS of each algorithm. */
 static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t *out) {
   bool full = t->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * p->configs[0].estimate;
@@ -206,8 +210,9 @@ static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t
   return n;
 }
 
-/* Returns the factor by which `other` must be faster than `best` to be worth its additional memory, or may be slower if
- * it needs less.  Memory costs page faults at the start and room in caches. */
+/* Returns the factor that accounts for memory: `other` wins if its time is less than this factor times the time of
+ * `best`.  It is below 1 if `other` needs much more memory and above 1 if it needs much less.  Memory costs page faults
+ * when a model is loaded, and room in caches. */
 static double worth_of_memory(const autotune_config *other, const autotune_config *best) {
   const double much = 4 << 20, very_much = 12 << 20, more = other->bytes - best->bytes;
   double worth = fabs(more) > very_much ? 0.75 : fabs(more) > much ? 0.93 : 1;
@@ -215,7 +220,8 @@ static double worth_of_memory(const autotune_config *other, const autotune_confi
 }
 
 /* Returns the index of the fastest config; -1 if none ran.  A config with a worse estimate wins only if it is faster by
- * more than times vary, and by much more where the times were disturbed, since the log keeps the decision. */
+ * more than times vary.  If other processes disturbed the measurement it must be much faster, since the log keeps the
+ * decision. */
 static int64_t fastest(uint32_t n, const autotune_config *configs, const double *times, bool disturbed) {
   int64_t best = -1;
   for (uint32_t k = 0; k < n; k++) {
@@ -261,7 +267,8 @@ static int by_weight(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
-/* Times the slowest problems first, as long as there is time.  The rest is decided by similar problems. */
+/* Times the problems in the order of their weight, the heaviest first, as long as there is time.  Decides the other
+ * ones by similar problems. */
 static status time_all(tuner *t, uint32_t n, decision **open) {
   double all = 0;
   for (uint32_t k = 0; k < t->n; k++) {

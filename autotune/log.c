@@ -29,8 +29,8 @@ enum { BUCKETS = 1024 };
 
 struct autotune_log {
   arena *arena;
-  int fd;    /* -1 if nothing is written */
-  bool torn; /* whether the file does not end with a newline, since a process was killed while writing */
+  int fd;    /* -1 if nothing is written to a file */
+  bool torn; /* whether the file does not end with a newline, since a process was killed while it wrote */
   slot *buckets[BUCKETS];
 };
 
@@ -142,7 +142,7 @@ static void close_log(void *data) {
   }
 }
 
-/* Returns why the file cannot be used, or NULL if it can. */
+/* Returns the reason why the file cannot be used, or NULL if it can. */
 static const char *refuse(int fd, struct stat *s) {
   if (fstat(fd, s) != 0 || !S_ISREG(s->st_mode)) {
     return "it is no regular file";
@@ -214,6 +214,6 @@ void autotune_log_add(autotune_log *l, const autotune_log_entry *e) {
   const char *line =
       arena_printf(l->arena, "%s%s\t%08" PRIx32 "\n", l->torn ? "\n" : "", body, check_of(body, strlen(body)));
   size_t n = strlen(line);
-  ssize_t written = write(l->fd, line, n); /* with one write, lines of several processes do not mix */
+  ssize_t written = write(l->fd, line, n); /* a single write, so that lines of several processes do not mix */
   l->torn = written >= 0 && (size_t)written < n;
 }

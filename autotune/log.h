@@ -1,12 +1,11 @@
-/* log.h - the log of what was measured: a text file on disk with one line per problem, to which lines are only
- * appended.
+/* log.h - the tuning log: a text file with the measured times, one line per problem, to which lines are only appended.
  *
  *     2 <tab> key <tab> how <tab> winner <tab> times <tab> what <tab> check
  *
- * key and check are hexadecimal hashes: key of all that the times depend on, check of the line before it.  `how` is
- * guess, fast or full; times are microseconds, such as "library:p4=123.4,kernel=400.0"; `what` describes the problem
- * for people.  Of several lines with one key the most thorough counts, and of equally thorough ones the first.  Damaged
- * lines are ignored. */
+ * key and check are hexadecimal hashes: key of everything that the times depend on, check of the text before it in the
+ * line.  `how` is guess (chosen by estimates), fast or full; times are microseconds, such as
+ * "library:p4=123.4,kernel=400.0"; `what` describes the problem for people.  If several lines have the same key, the
+ * most thorough one counts, and the first among equally thorough ones.  Damaged lines are ignored. */
 #ifndef AUTOTUNE_LOG_H
 #define AUTOTUNE_LOG_H
 
@@ -17,15 +16,16 @@ typedef enum autotune_log_how { AUTOTUNE_LOG_ESTIMATE, AUTOTUNE_LOG_FAST, AUTOTU
 typedef struct autotune_log_entry {
   uint64_t key;
   autotune_log_how how;
-  /* Texts without tabs and control characters.  Otherwise they may contain anything, since the file may be damaged. */
+  /* Texts without tabs and control characters.  Apart from that they may contain anything, since the file may be
+   * damaged. */
   const char *winner, *times, *what;
 } autotune_log_entry;
 
 typedef struct autotune_log autotune_log;
 
-/* Opens the log and reads it.  With path NULL it is empty and not kept on disk.  A file that is not a regular file of
- * this user, or is too large, is neither read nor written; *warning (on the arena, otherwise NULL) then says so, or
- * that lines were damaged.  The log is closed with the arena. */
+/* Opens the log and reads it.  If path is NULL, the log is empty and not written to a file.  A file that is not a
+ * regular file of this user, or is too large, is neither read nor written.  *warning tells that, or that lines were
+ * damaged; it is on the arena, and NULL if there is nothing to tell.  The log is closed when the arena is destroyed. */
 autotune_log *autotune_log_open(arena *a, const char *path, const char **warning);
 
 /* Returns the entry for the key, or NULL if there is none. */

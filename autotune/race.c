@@ -5,15 +5,17 @@
 
 #include "base/clock.h"
 
-/* Rounds continue until every config has run for so long in total, or has dropped out; in a round a config runs for
- * about round_nanoseconds. */
+/* Each config runs for fast_nanoseconds in total (thorough_nanoseconds with race.thorough) unless it drops out.  The
+ * configs take turns; in one turn a config runs for about round_nanoseconds. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_nanoseconds = 1e6;
-/* involuntary context switches per second; an idle machine has a handful */
+/* The number of involuntary context switches per second above which the times count as disturbed.  An idle machine has
+ * a handful. */
 static const double most_interruptions = 50;
 
 typedef struct runner {
   autotune_trial *trial; /* NULL if it has dropped out */
-  double best, spent;    /* nanoseconds; best is negative if it never ran */
+  /* nanoseconds: the least time of a run, which is negative if none succeeded, and the total time */
+  double best, spent;
 } runner;
 
 typedef struct race {
@@ -26,7 +28,7 @@ typedef struct race {
 
 /* --- one config --- */
 
-/* Runs the config `runs` times and keeps the least time. */
+/* Runs the config `runs` times and updates its least time. */
 static status run(const race *r, runner *x, uint32_t runs) {
   for (uint32_t k = 0; k < runs; k++) {
     double start = (double)clock_nanoseconds();
@@ -45,8 +47,8 @@ static void leave(const race *r, runner *x) {
   }
 }
 
-/* Runs the config until its time settles.  Threads that slept while it was built join the first runs late or not at
- * all. */
+/* Runs the config until its time is steady.  Threads that were asleep while it was built join the first runs late or
+ * not at all. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;
@@ -84,7 +86,7 @@ static double best_of(const race *r) {
   return best;
 }
 
-/* Drops configs whose least time is more than `factor` times the least of all. */
+/* Drops the configs whose least time is more than `factor` times the least time of all configs. */
 static void drop_losers(race *r, double factor) {
   double best = best_of(r);
   for (uint32_t k = 0; k < r->n; k++) {

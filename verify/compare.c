@@ -11,8 +11,8 @@
 
 /* --- tolerances --- */
 
-/* Returns half a unit in the last place of 1, the largest relative error of rounding to the type; 0 if it is not
- * floating. */
+/* Returns half a unit in the last place of 1, which is the largest relative error of rounding to the type.  Returns 0
+ * for a type that is not floating. */
 static double unit_of(dtype type) {
   switch (type) {
     case DTYPE_F64:
@@ -30,7 +30,7 @@ static int64_t contracted(const hlo_instr *i) {
   return results ? (int64_t)(hlo_cost_of(i).operations / (2 * results)) : 1;
 }
 
-/* Returns the number of terms of the sums behind one element; 1 if there is no sum. */
+/* Returns the number of terms in the sum that one element is; 1 if an element is no sum. */
 static int64_t terms_of(const hlo_instr *i) {
   int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
@@ -142,8 +142,9 @@ static double largest(const numbers *x) {
 
 /* --- changing numbers at random --- */
 
-/* The first two movements have all signs positive and all negative, and count for integers only: a number near a tie
- * must be seen to cross it, and with random signs it might stay on its side. */
+/* The reference is evaluated MOVES times with slightly changed numbers.  In the first DIRECTED evaluations all changes
+ * are upwards, then all are downwards; these count for results of integers only.  An integer that was rounded from a
+ * number near a tie may differ, and random changes might miss that. */
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 
@@ -163,7 +164,7 @@ literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) 
 
 uint64_t verify_seed(uint64_t seed, uint64_t k) { return seed == VERIFY_ALL_UP ? VERIFY_ALL_UP : hash_mix(seed, k); }
 
-/* Returns true if the instruction rounds.  Constants and instructions that only move elements do not. */
+/* Returns true if the instruction rounds.  Constants and instructions that only move elements do not round. */
 static bool rounds(const hlo_instr *i) {
   hlo_kind kind = hlo_info(i)->kind;
   return kind != HLO_STRUCTURE && kind != HLO_MOVEMENT && kind != HLO_SORTING;
@@ -181,7 +182,7 @@ static void move_results(void *data, const hlo_instr *i, arena *a, literal *resu
   }
 }
 
-/* Evaluates the body of a fusion with each result changed. */
+/* Evaluates the body of a fusion, and changes the result of each instruction before others read it. */
 static status move_body(const hlo_computation *c, const literal *args, double unit, uint64_t seed, arena *a,
                         literal *roots) {
   movement_of_body movement = {unit, seed};
@@ -212,7 +213,7 @@ typedef struct comparison {
   const void *checked_data;
   verify_move_fn *move;
   void *move_data;
-  literal *moves[MOVES]; /* the results of each movement, made when they are needed */
+  literal *moves[MOVES]; /* the results of each evaluation with changed numbers, made when they are needed */
 } comparison;
 
 static status move(comparison *c) {
@@ -225,7 +226,8 @@ static status move(comparison *c) {
   return NULL;
 }
 
-/* Returns how much the reference changes: infinitely if it becomes another special value or another integer. */
+/* Returns by how much an element of the reference changes at most in these evaluations.  It is infinite if the element
+ * becomes or ceases to be a special value, or becomes another integer. */
 static double movement(const comparison *c, uint32_t r, int64_t k) {
   numbers want = numbers_of(&c->want[r]);
   double most = 0;
@@ -270,7 +272,8 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* Compares result r.  `moving`: the movements are also allowed. */
+/* Compares result r.  If `moving` is set, a difference is also allowed where the reference changes with its operands.
+ */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

@@ -8,14 +8,14 @@
  *   s * (128 + 4 sqrt(k)) * largest |reference|   if there are sums of k terms, added in any order (Winograd's
  *                                                 algorithm may lose 7 bits, which is 128 s),
  *
- * where u is half a unit in the last place of the coarsest floating type that a result in the instruction has, and s
- * that of the type of the sums: f32, or f64 if all is f64.  If the user allowed products in reduced precision, 4 units
- * of that type replace the second term.
+ * where u is half a unit in the last place of the coarsest floating type that a result in the instruction has, and s is
+ * half a unit in the last place of the type of the sums: f32, or f64 if all types are f64.  If the user allowed
+ * products in reduced precision, 4 units of the reduced type replace the second term.
  *
- * An element that differs by more is compared with how much the reference changes if each element of the operands, and
- * of each result within a fusion, is changed by 4 u of itself, several times with random signs (Monte Carlo arithmetic,
- * Parker 1997).  A float may differ by 16 times its largest change.  An integer may differ if it changes; for integers,
- * two more changes have all signs positive and all negative. */
+ * An element that differs by more than this gets a second test.  The reference is evaluated several times with each
+ * element of the operands, and of each result within a fusion, changed by 4 u of itself with a random sign (Monte Carlo
+ * arithmetic, Parker 1997).  A float may differ by 16 times its largest change.  An integer may differ if it changes in
+ * any evaluation; for integers there are two more evaluations, with all signs positive and all negative. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -24,20 +24,22 @@
 
 typedef struct verify_difference {
   uint32_t result;             /* the first result of the instruction with a difference */
-  int64_t n_wrong, n_elements; /* elements of that result */
-  int64_t element;             /* the worst element, in row-major order */
-  /* got, want and allowed are of that element; largest is the largest finite magnitude of the result */
+  int64_t n_wrong, n_elements; /* n_wrong: how many elements of that result differ; n_elements: how many it has */
+  int64_t element;             /* the element with the largest difference, in row-major order */
+  /* got, want and allowed are values of that element; largest is the largest finite magnitude in the result */
   double got, want, allowed, largest;
 } verify_difference;
 
-/* A function that evaluates the results again, on `a`, with numbers changed by 4 `unit`s of themselves.  The signs are
- * random, by the seed; with the seed VERIFY_ALL_UP all are positive, or all negative if `unit` is negative. */
+/* A function that evaluates the reference's results again, on `a`, after changing each number by 4 * unit * itself.
+ * The signs are random and depend on the seed.  With the seed VERIFY_ALL_UP all are positive, or all negative if `unit`
+ * is negative. */
 enum { VERIFY_ALL_UP = 0 };
 typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
 
-/* Returns the array with each element changed in this way if its type is floating, otherwise the array itself. */
+/* Returns the array with each element changed as verify_move_fn states if its type is floating, otherwise the array
+ * itself. */
 literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed);
-/* Returns a seed for part k of something that has a seed. */
+/* Returns a seed for part k of the thing that has this seed; VERIFY_ALL_UP stays as it is. */
 uint64_t verify_seed(uint64_t seed, uint64_t k);
 
 /* The data of verify_move_instr: an instruction and its operands. */
@@ -49,17 +51,17 @@ verify_move_fn verify_move_instr; /* its data is a verify_evaluation */
 
 /* How strict a comparison is, derived from what is computed. */
 typedef struct verify_tolerance {
-  double unit;       /* u; 0 means that elements must be equal */
+  double unit;       /* the u of compare.h; 0 means that elements must be equal */
   double of_element; /* the allowed difference of an element relative to itself */
   double of_largest; /* the allowed difference relative to the largest element of the array */
 } verify_tolerance;
 
-/* Returns the tolerance for the results of one instruction.  `narrow` is a type to which operands of products may be
- * rounded, or DTYPE_INVALID. */
+/* Returns the tolerance for the results of one instruction.  `narrow` is the type to which operands of products may be
+ * rounded (reduced precision), or DTYPE_INVALID. */
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
-/* Compares got[n] with want[n].  Sets *differ to whether anything is wrong, and then fills *out.  If `checked` is not
- * NULL, it returns whether element k of result r is defined; others are not compared. */
+/* Compares got[n] with want[n].  Sets *differ to whether any element is wrong; if so, fills *out.  If `checked` is not
+ * NULL, it returns whether element k of result r is defined; elements that are not defined are not compared. */
 STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
                                       const literal *got,
                                       bool (*checked)(const void *data, uint32_t result, int64_t element),

@@ -10,8 +10,8 @@ typedef struct verify_change {
   void *data;
 } verify_change;
 
-/* Evaluates the computation and keeps all values on `a`, as (*out)[id][result].  The ids are those of hlo_number, which
- * it calls.  `change` may be NULL. */
+/* Evaluates the computation and stores all values, on `a`, as (*out)[id][result].  The ids are those of hlo_number,
+ * which this function calls.  `change` may be NULL. */
 STATUS_MUST_USE status verify_values(arena *a, const hlo_computation *c, const literal *args,
                                      const verify_change *change, literal ***out);
 

@@ -14,9 +14,10 @@
 typedef struct frame {
   arena *a;
   const hlo_computation *c;
-  literal **values; /* by instruction id, then by result; NULL if the instruction has no values now */
-  arena **owners;   /* by instruction id; NULL if the values are borrowed */
-  uint32_t *last;   /* by instruction id: the id of the last user */
+  /* by instruction id, then by result; NULL for an instruction whose values are not computed yet or were freed */
+  literal **values;
+  arena **owners; /* by instruction id: the arena of the values; NULL if the values are borrowed */
+  uint32_t *last; /* by instruction id: the id of the last instruction that reads its values */
 } frame;
 
 typedef struct walk {
@@ -43,7 +44,7 @@ static void find_last_uses(frame *f) {
   }
 }
 
-/* Makes a frame for a computation; the arguments are borrowed. */
+/* Makes a frame, which holds the values of a computation while it runs.  The arguments are borrowed. */
 static frame *new_frame(walk *w, const hlo_computation *c, const literal *args) {
   arena *a = arena_create(w->v->budget);
   frame *f = ARENA_NEW(a, frame);
@@ -62,7 +63,7 @@ static frame *new_frame(walk *w, const hlo_computation *c, const literal *args) 
 
 static void give_up_frame(frame *f) { arena_destroy(f->a); }
 
-/* Returns memory for the results of `i`. */
+/* Returns a new arena for the results of `i`. */
 static arena *own(walk *w, frame *f, const hlo_instr *i) { return f->owners[i->id] = arena_create(w->v->budget); }
 
 static literal copy_of(arena *a, const literal *l) {
@@ -81,7 +82,7 @@ static literal *operands_of(arena *a, const frame *f, const hlo_instr *i) {
   return operands;
 }
 
-/* Frees the values whose last user was `i`. */
+/* Frees the values whose last reader was `i`. */
 static void drop_dead(frame *f, const hlo_instr *i) {
   for (uint32_t k = 0; k <= i->n_operands; k++) {
     const hlo_instr *def = k < i->n_operands ? i->operands[k].def : i;
@@ -112,7 +113,7 @@ static status run_thunk(walk *w, const rt_thunk *t) {
 
 static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
 
-/* Returns the origin of an instruction that has no thunk but a buffer. */
+/* Returns the origin of an instruction for which there is no thunk but a buffer. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
   const rt_origin *o = w->v->origins->items;
   while (o->instr != i) {
@@ -126,7 +127,7 @@ static bool comes_from(const walk *w, const rt_sequence *s, uint32_t at, const h
   return origin && w->v->origins->items[origin - 1].instr == i;
 }
 
-/* Copies the results of an instruction from their buffers. */
+/* Copies the results of an instruction out of their buffers. */
 static literal *read_results(walk *w, frame *f, const rt_origin *o) {
   const hlo_instr *i = o->instr;
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
@@ -140,7 +141,7 @@ static literal *read_results(walk *w, frame *f, const rt_origin *o) {
 
 /* --- one instruction --- */
 
-/* Which elements of a result are defined. */
+/* Tells which elements of a result are defined. */
 typedef struct meaning {
   const hlo_instr *i;
   int64_t front, line,
@@ -192,7 +193,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   return failed;
 }
 
-/* Evaluates an instruction that has no thunk: a view, or one whose results nobody reads. */
+/* Evaluates an instruction for which there is no thunk: a view, or one whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* its value is whatever the memory contains */
     f->values[i->id] = read_results(w, f, find_origin(w, i));
@@ -228,7 +229,7 @@ static status run_plain(walk *w, frame *f, const hlo_instr *i, const rt_sequence
 
 static status run_sequence(walk *w, frame *f, const rt_sequence *s);
 
-/* Runs a computation with these arguments; the roots are copied to `a`. */
+/* Runs a computation with these arguments; its roots are copied to `a`. */
 static status call(walk *w, const hlo_computation *c, const rt_sequence *s, const literal *args, arena *a,
                    literal *roots) {
   frame *f = new_frame(w, c, args);
@@ -251,7 +252,7 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
   return NULL;
 }
 
-/* Takes the results of a loop or a conditional, which must be equal bit for bit to the results of the last body that
+/* Reads the results of a loop or a conditional.  They must be equal, bit for bit, to the results of the last body that
  * ran. */
 static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
   f->values[i->id] = read_results(w, f, origin_of(w, t));
@@ -312,7 +313,7 @@ static status run_instr(walk *w, frame *f, const hlo_instr *i, const rt_sequence
   }
 }
 
-/* Runs a concurrent group; here its members run one after the other. */
+/* Runs a concurrent group.  Here its members run one after the other. */
 static status run_group(walk *w, frame *f, const hlo_instr **i, const rt_thunk *t) {
   const hlo_instr *member = *i;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
@@ -337,7 +338,7 @@ static status run_sequence(walk *w, frame *f, const rt_sequence *s) {
       w->v->progress(w->v->data, i->id + 1, f->c->n_ids);
     }
   }
-  for (; at < s->n; at++) { /* the remaining thunks copy roots to other buffers */
+  for (; at < s->n; at++) { /* the remaining thunks copy the roots to other buffers */
     TRY(run_thunk(w, &s->thunks[at]));
   }
   return NULL;

@@ -1,9 +1,9 @@
 /* lockstep.h - runs a program instruction by instruction beside the reference evaluator.
  *
- * After the thunks of an instruction its results are copied out of its buffers and compared with what the reference
- * evaluator computes from the values that the program itself computed before.  So each comparison is about one
- * instruction, and errors do not add up.  A difference comes from that instruction's kernel, from its buffers, or from
- * those of a value that it reads. */
+ * When the thunks of an instruction have run, its results are copied out of their buffers.  They are compared with what
+ * the reference evaluator computes from the operands that the program itself computed.  So each comparison concerns one
+ * instruction, and errors do not add up.  A difference comes from the kernel of that instruction, from its buffers, or
+ * from the buffer of a value that it reads. */
 #ifndef VERIFY_LOCKSTEP_H
 #define VERIFY_LOCKSTEP_H
 
@@ -12,27 +12,30 @@
 
 typedef struct verify_lockstep {
   /* Set by the caller. */
-  const rt_origins *origins; /* from compiling */
-  const hlo_module *module;  /* the module as it is after compiling */
-  const literal *inputs;     /* the inputs of its entry */
+  const rt_origins *origins; /* what compiling has stored for rt_compile_options.origins */
+  const hlo_module *module;  /* the module after all passes */
+  const literal *inputs;     /* the inputs of the module's entry computation */
   dtype reduced_precision;
-  /* limits the values that are kept, which are about those that live at the same time; may be NULL */
+  /* limits the memory of the values that are kept, which is about that of the values that live at the same time; may be
+   * NULL */
   mem_budget *budget;
   /* Called for each instruction whose results differ, with the values of its operands (NULL for control flow), the
-   * right results, and its last thunk and that thunk's program.  If it fails, the run ends with that failure. */
+   * right results, its last thunk, the program of that thunk, and the difference.  If it fails, the run ends with that
+   * failure. */
   status (*differs)(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
                     const rt_thunk *t, const verify_difference *d);
-  /* Called for each instruction that computes something, with its results by the reference evaluator.  May be NULL. */
+  /* Called for each instruction that computes something, with its operands and the results of the reference evaluator.
+   * May be NULL. */
   status (*compared)(void *data, const hlo_instr *i, const literal *operands, const literal *want);
-  /* Called now and then with the number of instructions of the entry that are done.  May be NULL. */
+  /* Called from time to time with the number of instructions of the entry computation that have run.  May be NULL. */
   void (*progress)(void *data, uint32_t done, uint32_t all);
   void *data;
   /* Set by the run. */
-  uint32_t n_compared; /* instructions, counted each time that they ran */
+  uint32_t n_compared; /* the number of comparisons: an instruction in a loop counts each time that it runs */
   double seconds_target, seconds_reference;
 } verify_lockstep;
 
-/* The function for rt_run_options.drive; its data is a verify_lockstep. */
+/* The function for rt_run_options.drive.  Its data is a verify_lockstep. */
 status verify_drive(void *lockstep, const rt_sequence *body, rt_run *r);
 
 #endif

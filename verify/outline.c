@@ -7,8 +7,8 @@ typedef struct outline {
   arena *a;
   hlo_module *m;
   literal *const *values;
-  hlo_instr **made;   /* the copies, by instruction id of the original */
-  hlo_value **params; /* the parameters that replace values, by instruction id and result */
+  hlo_instr **made;   /* by id of the original instruction: its copy; NULL if there is none */
+  hlo_value **params; /* by instruction id and result: the parameter that replaces the value */
   literal *inputs;
   uint32_t n_inputs, cap_inputs;
 } outline;
@@ -17,7 +17,7 @@ static bool is_taken(const hlo_instr *i, int depth) {
   return i->op == HLO_CONSTANT || (depth >= 0 && i->op != HLO_PARAMETER);
 }
 
-/* Adds the parameters, which must come before all other instructions of a computation. */
+/* Adds the parameters of the outline, which must come before all other instructions of its computation. */
 static void add_params(outline *o, const hlo_instr *i, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = i->operands[k];
@@ -35,7 +35,8 @@ static void add_params(outline *o, const hlo_instr *i, int depth) {
   }
 }
 
-/* Copies an instruction.  A value that is within `depth` on one path and beyond it on another is copied. */
+/* Copies an instruction and the instructions that it reads.  A value that is within `depth` on one path and beyond it
+ * on another is copied. */
 static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   if (o->made[i->id]) {
     return o->made[i->id];

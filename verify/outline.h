@@ -1,12 +1,13 @@
-/* outline.h - makes a part of a module a module of its own, which can be compiled and written to a file alone. */
+/* outline.h - makes a module from a part of another one, so that the part can be compiled alone and written to a file.
+ */
 #ifndef VERIFY_OUTLINE_H
 #define VERIFY_OUTLINE_H
 
 #include "hlo/ir/ir.h"
 
-/* Returns a module whose results are those of `i`.  The instructions that `i` reads, up to `depth` levels back, are
- * included, and so are all constants that they read.  Other values that they read become parameters, and *inputs are
- * their values, taken from values[id][result].  All is on the arena. */
+/* Returns a module whose results are those of `i`.  It contains the instructions that `i` reads directly or through up
+ * to `depth` instructions, and all constants that these read.  All other values that they read become parameters;
+ * *inputs are their values, taken from values[id][result].  Everything is on the arena. */
 hlo_module *verify_outline(arena *a, const hlo_instr *i, int depth, literal *const *values, literal **inputs);
 
 #endif

@@ -12,9 +12,9 @@
 #include "verify/program.h"
 #include "verify/write.h"
 
-/* The module after one application of a pass. */
+/* The module as it is after one application of a pass. */
 typedef struct stage {
-  const char *file; /* its name as a dump, such as "012-simplify.hlo" */
+  const char *file; /* the name that a dump of this stage has, such as "012-simplify.hlo" */
   hlo_module *m;
 } stage;
 
@@ -64,7 +64,8 @@ static status is_wrong(search *s, const hlo_module *m, bool *wrong) {
   return failed;
 }
 
-/* Finds the first stage that is wrong if the last one is; otherwise *out is the number of stages. */
+/* Finds by bisection the first stage that computes wrong results, provided that the last one does.  Otherwise *out is
+ * the number of stages. */
 static status first_wrong(search *s, const stages *all, uint32_t *out) {
   bool wrong;
   uint32_t right = 0, bad = all->n - 1;
@@ -73,7 +74,7 @@ static status first_wrong(search *s, const stages *all, uint32_t *out) {
   if (!wrong) {
     return NULL;
   }
-  while (right < bad) { /* stages below `right` are right, `bad` is wrong */
+  while (right < bad) { /* the stages before `right` are right, and stage `bad` is wrong */
     uint32_t middle = (right + bad) / 2;
     if (s->o->progress) {
       s->o->progress(s->o->progress_data, "looking for the pass", 1 - (double)(bad - right) / (double)all->n);
@@ -88,7 +89,7 @@ static status first_wrong(search *s, const stages *all, uint32_t *out) {
 
 /* --- the smallest module that shows the difference --- */
 
-/* Sets *change to whether a pass changes what this small module computes. */
+/* Sets *change to whether any pass changes what this small module computes. */
 static status passes_change(const verify_options *o, arena *a, hlo_module *m, const literal *inputs, bool *change) {
   stages s;
   literal *want = ARENA_NEW_N(a, literal, m->entry->n_roots + 1);
@@ -111,7 +112,7 @@ typedef struct trial {
   bool change;
 } trial;
 
-/* Tries one outline.  A failure means that it cannot be compiled alone. */
+/* Compiles one outline (a part of the module) and sets t->change.  A failure means that it cannot be compiled alone. */
 static status try_outline(void *data) {
   trial *t = data;
   literal *inputs;
@@ -127,7 +128,8 @@ static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, i
   return !failed && t.change;
 }
 
-/* Tries parts of the module, the smallest first, and writes the first one in which the pass changes the result. */
+/* Tries outlines of the module (parts that are modules), the smallest first, and writes the first one whose results a
+ * pass changes. */
 static status write_smallest(search *s, const hlo_module *m, verify_finding *out) {
   enum { DEEPEST = 6 };
   const double most_seconds = 120;

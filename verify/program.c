@@ -41,8 +41,8 @@ status verify_run(const verify_options *o, const rt_executable *e, const literal
 
 /* --- results of whole modules --- */
 
-/* The data of the evaluations with changed numbers: inputs are changed, and constants too, since a model may have no
- * other numbers. */
+/* The data of evaluate_moved, which evaluates a module with slightly changed numbers.  Inputs are changed, and
+ * constants too, since a model may have no other numbers. */
 typedef struct moving {
   const hlo_module *m;
   const literal *inputs;

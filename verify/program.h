@@ -1,5 +1,5 @@
-/* program.h - compiles modules for the target that is verified, runs them, and evaluates them with the reference
- * evaluator, for all searches for a cause. */
+/* program.h - compiles modules for the target that is verified, runs them, and compares their results.  It is used by
+ * all searches for a cause. */
 #ifndef VERIFY_PROGRAM_H
 #define VERIFY_PROGRAM_H
 
@@ -7,7 +7,7 @@
 #include "verify/compare.h"
 #include "verify/verify.h"
 
-/* Compiles m, which is changed, and loads the program.  The executable is destroyed with the arena. */
+/* Compiles m, which is changed by this, and loads the program.  The executable is destroyed with the arena. */
 STATUS_MUST_USE status verify_make(const verify_options *o, const rt_compile_options *compile, arena *a, hlo_module *m,
                                    rt_executable **out, rt_report *report);
 
@@ -16,9 +16,9 @@ STATUS_MUST_USE status verify_run(const verify_options *o, const rt_executable *
                                   status (*drive)(void *data, const rt_sequence *body, rt_run *r), void *drive_data,
                                   arena *a, literal *results);
 
-/* Decides whether two modules' results for these inputs differ by more than sums in another order may.  Allowed are
- * 2^11 units of the largest element, and 16 times what a change of each input and each constant by 4 units changes in
- * the results of m. */
+/* Decides whether the results of two modules for these inputs differ by more than another order of additions can
+ * explain.  Allowed are 2^11 units of the largest element, plus 16 times the change of the results of m when each input
+ * and each constant is changed by 4 units. */
 STATUS_MUST_USE status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want,
                                              const literal *got, bool *differ, verify_difference *out);
 

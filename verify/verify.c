@@ -15,8 +15,8 @@
 
 enum { MOST_FINDINGS = 10 };
 
-/* Identifies an instruction by its computation and id, which stay the same if the module is compiled again in the same
- * way. */
+/* Identifies an instruction by its computation and id.  These remain the same if the module is compiled again in the
+ * same way. */
 typedef struct place {
   const char *computation;
   uint32_t id;
@@ -30,10 +30,13 @@ typedef struct verifier {
   const verify_options *o;
   verify_report *out;
   uint32_t cap_findings;
-  place *places; /* of the findings of instructions, which come before findings of passes */
+  /* where the findings about instructions are, in the same order; findings about passes come after them */
+  place *places;
   uint32_t n_places, cap_places;
   uint32_t n_results; /* the number of results of the module */
-  bool waiting;       /* whether a finding needs a run in which no result shares an operand's buffer */
+  /* whether there is a finding that may be caused by a result in an operand's buffer, so that a second run must check
+   * that */
+  bool waiting;
 } verifier;
 
 static void tell(const verifier *v, const char *what, double share) {
@@ -50,10 +53,10 @@ typedef struct lone {
   const literal *operands, *want;
   uint32_t algorithm;
   arena *a;
-  /* Set by the trial. */
+  /* Set by run_alone. */
   bool right;
   uint32_t n_algorithms;
-  const char *how; /* the note of the last thunk that has one, on the verifier's arena */
+  const char *how; /* the note of the last thunk with a note, on the verifier's arena */
 } lone;
 
 static hlo_module *outline_of(arena *a, const hlo_instr *i, const literal *operands, literal **inputs) {
@@ -85,7 +88,7 @@ static status run_alone(void *data) {
   verify_difference d;
   bool differ;
   options.algorithm = l->algorithm;
-  /* an algorithm that is chosen by number need not be timed */
+  /* an algorithm that is chosen by its number need not be timed */
   options.tune = l->algorithm ? RT_TUNE_OFF : options.tune;
   TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
@@ -98,7 +101,7 @@ static status run_alone(void *data) {
   return NULL;
 }
 
-/* Compiles and runs the instruction alone.  `algorithm` is that of rt_compile_options. */
+/* Compiles and runs the instruction alone.  `algorithm` is the number for rt_compile_options.algorithm. */
 static status try_alone(const verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
                         uint32_t algorithm, lone *out) {
   *out = (lone){.v = v,
@@ -119,7 +122,8 @@ static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computat
 
 static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
 
-/* Tries all algorithms, and blames the chosen one if another is right, otherwise the kernel. */
+/* Tries all algorithms.  If another one than the chosen one gives right results, the cause is the chosen algorithm,
+ * otherwise the kernel. */
 static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
                               verify_finding *f) {
   lone one;
@@ -166,7 +170,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
                       const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
-    if (is_same(v->places[k], place_of(i))) { /* it is known from another iteration of a loop */
+    if (is_same(v->places[k], place_of(i))) { /* it is known from another iteration of the loop */
       return NULL;
     }
   }
@@ -193,7 +197,7 @@ static status try_all_algorithms(void *data, const hlo_instr *i, const literal *
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
     n = one.n_algorithms;
-    if (n == 0) { /* not a contraction */
+    if (n == 0) { /* the instruction is not a contraction */
       return NULL;
     }
     v->out->n_algorithms++;
@@ -222,8 +226,8 @@ static void run_progress(void *data, uint32_t done, uint32_t all) {
   tell(data, "comparing instructions", (double)done / (double)all);
 }
 
-/* Fails if the compiler did not fill rt_compile_options.origins: then nothing would be compared, and nothing found
- * wrong.  Thunks of the runtime's own kinds may have no origin, since they copy results. */
+/* Fails if the compiler did not fill rt_compile_options.origins: then nothing would be compared, and no error found.
+ * Thunks of the common kinds, whose names have no dot, may have no origin, since they copy results. */
 static status check_origins(const rt_program *p) {
   uint32_t n = 0, n_known = 0;
   for (uint32_t k = 0; k < p->body.n; k++) {
@@ -235,8 +239,8 @@ static status check_origins(const rt_program *p) {
   return NULL;
 }
 
-/* Compiles with the options `compile` and runs in lockstep.  The results of the entry, and the program, are on the
- * verifier's arena. */
+/* Compiles with these options and runs the program in lockstep with the reference evaluator.  The results of the entry
+ * computation and the program are on the verifier's arena. */
 static status run_lockstep(verifier *v, const rt_compile_options *compile, verify_lockstep *given, literal *results) {
   hlo_module *m;
   rt_executable *e;
@@ -258,7 +262,7 @@ static status run_lockstep(verifier *v, const rt_compile_options *compile, verif
 
 /* --- buffers --- */
 
-/* The verify_import_fn for a module that exists: clones it. */
+/* A verify_import_fn for a module that exists already: clones it. */
 static status import_copy(void *data, arena *a, hlo_module **out) {
   *out = hlo_module_clone(a, data);
   return NULL;
@@ -292,7 +296,7 @@ typedef struct context_trial {
   bool shown;
 } context_trial;
 
-/* Returns values without data: to show a wrong buffer, the values of inputs do not matter. */
+/* Returns values without data, which only have shapes: to show a wrong buffer, the inputs may have any contents. */
 static literal *const *any_values(arena *a, const hlo_computation *c) {
   literal **values = ARENA_NEW_N(a, literal *, c->n_ids);
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -318,7 +322,8 @@ static status try_in_context(void *data) {
   return t->shown ? verify_write(t->v->a, t->v->o->folder, m, inputs, t->f) : NULL;
 }
 
-/* Outlines the instruction with more and more of the instructions before it, until it is wrong again. */
+/* Outlines the instruction together with more and more of the instructions before it, until the results are wrong as in
+ * the whole module. */
 static status write_in_context(const verifier *v, const hlo_instr *i, verify_finding *f) {
   enum { DEEPEST = 8 };
   for (int depth = 1; depth <= DEEPEST && v->o->folder; depth++) {
@@ -361,7 +366,8 @@ static void second_progress(void *data, uint32_t done, uint32_t all) {
   tell(((second_run *)data)->v, "comparing again with no result in an operand's buffer", (double)done / (double)all);
 }
 
-/* Runs again with no result in an operand's buffer, for the findings that are right alone. */
+/* Runs the program again with no result in an operand's buffer, to find out whether sharing is the cause of findings
+ * about instructions that give right results alone. */
 static status blame_buffers(verifier *v) {
   uint32_t n = v->out->n_findings;
   second_run s = {v, ARENA_NEW_N(v->a, bool, n + 1), ARENA_NEW_N(v->a, const hlo_instr *, n + 1)};
@@ -381,7 +387,8 @@ static status blame_buffers(verifier *v) {
   return NULL;
 }
 
-/* Compares the results of the module as imported with those of the target, and searches the passes if they differ. */
+/* Compares the results of the target with those of the module as it was imported, and searches for the wrong pass if
+ * they differ. */
 static status check_passes(verifier *v, const hlo_module *m, const literal *got) {
   verify_difference d;
   verify_finding f;

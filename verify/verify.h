@@ -1,11 +1,11 @@
-/* verify.h - finds out whether a target computes a module as the reference evaluator does and, if not, what is the
- * cause.
+/* verify.h - finds out whether a target computes a module as the reference evaluator does and, if not, what the cause
+ * is.
  *
- * The program runs beside the reference evaluator (lockstep.h).  An instruction whose results differ is then compiled
- * alone, with other algorithms, and in a program where no result shares an operand's buffer; this tells a wrong kernel,
- * algorithm or buffer from each other.  Then the results of the module as it was imported are compared with those of
- * the module after all passes.  If they differ, the first application of a pass that changes them is found by
- * bisection. */
+ * The program runs in lockstep with the reference evaluator (lockstep.h).  An instruction whose results differ is then
+ * compiled alone, compiled with other algorithms, and run in a program where no result shares an operand's buffer.
+ * This tells whether its kernel, its algorithm or a buffer is wrong.  Then the results of the module as it was imported
+ * are compared with those of the module after all passes.  If they differ, the first application of a pass that changes
+ * them is found by bisection. */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
 
@@ -16,42 +16,43 @@ typedef struct verify_options {
   const rt_backend *backend;
   rt_compile_options compile; /* the members dump, origins and eval are set by verify_module */
   rt_thread_pool *pool;       /* NULL means one thread */
-  bool all_algorithms;        /* whether each contraction is checked with every algorithm */
-  /* the folder for the smallest modules that show a finding, with their inputs; NULL if they are not written */
+  bool all_algorithms;        /* whether to check each contraction with every algorithm */
+  /* the folder for files with the smallest modules that show a finding, and their inputs; NULL: no files are written */
   const char *folder;
-  uint64_t seed; /* the seed of a run for operators such as RandomNormal */
-  /* Called with what is being done and the share of it that is done, from 0 to 1.  May be NULL. */
+  uint64_t seed; /* the seed of runs, for operators such as RandomNormal */
+  /* Called with a description of the current step and the part of it that is done, from 0 to 1.  May be NULL. */
   void (*progress)(void *data, const char *what, double share);
   void *progress_data;
 } verify_options;
 
 typedef enum verify_cause {
-  VERIFY_UNKNOWN,   /* right alone, and wrong in the program also if no result shares an operand's buffer */
-  VERIFY_KERNEL,    /* wrong alone with every algorithm */
-  VERIFY_ALGORITHM, /* wrong alone, but right with another algorithm */
-  VERIFY_BUFFER,    /* right in a program where no result shares an operand's buffer */
+  /* right if compiled alone, but wrong in the program even if no result shares an operand's buffer */
+  VERIFY_UNKNOWN,
+  VERIFY_KERNEL,    /* the instruction is wrong if compiled alone, with every algorithm */
+  VERIFY_ALGORITHM, /* the instruction is wrong if compiled alone, but right with another algorithm */
+  VERIFY_BUFFER,    /* the instruction is right in a program where no result shares an operand's buffer */
   VERIFY_PASS       /* a pass changed what the module computes */
 } verify_cause;
 
-/* A module or model in a file, and its inputs in files of their own. */
+/* A file with a module or model, and files with its inputs. */
 typedef struct verify_example {
   const char *file; /* NULL if none was written */
   uint32_t n_inputs;
   const char **names, **inputs; /* the name of each input, and its file */
 } verify_example;
 
-/* One difference that was found, and its cause.  Texts are on the arena. */
+/* A difference that was found, and its cause.  Texts are on the arena. */
 typedef struct verify_finding {
   verify_cause cause;
-  const char *node;        /* ONNX nodes that the instruction comes from; "" if that is not known */
-  const char *instruction; /* a line of HLO; for VERIFY_PASS the output that differs */
-  const char *thunk;       /* its label and kind; "" if there is none */
-  const char *algorithm;   /* the thunk's note, which names the algorithm; "" if there is none */
+  const char *node;        /* the ONNX nodes that the instruction comes from; "" if they are not known */
+  const char *instruction; /* the instruction as a line of HLO; for VERIFY_PASS the output that differs */
+  const char *thunk;       /* the label and kind of the thunk; "" if there is none */
+  const char *algorithm;   /* the note of the thunk, which names the algorithm; "" if there is none */
   const char *difference;  /* made by verify_difference_text */
   const char *why;         /* the cause in a sentence */
-  const char *stem;        /* what the names of its files begin with; NULL if there are none yet */
+  const char *stem;        /* the beginning of the names of the finding's files; NULL if it has no files yet */
   verify_example module;   /* the smallest HLO module that shows the difference */
-  /* the ONNX nodes, one string each, from which the module comes or, if there is no module, the instruction */
+  /* the ONNX nodes, one string each, from which the module comes; if there is no module, those of the instruction */
   uint32_t n_sources;
   const char **sources;
   verify_example model; /* a model of those nodes, which a caller that has the original model writes */
@@ -60,14 +61,16 @@ typedef struct verify_finding {
 } verify_finding;
 
 typedef struct verify_report {
-  uint32_t n_instructions;          /* instructions that were compared, counted each time that they ran */
-  uint32_t n_algorithms;            /* algorithms that were tried in addition to the chosen ones */
+  /* the number of comparisons: an instruction in a loop counts each time that it runs */
+  uint32_t n_instructions;
+  uint32_t n_algorithms;            /* the number of algorithms that were tried in addition to the chosen ones */
   uint32_t n_findings, n_different; /* n_different counts all differences; only the first few become findings */
-  verify_finding *findings; /* in the order in which they occurred, so the first one is the one to look at first */
+  /* in the order in which the instructions ran, so the first finding is the one to look at first */
+  verify_finding *findings;
   double seconds_target, seconds_reference;
 } verify_report;
 
-/* A function that makes the module anew each time it is called, since compiling changes it. */
+/* A function that makes the module anew each time it is called, which is necessary since compiling changes a module. */
 typedef status verify_import_fn(void *data, arena *a, hlo_module **out);
 
 /* Verifies the module with these inputs, one for each parameter of its entry.  Fails if importing, compiling or running

@@ -80,14 +80,15 @@ static sources no_sources(arena *a) {
   return s;
 }
 
-/* Returns true for constants and broadcasts of them.  Passes merge equal ones, so their sources may be nodes far apart
- * in the model. */
+/* Returns true for constants and their broadcasts, whose sources say little: passes merge equal ones, which may come
+ * from nodes far apart in the model. */
 static bool is_known(const hlo_instr *i) {
   bool repeats = i->op == HLO_BROADCAST && i->operands[0].def->op == HLO_CONSTANT;
   return i->op == HLO_CONSTANT || i->op == HLO_IOTA || repeats;
 }
 
-/* Adds the sources of an instruction and of what it calls.  The source of a fusion itself is a list for people. */
+/* Adds the sources of an instruction and of the computations that it calls.  The source of a fusion itself is ignored,
+ * since it is a list of nodes for people to read. */
 static void add_sources(sources *s, const hlo_instr *i) {
   bool is_node = *i->source && i->op != HLO_FUSION && i->op != HLO_PARAMETER && !is_known(i);
   if (is_node && !str_map_get(&s->seen, i->source)) {

@@ -9,12 +9,12 @@
  * allowed)". */
 const char *verify_difference_text(arena *a, const verify_difference *d);
 
-/* Adds to the finding the ONNX nodes from which the instruction, and all that it calls, comes.  They are on the
- * arena. */
+/* Adds to the finding the ONNX nodes from which the instruction, and the computations that it calls, come.  They are on
+ * the arena. */
 void verify_name_sources(arena *a, const hlo_instr *i, verify_finding *f);
 
-/* Reserves a name for files, "FOLDER/verify-N" with the first N for which no file exists, by creating the file with
- * this extension. */
+/* Reserves a name for a finding's files, "FOLDER/verify-N", where N is the first number for which no file exists.  It
+ * creates the file with this extension. */
 STATUS_MUST_USE status verify_claim(arena *a, const char *folder, const char *extension, const char **stem);
 
 /* Writes the bytes to STEM.EXTENSION and the inputs to files beside it. */
@@ -22,8 +22,8 @@ STATUS_MUST_USE status verify_write_example(arena *a, const char *stem, const ch
                                             size_t size, uint32_t n_inputs, const char **names, const literal *inputs,
                                             verify_example *out);
 
-/* Writes the module with its inputs, and stores the names of the files and the sources in the finding.  Nothing is
- * written if constants make the module larger than 64 MiB, or if folder is NULL. */
+/* Writes the module and its inputs to files, and stores the names of the files and the ONNX nodes of the module in the
+ * finding.  Nothing is written if constants make the module larger than 64 MiB, or if folder is NULL. */
 STATUS_MUST_USE status verify_write(arena *a, const char *folder, hlo_module *m, const literal *inputs,
                                     verify_finding *f);
 

@@ -41,7 +41,8 @@ STATUS_MUST_USE status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_val
 /* Returns input k, an array of indices into a dimension of extent `size`, with negative indices, which count from the
  * end, converted to [0, size).  Indices outside of [-size, size) are errors, as with onnx_check. */
 STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out);
-/* Does the same if the last dimension of the input holds tuples of `count` indices, one for each of `sizes`. */
+/* Like onnx_indices, but the last dimension of input k holds tuples of `count` indices; index j of a tuple is one into
+ * a dimension of extent sizes[j]. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
 /* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be at
@@ -49,7 +50,7 @@ STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *w
  * checked during the import instead, with the error INVALID_MODEL.  `what` is the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
                                   const int64_t *high);
-/* Does the same for indices that must be in [0, size). */
+/* Like onnx_check, for indices x that must be in [0, size). */
 STATUS_MUST_USE status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size);
 /* Gathers the elements of x at the given indices along the axis.  The indices are known during the import and become a
  * constant of the module. */

@@ -34,7 +34,7 @@ hlo_value onnx_log_softmax(hlo_builder *b, hlo_value x, int64_t axis);
 hlo_value onnx_pick(hlo_builder *b, hlo_value x, int64_t dimension, int64_t index);
 /* Inserts a dimension of extent 1 before `dimension`. */
 hlo_value onnx_insert_dim(hlo_builder *b, hlo_value x, int64_t dimension);
-/* Return a constant array of the values, which are copied to the arena. */
+/* Return a constant array with the given values, which are copied to the arena. */
 hlo_value onnx_s64_array(const onnx_node *n, const int64_t *values, int rank, const dim *dims);
 hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, const dim *dims);
 /* Rounds x, a float array, to the nearest integers (halves to even), adds the zero point, clamps to the range of `to`

@@ -41,8 +41,9 @@ STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const 
  * onnx_const_* call it.  An importer that does not use them calls it before it returns an error because the input is no
  * constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
-/* Does the same only if input k is an input of the model or is computed from a few elements of such inputs, so that the
- * import can compute it once their contents are known.  Returns false, and notes nothing, otherwise. */
+/* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
+ * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
+ * constant. Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
  * node's control flow, and each of its bodies segment by segment (frame.h). */

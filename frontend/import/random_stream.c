@@ -91,8 +91,9 @@ hlo_value onnx_stream_bits(hlo_builder *b, const onnx_stream *s, int part, shape
   return hlo_rng(b, state, HLO_PHILOX, bits);
 }
 
-/* Converts the upper `count` bits of x to a float, exactly if its significand has that many bits.  The conversion is
- * from a signed integer, since processors have an instruction for that; count is less than the bits of x. */
+/* Converts the integer in the upper `count` bits of x to a float.  The conversion is exact if the float's significand
+ * has at least `count` bits.  `count` is less than the width of x, so the integer can be converted as a signed one, for
+ * which processors have an instruction. */
 static hlo_value upper_bits(hlo_builder *b, hlo_value x, int count) {
   bool wide = hlo_type(x) == DTYPE_U64;
   x = onnx_binary_scalar(b, HLO_SHR, x, (wide ? 64 : 32) - count);
@@ -118,8 +119,8 @@ static hlo_value above_zero(hlo_builder *b, hlo_value bits) {
   return onnx_times(b, onnx_plus(b, upper_bits(b, bits, wide ? 53 : 31), 0.5), wide ? 0x1p-53 : 0x1p-31);
 }
 
-/* Box and Muller's method needs two random numbers, for a radius and an angle.  For f32 they are the halves of 64 bits,
- * for f64 two independent parts of the stream. */
+/* Box and Muller's method needs two random numbers, for a radius and an angle.  For f32 they are the two halves of a
+ * 64-bit number, for f64 two independent 64-bit numbers of the stream (parts 0 and 1). */
 hlo_value onnx_stream_normal(hlo_builder *b, const onnx_stream *s, shape x) {
   hlo_value radius = onnx_stream_bits(b, s, 0, shape_with_type(x, DTYPE_U64)), angle;
   if (x.type == DTYPE_F64) {

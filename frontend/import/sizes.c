@@ -68,12 +68,13 @@ bool onnx_sizes_unary(const onnx_node *n, onnx_sizes *out) {
   return static_from(n, 1);
 }
 
-/* Accepts a single scale only; scales along an axis would need the dynamic dimension as well. */
+/* The rule of QuantizeLinear and DequantizeLinear.  It accepts a single scale only; an array of scales along an axis
+ * would need to have the dynamic dimension as well. */
 bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
   return shape_elements(hlo_shape(n->in[1])) == 1 && onnx_sizes_unary(n, out);
 }
 
-/* Accepts inference without the mask output, whose dimensions would be dynamic as well. */
+/* The rule of Dropout.  It accepts inference only, and no mask output, which would have dynamic dimensions as well. */
 bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
   const literal *training = onnx_has_in(n, 2) ? hlo_literal(n->in[2]) : NULL;
   bool infers = !onnx_has_in(n, 2) || (training && shape_elements(&training->shape) == 1 && !literal_i64(training, 0));
@@ -130,7 +131,8 @@ static bool axis_of(const onnx_node *n, int64_t def, int rank, int64_t *out) {
   return fine;
 }
 
-/* The gathered axis of `data` must be constant; its other dimensions and those of `indices` may be dynamic. */
+/* The rule of Gather: the gathered axis of `data` must be constant; its other dimensions and those of `indices` may be
+ * dynamic. */
 bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]), more = hlo_rank(n->in[1]), at = 0;
@@ -148,7 +150,7 @@ bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* `indices` may have dynamic dimensions, except for the last one; `data` must not. */
+/* The rule of GatherND: `indices` may have dynamic dimensions, except for the last one; `data` must not. */
 bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   int last = hlo_rank(n->in[1]) - 1;
   for (int d = 0; d < last; d++) {
@@ -213,7 +215,8 @@ bool onnx_sizes_unsqueeze(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* The concatenated axis must be constant, and the arrays must have equal sizes in all other dimensions. */
+/* The rule of Concat: the concatenated axis must be constant, and the arrays must have equal sizes in all other
+ * dimensions. */
 bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]);
@@ -232,7 +235,7 @@ bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* The sliced axes must be constant; other dimensions may be dynamic. */
+/* The rule of Slice: the sliced axes must be constant; other dimensions may be dynamic. */
 bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   bool cut[SHAPE_MAX_RANK] = {false};
   const int64_t *axes = NULL;
@@ -263,9 +266,9 @@ bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
 /* Multiplies *product by a number.  Returns false if that overflows, since a model may contain any numbers. */
 static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
 
-/* Accepts a new shape that keeps the only dynamic dimension.  The new shape must state it as -1, or as 0 (which copies
- * the dimension), and the product of the extents before it, and that of the extents after it, must be the same as in
- * the input. */
+/* The rule of Reshape: the new shape must keep the only dynamic dimension.  It must state that as -1, or as 0 (which
+ * copies the dimension), and the product of the extents before it, and that of the extents after it, must be the same
+ * as in the input. */
 bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
   const shape *s = hlo_shape(n->in[0]);

@@ -112,8 +112,8 @@ static int open_beneath(int folder, const char *location) {
 #endif
 }
 
-/* Does the same without openat2: opens each component of the path relative to the one before and refuses symbolic
- * links. */
+/* Opens a file below the folder without openat2: opens each component of the path relative to the one before and
+ * refuses symbolic links. */
 static int open_by_walking(int folder, const char *location) {
   char name[LOCATION_MAX + 1];
   int at = folder;

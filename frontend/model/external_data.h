@@ -11,7 +11,8 @@
 
 typedef struct onnx_folder onnx_folder;
 
-/* Opens the folder.  It is closed, and the files that were mapped are unmapped, when the arena is destroyed. */
+/* Opens the folder of a model.  When the arena is destroyed, the folder is closed and the files below it that were
+ * mapped are unmapped. */
 STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder **out);
 
 /* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL).  They are a part of a
@@ -21,8 +22,8 @@ STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder 
 STATUS_MUST_USE status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
                                           const uint8_t **data);
 
-/* Returns the location of the mapped file that contains the address, and the offset in that file, or NULL if no mapped
- * file contains it. */
+/* Returns the location (the path in the model) of the mapped file in which the address `data` lies, and the offset in
+ * that file; returns NULL if it lies in none. */
 const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_t *offset);
 
 /* For tests: opens folders component by component, as on kernels without openat2. */

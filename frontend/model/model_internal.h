@@ -1,5 +1,5 @@
-/* model_internal.h - the steps of loading a model, private to the files of this folder and of import/ that share them.
- * All others include model.h. */
+/* model_internal.h - the steps of loading a model, for files of this folder and a few of frontend/import/.  Other files
+ * include model.h. */
 #ifndef FRONTEND_MODEL_MODEL_INTERNAL_H
 #define FRONTEND_MODEL_MODEL_INTERNAL_H
 
@@ -15,8 +15,8 @@ STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *cons
 STATUS_MUST_USE status onnx_graph_check(const onnx_model *m, arena *scratch);
 STATUS_MUST_USE status onnx_function_check(const onnx_model *m, const onnx_function *f, arena *scratch);
 
-/* graph_walk.c: calls visit for each node of the list and of all subgraphs inside, in no particular order,
- * without recursion, until one fails. */
+/* graph_walk.c: calls `visit` for each node of the list and of all subgraphs in these nodes, in no particular order and
+ * without recursion, until a call returns an error. */
 STATUS_MUST_USE status onnx_walk_nodes(arena *scratch, Onnx__NodeProto *const *nodes, size_t n,
                                        status (*visit)(void *data, Onnx__NodeProto *node), void *data);
 /* Returns the nth graph of an attribute, and NULL after the last one. */

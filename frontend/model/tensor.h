@@ -13,7 +13,7 @@
  * Errors name the tensor: INVALID_MODEL (dims and data disagree, or the data is in a wrong field), UNSUPPORTED
  * (strings, TensorProto.segment, a rank above SHAPE_MAX_RANK), and those of external_data.h. */
 STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
-/* Does the same, but large f32 arrays stay in the file even if they are not aligned (see literal_aligned in
+/* Like onnx_tensor_literal, but large f32 arrays are not copied even if they are not aligned (see literal_aligned in
  * literal.h).  Kernels read packed copies of the weights, so an additional aligned copy would double their memory. */
 STATUS_MUST_USE status onnx_tensor_weights(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 
@@ -26,7 +26,8 @@ STATUS_MUST_USE status onnx_tensor_shape(const Onnx__TensorProto *t, shape *out)
 
 /* Reads a .pb file, which holds one TensorProto.  *name is the tensor's name, which may be "". */
 STATUS_MUST_USE status onnx_tensor_read_pb(arena *a, const char *path, const char **name, literal *out);
-/* Does the same with bytes in memory, which must live as long as the literal.  Messages start with `what`. */
+/* Like onnx_tensor_read_pb, but with bytes in memory, which must live as long as the literal.  Messages start with
+ * `what`. */
 STATUS_MUST_USE status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size,
                                             const char **name, literal *out);
 

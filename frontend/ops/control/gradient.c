@@ -219,12 +219,13 @@ static status import_y(gradient *g, hlo_value *y) {
   const char *source = n->b->source;
   onnx_scope s = onnx_scope_make(n->scope, n->proto, "", n->b, NULL);
   s.gradient = n->proto;
-  s.place = g->graph->place; /* so that random operators draw the same numbers as in the first import */
+  s.place = g->graph->place; /* so that random operators draw the same numbers as in the first import of these nodes */
   TRY(find_between(g, &nodes, &n_nodes));
   TRY(bind_inputs(g, &s));
   bool host_interpreted = n->scope->importer->requirements.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  n->scope->importer->requirements.host_interpreted = host_interpreted; /* these nodes cannot be interpreted alone */
+  /* A requirement of one of these nodes to be host-interpreted is dropped, since the host cannot run it separately. */
+  n->scope->importer->requirements.host_interpreted = host_interpreted;
   TRY(failed);
   n->b->source = source;
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph",
@@ -267,7 +268,7 @@ status onnx_import_gradient(onnx_node *n) {
   for (uint32_t k = 0, at = 0; k < n->n_out; k++) {
     if (onnx_has_out(n, k)) {
       hlo_value d = dxs[at++];
-      n->out[k] = d.def ? d : hlo_like(n->b, n->in[k], 0); /* without a def, y does not depend on this input */
+      n->out[k] = d.def ? d : hlo_like(n->b, n->in[k], 0); /* no def means that y does not depend on this input */
     }
   }
   if (!n->b->error) {

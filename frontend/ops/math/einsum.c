@@ -241,7 +241,7 @@ static void sum_unneeded(hlo_builder *b, const equation *e, uint32_t next, const
   }
 }
 
-/* Multiplies x and y.  Labels that both have become batch dimensions if they are needed later; otherwise they are
+/* Multiplies the terms x and y.  A label of both terms becomes a batch dimension if it is needed later; otherwise it is
  * contracted. */
 static term contract(hlo_builder *b, const equation *e, uint32_t next, const term *x, const term *y) {
   int64_t xb[SHAPE_MAX_RANK], yb[SHAPE_MAX_RANK], xc[SHAPE_MAX_RANK], yc[SHAPE_MAX_RANK];

@@ -59,7 +59,7 @@ typedef struct blocks {
   int64_t count[SHAPE_MAX_RANK]; /* the number of block positions */
 } blocks;
 
-/* Reads an attribute that lists `want` numbers from `least` on; if it is absent, each is `least`. */
+/* Reads an attribute that lists `want` integers, each at least `least`; if it is absent, each is `least`. */
 static status spatial_list(const onnx_node *n, const char *name, int64_t want, int64_t least, int64_t *out) {
   const int64_t *values;
   size_t count;

@@ -39,8 +39,8 @@ static status result_shape(const onnx_node *n, shape *out) {
   return shape_check(out, "the result");
 }
 
-/* Returns the largest number of the float type t that is less than `bound`.  Without the sign, floats are ordered like
- * their bits as integers. */
+/* Returns the largest number of the float type t that is less than `bound`.  Floats of one sign are ordered by
+ * magnitude like the integers with the same bits, so the next smaller float differs by 1 in that integer. */
 static double number_below(dtype t, double bound) {
   uint64_t bits = 0, sign = (uint64_t)1 << (8 * dtype_bytes(t) - 1);
   double rounded;

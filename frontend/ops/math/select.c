@@ -114,8 +114,8 @@ status onnx_import_compress(onnx_node *n) {
 
 /* --- Unique --- */
 
-/* Returns the transposed rows, [columns, rows], in a type that `sort` accepts.  A complex number becomes two columns,
- * the real part first. */
+/* Transposes a matrix of rows to [columns, rows], in a type that HLO's sort accepts.  A column of complex numbers
+ * becomes two, the real parts first. */
 static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
   dim count = hlo_shape(rows)->dims[0], width = hlo_shape(rows)->dims[1];
   if (dtype_is_complex(hlo_type(rows))) {

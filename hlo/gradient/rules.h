@@ -22,8 +22,8 @@ typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 /* Returns true if the gradient of operand k is needed. */
 bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
-/* Takes out the gradient of operand k so far (no value if there is none).  The caller puts it back with more added to
- * it.  So a rule that changes few elements of a large array need not add a whole array. */
+/* Removes and returns the gradient of operand k so far (no value if there is none).  The caller adds to it and puts it
+ * back with hlo_tape_add.  So a rule that changes few elements of a large array need not add a whole array. */
 hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* Returns the gradient of result k, or no value if there is none. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);

@@ -167,7 +167,7 @@ static hlo_value step_starts(hlo_builder *b, hlo_value step) {
   return hlo_concatenate(b, 2, (hlo_value[]){hlo_reshape(b, step, 1, (dim[]){1}), zeros}, 0);
 }
 
-/* Returns x if the step lies within the sequence, otherwise `old`. */
+/* Returns, for each sequence of the batch, x if the step lies within the sequence, otherwise `old`. */
 static hlo_value within(hlo_builder *b, const carried in, hlo_value step, hlo_value x, hlo_value old) {
   if (!in[LENGTHS].def) {
     return x;

@@ -85,7 +85,7 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
 
 /* --- windows --- */
 
-/* Returns the number of positions of a dilated window along d; size and dilation are at least 1. */
+/* Returns the number of positions of a dilated window along an extent d; size and dilation are at least 1. */
 static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, int64_t stride) {
   int64_t extent = 0, span = 0;
   if (d == DIM_OVERFLOW || __builtin_mul_overflow(size - 1, dilation, &extent) || extent >= DIM_MAX) {
@@ -99,7 +99,7 @@ static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, in
   return span < 0 ? 0 : span / stride + 1;
 }
 
-/* Does the same for a padded dimension.  Negative padding may crop more than there is; the extent is then 0. */
+/* Returns window_dim for a padded extent.  Negative padding may crop more than there is; then no position is left. */
 static dim padded_window_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t size, int64_t dilation,
                              int64_t stride) {
   if (dim_is_const(d) && d + low + high < 0) {

@@ -122,7 +122,7 @@ static bool look_behind(moved *x) {
   return true;
 }
 
-/* Builds hlo_transpose, merged with the transposes from which v comes. */
+/* Builds a transpose of v that is merged with the transposes and reshapes which compute v. */
 static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutation) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK];
@@ -137,7 +137,7 @@ static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutat
   return hlo_reshape(b, y, s->rank, dims);
 }
 
-/* Returns true if contiguous elements stay contiguous. */
+/* Returns true if the innermost dimension stays the innermost one after that merging. */
 static bool keeps_rows(hlo_value v, const int64_t *permutation) {
   moved x = {.v = v};
   memcpy(x.permutation, permutation, (size_t)hlo_rank(v) * sizeof *permutation);
@@ -152,7 +152,7 @@ static bool keeps_rows(hlo_value v, const int64_t *permutation) {
 static int64_t product(const shape *s, uint32_t n, const int64_t *dims) {
   int64_t size = 1;
   for (uint32_t k = 0; k < n; k++) {
-    size *= s->dims[dims[k]]; /* at most the number of the array's elements */
+    size *= s->dims[dims[k]]; /* no overflow, since it is at most the number of the array's elements */
   }
   return size;
 }
@@ -170,8 +170,8 @@ static void order_of(const roles *r, bool contract_last, int64_t *order) {
   append(order, &n, contract_last ? r->n_contract : r->n_free, contract_last ? r->contract : r->free);
 }
 
-/* Transposes operand k to the usual layout, or to the other possible one if that keeps rows contiguous.  *r becomes
- * the roles of the new dimensions. */
+/* Transposes v, operand k of a dot, to the usual layout, or to the other possible one if only that keeps the innermost
+ * dimension in place.  *r becomes the roles of the new dimensions. */
 static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
   int64_t usual[SHAPE_MAX_RANK], other[SHAPE_MAX_RANK];
   bool contract_last = k == 0;

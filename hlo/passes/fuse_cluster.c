@@ -4,8 +4,8 @@
  * stored and loaded again.  A cluster runs at the position of its last member.
  *
  * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  A
- * cluster is merged into a later sibling only if nothing outside uses its results before that one.  So the operands of
- * a cluster always come from earlier positions.
+ * cluster is merged into a later one that reads the same array only if no other instruction uses its results before the
+ * later one.  So the operands of a cluster always come from earlier positions.
  *
  * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
  * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is

@@ -101,7 +101,7 @@ static hlo_value all_bytes(const chain *c) {
   return hlo_constant(c->b, l);
 }
 
-/* Returns a constant and not a broadcast, since the evaluator would not fold a broadcast of this size. */
+/* Returns 256 elements of this number, as a constant: the evaluator would not fold a broadcast of this size. */
 static hlo_value filled(const chain *c, const literal *number) {
   const int64_t n = BYTES;
   size_t bytes = dtype_bytes((dtype)number->shape.type);

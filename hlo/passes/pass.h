@@ -29,7 +29,7 @@ typedef struct hlo_pass {
 /* An element of an array of steps, such as HLO_STEP(fold). */
 #define HLO_STEP(pass) \
   { .name = #pass, .run = pass_##pass }
-/* The same for a step without which the target cannot lower the module. */
+/* An element for a step that cannot be skipped, since the target cannot lower the module without it. */
 #define HLO_NEEDED_STEP(pass) \
   { .name = #pass, .run = pass_##pass, .needed = true }
 #define HLO_GROUP(text, steps) \
@@ -40,7 +40,7 @@ typedef struct hlo_pass {
 #include "hlo/passes/passes.def"
 typedef struct hlo_pass_info {
   const char *name;
-  uint32_t requires, forbids, sets, clears; /* sets of properties */
+  uint32_t requires, forbids, sets, clears; /* sets of the properties in passes.def, as bits */
   const char *contract;
   hlo_pass_fn *run;
 } hlo_pass_info;

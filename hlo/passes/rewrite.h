@@ -5,10 +5,10 @@
 #include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 
-/* A rewrite rule looks at `i`, whose operation is that of the row.  It returns false if it did nothing.  Otherwise it
- * replaces the uses of i (hlo_becomes), or changes or removes i itself, and returns true.  New instructions are placed
- * before i, where the builder is, and are looked at next.  If the builder fails, the sweep fails. b->pass gives access
- * to the target, scratch memory and hlo_pass_note. */
+/* A rewrite rule looks at `i`, whose operation is `op` of the rule's row.  It returns false if it did nothing.
+ * Otherwise it replaces the uses of i (hlo_becomes), or changes or removes i itself, and returns true.  The builder
+ * places new instructions before i; they are looked at next.  If the builder fails, hlo_sweep fails.  b->pass gives
+ * access to the target, scratch memory and hlo_pass_note. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {
   int op; /* an hlo_op; HLO_OP_COUNT ends the table */
@@ -17,10 +17,10 @@ typedef struct hlo_rule_row {
 
 /* Replaces the first result of i.  Returns false if v is no value or is i itself. */
 bool hlo_becomes(hlo_instr *i, hlo_value v);
-/* Does the same, and adds one to the note `what` of the pass. */
+/* Does what hlo_becomes does, and adds one to the note `what` of the pass (hlo_pass_note). */
 bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *what);
 
-/* Walks a computation once from first to last and tries the rules of each instruction, again after one applied.  Every
+/* Walks a computation once from first to last and tries the rules of each instruction, again after a rewrite.  Every
  * rule must make progress.  A sweep stops, without an error, after 16 times as many rewrites as there are instructions.
  * The budget is checked after each rewrite. */
 STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed);

@@ -27,8 +27,8 @@ typedef struct slice_list {
 
 enum { SLOTS = 4096, SPAN = 8 };
 
-/* The placed slices, by the times at which they are live, so that a slice is compared with few others: most slices
- * live briefly, and a large model has many.  Time is divided into SLOTS slots of equal length; slices that live in
+/* The placed slices, by the times at which they are live, so that a slice is compared with few others (a large model
+ * has many slices, but most live briefly).  Time is divided into SLOTS slots of equal length; slices that live in
  * more than SPAN of them are in a separate list. */
 typedef struct placing {
   arena *arena;
@@ -42,8 +42,8 @@ typedef struct placing {
 static void add_clashes(placing *p, const slice_list *list, const hlo_live_slice *s, int64_t slot) {
   for (uint32_t k = 0; k < list->n; k++) {
     hlo_live_slice *other = list->items[k];
-    /* A slice that is in several slots is added for the first slot that it shares with s; a negative `slot` means all
-     * times. */
+    /* If `other` is in several slots, it is added only for the first slot that it shares with s.  A negative `slot`
+     * stands for all times. */
     int64_t begin = other->first > s->first ? other->first : s->first;
     if (other->first <= s->last && s->first <= other->last && (slot < 0 || begin / p->slot == slot)) {
       p->clash[p->n_clash++] = other;

@@ -13,8 +13,8 @@ typedef struct parser {
   const hlo_parse_options *options;
   int64_t budget; /* the bytes that splats may still take */
   hlo_module *module;
-  arena *scratch;       /* for the whole text */
-  arena *local;         /* for one computation */
+  arena *scratch;       /* temporary memory for the whole text */
+  arena *local;         /* temporary memory for one computation */
   str_map computations; /* from name to hlo_computation */
   str_map values;       /* from name without % to hlo_value, for the computation that is being read */
   hlo_computation *computation;

@@ -9,7 +9,7 @@ typedef struct printer {
   const hlo_print_options *options;
   const dim_table *dims;
   uint32_t *first; /* by instruction id, the number of the first result; NULL means that ids are printed */
-  arena *scratch;  /* for the dimensions of one instruction */
+  arena *scratch;  /* temporary memory, such as for the texts of shapes */
 } printer;
 
 /* --- names, values and attributes --- */

@@ -26,7 +26,7 @@
 typedef enum hlo_literal_form {
   HLO_LITERAL_FULL,  /* base64 "...": little-endian bytes; this is the default */
   HLO_LITERAL_ELIDE, /* "...", for people to read; the parser refuses it */
-  HLO_LITERAL_BLOB   /* blob(k): k comes from a callback and goes to a callback, which keeps the bytes elsewhere */
+  HLO_LITERAL_BLOB   /* blob(k): the bytes are kept elsewhere, by callbacks of the printer and the parser */
 } hlo_literal_form;
 
 typedef struct hlo_print_options {

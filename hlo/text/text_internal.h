@@ -36,7 +36,7 @@ typedef struct text_in {
 } text_in;
 
 void text_skip(text_in *in);
-/* Returns true if the text comes next, and moves behind it.  A word must not be followed by a letter, digit or '_'. */
+/* If the text comes next, moves after it and returns true.  A word must not be followed by a letter, digit or '_'. */
 bool text_accept(text_in *in, const char *text);
 bool text_accept_word(text_in *in, const char *word);
 STATUS_MUST_USE status text_expect(text_in *in, const char *text);

@@ -4,7 +4,7 @@
  *   f32[100] base64 "AACAPw..."                   f32[100] ...          f32[100] blob(3)
  *
  * A number is the shortest decimal that reads back to the same bits, #HEX where none does (NaN payloads); pred is
- * true or false; complex is (re, im); a string is the number of its id. */
+ * true or false; complex is (re, im); a string is written as the number that is its id. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

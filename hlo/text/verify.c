@@ -18,9 +18,9 @@ typedef struct checked {
 
 typedef struct verifier {
   const hlo_module *module;
-  arena *arena;   /* for the whole check */
+  arena *arena;   /* memory for the whole check */
   str_map names;  /* the names of the computations so far */
-  arena *scratch; /* for one computation */
+  arena *scratch; /* temporary memory for one computation */
 } verifier;
 
 /* --- attributes --- */
@@ -54,7 +54,7 @@ status hlo_verify_attr(const hlo_module *m, hlo_attr_id id, const hlo_attr *v) {
 
 /* --- links and uses --- */
 
-/* Checks the links of the list.  Since each back link must match a forward link, the list also ends. */
+/* Checks the links of the list.  Since each back link must match a forward link, the list has no cycle. */
 static status check_links(const hlo_computation *c) {
   uint32_t n = 0;
   const hlo_instr *prev = NULL;
@@ -83,9 +83,9 @@ static status check_value(const hlo_computation *c, hlo_value v, uint32_t before
   return NULL;
 }
 
-/* Checks that every use names an operand of a user that is this instruction, and that no two uses name the same one.
- * The caller compares the numbers of uses and operands, so that every operand has a use.  slot[id] is the number of an
- * instruction's first operand. */
+/* Checks that every use of `i` names an operand of the user that is a result of `i`, and that no two uses name the same
+ * operand.  The caller compares the numbers of uses and operands, so that every operand has a use.  slot[id] is the
+ * number of an instruction's first operand. */
 static status check_uses(const hlo_instr *i, const uint32_t *slot, unsigned char *seen, uint64_t *n_uses) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     hlo_use use = i->uses[k];

@@ -52,8 +52,8 @@ static bool is_invariant_constant(const hlo_instr *i, uint32_t k) {
          (body->params[k]->n_uses || condition->params[k]->n_uses);
 }
 
-/* Puts invariant constants into copies of the computations, which other instructions may call as well.  dce removes
- * the carried values, which are then not used any more. */
+/* Puts constants that a while carries without change into its condition and body, which are copied first, since other
+ * instructions may call them.  dce then removes the carried values. */
 static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   hlo_computation **copies = NULL;
   for (uint32_t k = 0; k < i->n_operands && !b->error; k++) {

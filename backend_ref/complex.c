@@ -1,4 +1,5 @@
-/* complex.c - complex numbers: computed in f64 pairs, rounded to the element type at the end. */
+/* complex.c - operations on complex numbers, which are computed as pairs of f64 and rounded to the element type at the
+ * end. */
 #include <complex.h>
 
 #ifndef CMPLX /* glibc's header does not define CMPLX for clang */
@@ -20,7 +21,7 @@ typedef double complex number;
     }                                                                                \
   }
 
-/* The formulas of OPS.md.  C's own operators would replace some NaNs by infinities. */
+/* These are the formulas of OPS.md.  C's own operators would replace some NaNs by infinities. */
 static number product(number x, number y) {
   return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
 }
@@ -48,7 +49,7 @@ ref_kernel *ref_complex_kernel(hlo_op op) {
   }
 }
 
-/* The operations real, imag and abs, which map complex numbers to real ones.  A real operand is its own real part. */
+/* Computes real, imag and abs, which map complex numbers to real ones.  Real operands are allowed, too. */
 status ref_part(ref_call *c) {
   dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
   int64_t n = shape_elements(&c->out[0].shape);

@@ -30,12 +30,13 @@ TILE(tile_u64, uint64_t)
 TILE(tile_c128, double complex)
 
 static tile_fn *tile_of(ref_class c) {
-  return c == REF_F64 ? tile_f64 : c == REF_C128 ? tile_c128 : tile_u64; /* signed and unsigned integers wrap alike */
+  return c == REF_F64 ? tile_f64 : c == REF_C128 ? tile_c128 : tile_u64; /* s64 sums have the same bits as u64 */
 }
 
 /* --- dot --- */
 
-/* The dims of an operand by role: batch, free and contracted. extents[] are the products of their sizes. */
+/* The dimensions of an operand, sorted by their role: batch, free and contracted. extents[] are the products of the
+ * sizes of each kind. */
 typedef struct arrangement {
   int n[3];
   int64_t dims[3][SHAPE_MAX_RANK], extents[3];
@@ -142,7 +143,7 @@ typedef struct convolution {
   const int64_t *strides, *low, *lhs_dilation, *rhs_dilation;
   int64_t groups, x_channels, group_channels, out_channels;
   int64_t x_dims[SHAPE_MAX_RANK], taps_dims[SHAPE_MAX_RANK], out_dims[SHAPE_MAX_RANK];
-  int64_t x_points, taps, out_points; /* the products of the dims above */
+  int64_t x_points, taps, out_points; /* the products of the extents above */
   int64_t x_strides[SHAPE_MAX_RANK], channel_stride;
   bool last; /* whether the layout is channels-last */
 } convolution;
@@ -195,8 +196,8 @@ static int64_t seen_by(const convolution *v, const int64_t *point, const int64_t
   return offset;
 }
 
-/* Fills offsets[taps][PANEL] for the m result points from `point` on, which is advanced behind them.  Columns from m on
- * are set to -1. */
+/* Fills offsets[taps][PANEL] for the m result points from `point` on, and advances `point` past them.  Columns from m
+ * on are set to -1. */
 static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t *point, int64_t *offsets) {
   memset(offsets, 0xff, (size_t)(v->taps * PANEL) * sizeof *offsets);
   for (int64_t j = 0; j < m; j++) {
@@ -223,7 +224,8 @@ static status find_offsets(ref_call *c, const convolution *v, int64_t m, int64_t
     }                                                       \
   } while (0)
 
-/* Gathers panel[channels of the group][taps][PANEL], which has the order of the kernel's rows. */
+/* Gathers the input elements panel[channels of the group][taps][PANEL], in the order in which a row of the kernel has
+ * its weights. */
 static void gather_panel(const convolution *v, ref_class class, const void *x, const int64_t *offsets, void *panel) {
   if (class == REF_C128) {
     GATHER_PANEL(double complex);
@@ -243,7 +245,7 @@ static void put_sums(const convolution *v, char *image, int64_t o, int64_t first
   }
 }
 
-/* Convolves one image. x and image are its elements and results, in numbers of class `class`. */
+/* Convolves one image. x are its elements and `image` the results, in numbers of class `class`. */
 static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x, const char *kernel,
                              int64_t *offsets, char *panel, char *image) {
   int64_t depth = v->group_channels * v->taps, rows = v->out_channels / v->groups, point[SHAPE_MAX_RANK] = {0};

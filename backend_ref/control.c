@@ -18,12 +18,12 @@ status ref_check(ref_call *c) {
   return bounds_check(&b, (dtype)c->in[0].shape.type, c->in[0].data, shape_elements(&c->in[0].shape));
 }
 
-/* A fusion or a composite, which its computation defines. */
+/* Runs a fusion or a composite by running the computation that it calls. */
 status ref_called(ref_call *c) {
   return ref_run(c->pool, hlo_callee(c->i, 0), c->in, c->in_slots, c->out, c->out_slots);
 }
 
-/* Runs a loop.  Its carried values are in out[] and out_slots[] all the time. */
+/* Runs a loop.  Between iterations the carried values are in out[] and out_slots[]. */
 status ref_while(ref_call *c) {
   uint32_t n = c->i->n_operands;
   literal *next = ARENA_NEW_N(c->a, literal, n), condition;

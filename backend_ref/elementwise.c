@@ -15,7 +15,7 @@
       r[k] = (R)(expression);                                                        \
     }                                                                                \
   }
-/* Both classes are computed in f64 and rounded once. */
+/* The functions for both classes compute in f64 and round once. */
 #define MATH1(name, expression)                 \
   KERNEL1(name##_f32, float, float, expression) \
   KERNEL1(name##_f64, double, double, expression)
@@ -29,11 +29,11 @@ MATH1(neg, -x)
 MATH1(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 KERNEL1(sqrt_f32, float, float, sqrtf(x))
 KERNEL1(sqrt_f64, double, double, sqrt(x))
-/* rsqrt is rounded twice, as by other targets, since the bits must agree. */
+/* rsqrt rounds twice, as other targets do, since their results must have the same bits. */
 KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
 
-/* Functions of floats: each operation and its formula.  Such an operation needs no more than an entry here. */
+/* Functions of floats: each operation and its formula.  To add such an operation, an entry here is enough. */
 /* clang-format off */
 #define FLOAT_FUNCTIONS(F)                                                            \
   F(CEIL, ceil(x)) F(FLOOR, floor(x)) F(ROUND, nearbyint(x)) F(EXP, exp(x))           \
@@ -93,11 +93,13 @@ static const by_class unary_kernels[HLO_OP_COUNT] = {
   KERNEL2(name##_s64, int64_t, int64_t, signed_expression) \
   KERNEL2(name##_u64, uint64_t, uint64_t, unsigned_expression)
 
-/* If one is NaN the result is NaN. +0 is larger than -0, so that the order of operands does not matter. */
+/* If an operand is NaN, the result is NaN.  +0 counts as larger than -0, so that the order of the operands does not
+ * matter. */
 #define MAXIMUM (x != x ? x : y != y ? y : x == y ? (signbit(x) ? y : x) : x > y ? x : y)
 #define MINIMUM (x != x ? x : y != y ? y : x == y ? (signbit(x) ? x : y) : x < y ? x : y)
 
-/* Narrow integers wrap when they are stored. 64-bit ones must wrap here, so they are negated as unsigned. */
+/* Integers of fewer than 64 bits wrap when they are stored.  Those of 64 bits must wrap here, so x / -1 is computed as
+ * an unsigned negation. */
 static int64_t divide_s64(int64_t x, int64_t y) { return y == 0 ? -1 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; }
 static int64_t remainder_s64(int64_t x, int64_t y) { return y == 0 ? x : y == -1 ? 0 : x % y; }
 
@@ -185,7 +187,8 @@ static const by_class compare_kernels[] = {
 
 /* --- the loops --- */
 
-/* Runs the kernel over all elements, in class `in`.  It writes numbers of that class, or uint8_t if `to_pred`. */
+/* Runs the kernel over all elements, which are converted to class `in`.  The kernel writes numbers of that class, or
+ * uint8_t if `to_pred`. */
 static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
   if (!kernel) {
     return ref_unsupported(c->i);

@@ -90,7 +90,8 @@ static void destroy_scratch(void *data) {
 }
 
 arena *ref_scratch(ref_call *c) {
-  if (!c->scratch) { /* each step may run out of memory, so the arena is made after its cleanup is registered */
+  if (!c->scratch) { /* if memory runs out, a call here does not return, so the cleanup is registered before the arena
+                        is made */
     arena **scratch = ARENA_NEW(c->a, arena *);
     arena_cleanup(c->a, destroy_scratch, scratch);
     *scratch = arena_create(arena_budget(c->a));

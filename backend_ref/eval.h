@@ -12,22 +12,24 @@
 #include "hlo/ir/builder.h"
 #include "hlo/ir/ir.h"
 
-/* Returns true if the operation can be evaluated with these element types and static shapes, and everything that it
- * calls as well. */
+/* Returns true if the instruction can be evaluated: its operation supports the element types, its shapes are static,
+ * and so for all instructions of the computations that it calls. */
 bool ref_supports(const hlo_instr *i);
 
-/* Evaluates one instruction, also one that calls computations, into results[n_results].  The elements of a result
- * are on `a`, or are those of an operand or a constant (reshape, copy), so the operands must live as long as the
- * results. */
+/* Evaluates one instruction, also one that calls computations, into results[n_results].  The elements of a result are
+ * on `a`, or are shared with an operand or a constant (by a reshape or a copy).  So the operands must live as long as
+ * the results. */
 STATUS_MUST_USE status ref_eval(const hlo_instr *i, const literal *operands, arena *a, literal *results);
 
 /* Evaluates a computation with args[n_params] into roots[n_roots].  Intermediate values are freed after their last use.
- * The roots need `a`, the arguments and the module to live.  After a failure, what was allocated stays on `a`. */
+ * The roots are valid as long as `a`, the arguments and the module live.  After a failure, what was allocated stays on
+ * `a`. */
 STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots);
 
 /* Evaluates an instruction whose operands are constants, for hlo_builder.eval and the folding pass.  Fails with
- * STATUS_UNSUPPORTED where folding does not pay: for large broadcasts, iotas and random bits, which are compact
- * already, for contractions that take long, and for instructions that call computations, since these may loop. */
+ * STATUS_UNSUPPORTED for instructions that are not worth folding: large broadcasts, iotas and random bits, whose
+ * results need more memory than the instructions; contractions that take long; and instructions that call computations,
+ * since these may loop forever. */
 hlo_eval_fn ref_fold;
 
 #endif

@@ -1,5 +1,5 @@
-/* movement.c - operations that only move elements.  Nearly all of them move one box of elements with strides on both
- * sides. */
+/* movement.c - operations that only move elements.  Nearly all of them copy one box of elements, with strides in the
+ * source and in the destination (ref_box). */
 #include <string.h>
 
 #include "backend_ref/ref.h"
@@ -24,7 +24,8 @@ int64_t ref_offset(int rank, const int64_t *strides, const int64_t *index) {
   return offset;
 }
 
-/* Drops dimensions of one element and merges neighbours that are contiguous on both sides. */
+/* Drops dimensions of one element, and merges neighbouring dimensions that are contiguous in both source and
+ * destination. */
 static ref_box simplify(const ref_box *b) {
   ref_box r = {.rank = 0};
   for (int d = 0; d < b->rank; d++) {
@@ -96,7 +97,7 @@ static const void *element(const ref_call *c, uint32_t operand, int64_t offset) 
   return (const char *)c->in[operand].data + offset * (int64_t)element_size(c);
 }
 
-/* Returns the box of the whole result 0, with the strides on the operand's side still 0. */
+/* Returns a box for the whole of result 0; the caller sets its strides in the operand, which are 0. */
 static ref_box result_box(const ref_call *c) {
   const shape *s = &c->out[0].shape;
   ref_box b = {.rank = s->rank};
@@ -112,7 +113,7 @@ status ref_copy(ref_call *c) {
   return NULL;
 }
 
-/* The contents are undefined; zeros make every run equal. */
+/* The contents are undefined; they are set to zero so that all runs give the same. */
 status ref_empty(ref_call *c) {
   void *r = ref_result(c, 0);
   size_t bytes = (size_t)shape_bytes(&c->out[0].shape);

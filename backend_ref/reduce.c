@@ -11,7 +11,7 @@
   static void name(void *accs, const void *xs, int64_t acc_stride, int64_t x_stride, int64_t n) { \
     T *acc = accs;                                                                                \
     const T *x = xs;                                                                              \
-    if (acc_stride == 0) { /* a line into one number, kept in a register */                       \
+    if (acc_stride == 0) { /* a line is reduced to one number, which is kept in a register */     \
       T a = *acc;                                                                                 \
       for (int64_t k = 0; k < n; k++) {                                                           \
         T b = x[k * x_stride];                                                                    \
@@ -68,7 +68,7 @@ ROW(add_c128, double complex, a + b)
 ROW(mul_c128, double complex, a *b)
 
 ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
-  /* Bitwise operations are the same for signed and unsigned integers. */
+  /* The bitwise operations of unsigned integers serve signed ones as well. */
   static ref_row_kernel *const rows[][REF_CLASSES] = {
       [HLO_REDUCE_ADD] = {NULL, add_f64, add_s64, add_u64, add_c128},
       [HLO_REDUCE_MUL] = {NULL, mul_f64, mul_s64, mul_u64, mul_c128},
@@ -118,8 +118,8 @@ void ref_identity(hlo_reducer r, dtype t, ref_class c, void *values, int64_t n) 
 
 /* --- reduce --- */
 
-/* The operand's dims with the accumulator's strides, which are 0 in reduced dims.  Neighbours of the same kind are
- * merged. */
+/* The operand's dimensions, and for each the stride of the accumulators, which is 0 if the dimension is reduced.
+ * Neighbouring dimensions that are both reduced, or both not, are merged. */
 typedef struct reduction {
   int rank;
   int64_t extents[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
@@ -185,7 +185,7 @@ typedef struct extreme {
   bool largest, last;
 } extreme;
 
-/* Returns true if x, which comes later, replaces best.  The first NaN wins. */
+/* Returns true if x replaces `best`, which comes earlier in the line.  The first NaN is never replaced. */
 static bool beats(const extreme *e, const void *x, const void *best) {
   if (ref_is_nan(e->class, best)) {
     return false;

@@ -1,7 +1,7 @@
 /* ref.h - what the files of the evaluator share.
  *
- * An operation is a function that takes a ref_call.  Element types are converted to one of five number classes,
- * computed in it and converted back. */
+ * Each operation is a function that takes a ref_call.  It converts its operands' elements to one of five number
+ * classes, computes in that class, and converts the results back. */
 #ifndef BACKEND_REF_REF_H
 #define BACKEND_REF_REF_H
 
@@ -14,14 +14,15 @@ typedef struct ref_slot ref_slot;
 
 typedef struct ref_call {
   const hlo_instr *i;
-  const literal *in; /* [n_operands] */
-  literal *out;      /* [n_results]; the shapes are set, and the function sets the data */
+  const literal *in; /* the operands, [n_operands] */
+  literal *out;      /* the results, [n_results]; the caller sets their shapes, the operation their data */
   arena *a;          /* the arena of the results */
-  arena **scratch;   /* access it by ref_scratch */
-  ref_pool *pool;    /* this and the next two are NULL if the instruction calls nothing and is evaluated alone */
+  arena **scratch;   /* the arena of temporary memory, which ref_scratch makes and returns */
+  /* pool, in_slots and out_slots are NULL if an instruction that calls no computation is evaluated alone */
+  ref_pool *pool;
   ref_slot **in_slots;
   ref_slot **out_slots;
-  int64_t work; /* elements processed since the last check of the budget (ref_work) */
+  int64_t work; /* the number of elements processed since the last check of the budget (ref_work) */
 } ref_call;
 
 typedef status ref_fn(ref_call *c);
@@ -44,18 +45,20 @@ static inline status ref_work(ref_call *c, int64_t n) {
   return ref_check_budget(c);
 }
 status ref_unsupported(const hlo_instr *i);
-/* Runs the table's function for the instruction. */
+/* Runs the function of the table in eval.c for the instruction's operation. */
 status ref_run_op(ref_call *c);
 
 /* --- computations (run.c) --- */
 
-/* Manages the memory of values while computations run.  A slot is reference-counted memory that several values may
- * share; NULL stands for memory that the pool does not own.  The pool lives as long as its arena. */
+/* A pool manages the memory of values while computations run.  It consists of slots: reference-counted memory that
+ * several values may share.  A slot of NULL stands for memory that the pool does not own.  The pool lives as long as
+ * the arena `home`. */
 ref_pool *ref_pool_create(arena *home);
 ref_slot *ref_slot_retain(ref_slot *s);
 void ref_slot_release(ref_pool *p, ref_slot *s);
-/* Runs a computation with args[n_params] and their slots (arg_slots NULL: the pool owns none of them).  Each of
- * roots[n_roots] comes with a reference to its slot.  After a failure the pool may only be destroyed. */
+/* Runs a computation with args[n_params] and the slots of their memory; arg_slots is NULL if the pool owns none of it.
+ * Sets roots[n_roots] and root_slots; the caller gets a reference to each slot.  After a failure the pool may only be
+ * destroyed. */
 status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots, literal *roots,
                ref_slot **root_slots);
 
@@ -75,17 +78,18 @@ typedef union ref_buffer {
 /* Returns the class in which elements of that type are computed: f32 for the small floats; pred and strings count as
  * unsigned. */
 ref_class ref_class_of(dtype t);
-/* Returns the class in which sums of them are kept: f64 for all floats. */
+/* Returns the class in which sums of elements of that type are kept: f64 for all floats. */
 ref_class ref_sum_class(dtype t);
 size_t ref_class_bytes(ref_class c);
-/* Returns elements [first, first + n) of data as class c: in `buffer`, or in data itself if no conversion is needed. */
+/* Returns a pointer to elements [first, first + n) of `data`, as numbers of class c.  It points into `data` if no
+ * conversion is needed, otherwise to `buffer`. */
 const void *ref_load(dtype t, ref_class c, const void *data, int64_t first, int64_t n, void *buffer);
 /* Returns the whole array as class c, converted into scratch memory if needed. */
 const void *ref_load_all(ref_call *call, const literal *l, ref_class c);
 /* Stores values of class c as elements of type t.  Rounds once; integers wrap. */
 void ref_store(dtype t, ref_class c, const void *values, void *data, int64_t first, int64_t n);
-/* Returns where to compute result k in class c: its own memory, or scratch memory that ref_finish converts to the
- * result. */
+/* Returns memory for the caller to compute result k in, as numbers of class c.  It is the result's own memory, or
+ * scratch memory that ref_finish then converts to the result's type. */
 void *ref_begin(ref_call *call, uint32_t k, ref_class c);
 void ref_finish(ref_call *call, uint32_t k, ref_class c, void *values);
 /* Compares two numbers: returns -1, 0 or 1.  NaN is larger than everything and equal to NaN.  Not for complex
@@ -95,10 +99,10 @@ bool ref_is_nan(ref_class c, const void *x);
 
 /* --- elementwise and reduction kernels --- */
 
-/* Computes out[k] = f(x[k], y[k]) for k < n.  All are of one class; `bits` is the width of the element type, for
- * shifts. */
+/* Computes out[k] = f(x[k], y[k]) for k < n. x, y and out are of one class; `bits` is the width of the element type,
+ * which shifts need. */
 typedef void ref_kernel(const void *x, const void *y, void *out, int64_t n, int bits);
-/* Returns NULL if the class does not have the operation. */
+/* These return NULL if there is no kernel for the operation; ref_complex_kernel is for class c128. */
 ref_kernel *ref_binary_kernel(hlo_op op, ref_class c);
 ref_kernel *ref_complex_kernel(hlo_op op);
 
@@ -110,34 +114,39 @@ void ref_identity(hlo_reducer r, dtype t, ref_class c, void *values, int64_t n);
 
 /* --- moving elements (movement.c) --- */
 
-/* A box of elements: its extents, and its strides in elements in source and destination, which may be 0 or negative. */
+/* A box of elements that is copied: its extents, and its strides in the destination (`to`) and in the source (`from`),
+ * in elements.  Strides may be 0 or negative. */
 typedef struct ref_box {
   int rank;
   int64_t extents[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK], from[SHAPE_MAX_RANK];
 } ref_box;
-/* Moves one element of `size` bytes from src to dst for each index of the box; they point at index 0. */
+/* Copies one element of `size` bytes from src to dst for each index of the box. dst and src point to the element at
+ * index 0. */
 void ref_move(size_t size, const ref_box *b, void *dst, const void *src);
 /* Advances to the next index below `extents` in row-major order.  Returns false after the last one; the index is then 0
  * again. */
 bool ref_next(int rank, const int64_t *extents, int64_t *index);
 int64_t ref_offset(int rank, const int64_t *strides, const int64_t *index);
 
-/* The index arithmetic of gather and scatter.  The outer array (the result of a gather, the updates of a scatter) has
- * batch dims, which select an index vector, and window dims, which run over a window of the operand. */
+/* The index arithmetic of gather and scatter.  The outer array is the result of a gather, or the updates of a scatter.
+ * Its dimensions are of two kinds: batch dims select an index vector, by which a window of the operand starts, and
+ * window dims run over the elements of that window. */
 typedef struct ref_windows {
   int n_batch, n_window, n_map;
-  int batch_dim[SHAPE_MAX_RANK];        /* the batch dim's number in the outer array */
-  int64_t index_stride[SHAPE_MAX_RANK]; /* the batch dim's stride in the indices */
-  int outer_dim[SHAPE_MAX_RANK];        /* the dimension of the outer array that is window dimension k */
-  int operand_dim[SHAPE_MAX_RANK];      /* the dimension of the operand that is window dimension k */
-  const int64_t *map;                   /* for each component of an index vector, the operand dim that it indexes */
+  int batch_dim[SHAPE_MAX_RANK];        /* which dimension of the outer array batch dim k is */
+  int64_t index_stride[SHAPE_MAX_RANK]; /* the stride of batch dim k in the array of indices */
+  int outer_dim[SHAPE_MAX_RANK];        /* which dimension of the outer array window dim k is */
+  int operand_dim[SHAPE_MAX_RANK];      /* which dimension of the operand window dim k is */
+  const int64_t *map; /* [n_map]: the operand's dimension that each component of an index vector indexes */
   int64_t vector_stride;
-  int batch_of[SHAPE_MAX_RANK]; /* the batch dim whose index is the start in operand dim d, or -1 */
+  int batch_of[SHAPE_MAX_RANK]; /* the batch dim whose index is the start along dimension d of the operand; -1 if none
+                                   is */
 } ref_windows;
 void ref_windows_init(ref_windows *w, const hlo_instr *i, const shape *outer);
-/* Computes the start of the window of outer index `index`.  The indices are data, so it may be any number. */
+/* Computes where the window for index `index` of the outer array starts in the operand.  The index vectors are data, so
+ * a start may be any number, also one outside of the operand. */
 void ref_windows_start(const ref_windows *w, const literal *indices, int rank, const int64_t *index, int64_t *start);
-/* Returns x clamped to [0, room]. */
+/* Returns x clamped to [0, room], and 0 if room is negative. */
 static inline int64_t ref_clamp(int64_t x, int64_t room) { return x < 0 || room < 0 ? 0 : x > room ? room : x; }
 
 /* --- lines: an array seen as [outer, n, inner] around one dimension --- */

@@ -1,4 +1,5 @@
-/* run.c - runs computations by plans of numbered values, and frees memory after the last use. */
+/* run.c - runs computations, whose values are numbered beforehand in a plan, and frees the memory of values after their
+ * last use. */
 #include <assert.h>
 #include <string.h>
 
@@ -91,8 +92,8 @@ void ref_slot_release(ref_pool *p, ref_slot *s) {
 
 /* --- plans --- */
 
-/* Returns the number of instructions.  Numbers them if their ids are not dense already; otherwise nothing is written,
- * so that threads may share a numbered module. */
+/* Returns the number of instructions, and numbers them by their ids.  If the ids are already 0, 1, 2, ..., nothing is
+ * written, so that several threads may run a module that is numbered. */
 static uint32_t number(const hlo_computation *c, uint32_t *n_operands) {
   uint32_t n = 0;
   bool dense = true;
@@ -156,7 +157,7 @@ typedef struct frame {
   const plan *plan;
   literal *values, *in;
   ref_slot **slots, **in_slots;
-  uint32_t *uses; /* for each value, the uses still to come */
+  uint32_t *uses; /* for each value, the number of uses that are still to come */
 } frame;
 
 static frame make_frame(ref_pool *p, const plan *r, arena *a) {

@@ -6,7 +6,8 @@
 
 /* --- cumulative --- */
 
-/* All lines of one outer index are advanced together, row by row. */
+/* For each outer index (ref_lines), the lines of all inner indices are accumulated together, one element of each line
+ * at a time. */
 status ref_cumulative(ref_call *c) {
   const shape *x = &c->in[0].shape;
   dtype t = (dtype)x->type;
@@ -43,7 +44,7 @@ status ref_cumulative(ref_call *c) {
 typedef struct keys {
   ref_class class;
   bool descending;
-  const char *values; /* of a line, all of one class */
+  const char *values; /* the values of a line, converted to one class */
   int64_t step;       /* the distance of two keys in bytes */
 } keys;
 

@@ -48,8 +48,8 @@ static status load_guarded(void *data) {
   return NULL;
 }
 
-/* Runs under a guard of this library, since the caller may be another library with its own copy of runtime/, whose
- * guard cannot be used here. */
+/* Runs inside a guard_run of its own.  The caller may be in another library with its own copy of runtime/, whose
+ * guard_run does not catch what fails here. */
 static status load_op(rt_thunk *t, rt_loader *l) { return guard_run(load_guarded, &(load_call){t, l}); }
 
 static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *from, void *dst, const void *src) {

@@ -31,7 +31,7 @@ status ref_dynamic_update_slice(ref_call *c) {
   return NULL;
 }
 
-/* Computes old = f(old, update) for one element; with kernel NULL update replaces old. */
+/* Computes old = kernel(old, update) for one element; if `kernel` is NULL, `update` replaces `old`. */
 static void combine(dtype t, ref_class class, ref_kernel *kernel, void *old, const void *update) {
   if (!kernel) {
     memcpy(old, update, dtype_bytes(t));
@@ -74,7 +74,7 @@ static int64_t window_at(const scatter *s, const literal *indices, const int64_t
   return ref_offset(s->x->rank, s->strides, start);
 }
 
-/* Applies the updates element by element in row-major order, which matters where windows overlap. */
+/* Applies the updates element by element in row-major order, which decides the result where windows overlap. */
 status ref_scatter(ref_call *c) {
   const shape *updates = &c->in[2].shape;
   hlo_reducer reducer = (hlo_reducer)hlo_int(c->i, HLO_ATTR_REDUCER);

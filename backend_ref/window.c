@@ -26,7 +26,8 @@ typedef struct visible {
   int64_t base;                                         /* the offset of the first element */
 } visible;
 
-/* Finds the visible part of the window of result index `index`.  Returns false if the window is all padding. */
+/* Finds the part of the window for result index `index` that lies inside the operand.  Returns false if the window is
+ * all padding. */
 static bool see(const window *w, const shape *x, const int64_t *index, visible *v) {
   v->base = 0;
   for (int d = 0; d < w->rank; d++) {

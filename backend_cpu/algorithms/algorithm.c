@@ -1,5 +1,5 @@
-/* algorithm.c - lists the configs of a contraction by their estimated times, builds the plan of a chosen one, and has
- * the algorithm "kernel": the plain loops of emit/. */
+/* algorithm.c - lists the configs of a contraction, sorted by their estimated times, and builds the plan of a chosen
+ * one.  It also defines the algorithm "kernel": the plain loops of emit/. */
 #include "backend_cpu/algorithms/algorithm.h"
 
 #include <string.h>
@@ -14,8 +14,8 @@ enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 /* --- problems --- */
 
-/* Returns the operand of `i` that is the contraction's operand number k, perhaps reshaped, and is read nowhere else.
- * Returns -1 if there is none, or if the fusion computes what the contraction reads. */
+/* Returns which operand of `i` the contraction reads, perhaps reshaped, as its operand number k.  Returns -1 if `i`
+ * reads it elsewhere, too, or if the fusion computes what the contraction reads. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
   hlo_quantized_weights small;

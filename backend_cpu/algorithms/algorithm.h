@@ -1,6 +1,6 @@
 /* algorithm.h - the algorithms that compute a contraction, and their configs.
  *
- * A contraction is a dot, a convolution, or an output fusion around one (its epilogue).  An algorithm is one way to
+ * A contraction here is a dot, a convolution, or an output fusion of one with its epilogue.  An algorithm is one way to
  * compute contractions: a library call, the plain loops of emit/, or a generated kernel with packed weights.  For a
  * problem it lists its configs, each with an estimate of its time.  The autotuner (autotune/autotune.h) times configs;
  * where nothing is timed, the config with the least estimate is taken.  A plan is a config that is ready for code
@@ -42,11 +42,12 @@ typedef struct cpu_config {
   /* letters, digits, dots and hyphens, unique among the algorithm's configs, such as "p4" or "8x48"; "" if there is
    * only one */
   char name[24];
-  int64_t v[6];    /* the algorithm's parameters; only the algorithm reads them */
+  int64_t v[6];    /* the values of the algorithm's parameters, which only the algorithm interprets */
   double estimate; /* expected nanoseconds; decides what is timed first, and what is taken where nothing is timed */
   /* bytes of packed weights and scratch memory if these may be large; 0 if they are no larger than the plain weights */
   double bytes;
-  bool idle; /* whether threads are left without work; such a config wins only where it is clearly faster */
+  bool idle; /* whether it leaves threads without work; the autotuner takes it only if it is clearly faster
+              */
 } cpu_config;
 
 /* A plan that is a generated kernel.  Its phases run one after the other, each divided over its own grid.  All phases
@@ -55,7 +56,8 @@ typedef struct cpu_config {
 typedef struct cpu_kernel_plan {
   uint32_t n_phases;
   emit_write_fn *write;
-  /* plain bytes for `write` and `pack`, without padding or pointers: equal bytes mean an equal kernel */
+  /* the argument of `write` and `pack`: plain bytes without padding or pointers, so that equal bytes mean an equal
+   * kernel */
   const void *config;
   size_t config_bytes;
   uint64_t packed_bytes; /* 0 if the weights are not packed */
@@ -76,7 +78,7 @@ typedef struct cpu_plan {
   uint64_t scratch_bytes;
   cpu_library_plan *library;
   cpu_kernel_plan *kernel;
-  const char *why; /* the reason for the choice, for reports; the same whenever the choice is made again */
+  const char *why; /* why this config was chosen, for reports; the same text if the choice is made again */
 } cpu_plan;
 
 struct cpu_algorithm {
@@ -84,8 +86,8 @@ struct cpu_algorithm {
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
    * it.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);
-  /* Fills `library` or `kernel`, and scratch_bytes.  Fails with UNSUPPORTED if the config turns out not to be possible;
-   * then the config with the next estimate is taken. */
+  /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
+   * be possible; then the config with the next estimate is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
   /* Finds a config by its name that list_configs may have left out.  Returns false if there is none.  NULL means that
    * list_configs lists all configs. */

@@ -12,8 +12,8 @@
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/quantized.h"
 
-/* The body of a fusion is read together with the fusion, so that a parameter of the body leads to the fusion's
- * operand. */
+/* Where values are looked up: in the body of a fusion, whose parameters then stand for the fusion's operands, or
+ * outside of fusions. */
 typedef struct scope {
   const hlo_instr *fusion; /* NULL if the values are not in a body */
 } scope;
@@ -59,7 +59,7 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of such instructions */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* such instructions are copied into fusions */
     return false;
   }
   *array = outside(s, v);
@@ -81,7 +81,7 @@ static step unary_step(cpu_post_op_kind kind, double alpha, double beta) {
   return (step){.is_post_op = true, .post_op = {.kind = kind, .alpha = alpha, .beta = beta}};
 }
 
-/* The step x op number, or number op x if `swapped`. */
+/* Returns the step that computes x op number, or number op x if `swapped`. */
 static step splat_step(hlo_op op, bool swapped, double number) {
   switch (op) {
     case HLO_ADD: return unary_step(CPU_POST_OP_LINEAR, 1, number);
@@ -131,8 +131,8 @@ static step array_step(scope s, const hlo_instr *contraction, hlo_op op, bool sw
   return fits ? r : (step){0};
 }
 
-/* Returns true if the clamp makes no difference, because it is converted to bytes and the conversion saturates at the
- * same bounds or at narrower ones. */
+/* Returns true if the clamp makes no difference, because its result is converted to bytes, and that conversion
+ * saturates at the same bounds or at narrower ones. */
 static bool converts_anyway(const hlo_instr *clamp, double low, double high) {
   const hlo_instr *next = clamp->n_uses == 1 ? clamp->uses[0].user : NULL;
   if (!next || next->op != HLO_CONVERT || hlo_is_root(hlo_result((hlo_instr *)clamp, 0))) {
@@ -153,8 +153,8 @@ static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
   return low == 0 && high == INFINITY ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, low, high);
 }
 
-/* The step of an operation on sums of bytes: the s32 sums may have a bias of one s32 per channel added and be converted
- * to f32, and a conversion to a type of 8 bits is the last step. */
+/* Returns the step for an operation on sums of products of bytes.  The s32 sums may first get a bias of one s32 per
+ * channel and then be converted to f32.  A conversion to a type of 8 bits must be the last step. */
 static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   dtype to = (dtype)consumer->shapes[0].type;
   bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
@@ -207,8 +207,8 @@ static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   return sum;
 }
 
-/* Returns true if the library has nothing but plain loops for the convolution once this post-op follows it: not all of
- * its implementations read arrays of the result's shape (onednn_primitive.c). */
+/* Returns true if the library would compute the convolution by plain loops if this post-op were added: not all of its
+ * implementations support arrays of the result's shape (onednn_primitive.c). */
 static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_contraction with = *c;
   if (c->g.op != CPU_CONVOLUTION || !cpu_reads_by_position(&c->g, post_op) || may_be_sum(c, post_op)) {
@@ -218,8 +218,9 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
-/* Appends a post-op.  Returns false if there is no room, if the library would have plain loops only, or if the result
- * would be wrong: of two unary post-ops of one kind, oneDNN 2.6 computes both with the parameters of one of them. */
+/* Appends a post-op.  Returns false if there are too many, if the library would then use plain loops, or if the result
+ * would be wrong: if there are two unary post-ops of one kind, oneDNN 2.6 computes both with the parameters of one of
+ * them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
@@ -244,7 +245,7 @@ static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   return true;
 }
 
-/* Returns true if values are integers after these post-ops. */
+/* Returns true if the values are whole numbers after the post-ops of c. */
 static bool are_whole(const cpu_contraction *c) {
   for (uint32_t k = c->n_post_ops; k-- > 0;) {
     const cpu_post_op *p = &c->post_ops[k];
@@ -272,7 +273,8 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   return true;
 }
 
-/* Adds a step to the call, except for its array.  Returns false if the library cannot compute it there. */
+/* Adds a step to the call, but not the array that it reads.  Returns false if the library cannot compute it after the
+ * steps before. */
 static bool count_step(cpu_contraction *c, const step *s) {
   if (s->is_convert) {
     return add_conversion(c, s->to);
@@ -488,10 +490,10 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
-/* With few rows, weights that do not fit a core's cache are read faster as the small integers that they are.  Measured
- * for 1024 x 4096 weights of 4 bits, relative to the time in f32: 0.2 (weights from memory) to 0.8 (from the last
- * cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With --exact this is not allowed, since scaling the sum of a
- * block rounds differently from scaling each weight. */
+/* With few rows, quantised weights that do not fit in a core's cache are better not converted to f32 beforehand, since
+ * reading them takes most of the time.  Measured for 1024 x 4096 weights of 4 bits, relative to the time in f32: 0.2
+ * (weights from memory) to 0.8 (from the last cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With --exact this is
+ * not allowed, since scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
   const cpu_asked *about = data;

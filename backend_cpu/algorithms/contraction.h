@@ -11,7 +11,7 @@
 typedef struct cpu_library_plan {
   cpu_contraction c;
   const hlo_instr *instr;
-  /* values of the computation that contains `instr`; bias.def is NULL if there is no bias */
+  /* lhs, weights and bias are values of the computation that contains `instr`; bias.def is NULL if there is no bias */
   hlo_value lhs, weights, bias;
   hlo_value arrays[CPU_MAX_POST_OPS]; /* the arrays that post-ops read, in order */
   hlo_value sum; /* added to the result, whose buffer holds it beforehand; def is NULL if there is none */
@@ -19,8 +19,8 @@ typedef struct cpu_library_plan {
   cpu_call_info info;
 } cpu_library_plan;
 
-/* Returns true if `consumer` can follow the contraction in one library call; its operand number `operand` is the value
- * that the call has computed up to there.  This is hlo_target.takes_epilogue. */
+/* Returns true if the library call of the contraction can compute `consumer` as well.  Operand number `operand` of
+ * `consumer` is the value that the call has computed so far.  This is hlo_target.takes_epilogue. */
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
 /* This is hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
@@ -38,7 +38,7 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 
-/* With fewer multiplications than this a library call costs more than it saves. */
+/* A contraction with fewer multiplications than this is faster without a library call. */
 enum { CPU_SMALL_CONTRACTION = 16384 };
 
 /* Returns the dot or convolution that `i` is or, if it is an output fusion, contains; NULL if there is none. */
@@ -46,8 +46,8 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i);
 /* Returns the number of multiplications of a dot or convolution of any type. */
 double cpu_multiplications(const hlo_instr *contraction);
 
-/* Describes a dot, a convolution or an output fusion as a library call: geometry, operands and epilogue, but neither
- * parts nor `call`.  Returns false if no call of the library computes it. */
+/* Describes a dot, a convolution or an output fusion as a library call: sets its geometry, operands and epilogue, but
+ * neither its parts nor `call`.  Returns false if no call of the library computes it. */
 bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p);
 
 #endif

@@ -4,7 +4,8 @@
 #include "backend_cpu/algorithms/algorithm.h"
 #include "emit/contraction/depthwise.h"
 
-/* Nanoseconds of one thread: per call, per vector instruction, and per byte that is read from the caches. */
+/* Estimated nanoseconds on one thread: for a call, for a vector instruction, and for a byte that is read from the
+ * caches. */
 static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
 
 static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
@@ -42,7 +43,7 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
-/* The members that packing depends on; all others are 0. */
+/* Returns a copy of d with only those members that packing depends on; all others are 0. */
 static const emit_depthwise *packing_of(arena *a, const emit_depthwise *d) {
   emit_depthwise *w = ARENA_NEW(a, emit_depthwise);
   *w = (emit_depthwise){

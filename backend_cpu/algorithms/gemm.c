@@ -34,8 +34,8 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
 }
 
-/* Returns the estimated nanoseconds.  A register block of full size is bound by its multiplications, two vectors a
- * cycle at some 3 GHz; a small one is bound by its loads. */
+/* Returns the estimated nanoseconds.  The time of a large register block is that of its multiplications: two vectors a
+ * cycle at about 3 GHz.  The time of a small one is that of its loads. */
 static double estimate(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
   int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* the last vector of a group may hold one column only */
@@ -45,8 +45,8 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
 }
 
-/* The time of a vector of half the width relative to a whole one.  It lies between processors that split wide vectors
- * into halves and those that do not. */
+/* The time of a vector instruction of half the width relative to one of full width: a compromise between processors
+ * that split full vectors into halves (0.5) and those that do not (1). */
 static const double half_width = 0.62;
 
 static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t *n, cpu_config *out) {
@@ -87,9 +87,9 @@ static bool reads_once(const cpu_problem *p) {
   return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
-/* Lists the block that emit_product_choose finds best, the same block in narrower vectors that the columns fill, and
- * for larger products blocks that read B less often, or A.  Weights that are read once come from memory faster in one
- * or two streams (20 % faster than in eight, measured). */
+/* Lists the block size that emit_product_choose finds best, the same in narrower vectors if the columns fill only
+ * these, and for larger products some that read B less often, or A.  Weights that are read once come from memory faster
+ * in one or two streams (20 % faster than in eight, measured). */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;
@@ -136,7 +136,8 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   return b;
 }
 
-/* Makes the kernel one of dynamic M if that is possible; it is not where the kernel packs panels itself. */
+/* Makes the kernel one of dynamic M (any number of rows) if that is possible, which it is not if the kernel itself
+ * packs panels. */
 static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_kernel_plan *kernel) {
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;

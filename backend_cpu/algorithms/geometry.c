@@ -1,8 +1,8 @@
 /* geometry.c - see geometry.h. */
 #include "backend_cpu/algorithms/geometry.h"
 
-/* elements of a convolution's kernel for one output channel; with more, oneDNN takes minutes to choose an
- * implementation */
+/* the limit for the elements of a convolution's kernel for one output channel; with more, oneDNN takes minutes to
+ * choose an implementation */
 enum { MOST_TAPS = 1 << 14 };
 
 /* --- dots as matrix products --- */

@@ -60,8 +60,8 @@ static void flatten(cpu_contraction *c) {
   }
 }
 
-/* Returns the possible number of parts that is nearest to `wanted`, but enough parts that none takes so long that a run
- * exceeds its time limit by much. */
+/* Returns the possible number of parts that is nearest to `wanted`.  There are at least so many that no part takes very
+ * long, since a run checks its time limit only between parts. */
 static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);
@@ -146,8 +146,8 @@ static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library
   return n;
 }
 
-/* Finds a config "p4" with any possible number of parts.  Its estimate is a bad one, so that the tuner does not take it
- * without timing it. */
+/* Finds a config such as "p4" with any possible number of parts.  Its estimate is made high, so that the autotuner does
+ * not choose it without timing it. */
 static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) {
   cpu_library_plan library;
   long long parts;

@@ -7,10 +7,11 @@
 
 /* The error that a layer may have against sums in f64, relative to the largest output (see README). */
 static const double largest_error = 0x1p-17;
-/* Estimates for one thread.  A multiplication costs what the library's does, and a sixth more for the transforms.  A
- * byte of packed weights is read from memory; with phases it is read once.  Weights that are transformed on the fly are
- * transformed again for each share of the tiles.  What one phase hands to the next goes through memory, except for what
- * fits into a thread's part of the last cache (cached_bytes). */
+/* Estimates for one thread.  A multiplication costs what the library's does, and a sixth more for the transforms.
+ * Packed weights are read from memory; a byte of them takes less time if the plan is phased, since it is then read only
+ * once.  Weights that are transformed on the fly are transformed again for each share of the tiles.  The results of a
+ * phase are written to memory and read by the next phase, except for those that fit in a thread's part of the
+ * last-level cache (cached_bytes). */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025,
                     phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
                     cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;
@@ -32,9 +33,9 @@ static double transformed_bytes(const emit_winograd *w) {
   return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
 }
 
-/* Returns true if the config can be the fastest.  Transforming weights on the fly costs time and pays only for weights
- * that no cache keeps.  Phases pay only if the weights are larger than a core's cache, and not if one thread computes
- * all tiles as one block anyway. */
+/* Returns true if the config can be the fastest.  Transforming weights on the fly takes time and is only worth it for
+ * weights that do not fit in any cache.  Phases are only worth it if the weights are larger than a core's cache, and
+ * not if one thread computes all tiles as one block in any case. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->options.threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
   /* the plain weights are at most half of the transformed ones */

@@ -25,8 +25,8 @@ typedef struct contraction {
 
 /* --- this machine --- */
 
-/* Limits the size of the last cache to what is common for so many cores.  A virtual machine reports the cache of a
- * whole computer, of which it has only a part. */
+/* Returns the reported size of the last-level cache, limited to 8 MiB for each core.  A virtual machine reports the
+ * cache of the whole computer, of which it has only a part. */
 static uint64_t last_cache_bytes(uint64_t told) {
   static const uint64_t a_core = 8 << 20;
   uint64_t most = machine_all_cores() * a_core;
@@ -43,8 +43,8 @@ static uint64_t constant_bytes(const hlo_module *m) {
   return n;
 }
 
-/* Returns the number of bytes of weights that timing must cycle through, so that weights come from the cache or memory
- * from which they come when the whole module runs. */
+/* Returns the total size of the copies of weights that trials read in turn, so that weights come from the same level of
+ * the memory hierarchy as when the whole module runs. 0 means that one copy is enough. */
 static uint64_t weights_span(const hlo_module *m) {
   uint64_t near = machine_cache_bytes(2), far = last_cache_bytes(machine_cache_bytes(3));
   uint64_t constants = constant_bytes(m);
@@ -71,8 +71,8 @@ static status can_run(void *data) {
 
 /* --- problems --- */
 
-/* Describes the problem for people: "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights".  `rows`
- * is the first shape, or what stands for it. */
+/* Describes the problem for people: "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights; 8
+ * threads".  `rows` is the text to print for the shape of the first operand. */
 static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   const hlo_instr *c = p->contraction;
   const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, rows, SHAPE_STR(NULL, hlo_shape(c->operands[1])));
@@ -82,9 +82,9 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   return arena_printf(a, "%s%s; %u threads", text, p->constant_weights ? ", constant weights" : "", p->options.threads);
 }
 
-/* Describes what problems that differ only in the number of rows (or of images, or in the image size) have in common.
- * A new shape then gets the config of a similar problem, whose packed weights exist.  Problems with one row are not
- * similar to others. */
+/* Returns a text that is equal for problems that differ only in the number of rows, in the number of images or in the
+ * image size.  A new shape can then use the config of such a similar problem, whose weights are already packed.
+ * Problems with one row are similar only to each other. */
 static const char *similar(arena *a, const cpu_problem *p) {
   const shape *x = hlo_shape(p->contraction->operands[0]);
   int64_t longest = 1;

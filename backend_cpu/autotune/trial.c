@@ -10,7 +10,7 @@
 
 enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
 
-/* Several copies of the same bytes. */
+/* Several copies of one constant. */
 typedef struct copied {
   uint64_t size;
   uint32_t n;
@@ -23,7 +23,7 @@ struct cpu_copies {
   copied **items;
 };
 
-/* A constant of the trial's program that is read from another copy in each run. */
+/* A constant of the trial's program, of which each run reads another copy. */
 typedef struct moving {
   uint32_t constant;
   const copied *copied;
@@ -54,8 +54,8 @@ cpu_copies *cpu_copies_create(arena *a) {
 
 /* --- building --- */
 
-/* Removes copies from the program.  They bring a residual into the result's buffer, where it usually lies already in
- * the whole program. */
+/* Removes "copy" thunks from the program.  They copy a residual into the result's buffer, where it usually is already
+ * when the whole program runs, so they must not be timed. */
 static void drop_copies(rt_sequence *s) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < s->n; k++) {
@@ -82,8 +82,8 @@ static const copied *copies_of(cpu_copies *l, const rt_span *bytes, uint64_t spa
   return *ARENA_PUSH(l->arena, l->items, l->n, l->cap) = x;
 }
 
-/* Makes the program's large constants alternate between copies.  A constant that is larger than weights_span comes from
- * memory anyway. */
+/* Makes copies of the program's large constants, so that each run can read others than the run before.  A constant of
+ * more than weights_span bytes does not fit in a cache in any case, so it is not copied. */
 static void spread_weights(autotune_trial *t) {
   rt_program *p = t->program;
   uint64_t span = t->weights_span;

@@ -4,7 +4,7 @@
 #include "backend_cpu/autotune/contractions.h"
 #include "hlo/analysis/queries.h"
 
-/* Implements rt_compile_options.algorithm: each contraction gets the config of that number, from 1 on, in the order of
+/* Implements rt_compile_options.algorithm: each contraction gets config number `number`, counted from 1 in the order of
  * estimates. */
 static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_problem_options *problems,
                        uint32_t *most_configs) {

@@ -5,9 +5,10 @@
 
 #include "backend_cpu/algorithms/plans.h"
 
-/* Builds the plans of the module's contractions and attentions, and writes a config into each contraction that has
- * none.  A config that is there already is kept, or refused if it is not possible. options->algorithm decides if it is
- * set, otherwise the autotuner.  The report says what was tuned.  `problems` must live as long as the plans. */
+/* Builds the plans of the module's contractions and attentions.  A contraction that already has a config keeps it; this
+ * fails if that config is not possible.  For the others, options->algorithm chooses the config if it is set, otherwise
+ * the autotuner does, and the config is written into the instruction.  The report says what was tuned.  `problems` must
+ * live as long as the plans. */
 STATUS_MUST_USE status cpu_assign_kernels(arena *a, hlo_module *m, const rt_compile_options *options,
                                           const cpu_problem_options *problems, cpu_plans **out, rt_report *report);
 

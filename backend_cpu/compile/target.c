@@ -83,7 +83,7 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 /* The largest result of constant folding: enough for the weights of a layer that batch normalisation scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
-/* The data of the functions of the target that passes call, and what pass assign_kernels makes. */
+/* The state of the passes: what the functions of hlo_target that they call need, and what pass assign_kernels makes. */
 typedef struct preparation {
   cpu_asked asked; /* the first member, since some functions take a pointer to it */
   arena *arena;
@@ -92,7 +92,7 @@ typedef struct preparation {
   rt_report *report;
 } preparation;
 
-/* Announces a long phase that is not a pass to whoever shows progress. */
+/* Announces a long phase that is not a pass, by the dump function of the options, so that callers can show progress. */
 static status begin(const rt_compile_options *o, const char *phase, const hlo_module *m) {
   return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
 }
@@ -176,8 +176,8 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
 
 /* --- compiling --- */
 
-/* Returns the number of threads for which programs are divided.  A deterministic program must not depend on the
- * machine, so it uses a number that suits few threads and many. */
+/* Returns the number of threads for which the work of the program is divided.  A deterministic program must not depend
+ * on the machine, so for it the number is a constant. */
 static uint32_t shares_of(const rt_compile_options *o) {
   enum { ANY_THREADS = 8 };
   return o->numerics.deterministic ? ANY_THREADS : o->threads;

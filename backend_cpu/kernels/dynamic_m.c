@@ -10,8 +10,8 @@ enum {
   LEAST_ROW = 256
 };
 
-/* For each value of a computation, whether its leading dimensions are the rows.  Found from the results to the
- * operands. */
+/* For each value of a computation, whether its leading dimensions are the rows.  This is determined from the results to
+ * the operands. */
 typedef struct rows {
   arena *arena;
   int64_t n;
@@ -61,8 +61,8 @@ static void want(rows *r, hlo_value v, bool by_rows) {
 
 /* --- operations --- */
 
-/* The operand's dimensions become the result's dimensions `dims`.  Those before the first q must be all of the rows, or
- * none. */
+/* Records how a broadcast needs its operand, whose dimensions become the dimensions HLO_ATTR_DIMENSIONS of the result.
+ * The first q dimensions of the result are the rows; the operand must have all of them, or none. */
 static void want_broadcast(rows *r, const hlo_instr *i, int q) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -133,8 +133,8 @@ static void want_operands(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Returns true if `i` may be needed as a whole.  It is then computed again for each row, which only pays for single
- * operations on its elements. */
+/* Returns true if `i` may be needed as a whole.  The kernel then computes it again for each row, which is acceptable
+ * for cheap operations only. */
 static bool is_cheap_as_a_whole(const hlo_instr *i) {
   hlo_kind kind = hlo_info(i)->kind;
   return kind == HLO_STRUCTURE || kind == HLO_ELEMENTWISE || kind == HLO_MOVEMENT;
@@ -157,7 +157,7 @@ static void want_results(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Finds the rows of a fusion's body, or of one instruction.  Returns false if they do not fit. */
+/* Finds the rows of a fusion's body, or of one instruction.  Returns false if it has none. */
 static bool find(rows *r, const hlo_instr *i) {
   const hlo_computation *c = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   for (uint32_t k = 0; k < i->n_results; k++) {

@@ -1,21 +1,21 @@
-/* dynamic_m.h - kernels for any number of rows, so that a sequence length that a session has not met yet needs no new
- * code.
+/* dynamic_m.h - kernels for any number of rows (dynamic M), so that no new code is needed for a sequence length that a
+ * session has not seen before.
  *
- * Rows are the leading dimensions of an instruction's results, taken together, if each row of a result depends on the
- * same row of some operands and on all of the other operands: normalisations, elementwise operations on them, gathers,
- * products with weights.  Such an instruction is compiled with its leading dimensions merged into one of a placeholder
- * size, and the number of rows is an argument (emit_options.rows). */
+ * The leading dimensions of an instruction's results, merged into one, are its rows if each row of a result depends
+ * only on the same row of some operands and on the other operands as a whole.  This is so for normalisations,
+ * elementwise operations, gathers, and products with weights.  Such an instruction is compiled with its leading
+ * dimensions merged into one of a placeholder size, and the number of rows is an argument (emit_options.rows). */
 #ifndef BACKEND_CPU_KERNELS_DYNAMIC_M_H
 #define BACKEND_CPU_KERNELS_DYNAMIC_M_H
 
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 
-/* Returns true if the leading dimensions of the results of `i` are so many rows in this sense; there are at least
- * two. */
+/* Returns true if the leading dimensions of the results of `i`, merged, are rows in this sense, and there are `rows` of
+ * them, at least two. */
 bool cpu_has_leading_rows(arena *a, const hlo_instr *i, int64_t rows);
 
-/* Returns the number of rows of `i` if emit_kernel is to compile it for any number of rows, otherwise 0. */
+/* Returns the number of rows of `i` if emit_kernel should compile it for any number of rows, otherwise 0. */
 int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t);
 
 /* Changes `alone`, the only instruction of its module besides parameters and constants (cpu_outline), from `rows` to

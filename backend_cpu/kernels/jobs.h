@@ -1,5 +1,5 @@
-/* jobs.h - the last jobs of a compilation, when everything is decided: compiling kernels, packing weights, copying
- * constants.  They do not depend on each other, so all threads take them, the longest first. */
+/* jobs.h - the last step of a compilation, after all choices are made: jobs that compile kernels, pack weights and copy
+ * constants.  They do not depend on each other, so all threads run them, the longest first. */
 #ifndef BACKEND_CPU_KERNELS_JOBS_H
 #define BACKEND_CPU_KERNELS_JOBS_H
 
@@ -9,8 +9,8 @@ typedef struct cpu_jobs cpu_jobs;
 
 cpu_jobs *cpu_jobs_create(arena *a);
 
-/* Adds a job that takes about so many nanoseconds. run(data) is called once, on any thread, and must not use the arena
- * of the compilation. */
+/* Adds a job that takes about `nanoseconds`.  It is run(data), which is called once, on any thread, and must not use
+ * the arena of the compilation. */
 void cpu_jobs_add(cpu_jobs *jobs, double nanoseconds, status (*run)(void *data), void *data);
 
 /* Runs the jobs that were added and have not run.  Returns the first failure; no job begins after it. */

@@ -54,8 +54,8 @@ uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
 /* --- collecting --- */
 
-/* Single numbers and short lists (indices, sizes) make better code as constants.  Weights would make kernels differ
- * that could be shared. */
+/* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
+ * weights, do not, so that kernels that differ only in them are shared. */
 bool cpu_is_embedded(hlo_value v) {
   const literal *l = hlo_literal(v);
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
@@ -109,7 +109,8 @@ static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Kernels with register blocks are long, since the blocks are unrolled; others grow with the number of operations. */
+/* Estimates the time to compile the kernel.  Those with register blocks have long code, since blocks are unrolled; the
+ * code of others grows with their number of operations. */
 static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
   const double block = 1e7, operation = 2.5e5, least = 1e6;
   uint32_t n = 0;
@@ -201,7 +202,8 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
   return rt_written(&w);
 }
 
-/* Returns true if the object of that name has the kernel `data`, and copies from there how it is called. */
+/* Returns true if the object called `name` has the kernel `data`; then copies the kernel's symbol and info from the
+ * name (name_object). */
 static bool find_in_object(void *data, rt_span name) {
   kernel *x = data;
   rt_reader r = rt_reader_make(name);
@@ -242,7 +244,7 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
   }
 }
 
-/* Adds a compiled object, to the weight pool too, so that other programs find its kernels. */
+/* Adds a compiled object to *out, and to the weight pool, where other programs find its kernels. */
 static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
@@ -320,7 +322,8 @@ static int dearest_first(const void *a, const void *b) {
   return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x > y) - (x < y);
 }
 
-/* Divides the kernels among the batches: each, the most expensive first, goes to the batch with the least cost. */
+/* Divides the kernels among the batches.  Starting with the most expensive one, each kernel goes to the batch whose
+ * cost is the least so far. */
 static void divide(all_batches *x) {
   kernel **order = ARENA_NEW_N(x->k->arena, kernel *, x->k->n);
   uint32_t n = 0;
@@ -340,8 +343,8 @@ static void divide(all_batches *x) {
   }
 }
 
-/* If memory runs out, an allocation in here jumps out of this function (guard_run); the caller then frees what is in
- * `data`. */
+/* If memory runs out, an allocation in here jumps out of this function (guard_run); the caller then frees the batches.
+ */
 static status compile_all(void *data) {
   all_batches *x = data;
   if (x->n) {

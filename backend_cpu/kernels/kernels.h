@@ -17,7 +17,7 @@ typedef struct cpu_kernels cpu_kernels;
  * taken from the weight pool, and new ones are added to it; weight_pool is NULL if there is no session. */
 cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
 
-/* How a kernel is written that emit_kernel does not write. */
+/* A function in place of emit_kernel that writes a kernel, and its arguments. */
 typedef struct cpu_writer {
   emit_write_fn *write;
   const char *name;   /* identifies `write`, the same in every process */
@@ -31,15 +31,16 @@ typedef struct cpu_writer {
 typedef struct cpu_call_of {
   int64_t rows;          /* the rows of this call; 0 if the kernel is only for the sizes of its instruction */
   int64_t placeholder_m; /* the number of rows for which the code was written */
-  bool known;            /* whether `info` says how it is called; if not, the grid is scaled by rows / placeholder_m */
+  bool known; /* whether `info` is that of this call; if not, the grid of the compiled code is multiplied by rows /
+                 placeholder_m */
   emit_kernel_info info;
   uint32_t n_args;
   const int64_t *args; /* borrowed */
 } cpu_call_of;
 
-/* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  With
- * `writer` NULL emit_kernel writes it; with `call` NULL it is only for the sizes of `i`.  Sets *mark to what
- * cpu_kernels_config needs. */
+/* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  If
+ * `writer` is NULL, emit_kernel writes it.  If `call` is NULL, it is only for the sizes of `i`.  Sets *mark, which the
+ * caller later passes to cpu_kernels_config. */
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
                                        const cpu_writer *writer, const cpu_call_of *call, rt_span *mark);
 
@@ -59,20 +60,21 @@ hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
-/* Code objects, and the names that say which kernels are in them (rt_program). */
+/* Code objects, and for each a name that lists the kernels in it (rt_program). */
 typedef struct cpu_code {
   uint32_t n;
   rt_span *objects, *names;
 } cpu_code;
 
-/* Compiles all kernels that are not in the weight pool into objects, as many for each of `shares` threads; `threads`
- * threads do that together with the other jobs.  A failure names the kernel's operation. */
+/* Compiles all kernels that are not in the weight pool into objects.  Their number is a multiple of `shares`, so that
+ * as many threads get equal work.  `threads` threads compile them and run the other jobs.  A failure names the kernel's
+ * operation. */
 STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads,
                                            cpu_code *out);
 /* Returns the LLVM IR or assembly of all kernels as one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 
-/* Returns the config of the thunk that calls the kernel; only after compiling. */
+/* Returns the config of a thunk that calls the kernel.  May be called only after cpu_kernels_compile. */
 STATUS_MUST_USE status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out);
 
 #endif

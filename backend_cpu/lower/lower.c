@@ -62,8 +62,8 @@ static bool joins_many(const hlo_instr *i) {
   return i->op == HLO_CONCAT && i->n_operands > MANY;
 }
 
-/* Returns true if the library call reads v only as its residual, which is added from the result's buffer.  All its
- * other operands are read while it writes. */
+/* Returns true if the library call reads v only as its residual, which it reads from the result's buffer.  Other
+ * operands cannot share that buffer, since the call reads them while it writes the result. */
 static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
   bool only = p->sum.def && hlo_value_equal(p->sum, v) && !hlo_value_equal(p->lhs, v) &&
               !hlo_value_equal(p->weights, v) && !(p->bias.def && hlo_value_equal(p->bias, v));
@@ -187,8 +187,8 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
   lower_add_buffer(c, copy, to);
 }
 
-/* Copies the base of an in-place update to the result's buffer, unless it lies there, since the kernel writes only the
- * updated part. */
+/* Copies the array that an in-place update changes to the result's buffer, unless it is there already, since the kernel
+ * writes only the changed part. */
 static void bring_base(lower_context *c, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -199,7 +199,7 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
   }
 }
 
-/* Makes the kernel read the base of an in-place update from the result's buffer. */
+/* Makes the kernel read the array that an in-place update changes from the result's buffer. */
 static void use_base(rt_thunk *t, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -207,7 +207,8 @@ static void use_base(rt_thunk *t, const hlo_instr *i) {
   }
 }
 
-/* Returns for each result the operand that shares its buffer, or -1.  The base of an in-place update counts as one. */
+/* Returns for each result the operand that shares its buffer, or -1.  The array that an in-place update changes counts
+ * as such an operand. */
 static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
   int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
   hlo_in_place_update place;
@@ -233,7 +234,7 @@ static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  enum { PLACEHOLDER_M = 17 }; /* a prime, so that no other size of a model is a multiple of it */
+  enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
   bring_base(c, i);
   cpu_call_of call = {.rows = cpu_dynamic_m(l->arena, i, l->options->target), .placeholder_m = PLACEHOLDER_M};
   rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
@@ -263,7 +264,7 @@ status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code
 
 /* --- contractions --- */
 
-/* Sets *out to the weights in aligned memory.  They are copied if they are at an odd address of a model file;
+/* Sets *out to the weights in aligned memory.  They are copied if their address in a model file is not aligned;
  * give_plain frees the copy. */
 static status take_plain(const lowering *l, const literal *given, literal *out) {
   size_t bytes = (size_t)shape_bytes(&given->shape);
@@ -365,7 +366,7 @@ static status add_weights(lowering *l, lower_context *c, rt_thunk *t, const cpu_
   return NULL;
 }
 
-/* Notes the plan's config and the reason for it in the thunk; nothing if there was no choice. */
+/* Records the plan's config and the reason for it in the thunk, unless there was no choice. */
 static void note_plan(lower_context *c, rt_thunk *t, const cpu_plan *plan) {
   if (!plan->config.algorithm) {
     return;

@@ -18,7 +18,7 @@ typedef struct cpu_lower_options {
  * adds them. */
 STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
                                  rt_program **out, rt_report *report);
-/* Gives the program its objects and its thunks the numbers and names of their kernels. */
+/* Adds the code objects to the program, and sets the configs of the thunks that call kernels. */
 STATUS_MUST_USE status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code);
 
 #endif

@@ -151,8 +151,8 @@ static int64_t weights_elements(const cpu_geometry *g) {
 
 static bool holds(const rt_buffer *b, int64_t bytes) { return rt_buffer_is_dense(b) && rt_buffer_bytes(b) >= bytes; }
 
-/* Returns true if the buffers are large enough for what the library accesses; the config may come from a damaged
- * file. */
+/* Returns true if the buffers are large enough for what the library will access.  This must be checked, since the
+ * config may come from a damaged file. */
 static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_call_info *info) {
   const cpu_geometry *g = &c->g;
   int64_t dims[CPU_MAX_RANK], elements = 1;

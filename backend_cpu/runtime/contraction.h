@@ -1,5 +1,5 @@
-/* contraction.h - convolutions and matrix products as library calls.  The compiling half writes them into thunks, the
- * running half reads them; onednn*.c and openblas.c hide the libraries behind the functions declared here. */
+/* contraction.h - convolutions and matrix products as library calls.  The compiler writes them into thunks, and the
+ * runtime reads them from there. onednn*.c and openblas.c implement the functions declared here by the libraries. */
 #ifndef BACKEND_CPU_RUNTIME_CONTRACTION_H
 #define BACKEND_CPU_RUNTIME_CONTRACTION_H
 
@@ -7,7 +7,7 @@
 
 enum { CPU_MAX_POST_OPS = 8, CPU_MAX_PARTS = 1024, CPU_MAX_SPATIAL = 3, CPU_MAX_RANK = CPU_MAX_SPATIAL + 2 };
 
-/* What follows the contraction in the same call. x is the value computed so far. */
+/* An operation of the epilogue that the same call computes. x is the value computed so far. */
 typedef enum cpu_post_op_kind {
   CPU_POST_OP_SUM,    /* x + what was in the result's buffer before the call */
   CPU_POST_OP_RELU,   /* x > 0 ? x : alpha*x */
@@ -25,7 +25,7 @@ typedef enum cpu_post_op_kind {
   CPU_POST_OP_EXP,
   CPU_POST_OP_ROUND, /* to the nearest integer, ties to even */
   CPU_POST_OP_LAST_UNARY = CPU_POST_OP_ROUND,
-  CPU_POST_OP_ADD, /* this kind and those below are x op array */
+  CPU_POST_OP_ADD, /* this kind and those below compute x op array, element by element */
   CPU_POST_OP_SUB,
   CPU_POST_OP_MUL,
   CPU_POST_OP_DIV,
@@ -42,7 +42,7 @@ typedef struct cpu_post_op {
 
 typedef enum cpu_contraction_op { CPU_CONVOLUTION, CPU_MATMUL } cpu_contraction_op;
 
-/* The members are int64_t only, since they are written to a thunk's config as they stand. */
+/* All members are int64_t, since they are written to a thunk's config one after the other. */
 typedef struct cpu_geometry {
   int64_t op;
   int64_t has_bias; /* the bias has one number per output channel or column */
@@ -52,15 +52,15 @@ typedef struct cpu_geometry {
   /* Dtypes.  Either all are f32, or lhs is u8 or s8 and the weights are s8 and packed.  In the second case the bias is
    * s32, post-ops are computed in f32, and a result that is not f32 is rounded to the nearest and saturated. */
   int64_t lhs_type, weights_type, result_type;
-  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied, the weights when
-   * they are packed, the other one in each run.  Sums, bias and post-ops are f32.  DTYPE_INVALID: nothing is
-   * rounded. */
+  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied: the weights when
+   * they are packed, lhs in each run.  Sums, bias and post-ops are f32.  DTYPE_INVALID: nothing is rounded. */
   int64_t reduced_precision;
-  /* These are of a convolution.  Its weights are [O, I/groups, spatial...]. */
+  /* For a convolution.  Its weights are [O, I/groups, spatial...]. */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];
   int64_t strides[CPU_MAX_SPATIAL], low[CPU_MAX_SPATIAL], high[CPU_MAX_SPATIAL], dilation[CPU_MAX_SPATIAL];
-  /* These and `batch` are of a matrix product: [m, k] x [k, n] gives a dense [m, n].  Strides are in elements. */
+  /* For a matrix product, as is `batch`: [m, k] x [k, n] gives a dense [m, n]. lhs_* and rhs_* are strides in elements.
+   */
   int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
 } cpu_geometry;
 
@@ -74,14 +74,14 @@ typedef struct cpu_contraction {
 
 void cpu_contraction_write(rt_writer *w, const cpu_contraction *c);
 STATUS_MUST_USE status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c);
-/* Writes the dimensions of the result in the order in which it lies in memory, and returns the rank. */
+/* Sets dims to the extents of the result, in the order of the dimensions in memory, and returns the rank. */
 int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
-/* Returns the dimension of the result that may be divided: all before it are 1, so that parts are contiguous.  Returns
- * -1 if there is none. */
+/* Returns the dimension of the result along which it may be divided into parts, or -1 if there is none.  All dimensions
+ * before it are 1, so that parts are contiguous. */
 int cpu_contraction_axis(const cpu_contraction *c);
 /* Returns the number of arrays that post-ops read. */
 uint32_t cpu_contraction_arrays(const cpu_contraction *c);
-/* Returns, as a mask, the dimension of the result in memory that counts channels (of a matrix product: columns). */
+/* Returns a mask with the bit of the result's dimension of channels or, for a matrix product, of columns. */
 static inline uint32_t cpu_channels_mask(const cpu_geometry *g) {
   return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
 }
@@ -103,8 +103,8 @@ bool cpu_library_is_blas(void);
 /* Returns true if the library multiplies bytes without saturating intermediate sums. */
 bool cpu_library_has_bytes(void);
 
-/* Returns true if the library has more than plain loops for this contraction with its post-ops.  Takes about ten
- * microseconds, since no code is generated. */
+/* Returns true if the library's implementation of this contraction with its post-ops is more than plain loops.  Takes
+ * about ten microseconds, since no code is generated. */
 bool cpu_library_is_fast(const cpu_contraction *c);
 
 typedef struct cpu_call cpu_call; /* a library call that is ready to run, from many threads at once */
@@ -117,14 +117,14 @@ typedef struct cpu_call_info {
 } cpu_call_info;
 
 /* Makes a call on the arena; the library's handles are destroyed with the arena.  `format` is the format of packed
- * weights, or NULL while compiling, when the library chooses one.  Fails with UNSUPPORTED if the library cannot compute
- * the contraction, or not with weights of that format. */
+ * weights.  It is NULL while compiling; then the library chooses a format.  Fails with UNSUPPORTED if the library
+ * cannot compute the contraction, or not with weights of that format. */
 STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                                        cpu_call_info *info);
 /* Packs weights that are laid out as in HLO (for a matrix product: with strides rhs_k and rhs_n) into
  * info.weights_bytes at `packed`. */
 STATUS_MUST_USE status cpu_call_pack(const cpu_call *c, const void *plain, void *packed);
-/* Runs the call.  `buffers` are those of the thunk without scratch memory. */
+/* Runs the call.  `buffers` are the thunk's buffers except for scratch memory. */
 STATUS_MUST_USE status cpu_call_run(const cpu_call *c, const rt_run *r, void *const *buffers, void *scratch);
 
 #endif

@@ -45,7 +45,7 @@ static void run_range(void *data, int64_t begin, int64_t end) {
 
 status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
   const kernel_state *s = t->state;
-  const void *buffers[t->n_buffers + 1]; /* the last one is the budget, which long loops pass to onnx_xla_expired */
+  const void *buffers[t->n_buffers + 1]; /* the last entry is the run's budget, for onnx_xla_expired */
   buffers[t->n_buffers] = r->budget;
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     buffers[k] = rt_address(r, &t->buffers[k]);

@@ -4,23 +4,24 @@
 
 #include "runtime/program/target.h"
 
-/* A compiled kernel.  Its config has the number of the code object, the symbol, the grid and the grain.  Its buffers
- * are the kernel's parameters. */
+/* A compiled kernel.  Its config has the number of the code object, the symbol, the grid, and the grain: the least
+ * number of grid steps that a thread takes at once.  Its buffers are the kernel's parameters. */
 status cpu_kernel_load(rt_thunk *t, rt_loader *l);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 
-/* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the dimension, whether the order
- * is descending, the number of parts that the lines are divided into, how many of the first elements are wanted, and
- * which operand is the iota of positions along the dimension, which is not read (-1: none). */
+/* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the sorted dimension, whether the
+ * order is descending, and the number of parts that the lines along that dimension are divided into.  It also has how
+ * many of the first elements are wanted, and which operand is an iota of positions along the dimension, so that it need
+ * not be read (-1: none). */
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);
 
 /* A non-maximum suppression.  Its buffers are its operands, its results and scratch memory.  Its config has the number
- * of parts that the lines are divided into. */
+ * of parts that the lines (batches times classes) are divided into. */
 status cpu_nms_load(rt_thunk *t, rt_loader *l);
 status cpu_nms_run(const rt_thunk *t, rt_run *r);
 
-/* Library calls (contraction.h).  Their config has the description, the library's name and the format of packed
+/* Library calls (contraction.h).  Their config has the cpu_contraction, the library's name and the format of packed
  * weights. */
 status cpu_convolution_load(rt_thunk *t, rt_loader *l);
 status cpu_dot_load(rt_thunk *t, rt_loader *l);

@@ -63,7 +63,7 @@ static bool has_extents(const rt_buffer *b, dtype type, uint8_t rank, const int6
   return ok;
 }
 
-/* Returns true if shapes and types are right, and sets the sizes.  The product of lines and limit does not overflow,
+/* Returns true if the buffers have the right shapes and types, and sets the sizes. lines times limit does not overflow,
  * since the size of the result's buffer was checked. */
 static bool buffers_fit(const rt_thunk *t, nms_state *s) {
   static const dtype scalars[] = {DTYPE_S64, DTYPE_F32, DTYPE_F32};

@@ -43,8 +43,8 @@ static void restore_threads(int before) { (void)before; }
  * cores too, that takes many times as long.  Dividing the result into parts costs nothing, since a part's cost is
  * proportional to its rows. */
 
-/* The library's objects that a run of a part needs.  They are kept, since making them takes longer than a small
- * part. */
+/* The oneDNN objects that a run of a part needs.  They are kept for the next run, since making them takes longer than
+ * running a small part. */
 typedef struct ready {
   dnnl_stream_t stream;
   uint32_t n;
@@ -64,12 +64,12 @@ struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
   onednn_primitive *primitives;
-  uint64_t scratch_bytes, weights_bytes; /* the larger of those of the parts */
+  uint64_t scratch_bytes, weights_bytes; /* the largest of any part */
   bool divides_weights;
 };
 
-/* Makes g the geometry of the results [begin, end) of the axis and sets *first to where their part of the operand
- * begins.  Returns false if they read nothing but padding. */
+/* Changes g to the geometry of the part of the result at [begin, end) along the axis, and sets *first to where the part
+ * of lhs that it reads begins.  Returns false if it reads nothing but padding. */
 static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_t *first) {
   *first = begin;
   if (axis == 0) {
@@ -249,7 +249,7 @@ typedef struct call_run {
   _Atomic int failed; /* a dnnl_status_t; the first failure */
 } call_run;
 
-/* Makes the objects of a run.  After a failure *out must be destroyed as well. */
+/* Makes the oneDNN objects for a run.  The caller destroys *out also after a failure. */
 static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
   ready *r = *out = calloc(1, sizeof *r);
   dnnl_status_t s = r ? dnnl_stream_create(&r->stream, onednn_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;
@@ -276,7 +276,7 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
   return dnnl_memory_set_data_handle(r->args[k].memory, memory);
 }
 
-/* Rounds the part's operand to reduced precision, into scratch memory. */
+/* Rounds the part's lhs to reduced precision and writes it to scratch memory. */
 static dnnl_status_t reduce_operand(const onednn_primitive *x, ready *r, void *given) {
   dnnl_status_t s = dnnl_memory_set_data_handle(r->lhs_reorder[0].memory, given);
   return s ? s : dnnl_primitive_execute(x->lhs_reorder, r->stream, 2, r->lhs_reorder);
@@ -358,7 +358,7 @@ bool cpu_library_is_blas(void) { return false; }
 
 bool cpu_library_has_bytes(void) { return false; }
 
-/* Without a library nothing is fused for its sake, so the answer does not matter. */
+/* Without a library, nothing depends on the answer. */
 bool cpu_library_is_fast(const cpu_contraction *c) {
   (void)c;
   return true;

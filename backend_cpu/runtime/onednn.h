@@ -1,5 +1,5 @@
 /* onednn.h - what the files onednn*.c share: one interface for oneDNN 2.x and 3.x, whose descriptors differ, and
- * primitives for geometries. */
+ * functions that make a primitive for a cpu_contraction. */
 #ifndef BACKEND_CPU_RUNTIME_ONEDNN_H
 #define BACKEND_CPU_RUNTIME_ONEDNN_H
 
@@ -43,20 +43,21 @@ onednn_md onednn_md_from_format(arena *a, rt_span format);
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta);
 dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops);
 
-/* Descriptors. lhs and weights are as they are multiplied, given_lhs and plain_weights as they are in the thunk's
- * buffers or in HLO. bias is NULL if there is none. */
+/* The memory descriptors of the operands. lhs and weights describe what is multiplied. given_lhs describes lhs in the
+ * thunk's buffer, and plain_weights describes the weights in HLO, both before any conversion. bias is NULL if there is
+ * none. */
 typedef struct onednn_operands {
   onednn_md lhs, given_lhs, weights, plain_weights, bias, result;
 } onednn_operands;
 
 typedef struct onednn_window {
   dnnl_dims_t strides, low, high, dilation;
-  bool no_gemm; /* the library must not use its implementation by matrix products */
+  bool no_gemm; /* the library must not use its implementation of convolutions by matrix products */
 } onednn_window;
 
 /* Returns the library's name for the implementation that it chose. */
 const char *onednn_implementation(const_dnnl_primitive_desc_t pd);
-/* Returns true if the implementation that it chose is more than plain loops. */
+/* Returns true if the implementation that the library chose is more than plain loops. */
 bool onednn_is_fast(const_dnnl_primitive_desc_t pd);
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
@@ -75,7 +76,7 @@ typedef struct onednn_primitive {
   dnnl_primitive_attr_t attr;
   onednn_md plain_weights, weights, scratch;
   uint64_t scratch_bytes; /* scratch memory of the library, a multiple of 64 */
-  /* rounds lhs into scratch memory behind the library's; NULL if lhs is used as it is */
+  /* converts lhs to reduced precision, in our scratch memory after the library's; NULL if lhs is used as it is */
   dnnl_primitive_t lhs_reorder;
   onednn_md given_lhs;
   uint64_t reduced_lhs_bytes; /* a multiple of 64 */
@@ -86,8 +87,9 @@ typedef struct onednn_primitive {
   } args[ONEDNN_MAX_ARGS]; /* in the order of the thunk's buffers */
 } onednn_primitive;
 
-/* Makes a primitive for c in *x, which must be zeroed and must be destroyed also after a failure.  `format` is the
- * format of packed weights, or NULL if the library is to choose.  `known` is the descriptor of `format`, or NULL. */
+/* Makes a primitive for c in *x.  The caller zeroes *x before, and destroys it afterwards, also after a failure.
+ * `format` is the format of packed weights, or NULL if the library is to choose.  `known` is the descriptor of
+ * `format`, or NULL. */
 STATUS_MUST_USE status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known,
                                              onednn_primitive *x);
 void onednn_destroy_primitive(onednn_primitive *x);

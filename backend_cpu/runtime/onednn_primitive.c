@@ -219,8 +219,8 @@ static bool has_format(arena *a, const onednn_primitive *x, rt_span format) {
   return same_span(onednn_md_format(a, dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0)), format);
 }
 
-/* Has oneDNN choose an implementation.  If that needs another format of weights than `format`, asks for one with
- * `format`. */
+/* Has oneDNN choose an implementation.  If the chosen one needs weights in another format than `format`, asks again for
+ * one that uses `format`. */
 static status choose(arena *a, const cpu_contraction *c, onednn_operands *d, const rt_span *format, onednn_md known,
                      onednn_primitive *x) {
   DNNL(make_pd(c, d, x), "this operation");

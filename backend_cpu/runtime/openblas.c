@@ -40,8 +40,8 @@ typedef struct matrix {
   blasint leading; /* the leading dimension: elements from one row, or column, to the next */
 } matrix;
 
-/* The stride of a dimension of one element does not matter.  Returns false if neither rows nor columns are
- * contiguous. */
+/* Describes a matrix of rows x columns elements with the strides `row` and `column`; the stride of a dimension of one
+ * element does not matter.  Returns false if neither rows nor columns are contiguous. */
 static bool matrix_of(int64_t rows, int64_t columns, int64_t row, int64_t column, matrix *out) {
   bool by_row = (columns == 1 || column == 1) && (rows == 1 || row >= columns);
   bool by_column = (rows == 1 || row == 1) && (columns == 1 || column >= rows);
@@ -75,7 +75,7 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   cpu_contraction_dims(c, dims);
   call->places = dims[call->axis];
   CHECK_THAT(call->places >= g->parts, STATUS_INVALID_FILE, "a contraction in too many parts");
-  /* sgemm takes three to seven times as long as the kernels of emit/ (measured) */
+  /* for products with a vector, sgemm takes three to seven times as long as the kernels of emit/ (measured) */
   bool vector = g->m == 1 || g->k == 1 || g->n == 1;
   *info = (cpu_call_info){.implementation = "sgemm", .fast = !vector, .format = {"", 0}};
   return NULL;

@@ -1,16 +1,16 @@
 /* order.c - see order.h.
  *
  * Elements become unsigned keys of the same order, so that one radix sort serves all types.  To find the first few, the
- * line is scanned for elements that come before the last one that is kept, which most do not; a scan compares many
- * elements at a time. */
+ * best elements so far are kept while the line is scanned for elements that come before the last of them.  Few elements
+ * do, and the scan compares many at a time. */
 #include "backend_cpu/runtime/order.h"
 
 #include <string.h>
 
 enum {
-  SHORT = 32,     /* up to this many items are sorted by insertion */
-  FEW = 16,       /* up to this many wanted items are kept in order while the line is read */
-  ROOM = 64,      /* otherwise 2 * wanted + ROOM items are gathered before the worse ones are dropped */
+  SHORT = 32, /* up to this many items are sorted by insertion */
+  FEW = 16,   /* up to this many wanted items are kept in order while the line is read */
+  ROOM = 64, /* if more are wanted, 2 * wanted + ROOM items are gathered, then all but the first `wanted` are dropped */
   LOOK = 1 << 18, /* the number of items between two checks of the run's budget */
   SAMPLE = 512,
   LONG = 4096 /* lines of at least LONG elements are sampled first */
@@ -128,7 +128,7 @@ static cpu_item *sort_items(const mem_budget *budget, cpu_item *x, cpu_item *oth
   return x;
 }
 
-/* Returns the key that comes after `rank` others in the order of keys[n], which are overwritten. */
+/* Returns the key of rank `rank`, counted from 0, among keys[n], which are overwritten. */
 static uint64_t select_key(uint64_t *keys, int64_t n, int64_t rank) {
   for (int shift = 56; shift >= 0 && n > 1; shift -= 8) {
     int64_t count[256] = {0}, m = 0;
@@ -153,8 +153,9 @@ static uint64_t select_key(uint64_t *keys, int64_t n, int64_t rank) {
 
 /* --- scanning --- */
 
-/* Returns the first position from k on whose element may come before t, or n.  Skips elements x for which `x within t`
- * is true; a NaN may be returned.  `vectors` is true if every processor has a vector instruction for the comparison. */
+/* Defines a function that returns the first position from k on whose element x may come before the limit t, or n if
+ * there is none.  It skips elements for which the comparison `x within t` (<= or >=) is true, so it may also return a
+ * NaN.  `vectors` is true if every processor has a vector instruction for the comparison. */
 #define SCAN(name, type, within, vectors)                                                       \
   static int64_t name(const void *data, int64_t k, int64_t n, const void *limit) {              \
     typedef type vector __attribute__((vector_size(16), aligned(1), may_alias));                \
@@ -208,8 +209,8 @@ static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
   }
 }
 
-/* Keeps the first `wanted` items of x[n] in the order of the array, which is that of their positions.  Returns the last
- * of them in sorted order. */
+/* Removes all but the first `wanted` (in sorted order) of the items x[n], which are in the order of their positions and
+ * stay so.  Returns the last of them in sorted order. */
 static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *keys) {
   for (int64_t k = 0; k < n; k++) {
     keys[k] = x[k].key;
@@ -230,8 +231,8 @@ static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *key
   return worst;
 }
 
-/* Gathers the first `wanted` items, unsorted, of those that come before `limit`, which is an item of the line, or no
- * limit if its place is -1.  Returns how many it found. */
+/* Gathers in x the first `wanted` of the items that come before the item `limit`; if limit.place is -1, of all items.
+ * They are not sorted.  Returns how many there are. */
 static int64_t gather(const cpu_line *l, cpu_item *x, int64_t wanted, cpu_item limit, uint64_t *keys) {
   int64_t room = wanted > (l->n - ROOM) / 2 ? l->n : 2 * wanted + ROOM, m = 0;
   for (int64_t k = 0; k < l->n; k++) {

@@ -1,4 +1,4 @@
-/* order.h - orders the elements of a line, all of them or only the first few. */
+/* order.h - sorts the elements of a line, all of them or only the first few. */
 #ifndef BACKEND_CPU_RUNTIME_ORDER_H
 #define BACKEND_CPU_RUNTIME_ORDER_H
 
@@ -20,8 +20,8 @@ typedef struct cpu_item {
 } cpu_item;
 
 /* Returns the first `wanted` (at most n) items in order.  Equal elements keep their order; a NaN is greater than all
- * numbers.  `scratch` has cpu_order_scratch(n) bytes, is aligned to 8 and holds the result.  If the budget is used up,
- * the items are in any order. */
+ * numbers.  `scratch` has cpu_order_scratch(n) bytes, is aligned to 8 and holds the result.  If the run's budget
+ * expires, this returns early and the items are in any order. */
 uint64_t cpu_order_scratch(int64_t n);
 const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch);
 

@@ -10,13 +10,15 @@
 
 typedef struct sort_state {
   int64_t n, inner, lines, parts; /* `inner` is the distance between elements of a line */
-  int64_t wanted; /* only so many of the first elements are wanted; the rest of the results may hold anything */
-  int64_t places; /* the operand that is the iota of positions in the line, which is not read; -1 if there is none */
+  int64_t wanted; /* how many of the first elements are wanted; the others in the results are undefined */
+  int64_t places; /* the operand that is an iota of positions in the line, so that it need not be read; -1 if there is
+                     none */
   uint32_t n_operands;
   bool descending;
 } sort_state;
 
-/* Returns room for the items and for a copy of a line that is not contiguous. */
+/* Returns the bytes for the items (order.h) and for a copy of the line, which is needed if the line is not contiguous.
+ */
 uint64_t cpu_sort_scratch(int64_t n) {
   return (cpu_order_scratch(n) + (uint64_t)n * sizeof(uint64_t) + 63) & ~(uint64_t)63;
 }
@@ -29,8 +31,7 @@ typedef struct sort_run {
   const mem_budget *budget;
 } sort_run;
 
-/* Copies n elements, which are `from_step` and `to_step` apart, in the given order; order NULL means the order in which
- * they are. */
+/* Copies n elements, which are `from_step` and `to_step` apart, in the given order; order NULL keeps their order. */
 static void copy_elements(size_t size, void *to, int64_t to_step, const void *from, int64_t from_step,
                           const cpu_item *order, int64_t n) {
 #define COPY(type)                                                                              \
@@ -42,7 +43,7 @@ static void copy_elements(size_t size, void *to, int64_t to_step, const void *fr
     case 2: COPY(uint16_t) break;
     case 4: COPY(uint32_t) break;
     case 8: COPY(uint64_t) break;
-    default: /* complex numbers of 16 bytes, as pairs of words */
+    default: /* complex numbers of 16 bytes, copied as two words */
       for (size_t k = 0; k < size; k += sizeof(uint64_t)) {
         int64_t words = (int64_t)(size / sizeof(uint64_t));
         copy_elements(sizeof(uint64_t), (char *)to + k, to_step * words, (const char *)from + k, from_step * words,

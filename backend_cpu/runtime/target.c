@@ -11,7 +11,8 @@
 
 /* --- what kernels may call --- */
 
-/* The argument is the run's budget, which may be NULL; kernels receive it behind their buffers. */
+/* Implements rt_kernel_expired_fn (runtime/kernel_abi.h).  The argument is the run's budget, which may be NULL.
+ * Kernels get it as the last entry of their table of buffers. */
 static int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 
 static void *resolve(const char *name) {

@@ -14,8 +14,9 @@
 #include "frontend/model/model.h"
 #include "hlo/ir/builder.h"
 
-/* A value from outside of a segment: an input of the caller, or the result of an earlier segment.  It may be a sequence
- * of such arrays; then it has kind SHAPE_SEQUENCE and neither data nor flags of its own. */
+/* A value from outside of a segment: an input of the caller, or the result of an earlier segment.  It may also be a
+ * sequence of such arrays; then the kind of value.shape is SHAPE_SEQUENCE, and data, `known` and `asked` are those of
+ * the elements. */
 typedef struct onnx_array {
   literal value;                /* if data is NULL, only the shape is known */
   bool known;                   /* whether it is a constant in the modules of segments; otherwise it is a parameter */

@@ -165,8 +165,8 @@ static status check_arity(const Onnx__NodeProto *node, const onnx_op_row *row) {
   return NULL;
 }
 
-/* Returns a zeroed list with room for n entries, and for `limit` entries unless that is UINT32_MAX, so that importers
- * may read optional inputs and set optional outputs that the node does not list. */
+/* Returns a zeroed list with room for n entries or, if `limit` is greater and not UINT32_MAX (no limit), for `limit`
+ * entries.  So importers may read optional inputs and set optional outputs that the node does not list. */
 static hlo_value *value_list(arena *a, size_t n, uint32_t limit) {
   return ARENA_NEW_N(a, hlo_value, limit == UINT32_MAX || n > limit ? n + 1 : (size_t)limit + 1);
 }

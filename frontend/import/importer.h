@@ -7,9 +7,9 @@
  *   }
  *
  * The caller, import.c, has checked the number of inputs and outputs and the element types (onnx_types.def).  After the
- * importer returns, it checks n->b->error and puts the node's label before the message.  Every dimension of every value
- * is a constant, and values that are computed from constants alone have been folded to constants, which onnx_const_*
- * read.  Messages name inputs as the standard does. */
+ * importer returns, the caller checks n->b->error and puts the node's label before the message.  Every dimension of
+ * every value is a constant.  Values that are computed from constants alone have been folded to constants; importers
+ * read these by the functions onnx_const_*.  Messages name inputs as the standard does. */
 #ifndef FRONTEND_IMPORT_IMPORTER_H
 #define FRONTEND_IMPORT_IMPORTER_H
 
@@ -25,8 +25,8 @@ struct onnx_node {
   arena *arena; /* the arena of the module that is built */
   onnx_scope *scope;
   uint32_t n_in, n_out; /* the numbers of inputs and outputs that the node lists */
-  const hlo_value *in;  /* max(n_in, the row's limit) entries; def is NULL for an absent optional input */
-  hlo_value *out;       /* to be set by the importer; entries that the node does not name may be left unset */
+  const hlo_value *in;  /* entries up to max_inputs of the operator's row; def is NULL for an absent input */
+  hlo_value *out;       /* to be set by the importer, except that outputs which the node does not have may be unset */
 };
 
 /* Return true if an optional input or output is present. */
@@ -43,7 +43,7 @@ STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const 
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
  * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
- * constant. Otherwise it notes nothing and returns false. */
+ * constant.  Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
  * node's control flow, and each of its bodies segment by segment (frame.h). */

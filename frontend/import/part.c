@@ -80,7 +80,7 @@ static void find_inputs(arena *a, const onnx_model *m, onnx_part *part) {
   }
 }
 
-/* Adds the values of the part whose names are in `wanted`, or all of them if it is NULL, to the part's results. */
+/* Adds to the part's results the outputs of its nodes whose names are in `wanted`, or all outputs if that is NULL. */
 static void add_results(arena *a, const onnx_model *m, const str_map *wanted, onnx_part *part) {
   for (size_t k = 0; k < m->graph->n_node; k++) {
     const Onnx__NodeProto *node = m->graph->node[k];
@@ -277,7 +277,7 @@ static status add_callee(void *data, Onnx__NodeProto *node) {
 
 /* --- constants --- */
 
-/* Copies tensor data that the wire scan cut out, and external data, back into the messages. */
+/* Copies tensor data back into the messages: the payloads that the wire scan left out, and external data. */
 typedef struct restorer {
   arena *a;
   const onnx_source *source;
@@ -353,8 +353,8 @@ static uint8_t *pack(arena *a, const Onnx__ModelProto *p, size_t *size) {
   return bytes;
 }
 
-/* The part shares nodes and tensors with the model m until it is packed.  It is unpacked again as a copy, so that
- * restoring the tensor data does not change m. */
+/* At first the new model shares nodes and tensors with the model m.  It is then packed and unpacked, which gives a copy
+ * whose tensor data can be restored without changing m. */
 status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part, const onnx_part_value *inputs,
                       const onnx_part_value *results, uint8_t **bytes, size_t *size) {
   enum { OLDEST = 3, UNLISTED = 4 }; /* from IR version 4 on, an initializer need not be listed as an input */

@@ -48,7 +48,7 @@ struct onnx_scope {
   onnx_scope *around;       /* the scope of the node that has or calls this body; NULL for the frame's scope */
   uint64_t place;           /* a hash that identifies the body by the nodes around it */
   hlo_value step;           /* in the body of a loop the number of the step, s64[]; otherwise its def is NULL */
-  hlo_value run_seed, path; /* for random_stream.c, which sets them when they are first needed */
+  hlo_value run_seed, path; /* set by random_stream.c when they are first needed; until then def is NULL */
   onnx_importer *importer;
   hlo_builder *b;
   str_map values; /* from a name to an hlo_value * */

@@ -20,7 +20,7 @@ static inline uint32_t onnx_sequence_length(hlo_value v) { return v.def->n_opera
 static inline const hlo_value *onnx_sequence_elements(hlo_value v) { return v.def->operands; }
 
 /* Converts a position in a sequence of n elements, which counts from the end if it is negative, to one that counts from
- * the front.  `end` allows the position n, for insertions. */
+ * the front.  If `end` is true, the position n is valid too, which an insertion needs. */
 STATUS_MUST_USE status onnx_sequence_position(int64_t position, int64_t n, bool end, int64_t *out);
 
 #endif

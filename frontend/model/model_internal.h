@@ -1,5 +1,5 @@
-/* model_internal.h - the steps of loading a model, for files of this folder and a few of frontend/import/.  Other files
- * include model.h. */
+/* model_internal.h - the steps of loading a model, for the files of this folder and the few others that need a single
+ * step.  All other files include model.h. */
 #ifndef FRONTEND_MODEL_MODEL_INTERNAL_H
 #define FRONTEND_MODEL_MODEL_INTERNAL_H
 

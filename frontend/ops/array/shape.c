@@ -227,7 +227,7 @@ status onnx_import_space_to_depth(onnx_node *n) {
 
 /* --- copies --- */
 
-/* The broadcast is bidirectional: where `shape` has 1, the input's extent is kept. */
+/* Expand broadcasts in both directions: where the input `shape` has 1, the extent of the array is kept. */
 status onnx_import_expand(onnx_node *n) {
   const int64_t *want;
   int64_t rank;
@@ -273,8 +273,8 @@ static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
   return NULL;
 }
 
-/* Broadcasts [a, b] to [ra, a, rb, b], with an additional dimension for each one that is repeated, and reshapes that to
- * [ra * a, rb * b]. */
+/* Tile repeats an array [a, b] ra times along its first and rb times along its second dimension by a broadcast to
+ * [ra, a, rb, b] and a reshape to [ra * a, rb * b].  A dimension that is not repeated gets no additional dimension. */
 status onnx_import_tile(onnx_node *n) {
   shape s = *hlo_shape(n->in[0]);
   int64_t times[SHAPE_MAX_RANK], where[SHAPE_MAX_RANK];

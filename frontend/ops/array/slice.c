@@ -261,7 +261,8 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   return p < extent ? p : period - p;
 }
 
-/* Pads one axis by gathering from a constant list of indices, or slices it if both paddings are negative or 0. */
+/* Pads one axis of *x: slices it if both paddings are negative or 0, otherwise gathers elements at a constant list of
+ * indices. */
 static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   int64_t extent = hlo_shape(*x)->dims[axis], count = extent + low + high;
   shape to = *hlo_shape(*x);
@@ -300,7 +301,7 @@ status onnx_import_pad(onnx_node *n) {
   return NULL;
 }
 
-/* If the number of elements to add or remove is odd, the larger half is at the end. */
+/* If the number of elements to add or remove is odd, one more is added or removed at the end than at the start. */
 status onnx_import_center_crop_pad(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   const int64_t *want, *axes;

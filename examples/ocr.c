@@ -2,9 +2,9 @@
  *
  *   ocr MODEL.onnx PICTURE.ppm      (a binary .ppm or .pgm file with 8 bits for each sample)
  *
- * The model's input is a picture of 48 rows and any width.  For every few columns its output has the probabilities of
- * the characters in a list, which is in the model's metadata.  The text is found by CTC decoding: the most probable
- * character of each position, without repetitions and then without blanks. */
+ * The model's input is a picture of 48 rows and any width.  The output has a row for each group of a few columns of the
+ * picture: the probabilities of all characters in a list, which is in the model's metadata.  The text is found by CTC
+ * decoding: the most probable character of each row, without repetitions and then without blanks. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ typedef struct difference {
   double largest;
 } difference;
 
-/* Writes element k as one number, or as two if it is complex.  Returns how many. */
+/* Writes element k to `out` as one number, or as two if it is complex, and returns how many these are. */
 static int parts_of(const literal *l, int64_t k, double *out) {
   dtype type = (dtype)l->shape.type;
   if (!dtype_is_complex(type)) {
@@ -161,8 +161,8 @@ typedef struct data_sets {
   data_set *items;
 } data_sets;
 
-/* Reads the inputs of all data sets.  Outputs are read later, so that faults of the model are reported before faults of
- * those files. */
+/* Reads the inputs of all data sets.  The expected outputs are read later, so that an error in the model is reported
+ * before an error in the files of outputs. */
 static status read_sets(const cli_case *c, const compiler_model *source, arena *a, data_sets *out) {
   for (;; out->n++) {
     const char *folder = arena_printf(a, "%s/test_data_set_%" PRIu32, c->path, out->n);
@@ -262,7 +262,7 @@ static status run_sets(const cli_case *c, const session_options *options, const 
   return failed;
 }
 
-/* If memory is checked, the case also runs without the check, where values share memory as usual. */
+/* With --check-memory the case runs twice: with the check, and without it, since values share memory only then. */
 status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a, cli_case_report *report) {
   session_options options;
   data_sets sets = {0};

@@ -9,7 +9,8 @@ typedef struct cli_case {
   const char *path; /* the case's folder */
   const char *name; /* "kind/case": the last two parts of the folder, which are the same on every machine */
   const char *model;
-  /* for a light model, the paths of its outputs without number and extension; NULL if data sets are beside the model */
+  /* For a light model (one of ONNX's test models with generated weights and inputs), the paths of the expected outputs
+   * without number and extension.  NULL for other models, which have folders of inputs and outputs beside them. */
   const char *light_output;
   double rtol, atol;
 } cli_case;
@@ -30,8 +31,8 @@ typedef struct cli_case_report {
   uint32_t kernels;
 } cli_case_report;
 
-/* Runs the case's data sets with an executable that is saved to `image` and loaded from it.  The failure says what
- * differs. */
+/* Compiles the case's model, saves it as the .oxla file `image`, loads that file and runs the case's data sets with it.
+ * Fails if an output differs from the expected one; the message says where. */
 STATUS_MUST_USE status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a,
                                     cli_case_report *report);
 
@@ -41,7 +42,7 @@ STATUS_MUST_USE status cli_compare(arena *a, const literal *got, const literal *
 
 typedef struct cli_expected {
   const char *name, *reason;
-  bool met; /* whether such a case exists */
+  bool met; /* whether a case matched this entry */
 } cli_expected;
 
 /* A list of expected failures. cli_read_expected makes it empty if `path` is NULL. */
@@ -50,8 +51,7 @@ typedef struct cli_expect_list {
   cli_expected *items;
 } cli_expect_list;
 STATUS_MUST_USE status cli_read_expected(arena *a, const char *path, cli_expect_list *out);
-/* Returns the entry for a case, which is found by its path, its name or the name of its folder; NULL if there is
- * none. */
+/* Returns the entry that has the case's path, its name or the name of its folder; NULL if there is none. */
 cli_expected *cli_find_expected(const cli_expect_list *list, const cli_case *c);
 
 #endif

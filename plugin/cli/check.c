@@ -4,7 +4,7 @@
 #include "plugin/cli/cli.h"
 #include "plugin/session/opened_file.h"
 
-/* The model gets an arena of its own, whose budget bounds it. */
+/* The model is opened on an arena of its own, whose budget has the limits of --max-memory and --max-seconds. */
 static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
 
 static arena *bounded_arena(const cli_args *args, arena *a) {

@@ -1,4 +1,4 @@
-/* cli.h - what the commands share: opening models, inputs, progress and messages. */
+/* cli.h - functions that the commands share: opening models, inputs, progress and messages. */
 #ifndef PLUGIN_CLI_CLI_H
 #define PLUGIN_CLI_CLI_H
 
@@ -32,12 +32,12 @@ session_inputs cli_inputs(const session *s, const literal *inputs, arena *a);
 /* Finds or compiles the program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out);
 /* Does what cli_make_inputs does, and compiles the program for the inputs.  Large inputs are made after compiling, so
- * that faults of the model are found first. */
+ * that an error in the model is reported without waiting for them. */
 STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
                                    const session_program **out);
 
-/* Makes one for each output of the model.  Their contents are freed with the arena, which must be destroyed before the
- * session is closed. */
+/* Makes a session_output for each output of the model.  Their contents are freed with the arena, which must be
+ * destroyed before the session is closed. */
 session_output *cli_make_outputs(session *s, arena *a);
 
 /* Runs the program.  `seed` is that of random operators; -1 means a fresh one. */
@@ -59,9 +59,9 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l);
 
 /* --- progress: progress.c --- */
 
-/* Shows a progress line on standard error if that is a terminal and the work takes more than half a second.  With
- * `total` 0 the amount of work is unknown; a thread then shows the seconds that have passed.  Only one progress line at
- * a time, and only from one thread. */
+/* Shows a progress line on standard error if that is a terminal and the work takes more than half a second.  If `total`
+ * is 0, the amount of work is unknown, and a thread shows the seconds that have passed.  There can be only one progress
+ * line at a time, and only one thread may call these functions. */
 void cli_progress_start(bool quiet, const char *what, uint64_t total);
 void cli_progress_step(uint64_t done, const char *note);
 void cli_progress_end(void);

@@ -49,7 +49,7 @@ typedef struct opened {
   bool quiet;
 } opened;
 
-/* Closing a session may take long, since it writes to the cache what the next start can use. */
+/* Closing a session may take long, since the cache then writes the programs that are not stored yet. */
 static void close_session(void *data) {
   opened *o = data;
   cli_progress_start(o->quiet, "closing the session and writing the cache", 0);
@@ -202,7 +202,7 @@ status cli_compile_for(session *s, const literal *inputs, arena *a, const sessio
 }
 
 status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
-  enum { SMALL = 1 << 20 }; /* bytes; an input whose values decide sizes is rarely larger */
+  enum { SMALL = 1 << 20 }; /* bytes; an input on whose values sizes depend is rarely larger */
   const char *path = args->files.items[0];
   TRY(shape_inputs(args, s, a, out));
   literal *inputs = *out;

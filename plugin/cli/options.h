@@ -8,7 +8,8 @@
 #include "base/arena.h"
 #include "plugin/session/session.h"
 
-/* The numbers of the commands, and the commands as bits, which say in the table which commands an option has. */
+/* The numbers of the commands, and the commands as bits; a row of options.def has the bits of the commands that take
+ * the option. */
 enum {
 #define CLI_COMMAND(bit, ...) CLI_NUMBER_##bit,
 #include "plugin/cli/commands.def"
@@ -50,12 +51,12 @@ typedef struct cli_command {
   const char *summary;  /* one line */
   const char *more;     /* text that --help prints below the options; NULL if there is none */
   uint32_t min_files, max_files;
-  /* Runs inside a guard; the arena ends with the command.  *code is the exit status unless it fails. */
+  /* Runs inside guard_run; the arena is destroyed when the command ends.  *code is the exit status if it succeeds. */
   status (*run)(const cli_args *args, arena *a, int *code);
 } cli_command;
 
-/* Sets the defaults, then what the command line says.  Returns CLI_OK, or CLI_USAGE after a message on standard
- * error. */
+/* Sets all options to their defaults, then to the values on the command line.  Returns CLI_OK, or CLI_USAGE after
+ * printing a message to standard error. */
 int cli_parse(const cli_command *c, int argc, char **argv, arena *a, cli_args *out);
 
 /* Prints the help page of a command. */

@@ -16,7 +16,7 @@ static struct {
   const char *what;
   uint64_t total;
   double started, last;
-  /* Only used if a thread draws: */
+  /* The members below are only used while a thread draws the line (`ticking`). */
   bool ticking, ended;
   char note[64];
   pthread_t thread;
@@ -39,7 +39,7 @@ static void draw(uint64_t done, const char *note, double seconds) {
   fflush(stderr);
 }
 
-/* The thread: draws the last note until the end. */
+/* The function of the thread that draws the line: it shows the latest note until cli_progress_end. */
 static void *tick(void *data) {
   (void)data;
   enum { TENTH = CLOCK_SECOND / 10 };

@@ -152,7 +152,7 @@ static status run_cases(suite *s) {
   const compiler_api *compiler;
   cli_workers w = {
       .n = s->cases.n, .at_once = s->args->jobs, .timeout = s->args->timeout, .work = work, .done = done, .data = s};
-  /* opened once for all workers, which report it if it cannot be opened */
+  /* The library is opened once here, so that all workers inherit it.  If this fails, the workers report it. */
   status_free(session_open_compiler(&compiler));
   TRY(make_folder(s->a, &s->folder));
   cli_progress_start(s->args->quiet, "testing", s->cases.n);

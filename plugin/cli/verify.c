@@ -44,7 +44,7 @@ static void print_word(const char *text) {
   printf("%s", quoted ? "'" : "");
 }
 
-/* Prints the file, and the command that runs the finding again. */
+/* Prints the name of a file that shows the difference, and the command that verifies this file. */
 static void print_example(const char *title, const verify_example *x) {
   if (!x->file) {
     return;
@@ -124,7 +124,7 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   return NULL;
 }
 
-/* Returns the dims of --dim, followed by those of a set such as "batch=1,length=8". */
+/* Returns the arguments of --dim, followed by those in a list such as "batch=1,length=8". */
 static cli_list dims_of(const cli_args *args, const char *set, arena *a) {
   cli_list dims = {.items = arena_memdup(a, args->dims.items, args->dims.n * sizeof *args->dims.items)};
   dims.n = dims.cap = args->dims.n;

@@ -53,7 +53,7 @@ _Noreturn static void be_child(const cli_workers *w, job *j, int fd) {
     at += n > 0 ? n : 0;
     left -= n > 0 ? (size_t)n : 0;
   }
-  _exit(0); /* without flushing or cleaning up again what belongs to the parent */
+  _exit(0); /* exit() would flush the parent's buffers and run its cleanup a second time */
 }
 
 static status start(const cli_workers *w, job *j, uint32_t number) {

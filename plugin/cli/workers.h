@@ -7,7 +7,7 @@
 
 enum { CLI_REPORT_MAX = 2048 };
 
-/* How a job ended.  `text` is what the job wrote, or why there is none. */
+/* How a job ended.  `text` is the text that the job wrote or, if it wrote none, the reason. */
 typedef struct cli_outcome {
   bool ended; /* whether it exited normally; otherwise it crashed or was killed */
   bool timed_out;

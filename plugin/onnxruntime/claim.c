@@ -11,14 +11,16 @@
 #include "plugin/onnxruntime/internal.h"
 
 enum { MOST_ROUNDS = 8 };
-/* Entering a partition takes some microseconds.  Many nodes are worth that in any case, since each costs ONNX Runtime
- * about a microsecond; few nodes are worth it only if their work, in steps of some tenths of a nanosecond, is large. */
+/* Entering a partition takes some microseconds.  ENOUGH_NODES nodes are worth that in any case, since each costs ONNX
+ * Runtime about a microsecond.  Fewer nodes are worth it only if their work is at least ENOUGH_WORK steps of some
+ * tenths of a nanosecond.  For the estimate of the work (add_work), an unknown dimension counts as OPEN_SIZE, and each
+ * element of a contraction as PRODUCTS_EACH steps. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
 /* A value and the index of the node that computes it. */
 typedef struct value {
   const char *name;
-  size_t maker; /* SIZE_MAX if no node of this graph does */
+  size_t maker; /* the index, or SIZE_MAX if no node of this graph computes it */
 } value;
 
 typedef struct claim {
@@ -136,7 +138,8 @@ static OrtStatus *settle(claim *c) {
 
 /* --- which partitions save time --- */
 
-/* The work of an operator, as in onnx_ops.def: proportional to its elements, or more. */
+/* The work of an operator, from the column `work` of onnx_ops.def: a step for each element of its largest array,
+ * several products for each element, or that of its bodies. */
 typedef enum node_work { work_elements, work_products, work_bodies } node_work;
 
 static node_work work_of(const char *op) {
@@ -172,7 +175,7 @@ static OrtStatus *largest_array(const claim *c, size_t n, const OrtValueInfo *co
   return NULL;
 }
 
-/* Adds an estimate of the number of steps of a node. */
+/* Adds an estimate of the number of steps that a node takes to *work. */
 static OrtStatus *add_work(const claim *c, const ort_node *n, double *work) {
   double largest = 0;
   ORT_TRY(largest_array(c, n->n_in, n->in, &largest));
@@ -212,7 +215,7 @@ static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t lev
 
 /* --- graphs --- */
 
-/* Takes nodes that hold compiled models, each alone.  Sets *any to whether there are any. */
+/* Takes each node that holds a compiled model as a partition of its own.  Sets *any to true if there is such a node. */
 static OrtStatus *claim_contexts(claim *c, OrtEpGraphSupportInfo *support, bool *any) {
   for (size_t k = 0; k < c->g.n_nodes; k++) {
     if (ort_is_context(c->p, &c->g.nodes[k])) {
@@ -247,9 +250,9 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
-/* Sets *out to whether nodes in the bodies of a node must be left alone: because the node itself can be taken, or
- * because it is not If, Loop or Scan.  Then it is a function that ONNX Runtime inlines later, which fails if nodes of
- * its body were replaced.  `graph` has the versions of the operators. */
+/* Sets *out to whether nodes in the bodies of a node must be left alone.  This is so if the node itself can be taken,
+ * or if it is not If, Loop or Scan: it is then a function that ONNX Runtime inlines later, and inlining fails if nodes
+ * of its body were replaced.  `graph` has the versions of the operators. */
 static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, const OrtNode *node, bool *out) {
   ort_node n = {0};
   ort_graph g = {.graph = graph, .n_nodes = 1, .nodes = &n};
@@ -263,8 +266,9 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   return failed;
 }
 
-/* Sets *left to whether nothing is taken in this graph.  ONNX Runtime asks for bodies before the graphs around them.
- * Taking the whole node with the body is better, and is impossible once nodes in the body are taken. */
+/* Sets *left to whether no nodes may be taken in this graph, because it is in a node that leaves_bodies returns true
+ * for. Taking such a node as a whole is better, but is impossible once nodes in its body are taken, and ONNX Runtime
+ * asks for bodies before it asks for the graphs around them. */
 static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
   const OrtNode *around = NULL;
   ORT_TRY(p->api->Graph_GetParentNode(graph, &around));

@@ -137,7 +137,7 @@ OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort
   ORT_TRY(is_embedded(p, node->node, &embedded));
   if (embedded) {
     ORT_TRY(text_attribute(p, node->node, "source", &text,
-                           &counted)); /* its text is known, so its size shows whether a zero is included */
+                           &counted)); /* `source` is known, so this size shows whether a zero is counted */
     free(text);
     return map_attribute(p, node->node, "ep_cache_context", counted - strlen(source), mapped, size);
   }

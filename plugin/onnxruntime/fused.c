@@ -11,7 +11,8 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-/* A run that is not in use now.  There are as many as ever ran at once. */
+/* An oxla_run that no thread is using now.  The number of runs is the largest number of executions that there ever were
+ * at the same time. */
 typedef struct idle_run {
   struct idle_run *next;
   oxla_run *run;
@@ -28,7 +29,7 @@ typedef struct fused {
   int file;                      /* the file of a compiled model, or -1 */
   ort_span image;                /* a compiled model in mapped memory, or empty */
   ort_kept kept;                 /* the data of large constants */
-  oxla_model *model, *reference; /* reference: the model with which results are compared; NULL if they are not */
+  oxla_model *model, *reference; /* `reference` is for the option `verify`; NULL if results are not compared */
   pthread_mutex_t lock;          /* guards idle */
   idle_run *idle;
 } fused;
@@ -311,7 +312,7 @@ static OrtStatus *load_compiled(fused *f, size_t size) {
   return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
 }
 
-/* Compiles now if all sizes are known; otherwise the first run does. */
+/* Compiles the model if all sizes are known, and then sets *done.  Otherwise the first run compiles it. */
 static OrtStatus *compile_ahead(fused *f, bool *done) {
   oxla_run *run;
   *done = false;
@@ -325,7 +326,7 @@ static OrtStatus *compile_ahead(fused *f, bool *done) {
   ORT_TRY(ort_from_error(f->p, "a run", oxla_run_create(f->model, &run)));
   oxla_error *error = oxla_compile(run);
   oxla_run_destroy(run);
-  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* the values of an input decide a size */
+  if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) { /* a size depends on the values of an input */
     oxla_error_free(error);
     return NULL;
   }

@@ -1,4 +1,5 @@
-/* internal.h - what the files of the execution provider for ONNX Runtime share.  See the README in plugin/. */
+/* internal.h - declarations that the files of the execution provider for ONNX Runtime share.  plugin/README explains
+ * the provider. */
 #ifndef PLUGIN_ONNXRUNTIME_INTERNAL_H
 #define PLUGIN_ONNXRUNTIME_INTERNAL_H
 
@@ -46,9 +47,10 @@ typedef struct ort_provider {
   const OrtLogger *logger;
   ort_options options;
   const char *name;
-  /* True before ONNX Runtime 1.25.  There, partitions of different graphs (bodies, or what is left after functions were
-   * inlined) get the same names and the session fails, so partitions can be taken from one graph only.  A body cannot
-   * be recognised as one, and what a body reads from outside is not an input of a partition. */
+  /* `early` is true before ONNX Runtime 1.25.  These versions give partitions of different graphs (of a body, or of the
+   * main graph again after functions were inlined) the same names, and the session then fails, so partitions can be
+   * taken from one graph only.  Also, they do not tell whether a graph is a body, and the values that a body reads from
+   * outside are not inputs of its partitions. */
   bool early, has_compiled;
   bool tells_ranks; /* if false, a value of unknown rank looks like a scalar, and is treated as one */
 } ort_provider;
@@ -98,25 +100,27 @@ OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int 
 /* Gets the element type and sizes, without data.  *known is false if the value is not an array. */
 OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
 
-/* Finds the values that the chosen nodes (NULL: all nodes) read and none of them computes, each once.  The caller sets
- * p and zeros everything else, and frees it also after a failure (support.c). */
 typedef struct ort_values {
   const OrtValueInfo **items;
   size_t n, capacity;
 } ort_values;
 
+/* The values that some nodes read and none of them computes, each once: those that are constants, and the others. */
 typedef struct ort_partition_values {
   const ort_provider *p;
   ort_values inputs, constants;
-  void *made, *seen; /* trees of names, by tsearch */
+  /* Trees of names, by tsearch: of the values that the nodes compute, and of those that are listed. */
+  void *made, *seen;
 } ort_partition_values;
+/* Finds the values around the nodes k with chosen[k], or around all nodes if `chosen` is NULL.  The caller must set
+ * b->p and the rest of *b to zeros, and must free *b also after a failure.  In support.c. */
 OrtStatus *ort_partition_values_find(ort_partition_values *b, const ort_graph *g, const bool *chosen);
 void ort_partition_values_free(ort_partition_values *b);
 
-/* The constants that are passed beside the model's bytes. */
+/* Constants that are not in the model's bytes but are passed as oxla_options.constants. */
 typedef struct ort_weights {
   size_t n, capacity;
-  oxla_constant *items; /* names and data belong to ONNX Runtime, dims to us */
+  oxla_constant *items; /* names and data belong to ONNX Runtime; dims are freed by ort_weights_free */
   const OrtValueInfo **infos;
 } ort_weights;
 void ort_weights_free(ort_weights *w);
@@ -127,18 +131,21 @@ typedef struct ort_span {
   size_t n;
 } ort_span;
 
-/* A mapped file with the data of constants, which is used after ONNX Runtime has freed its own copy (weights.c). */
+/* A mapped file that contains data of constants.  It is needed since ONNX Runtime frees its own copies of constants
+ * after compiling (weights.c). */
 typedef struct ort_mapped {
   char *path;
   ort_span span; /* empty if it cannot be mapped */
 } ort_mapped;
 
+/* The data of large constants for the life of a partition: in mapped files, or copied. */
 typedef struct ort_kept {
   ort_mapped *files; /* the model's file, and files of external data */
   void **copies;
   size_t n_files, n_copies;
 } ort_kept;
-/* Keeps the data of constants, which then point to it.  *out must be freed also after a failure. */
+/* Makes the data of the constants in `w` independent of ONNX Runtime: w->items[k].data then points into *out, which
+ * must be freed also after a failure. */
 OrtStatus *ort_weights_keep(const ort_provider *p, const ort_graph *g, ort_weights *w, ort_kept *out);
 void ort_kept_drop(const ort_kept *k); /* tells the system that pages of the files need not stay in memory */
 void ort_kept_free(ort_kept *k);
@@ -148,8 +155,8 @@ OrtStatus *ort_array_read(const ort_provider *p, const OrtValue *value, ort_arra
  * include a terminating zero in the size of a string. */
 OrtStatus *ort_attribute_read(const ort_provider *p, const OrtOpAttr *a, OrtOpAttrType type, void **out, size_t *n);
 
-/* What ort_model_write writes: the ModelProto of the nodes with chosen[k] (NULL: all nodes) of a graph, with these
- * inputs, outputs (NULL: one that is left out) and constants. */
+/* What ort_model_write writes as a ModelProto: the nodes k of a graph with chosen[k], or all nodes if `chosen` is NULL,
+ * with these inputs, outputs and constants.  An entry of `outputs` is NULL if an optional output is left out. */
 typedef struct ort_model_parts {
   const bool *chosen;
   size_t n_inputs, n_outputs, n_constants;
@@ -164,8 +171,8 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Sets *ok to whether a node can be passed to onnx-xla: the types of all values around it and in its bodies have the
- * same arrays in ONNX Runtime, and it can be written (support.c). */
+/* Sets *ok to whether a node can be passed to onnx-xla: it can be written as a NodeProto, and arrays of the types of
+ * its inputs, outputs and values in bodies have the same layout in ONNX Runtime and in onnx-xla.  In support.c. */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Imports the chosen nodes as one model.  Clears taken[] for the nodes that cannot be imported; *n_found is their
  * number. */
@@ -180,9 +187,10 @@ OrtStatus *ort_compare(const ort_provider *p, const char *name, const oxla_tenso
 
 /* Reads a whole file; the caller frees the bytes. */
 OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, size_t *size);
-/* Compiled models (context.c). ort_is_context returns true if the node holds one of ours. ort_context_open opens it:
- * *file is its file, or -1; *mapped is mapped memory whose first *size bytes it is, or empty; both must be released
- * also after a failure. ort_context_write makes a node that holds `bytes`. */
+/* Compiled models in nodes of ONNX models (context.c). ort_is_context returns true if the node holds a model that this
+ * provider compiled. ort_context_open opens it, either as a file, in *file, or in mapped memory, as the first *size
+ * bytes of *mapped; otherwise *file is -1 or *mapped is empty.  Both must be released also after a failure.
+ * ort_context_write makes a node that holds `bytes`. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
 OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,
                             ort_span *mapped, size_t *size);

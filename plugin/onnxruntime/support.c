@@ -7,7 +7,7 @@
 
 /* --- types of values --- */
 
-/* Returns true if arrays of the type are the same in onnx-xla and in ONNX Runtime. */
+/* Returns true if arrays of the type have the same layout in onnx-xla and in ONNX Runtime. */
 static bool type_crosses(int type) { return type >= OXLA_FLOAT && type <= OXLA_FLOAT8E5M2FNUZ && type != OXLA_STRING; }
 
 static OrtStatus *types_cross(const ort_provider *p, size_t n, const OrtValueInfo *const *values, bool *ok) {
@@ -175,7 +175,7 @@ static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
 
 typedef struct finding {
   const ort_provider *p;
-  const size_t *numbers; /* the indices in the graph of the model's nodes */
+  const size_t *numbers; /* for each node of the model that is imported, its index in the graph of ONNX Runtime */
   bool guessed; /* whether a size was guessed, so that a node that seems invalid may be valid for other sizes */
   bool *taken;
   size_t n_found;

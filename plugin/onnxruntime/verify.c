@@ -4,10 +4,11 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-/* The tolerance relative to the largest number: the reference backend adds in f64, others in f32. */
+/* The least tolerance for differences, relative to the largest number of an output.  Differences are normal, since the
+ * reference backend adds in f64 and others in f32. */
 static const double least_tolerance = 1e-3;
 
-/* How numbers of a type are read, and the distance from 1 to the next larger one. */
+/* A floating-point type: the bytes of a number, and the distance from 1 to the next larger number. */
 typedef struct reading {
   oxla_type type;
   size_t bytes;

@@ -86,15 +86,15 @@ const char *session_backend(const session *s);
 /* Returns the number of threads of a run. */
 uint32_t session_threads(const session *s);
 
-/* The inputs of a run, in the order of the source's inputs.  Entries or whole lists are NULL if nothing is known.
- * Values need shapes. */
+/* The shapes and values of a run's inputs, in the order of the model's inputs.  An entry or a whole list is NULL if it
+ * is not known.  An input with a value must have a shape. */
 typedef struct session_inputs {
   const shape *const *shapes;
   const void *const *values;
-  const _Atomic int
-      *stopped; /* if it becomes nonzero, compiling and running end soon with STATUS_RESOURCE; may be NULL */
-  uint64_t
-      deadline; /* for compiling or running, in nanoseconds of CLOCK_MONOTONIC; 0 means the session's max_seconds */
+  /* If it becomes nonzero, compiling and running end soon with STATUS_RESOURCE.  May be NULL. */
+  const _Atomic int *stopped;
+  /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
+  uint64_t deadline;
 } session_inputs;
 
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and

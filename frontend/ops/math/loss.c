@@ -9,7 +9,7 @@ typedef enum reduction { REDUCE_NONE, REDUCE_SUM, REDUCE_MEAN } reduction;
 typedef struct loss {
   reduction reduction;
   bool ignores;    /* whether ignore_index is given */
-  int64_t ignored; /* its value */
+  int64_t ignored; /* the value of ignore_index */
 } loss;
 
 /* Reads the attributes and checks the shapes: input [N, C, d...], target [N, d...], weight [C]. */
@@ -74,8 +74,8 @@ static status check_target(const onnx_node *n, const loss *l, const char *what) 
   return onnx_check_below(n, target, what, hlo_shape(n->in[0])->dims[1]);
 }
 
-/* Computes -x[target] * weight[target] for each sample and reduces it.  A sample whose target is the ignored class has
- * weight 0. */
+/* Computes -x[target] * weight[target] for each sample, and reduces that as the attribute `reduction` states.  A sample
+ * whose target is the ignored class has weight 0. */
 static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_value x) {
   hlo_builder *b = n->b;
   hlo_value target = hlo_convert(b, n->in[1], DTYPE_S64), mask = target_mask(b, target, hlo_shape(x));

@@ -122,7 +122,7 @@ static status read_batch_norm(const onnx_node *n, batch_norm *p) {
   return NULL;
 }
 
-/* Returns parameter k in the type in which to compute. */
+/* Returns input k, a parameter, converted to the type in which the normalisation is computed. */
 static hlo_value bn_parameter(const onnx_node *n, const batch_norm *p, uint32_t k) {
   hlo_value v = hlo_convert(n->b, n->in[k], (dtype)p->x.type);
   return p->n_feature ? v : hlo_reshape(n->b, v, 0, NULL);

@@ -101,8 +101,8 @@ status onnx_import_bernoulli(onnx_node *n) {
 
 /* --- Multinomial --- */
 
-/* Returns the cumulative sums of the probabilities along the classes.  x is [batch, classes] and has the logarithms of
- * the probabilities, up to a constant factor for each row. */
+/* Returns the cumulative sums of the probabilities along the classes.  x, [batch, classes], holds the logarithms of
+ * probabilities that need not add up to 1. */
 static hlo_value running_sums(hlo_builder *b, hlo_value x) {
   hlo_value largest = onnx_reduce_keep(b, x, HLO_REDUCE_MAX, 1, (int64_t[]){1});
   hlo_value p = hlo_unary(b, HLO_EXP, onnx_op_stretched(b, HLO_SUB, x, largest));

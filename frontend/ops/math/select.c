@@ -47,7 +47,7 @@ static positions find_positions(hlo_builder *b, hlo_value mask) {
 }
 
 /* Returns the first `size` elements of v along the axis: a slice of v if `size` is a constant, otherwise v itself with
- * a dynamic dimension. */
+ * a dynamic dimension (sizes.h). */
 static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
   const literal *known = n->b->error ? NULL : hlo_literal(size);
   if (known) {

@@ -24,8 +24,8 @@ static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   return hlo_convert(b, hlo_compare(b, HLO_EQ, position, first), hlo_type(x));
 }
 
-/* Before version 13 the input is treated as a matrix whose rows are the dimensions before `axis`, and whose columns,
- * along which it is normalised, are those from `axis` on. */
+/* Before version 13 the input is reshaped to a matrix, each row of which is normalised: the dimensions before `axis`
+ * become its rows, and `axis` and the dimensions after it become its columns. */
 status onnx_import_softmax(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0];

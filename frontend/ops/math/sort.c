@@ -6,8 +6,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* Reads K.  If K is computed by the model, *k is the whole extent and *size the actual number of elements, s64[];
- * otherwise size->def is NULL. */
+/* Reads K, the number of elements to return.  If K is a constant, *k is K and size->def is NULL.  If the model computes
+ * K, *k is its bound, the extent of the axis, and *size is K, s64[]. */
 static status read_k(onnx_node *n, int64_t extent, int64_t *k, hlo_value *size) {
   *size = (hlo_value){0};
   if (n->since < 10) {
@@ -23,8 +23,8 @@ static status read_k(onnx_node *n, int64_t extent, int64_t *k, hlo_value *size) 
   return NULL;
 }
 
-/* The sort is stable in both directions, so that equal elements come in the order of their indices, as the standard
- * requires. */
+/* The ascending and the descending sort are both stable, so that equal elements come in the order of their indices, as
+ * the standard requires. */
 status onnx_import_top_k(onnx_node *n) {
   hlo_value x = n->in[0], out[2];
   const shape *s = hlo_shape(x);

@@ -55,7 +55,8 @@ status onnx_import_is_nan(onnx_node *n) {
   return NULL;
 }
 
-/* It uses is-finite instead of comparing with infinity, since some 8-bit floats have no infinity. */
+/* IsInf is computed by HLO's is-finite instead of a comparison with infinity, since some 8-bit floats have no infinity.
+ */
 status onnx_import_is_inf(onnx_node *n) {
   bool negative, positive;
   TRY(onnx_attr_bool(n->proto, "detect_negative", true, &negative));

@@ -57,8 +57,8 @@ static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   }
 }
 
-/* The operation hlo_nms returns an array with room for the rows of all classes, and the number of valid rows.  The
- * result is cut if that number is a constant; otherwise it has a dynamic dimension. */
+/* The operation hlo_nms returns an array with room for as many rows as can be selected, and the number of rows that are
+ * selected.  If that number is a constant, the array is cut to it; otherwise the result has a dynamic dimension. */
 status onnx_import_non_max_suppression(onnx_node *n) {
   int64_t centers, limit;
   hlo_value operands[5], out[2];

@@ -71,7 +71,7 @@ static status read_activations(const onnx_node *n, layer *l) {
   int each = hlo_cell_activations(l->r.cell), want = each * l->n_directions;
   if (l->r.cell == HLO_COMPOSITE_RNN && count == 2 && strcasecmp(names[0], "Tanh") == 0 &&
       strcasecmp(names[1], "Tanh") == 0) {
-    count = 0; /* some exporters write the default, two entries of Tanh, for one direction too */
+    count = 0; /* some exporters write the default, two entries of Tanh, even if there is only one direction */
   }
   CHECK_THAT(count == 0 || count == (size_t)want, STATUS_INVALID_MODEL, "activations has %zu entries instead of %d",
              count, want);
@@ -134,8 +134,8 @@ static status read_sizes(const onnx_node *n, layer *l) {
 
 static const int64_t swap_first[] = {1, 0, 2};
 
-/* Returns input k in the type in which to compute, or no value (def is NULL) if it is absent.  `swap` exchanges its
- * first two dimensions. */
+/* Returns input k, converted to the type in which the layer is computed, or no value (def is NULL) if it is absent.  If
+ * `swap` is true, its first two dimensions are exchanged. */
 static hlo_value operand(const onnx_node *n, uint32_t k, bool swap) {
   if (!onnx_has_in(n, k)) {
     return (hlo_value){0};

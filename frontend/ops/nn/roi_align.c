@@ -40,15 +40,16 @@ static status read_roi_align(const onnx_node *n, roi_align *r) {
   return NULL;
 }
 
-/* --- one side of the regions --- */
+/* --- one side (the height or the width) of the regions --- */
 
 typedef struct side {
-  dim extent;            /* the extent of the image */
+  dim extent;            /* the extent of the image in this dimension */
   int64_t bins;          /* the number of bins along the side */
   hlo_value start, size; /* for each of the R regions, [R], in pixels */
 } side;
 
-/* Makes a side of the regions.  `column` of rois has the start of the side, and `column` + 2 its end. */
+/* Returns where the regions start and how large they are along one spatial dimension of the image.  Column `column` of
+ * the input rois has the starts, and column `column` + 2 the ends. */
 static side make_side(const onnx_node *n, const roi_align *r, int column, int64_t bins, dim extent) {
   hlo_builder *b = n->b;
   double offset = r->half_pixel ? -0.5 : 0;

@@ -42,7 +42,7 @@ typedef struct hlo_pattern hlo_pattern;
 struct hlo_pattern {
   hlo_pattern_kind kind;
   int number;                                  /* an hlo_op for OP, COMMUTE and BEHIND; a dtype for TYPE */
-  uint32_t most;                               /* for BEHIND */
+  uint32_t most;                               /* for BEHIND: the largest number of instructions to follow */
   const hlo_pattern *of[HLO_PATTERN_OPERANDS]; /* the inner patterns; the rest are NULL */
   hlo_value *value;                            /* for AS and SAME */
   bool (*test)(hlo_value v, void *data);       /* for IF */
@@ -57,7 +57,7 @@ struct hlo_pattern {
 #define P_AS(capture, pattern) P_NODE(HLO_PATTERN_AS, .of = {pattern}, .value = capture)
 /* Matches only the value of *(captured): one captured further left in the pattern, or set before the match. */
 #define P_SAME(captured) P_NODE(HLO_PATTERN_SAME, .value = captured)
-/* Matches the results of an operation with as many operands as there are patterns, from 1 to 3, that match them. */
+/* Matches the results of operation `op` with as many operands as there are patterns (1 to 3), which match in order. */
 #define P_OP(op, ...) P_NODE(HLO_PATTERN_OP, op, .of = {__VA_ARGS__})
 /* Matches the results of an operation with two operands, which match the patterns in this order, or else in the other
  * order.  `left` is matched first in both. */

@@ -26,8 +26,8 @@ hlo_instr *hlo_only_user(hlo_value v);
  * replace that dimension in the result. */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
-/* Returns true if the gather looks up bytes: take(u8[256] or s8[256], convert(q)) where q is u8. q is the operand of
- * its second operand. */
+/* Returns true if the gather looks up bytes in a table: take(table, convert(q)), where the table is u8[256] or s8[256]
+ * and q is u8. */
 bool hlo_is_lookup(const hlo_instr *gather);
 
 /* Returns true if all elements of v are equal and known, and sets *scalar to the element as a literal of rank 0. */

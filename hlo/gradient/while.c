@@ -141,7 +141,8 @@ static void build_back(looping *l) {
   }
 }
 
-/* Marks the carried values that the derivative reads, except those that need not be stored. */
+/* Marks the carried values to store: those that the derivative reads, except the counter and those that no step
+ * changes. */
 static void find_stored(looping *l) {
   hlo_computation *c = l->back;
   hlo_number(c);

@@ -155,11 +155,11 @@ struct hlo_instr {
   hlo_value *operands;
   shape *shapes;   /* the shapes of the results */
   hlo_attr *attrs; /* in the order of the operation's row in ops.def */
-  /* The ONNX nodes from which it comes, such as "a: Conv + b: Relu", for messages and profiles; "" if there are none.
-   */
+  /* The ONNX nodes from which the instruction comes, such as "a: Conv + b: Relu", for messages and profiles; "" if
+   * there are none. */
   const char *source;
-  /* The algorithm that computes it, with its parameters, such as "gemm:8x48".  Pass assign_kernels writes it, in a
-   * form that its target defines; "" means that nothing is decided yet. */
+  /* The algorithm that computes the instruction, with its parameters, such as "gemm:8x48".  Pass assign_kernels writes
+   * it, in a form that its target defines; "" means that nothing is decided yet. */
   const char *config;
   hlo_computation *parent;
   hlo_instr *prev, *next;

@@ -135,7 +135,7 @@ status hlo_shape_reduce_window(const hlo_instr *i, dim_table *dims, shape *resul
 
 /* --- contractions --- */
 
-/* Adds the shapes of both operands, A and B, in front of an error of a contraction. */
+/* Puts the shapes of a contraction's operands, named A and B, in front of the message of an error. */
 static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
   if (!s) {
     return NULL;
@@ -228,7 +228,7 @@ static status check_channels(const hlo_instr *i, dim_table *dims, dim channels) 
   return NULL;
 }
 
-/* Computes extent k of the result's spatial dimensions; x is spatial dimension k of the operand. */
+/* Computes the result's extent along spatial dimension k; x is the operand's extent along it. */
 static status conv_extent(const hlo_instr *i, dim_table *dims, int k, dim x, dim *out) {
   const shape *kernel = shape_of(i, 1);
   dim size = kernel->dims[2 + k];

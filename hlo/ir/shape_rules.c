@@ -220,7 +220,7 @@ status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {
   return shape_finish(i, &results[0]);
 }
 
-/* Returns in *out computation number k of an instruction that calls n. */
+/* Sets *out to computation number k of `i`, which must call n computations. */
 static status get_callee(const hlo_instr *i, uint32_t k, uint32_t n, const hlo_computation **out) {
   const hlo_attr *a = hlo_attr_of(i, HLO_ATTR_COMPUTATIONS);
   CHECK_THAT(a->n_comps == n, INVALID, "%u computations are named instead of %u", a->n_comps, n);

@@ -56,7 +56,7 @@ static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a)
   int64_t n = shape_elements(to);
   for (int64_t e = 0; e < n; e++) {
     memcpy((char *)data + (size_t)e * size, (const char *)x->data + (size_t)at * size, size);
-    for (int k = to->rank; k-- > 0;) { /* advances to the next index */
+    for (int k = to->rank; k-- > 0;) { /* advances `index` and `at` to the next element */
       at += step[k];
       if (++index[k] < to->dims[k]) {
         break;
@@ -292,7 +292,7 @@ static bool fold_constants(folding *f, hlo_instr *i) {
   return done;
 }
 
-/* Folds i in one of the two ways, with an arena for intermediate results. */
+/* Folds i as an operation on splats or on constants; f->memory is the arena for the intermediate results. */
 static bool fold_instr(folding *f, hlo_instr *i) {
   f->memory = arena_create(arena_budget(f->context->scratch));
   f->made = NULL;

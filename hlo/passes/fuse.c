@@ -77,7 +77,7 @@ static hlo_value as_parameter(making *m, hlo_value v) {
 
 enum { MOST_FREE = 8 };
 
-/* Returns the value inside of the fusion: the copy of a member, a copy of a free instruction (at most MOST_FREE of
+/* Returns what v is inside of the fusion: the copy of a member, a copy of a free instruction (at most MOST_FREE of
  * them in a chain), or a parameter. */
 static hlo_value inside(making *m, hlo_value v, int depth) {
   hlo_fuser *f = m->f;

@@ -48,7 +48,7 @@ typedef struct hlo_pass_info {
 const hlo_pass_info *hlo_pass_list(uint32_t *n);
 /* Returns the row of that name, in which '-' counts as '_', or NULL if there is none. */
 const hlo_pass_info *hlo_pass_find(const char *name, size_t length);
-/* Returns a list of names such as "fold,cse" as steps on the arena. */
+/* Converts a list of names such as "fold,cse" to steps, which are on the arena. */
 STATUS_MUST_USE status hlo_pass_parse_list(arena *a, const char *names, const hlo_pass **steps, uint32_t *n);
 
 /* The abilities of a target, for passes that prepare modules for it.  Each function may be NULL, which means that the

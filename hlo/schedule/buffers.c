@@ -225,8 +225,7 @@ static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint3
   return false;
 }
 
-/* Returns true if every operand that is in the unit `memory` may be overwritten by the result; several operands may
- * be. */
+/* Returns true if the result may overwrite every operand that is in the unit `memory`; there may be several of them. */
 static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {
@@ -274,7 +273,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
     bool in_place = user == d && f->time[d->id] == first && b->rules->may_share &&
                     may_overwrite(b, d, find(b, unit_of(b, hlo_result((hlo_instr *)param, 0))), result);
     if (is_view(b, user) || hlo_is_control(user) || (end_time(f, user) >= first && !in_place)) {
-      return false; /* it is read later, or a view of it is */
+      return false; /* the parameter or a view of it is read later */
     }
   }
   return true;

@@ -325,7 +325,7 @@ status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *
     hold(&c, hlo_result(entry->params[k], 0));
   }
   TRY(run_computation(&c, entry));
-  for (uint32_t k = 0; k < entry->n_roots; k++) { /* roots that are elsewhere are copied */
+  for (uint32_t k = 0; k < entry->n_roots; k++) { /* a root that is in another buffer is copied */
     uint64_t bytes = (uint64_t)shape_bytes(hlo_shape(entry->roots[k]));
     TRY(move(&c, entry->roots[k].def, entry->roots[k],
              (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = bytes}));

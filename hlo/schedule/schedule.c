@@ -88,7 +88,7 @@ static bool list_schedule(arena *a, const hlo_computation *c, order *out) {
     s.pending[i->id] = i->n_operands;
     if (!i->n_operands) {
       if (!takes_memory(i)) {
-        out->items[out->n++] = i; /* constants and parameters come first, since parameters must do so */
+        out->items[out->n++] = i; /* parameters must come first, and constants may */
       } else {
         s.ready[s.n_ready++] = i;
       }

@@ -1,4 +1,4 @@
-/* arena.c - arenas as lists of blocks, nested budgets, and guards by longjmp. */
+/* arena.c - arenas as lists of chunks of memory, nested budgets, and guard_run by setjmp and longjmp. */
 #include "base/arena.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ typedef struct cleanup {
 
 struct arena {
   mem_budget *budget;
-  chunk *chunks; /* the newest first; only the newest is filled further */
+  chunk *chunks; /* the newest first; further memory is taken from the newest only */
   cleanup *cleanups;
   size_t total;
   _Atomic(void *) files;
@@ -59,7 +59,7 @@ static status run_here(status (*fn)(void *), void *data) {
 static void fail_here(const char *what) {
   if (!innermost) {
     fprintf(stderr, "onnx-xla: %s outside of a guard\n", what);
-    abort(); /* a bug of this library: every public function runs inside guard_run */
+    abort(); /* a bug of this library: every public function must allocate inside guard_run */
   }
   innermost->what = what;
   longjmp(innermost->jump, 1);
@@ -110,7 +110,8 @@ static void budget_give(mem_budget *b, size_t size) {
   }
 }
 
-/* Counts memory in all nested budgets.  Returns false, and counts nothing, if a limit would be exceeded. */
+/* Counts the memory in this budget and in all outer ones.  Returns false, and counts nothing, if a limit would be
+ * exceeded. */
 static bool budget_take(mem_budget *all, size_t size) {
   for (mem_budget *b = all; b; b = b->outer) {
     uint64_t used = atomic_fetch_add(&b->used, size) + size;
@@ -136,7 +137,7 @@ static const mem_allocator *allocator_of(const mem_budget *b) {
   return b ? b->allocator : NULL;
 }
 
-/* Allocates memory that may contain anything. */
+/* Allocates memory that is not cleared. */
 static void *system_alloc(const mem_budget *b, size_t size, size_t align) {
   const mem_allocator *from = allocator_of(b);
   return from ? from->allocate(from->data, size, align) : aligned_alloc(align, size);
@@ -224,7 +225,8 @@ static const char out_of_memory[] = "out of memory";
 
 /* Adds a chunk with room for `size` bytes at any alignment up to `align`.  Returns NULL and sets *why if there is no
  * memory.  The size of chunks grows with the arena, so that a large arena has few chunks and a small one wastes little.
- * A chunk for one large array is put behind the newest chunk, which still has room. */
+ * A chunk for a single large array is inserted after the newest chunk of the list, so that the room that is left in the
+ * newest is still used. */
 static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
   size_t want = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
   *why = out_of_memory;
@@ -258,7 +260,8 @@ static size_t padding(const chunk *c, size_t align) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The memory is zero, since chunks are zeroed and no part is used twice. */
+/* Returns zeroed memory, since chunks are zeroed and no part of them is used twice.  Returns NULL and sets *why if
+ * there is no memory. */
 static void *try_alloc(arena *a, size_t size, size_t align, const char **why) {
   chunk *c = a->chunks;
   if (!c || padding(c, align) > c->size - c->used || size > c->size - c->used - padding(c, align)) {
@@ -307,7 +310,8 @@ void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size) {
     guard_fail("out of memory");
   }
   void *copy = arena_grow(a, items, *cap * item_size, grown * item_size);
-  POISON(items, *cap * item_size); /* stale pointers must not be used, since they do not see later elements */
+  /* pointers to the old array must not be used any more, since later elements are in the copy only */
+  POISON(items, *cap * item_size);
   *cap = grown;
   return copy;
 }

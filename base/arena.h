@@ -1,9 +1,9 @@
 /* arena.h - memory that is allocated piece by piece and freed as a whole (for a module, a pass, an executable).
  *
- * Allocation never returns NULL.  When memory or the budget is used up, it jumps to the innermost guard_run of the
- * thread, which then returns a STATUS_RESOURCE.  Whatever must be undone on the way (file handles, library objects) is
- * registered as a cleanup of an arena that is owned outside of the guard.  Only one thread at a time may use an arena.
- */
+ * Allocation never returns NULL.  When memory or the budget is used up, allocation jumps (by longjmp) to the innermost
+ * guard_run of the thread, which then returns a STATUS_RESOURCE.  Comments call this a jump to the guard.  Whatever
+ * must be undone after such a jump (file handles, library objects) is registered as a cleanup of an arena that was
+ * created outside of that guard_run.  Only one thread at a time may use an arena. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -15,50 +15,50 @@
 
 typedef struct arena arena;
 
-/* An allocator that is used in place of the system's. allocate returns `bytes` bytes at a multiple of `align`, which is
- * a power of two, or NULL.  What it returned is given back to release with the same numbers.  Both functions are called
- * from many threads at once. */
+/* An allocator that is used in place of the system's.  `allocate` returns `bytes` bytes at a multiple of `align`, which
+ * is a power of two, or NULL.  `release` gets the same numbers as the call of `allocate` that returned the memory.
+ * Both functions are called from many threads at once. */
 typedef struct mem_allocator {
   void *(*allocate)(void *data, size_t bytes, size_t align);
   void (*release)(void *data, void *memory, size_t bytes, size_t align);
   void *data;
 } mem_allocator;
 
-/* A limit of memory and time that several arenas share.  It may be used from many threads.  A limit of 0 means that
- * there is none.  The deadline is in nanoseconds of CLOCK_MONOTONIC; 0 means that there is none.  Any thread may set
- * cancel. */
+/* A limit of memory and time that several arenas share.  It may be used from many threads.  A `limit` of 0 means that
+ * memory is not limited.  `deadline` is in nanoseconds of CLOCK_MONOTONIC; 0 means that there is no deadline.  Any
+ * thread may set `cancel`. */
 typedef struct mem_budget {
   _Atomic uint64_t used;
   uint64_t limit;
   uint64_t deadline;
   _Atomic int cancel;
-  /* A budget that also counts this memory and whose memory limit holds too, but not its deadline; NULL if there is
-   * none. */
+  /* An outer budget, which also counts the memory of this one.  Its limit of memory applies to this budget, but its
+   * deadline does not.  NULL if there is none. */
   struct mem_budget *outer;
   /* A flag owned by somebody else that has the same effect as cancel; NULL if there is none. */
   const _Atomic int *stopped;
-  /* The allocator of this budget and of those inside it; NULL means the outer budget's, and at the outermost the
-   * system's. */
+  /* The allocator of this budget and of those inside it.  NULL means the allocator of the outer budget, or the system's
+   * if there is no outer budget. */
   const mem_allocator *allocator;
 } mem_budget;
 
-/* Returns STATUS_RESOURCE if the deadline has passed or cancel is set.  Long loops call it.  With a NULL budget it
- * returns OK. */
+/* Returns STATUS_RESOURCE if the deadline has passed or the budget was cancelled.  Long loops call it.  With a NULL
+ * budget it returns OK. */
 STATUS_MUST_USE status budget_check(const mem_budget *b);
 /* Returns true if budget_check would fail; for code that cannot return a status. */
 bool budget_expired(const mem_budget *b);
 /* Allocates memory outside of arenas, which the budget counts unless it is NULL.  `bytes` is rounded up to a multiple
  * of `align`, a power of two.  Returns NULL if the budget or the system has no more. */
 void *budget_alloc(mem_budget *b, size_t bytes, size_t align);
-/* Frees what budget_alloc returned; bytes and align must be the same as there.  NULL is allowed. */
+/* Frees memory that budget_alloc returned; bytes and align must be those with which it was called.  NULL is allowed. */
 void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align);
 
-/* The budget may be NULL.  If there is no memory, this jumps as arena_alloc does. */
+/* The budget may be NULL.  If there is no memory, this jumps to the innermost guard_run. */
 arena *arena_create(mem_budget *budget);
 /* Runs the cleanups, the newest first, then frees all memory.  NULL is allowed. */
 void arena_destroy(arena *a);
 mem_budget *arena_budget(const arena *a);
-/* Returns the place where base/file.h keeps the list of the files that are mapped until the arena is destroyed. */
+/* Returns the place where base/file.c keeps the list of the files that are mapped until the arena is destroyed. */
 _Atomic(void *) *arena_files(arena *a);
 /* Returns true if the address lies in memory of the arena. */
 bool arena_holds(const arena *a, const void *data);
@@ -73,34 +73,36 @@ void *arena_calloc(arena *a, size_t count, size_t size) __attribute__((malloc, r
 #define ARENA_NEW(a, type) ((type *)arena_calloc((a), 1, sizeof(type)))
 #define ARENA_NEW_N(a, type, n) ((type *)arena_calloc((a), (n), sizeof(type)))
 
-/* Returns a larger copy of an array that was allocated on this arena.  `old` may be NULL. */
+/* Returns a larger copy on this arena of an array.  `old` may be NULL. */
 void *arena_grow(arena *a, const void *old, size_t old_size, size_t new_size);
 void *arena_memdup(arena *a, const void *data, size_t size);
 char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t n); /* Copies at most n bytes; stops at a 0. */
 char *arena_printf(arena *a, const char *format, ...) STATUS_PRINTF(2, 3);
 
-/* Has fn(data) called when the arena is destroyed.  If there is no memory to remember it, fn(data) is called at once,
- * before the jump to the guard. */
+/* Registers a cleanup: fn(data) is called when the arena is destroyed.  If there is no memory for registering it,
+ * fn(data) is called at once, before the jump to the innermost guard_run. */
 void arena_cleanup(arena *a, void (*fn)(void *), void *data);
 
 /* Appends to a growing array that is kept as a pointer, a uint32 count and a uint32 capacity, and returns a pointer to
  * the new, zeroed element:
  *   *ARENA_PUSH(a, list->items, list->n, list->cap) = item;
- * The array may move.  Pointers into it from before must not be used any more; AddressSanitizer reports it if they are.
- */
+ * The array may move.  Then pointers to its elements must not be used any more; AddressSanitizer reports it if they
+ * are. */
 #define ARENA_PUSH(a, items, n, cap) \
   ((n) == (cap) ? (void)((items) = arena_push_grow((a), (items), &(cap), sizeof *(items))) : (void)0, &(items)[(n)++])
 void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size);
 
-/* Runs fn(data) and returns its status, or a STATUS_RESOURCE if memory runs out inside it. */
+/* Runs fn(data) and returns its status.  If memory runs out in fn or in what it calls, fn is left by a jump, and a
+ * STATUS_RESOURCE is returned. */
 STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
-/* Does what an allocation does when it fails.  For other allocators that use the same guards. */
+/* Jumps to the innermost guard_run of the thread, as a failing allocation does.  `what` becomes the message.  It is for
+ * other allocators. */
 _Noreturn void guard_fail(const char *what);
 
 /* A process may contain several copies of this library, in shared objects that call each other.  A copy that opens
- * another one hands over its guards before anything runs there.  Then a guard works, whichever copy runs out of memory
- * inside it. */
+ * another one passes it its own guard functions (guard_adopt) before anything runs there.  Then a jump goes to the
+ * innermost guard_run of the thread, whichever copy runs out of memory. */
 typedef struct guard_owner {
   status (*run)(status (*fn)(void *), void *data);
   void (*fail)(const char *what); /* does not return */

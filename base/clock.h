@@ -13,8 +13,8 @@ enum { CLOCK_SECOND = 1000000000 }; /* nanoseconds */
 uint64_t clock_nanoseconds(void);
 double clock_seconds(void);
 
-/* Returns the time that `clock` (CLOCK_MONOTONIC or CLOCK_REALTIME) will show `nanoseconds` from now, for the timed
- * waits of pthread. */
+/* Returns the time that `clock` (CLOCK_MONOTONIC or CLOCK_REALTIME) will show after `nanoseconds` from now, for
+ * functions of pthread that wait until a point in time. */
 struct timespec clock_after(clockid_t clock, uint64_t nanoseconds);
 
 #endif

@@ -31,14 +31,14 @@ static void unmap(void *data) {
   }
 }
 
-/* Compares size and time of modification.  The time of change is not compared, since replacing the file by renaming
- * changes it, too. */
+/* Returns true if size and time of modification are equal.  The time of the last status change is not compared, since
+ * replacing the file by renaming changes it, too. */
 static bool is_same(const struct stat *a, const struct stat *b) {
   return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Returns the path of an open file.  It is kept instead of the descriptor, since a model may have its weights in
- * thousands of files. */
+/* Returns the path of an open file.  Mappings keep the path instead of the descriptor, since a model may have its
+ * weights in thousands of files. */
 static const char *path_of(arena *a, int fd) {
   char link[32], path[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -192,8 +192,8 @@ static status write_as_it_is(const char *path, const void *bytes, size_t size) {
   return s;
 }
 
-/* Creates a temporary file with the permissions of a new file. mkstemp would give it 0600, and the umask cannot be read
- * without setting it. */
+/* Creates a temporary file with the permissions that a new file gets.  mkstemp would create it with mode 0600, and the
+ * umask, which is needed to correct that, cannot be read without setting it. */
 static int open_temporary(char *name, size_t room, const char *path) {
   for (int i = 0; i < 100; i++) {
     int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);

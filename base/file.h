@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 
-/* Files up to this size are read and not mapped: that takes about as long as the page faults would, and nobody can
- * change the copy. */
+/* Files up to this size are read into memory and not mapped.  Reading takes about as long as the page faults of a
+ * mapping would, and nobody can change the copy. */
 enum { FILE_MAX_COPIED = 1 << 20 };
 
 /* Opens a regular file for reading and returns its descriptor and its status.  Anything but a regular file is refused,
@@ -17,12 +17,14 @@ STATUS_MUST_USE status file_open(const char *path, int *fd, struct stat *st);
 /* Returns the bytes of a regular file, valid until the arena is destroyed, at an address that is a multiple of 64.
  * Files up to FILE_MAX_COPIED are copied, larger ones are mapped read-only.  For an empty file the size is 0 and the
  * pointer is not NULL.  Directories, pipes and devices are refused without waiting for them.  Errors (IO,
- * INVALID_ARGUMENT) name the path.  If somebody writes to a mapped file, the mapping shows it; file_check finds that
- * out.  If somebody truncates it while it is read, SIGBUS ends the process.  A file that is replaced by renaming
- * another one to its path stays as it was. */
+ * INVALID_ARGUMENT) name the path.
+ *
+ * If somebody writes to a mapped file, the mapped bytes change; file_check detects that.  If somebody truncates it
+ * while it is read, SIGBUS ends the process.  If another file is renamed to its path, the mapped bytes stay as they
+ * were. */
 STATUS_MUST_USE status file_map(arena *a, const char *path, const uint8_t **bytes, size_t *size);
 
-/* Does the same for an open descriptor, which stays open.  `name` is used in messages. */
+/* Like file_map, for an open descriptor, which stays open.  `name` is used in messages. */
 STATUS_MUST_USE status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, size_t *size);
 
 /* Returns an IO error if a file that is mapped on this arena was written to since it was mapped.  Any thread may call
@@ -31,8 +33,8 @@ STATUS_MUST_USE status file_check(arena *a);
 /* Returns true if the address lies in a file that is mapped on this arena. */
 bool file_is_mapped(arena *a, const void *data);
 
-/* Writes the whole file or leaves the old one: it writes a temporary file in the same folder and renames it.  Anything
- * but a regular file (/dev/stdout, a pipe) is written to directly. */
+/* Replaces a file by these bytes, or leaves it as it is if that fails: writes a temporary file in the same folder and
+ * renames it.  Anything but a regular file (/dev/stdout, a pipe) is written to directly. */
 STATUS_MUST_USE status file_write(const char *path, const void *bytes, size_t size);
 
 #endif

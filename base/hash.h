@@ -8,12 +8,11 @@
  * collision costs only time.
  *
  * hash_keyed has 128 bits and takes a secret.  It is for identities, where the bytes themselves are not available for a
- * comparison: the contents of a file, which weights were packed, from what a kernel was made.  It resists an attacker
- * who makes models and other inputs: he chooses all bytes that are hashed, but sees neither the secret nor any hash.
- * To have his model mistaken for somebody else's, he would have to guess 128 bits.  A collision among his own arrays
- * would give wrong numbers for his own model only.  It does not resist an attacker who can read the secret, which is in
- * the memory of the process and in a file of mode 600, since that is the user himself, whose programs are stored there
- * too. */
+ * comparison: the contents of a file, which weights were packed, from what a kernel was made.  An attacker who makes
+ * models and other inputs chooses all bytes that are hashed, but sees neither the secret nor any hash.  To have his
+ * model mistaken for somebody else's, he would have to guess 128 bits.  A collision among his own arrays would give
+ * wrong numbers for his own model only.  The secret is in the memory of the process and in a file of mode 600, so only
+ * the user himself, whose programs are stored there too, can read it. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
@@ -23,14 +22,15 @@
 
 #include "base/arena.h"
 
-/* The same bytes and seed give the same hash on every machine and in every version: it may be stored. */
+/* Returns a hash that may be stored: the same bytes and seed give the same hash on every machine and in every version.
+ */
 uint64_t hash_bytes(const void *data, size_t size, uint64_t seed);
-/* Returns the running hash with one more number mixed in. */
+/* Returns the hash of everything that was hashed before (`hash`) and of one more number. */
 uint64_t hash_mix(uint64_t hash, uint64_t value);
 /* Returns the hash of the text without its final 0. */
 uint64_t hash_text(const char *text);
-/* Returns a seed that differs from process to process, for tables whose keys come from a file.  Nothing visible may
- * depend on it. */
+/* Returns a seed that differs from process to process, for tables whose keys come from a file.  Results of the program
+ * must not depend on it. */
 uint64_t hash_seed(void);
 
 typedef struct hash_secret {

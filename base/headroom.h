@@ -1,5 +1,5 @@
-/* headroom.h - checks that the process may still allocate memory, before calls into libraries that do not survive if it
- * may not.
+/* headroom.h - checks that the process may still allocate memory, before calls of libraries that do not survive a
+ * failing allocation.
  *
  * When an allocation fails, LLVM and oneDNN throw an exception, end the process or write to address 0, and cannot be
  * used afterwards.  So they are called only if there is room for all that one call allocates. */
@@ -10,16 +10,17 @@
 
 #include "base/status.h"
 
-/* The number of bytes that compiling one module of kernels or creating one primitive takes at most, on all threads that
- * may do so at the same time.  It is many times what was observed, since asking for more costs nothing. */
+/* The number of bytes that the compilation of one module of kernels or the creation of one oneDNN primitive takes at
+ * most, on all threads that may do so at the same time.  It is many times what was observed, since checking for more
+ * costs nothing. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
-/* The number of bytes that opening the compiler half takes, with LLVM and the other libraries that it loads; 170 MiB
- * were observed. */
+/* The number of bytes that loading the compiler's shared library takes, with LLVM and the other libraries that it
+ * loads; 170 MiB were observed. */
 enum { HEADROOM_COMPILER = 224 << 20 };
 
 /* Returns STATUS_RESOURCE if the process may not map `bytes` more bytes (because of ulimit -v, ulimit -d or strict
- * overcommit).  Another thread may use them up right afterwards.  It takes two system calls. */
+ * overcommit).  Another thread may use up the room right afterwards.  It takes two system calls. */
 STATUS_MUST_USE status headroom_check(size_t bytes);
 
 #endif

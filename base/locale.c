@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* In glibc the locale "C" is static, so nothing is allocated. */
+/* With glibc nothing is allocated, since its locale "C" is static. */
 c_locale c_locale_enter(void) {
   c_locale l = {.plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   l.outer = l.plain ? uselocale(l.plain) : (locale_t)0;

@@ -1,4 +1,4 @@
-/* locale.h - numbers as text, independent of the locale that the surrounding program has set. */
+/* locale.h - formats numbers as text, independent of the locale that the surrounding program has set. */
 #ifndef BASE_LOCALE_H
 #define BASE_LOCALE_H
 
@@ -6,14 +6,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Remembers the locale of a thread while the thread uses the locale "C", which has a point as decimal separator. */
+/* The locale of a thread, which is kept here while the thread uses the locale "C".  In that one a point separates
+ * decimals. */
 typedef struct c_locale {
   locale_t plain, outer;
 } c_locale;
 c_locale c_locale_enter(void);
 void c_locale_leave(c_locale l);
 
-/* vsnprintf in the locale "C". */
+/* Like vsnprintf, in the locale "C". */
 int c_vsnprintf(char *out, size_t room, const char *format, va_list args) __attribute__((format(printf, 3, 0)));
 
 #endif

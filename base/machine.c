@@ -1,4 +1,4 @@
-/* machine.c - gets the facts of machine.h from the operating system and CPUID. */
+/* machine.c - see machine.h; the facts come from the operating system and CPUID. */
 #include "base/machine.h"
 
 #include <sched.h>
@@ -93,7 +93,7 @@ static uint64_t *put_cpuid(uint64_t *at) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     (void)__get_cpuid_count(leaves[k][0], leaves[k][1], &a, &b, &c, &d);
     *at++ = a;
-    *at++ = leaves[k][0] == 1 ? 0 : b; /* EBX of leaf 1 contains the core's number */
+    *at++ = leaves[k][0] == 1 ? 0 : b; /* EBX of leaf 1 contains the number of the current core */
     *at++ = c;
     *at++ = d;
   }

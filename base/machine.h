@@ -1,4 +1,4 @@
-/* machine.h - what the machine is: cores, memory, caches and processor.
+/* machine.h - describes the machine: cores, memory, caches and processor.
  *
  * Only the number of cores may change while a process runs. */
 #ifndef BASE_MACHINE_H
@@ -15,22 +15,23 @@ uint32_t machine_all_cores(void);
 
 size_t machine_page_bytes(void);
 uint64_t machine_memory_bytes(void);
-/* Returns the size of the data cache of a level from 1 to 3.  If the system does not know it, which happens in some
- * virtual machines and with some C libraries, it is a common size. */
+/* Returns the size in bytes of the data cache of a level from 1 to 3.  If the system does not tell it, which happens in
+ * some virtual machines and with some C libraries, a common size is returned. */
 uint64_t machine_cache_bytes(int level);
 
 /* Returns the processor's architecture as in LLVM's triples, or "unknown". */
 const char *machine_architecture(void);
 
-/* One of the rows of x86_features.def. */
+/* A row of x86_features.def. */
 typedef struct machine_feature {
   const char *name;
   bool here; /* whether this processor has it */
 } machine_feature;
 
-/* Returns false if the name, which has n bytes, is not in the table; on processors that are not x86-64, no name is. */
+/* Searches x86_features.def for a name of n bytes.  Returns false if it is not there; on processors that are not
+ * x86-64, no name is. */
 bool machine_find_feature(const char *name, size_t n, machine_feature *out);
-/* Returns true if the name is in the table and the processor has the feature. */
+/* Returns true if the name is in x86_features.def and the processor has the feature. */
 bool machine_has_feature(const char *name);
 
 /* The processor's name, such as "AMD EPYC 9R14"; "" if the processor does not report it. */
@@ -40,7 +41,7 @@ typedef struct machine_name {
 
 machine_name machine_processor_name(void);
 
-/* Identifies a processor by CPUID's features, those that the kernel reports, and the caches.  Two processors with the
+/* Identifies a processor by the features that CPUID and the kernel report, and by its caches.  Two processors with the
  * same identity run the same code at the same speed, as far as this can be known. */
 typedef struct machine_identity {
   uint64_t words[25];

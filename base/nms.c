@@ -1,4 +1,5 @@
-/* nms.c - non-maximum suppression with a heap of candidates, and the chosen boxes as arrays of numbers. */
+/* nms.c - non-maximum suppression.  Candidates are in a heap, the best one on top.  The coordinates of chosen boxes are
+ * in separate arrays, so that a candidate is compared with several of them by vector instructions. */
 #include "base/nms.h"
 
 #include <string.h>
@@ -6,11 +7,11 @@
 enum {
   BLOCK = 16,           /* the number of chosen boxes with which a candidate is compared at once */
   LOOK = 1 << 20,       /* the number of comparisons between two checks of the budget */
-  AROUND_CANDIDATE = 64 /* the other work for a candidate, counted in comparisons */
+  AROUND_CANDIDATE = 64 /* all other work for a candidate, as a number of comparisons */
 };
 
-/* The chosen boxes of a line, with an array for each number of a box.  The last block is filled up with boxes of area
- * 0, which suppress nothing. */
+/* The chosen boxes of a line, with a separate array for each coordinate and for the areas.  The last block is filled up
+ * with boxes of area 0, which suppress nothing. */
 typedef struct chosen {
   int64_t n;
   float *low[2], *high[2], *area;
@@ -25,7 +26,8 @@ uint64_t nms_scratch(int64_t boxes, int64_t limit) {
 
 /* --- candidates: a heap of keys; the largest key is the best candidate --- */
 
-/* Returns a key with the order of the score in the high bits and the inverted number of the box in the low bits. */
+/* Returns a key that compares as candidates do: the score is in the high bits, the inverted index of the box in the low
+ * bits. */
 static uint64_t key_of(float score, int64_t box) {
   uint32_t bits, order = 0;
   score += 0.0f; /* turns -0 into 0 */
@@ -38,7 +40,7 @@ static uint64_t key_of(float score, int64_t box) {
 
 static int64_t box_of(uint64_t key) { return (int64_t) ~(uint32_t)key; }
 
-/* Inserts `key` at the free position k and restores the heap. */
+/* Puts `key` at the free position k of the heap, or below it, so that the heap is in order again. */
 static void sift(uint64_t *heap, int64_t n, int64_t k, uint64_t key) {
   for (int64_t child = 2 * k + 1; child < n; child = 2 * k + 1) {
     child += child + 1 < n && heap[child + 1] > heap[child];
@@ -70,8 +72,9 @@ static float area_of(const float *c) { return (c[2] - c[0]) * (c[3] - c[1]); }
 static float least(float x, float y) { return x < y ? x : y; }
 static float largest(float x, float y) { return x > y ? x : y; }
 
-/* Returns true if a chosen box suppresses the box.  The quotient is computed as in ONNX Runtime, so that both agree
- * near the threshold.  A box with a NaN has an area of NaN, so its comparisons are false. */
+/* Returns true if a chosen box suppresses this box.  The quotient (intersection over union) is computed as in ONNX
+ * Runtime, so that both agree near the threshold.  A box with a NaN has an area of NaN, so its comparisons are false.
+ */
 static bool hidden(const chosen *c, const float *box, float overlap) {
   float area = area_of(box);
   for (int64_t first = 0; first < c->n; first += BLOCK) {

@@ -1,8 +1,9 @@
 /* nms.h - non-maximum suppression: of boxes with scores, keeps the best ones among those that overlap.
  *
- * All targets use this one function, since each step depends on the one before.  A decomposition into loops over arrays
- * would compare every candidate with as many boxes as might be chosen; this function stops at the first one that
- * suppresses it.  A problem consists of lines, one for each batch and class, which are independent of each other. */
+ * A problem consists of lines, one for each batch and class, which are independent of each other.  All targets use the
+ * function here, since each step depends on the one before.  A decomposition into loops over arrays would compare every
+ * candidate with as many boxes as might be chosen; this function stops at the first box that suppresses the candidate.
+ */
 #ifndef BASE_NMS_H
 #define BASE_NMS_H
 
@@ -10,22 +11,23 @@
 
 typedef struct nms {
   int64_t batches, classes, boxes; /* boxes is less than 2^32 */
-  int64_t limit;                   /* the number of boxes that a line has room for */
-  int64_t most;                    /* the number of boxes that a line may choose */
+  int64_t limit;                   /* the number of boxes for which a line of the result has room */
+  int64_t most;                    /* the number of boxes that may be chosen in a line */
   const float *corners;            /* [batches, boxes, 4]: the lower ends on both axes, then the upper ends on both */
   const float *scores;             /* [batches, classes, boxes] */
-  float overlap; /* a box is suppressed if its intersection with a chosen one is more than this part of their union */
-  const float *floor; /* only boxes with larger scores are candidates; if it is NULL, all are */
+  float overlap;      /* a box is suppressed if its intersection over union with a chosen one is larger than this */
+  const float *floor; /* only boxes with larger scores than *floor are candidates; if it is NULL, all boxes are */
 } nms;
 
 /* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64. */
 uint64_t nms_scratch(int64_t boxes, int64_t limit);
-/* Chooses boxes of a line in the order of their scores, and of equal scores in the order of their numbers.  NaN comes
- * last.  `rows` is [batches * classes, limit, 3] and is shared by all lines; this line's part receives batch, class and
- * number of each chosen box.  Returns how many were chosen.  It may stop early if the budget is used up. */
+/* Chooses boxes of a line in the order of their scores; equal scores are ordered by the index of the box, and NaN comes
+ * last.  `rows` is [batches * classes, limit, 3] and is shared by all lines.  The part of this line receives batch,
+ * class and index of each chosen box.  Returns how many boxes were chosen.  It may stop early if the budget is used up.
+ */
 int64_t nms_line(const nms *p, int64_t line, void *scratch, int64_t *rows, const mem_budget *budget);
-/* Moves the rows of all lines together, in order, and fills the rest with zeros.  `counts` has the number of rows of
- * each line.  Returns the number of all rows. */
+/* Moves the rows of all lines to the front, in order and without gaps, and fills the rest with zeros.  `counts` has the
+ * number of rows of each line.  Returns the number of all rows. */
 int64_t nms_join(const nms *p, const int64_t *counts, int64_t *rows);
 
 #endif

@@ -1,8 +1,8 @@
-/* poison.h - marks bytes that may not be accessed although they belong to a larger piece of memory.
+/* poison.h - marks bytes that must not be accessed although they are in a larger piece of allocated memory.
  *
- * AddressSanitizer knows where memory from malloc ends.  An allocator that divides such memory marks the bytes that it
- * has not handed out, so that an access beyond the end of a part is reported as well.  In builds without
- * AddressSanitizer this does nothing. */
+ * AddressSanitizer knows where memory from malloc ends.  An allocator that divides such memory into parts marks the
+ * bytes that are in no part yet, so that an access beyond the end of a part is reported as well.  In builds without
+ * AddressSanitizer these macros do nothing. */
 #ifndef BASE_POISON_H
 #define BASE_POISON_H
 

@@ -1,10 +1,11 @@
 /* protobuf_wire.h - protobuf's wire format: reads the fields of a message within bounds, and writes them.
  *
- * A message is a row of fields, each a tag (the field's number and its wire type) and a value.  What a field means is
- * the caller's matter.  Messages with a schema are packed and unpacked by protobuf-c; this is for code that looks at
- * the bytes before protobuf-c does, or that changes or writes them where protobuf-c is not linked.
+ * A message is a sequence of fields, each a tag (the field's number and its wire type) and a value.  The caller must
+ * know what a field means.  Messages with a schema are packed and unpacked by protobuf-c.  The functions here are for
+ * code that looks at the bytes before protobuf-c does, or that changes or writes them where protobuf-c is not linked.
  *
- * The header stands alone, so that clients of the C API, which link nothing of base/, may include it. */
+ * The header includes no other file of this project, so that clients of the C API, which link nothing of base/, may
+ * include it. */
 #ifndef BASE_PROTOBUF_WIRE_H
 #define BASE_PROTOBUF_WIRE_H
 
@@ -18,7 +19,7 @@
 enum { PB_VARINT = 0, PB_I64 = 1, PB_LEN = 2, PB_I32 = 5 };
 
 enum {
-  PB_VARINT_MAX = 10,           /* bytes of a varint */
+  PB_VARINT_MAX = 10,           /* the most bytes of a varint */
   PB_NUMBER_MAX = (1 << 29) - 1 /* the largest number of a field */
 };
 
@@ -34,7 +35,7 @@ typedef struct pb_field {
   uint64_t number;
   int wire_type;
   const uint8_t *value; /* for PB_LEN, the bytes after the length */
-  uint64_t size;        /* of the value, in bytes */
+  uint64_t size;        /* the size of the value in bytes */
 } pb_field;
 
 /* What is wrong with the bytes.  After an error the position of the cursor within the message is not specified. */
@@ -47,8 +48,8 @@ typedef enum pb_error {
   PB_LENGTH     /* a value is longer than the rest of the message; pb_field.size has the length that it claims */
 } pb_error;
 
-/* Reads a varint, which may have more bytes than its value needs (protobuf allows that).  Returns PB_TRUNCATED, also if
- * nothing is left, or PB_OVERFLOW after an error. */
+/* Reads a varint, which may have more bytes than its value needs (protobuf allows that).  Returns PB_TRUNCATED if the
+ * bytes end before the varint does or if there are none, PB_OVERFLOW if it is too long, otherwise PB_OK. */
 static inline pb_error pb_read_varint(pb_cursor *c, uint64_t *value) {
   uint64_t bits = 0;
   const uint8_t *at = c->at;
@@ -86,8 +87,8 @@ static inline pb_error pb_read_tag(pb_cursor *c, pb_field *f) {
   return known ? PB_OK : PB_TYPE;
 }
 
-/* Finds the value after the tag that was read, and moves behind it.  May return PB_TRUNCATED, PB_OVERFLOW and
- * PB_LENGTH. */
+/* Finds the value that belongs to the tag in *f, which was read last, and moves to the end of the value.  May return
+ * PB_TRUNCATED, PB_OVERFLOW and PB_LENGTH. */
 static inline pb_error pb_read_value(pb_cursor *c, pb_field *f) {
   uint64_t number;
   pb_error wrong = PB_OK;
@@ -128,8 +129,8 @@ static inline pb_cursor pb_value(const pb_field *f) { return (pb_cursor){f->valu
 
 /* --- writing --- */
 
-/* Writes a varint of at least `width` bytes: shorter ones are padded by bytes that do not change the value.  Returns
- * the number of bytes.  `out` must have room for PB_VARINT_MAX and for `width` bytes. */
+/* Writes a varint of at least `width` bytes: a shorter one is padded by bytes that do not change the value.  Returns
+ * the number of bytes.  `out` must have room for the larger of PB_VARINT_MAX and `width` bytes. */
 static inline size_t pb_encode_varint(uint8_t *out, uint64_t value, size_t width) {
   size_t n = 0;
   do {
@@ -140,14 +141,15 @@ static inline size_t pb_encode_varint(uint8_t *out, uint64_t value, size_t width
   return n;
 }
 
-/* The bytes of a message that is being written.  All zeros is an empty message that grows on the heap (by malloc, since
- * its users have no arena) and is freed by pb_free.  With `fixed`, `bytes` is the caller's memory of that capacity; as
- * in snprintf, bytes that do not fit are not written but counted in n, so without memory it measures. */
+/* A message that is being written.  A structure of zeros is an empty message that grows on the heap (by malloc, since
+ * its users have no arena) and is freed by pb_free.  With `fixed`, `bytes` is the caller's memory of size `capacity`.
+ * As in snprintf, bytes that do not fit are not written but are counted in n; so with a capacity of 0 only the size is
+ * computed. */
 typedef struct pb_writer {
   uint8_t *bytes;
   size_t n, capacity;
   bool fixed;
-  bool failed; /* there was no memory to grow, so the message is not complete */
+  bool failed; /* the heap had no memory left, so the message is not complete */
 } pb_writer;
 
 static inline void pb_free(pb_writer *w) {
@@ -155,7 +157,7 @@ static inline void pb_free(pb_writer *w) {
   *w = (pb_writer){0};
 }
 
-/* Makes room for n more bytes.  Returns false if there is no memory, or was none before. */
+/* Makes room for n more bytes.  Returns false if there is no memory, now or in an earlier call. */
 static inline bool pb_reserve(pb_writer *w, size_t n) {
   if (w->failed || n <= w->capacity - w->n) {
     return !w->failed;

@@ -1,4 +1,4 @@
-/* status.c - statuses, each in one allocation, whose messages are one line of valid UTF-8. */
+/* status.c - makes and reads statuses.  Each is a single allocation, and its message is one line of valid UTF-8. */
 #include "base/status.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include "base/locale.h"
 
 struct status_record {
-  unsigned code;  /* a code, plus what the failure is about */
-  bool is_static; /* must not be freed, by no library's copy of this file */
+  unsigned code;  /* a status_code, plus one of STATUS_ABOUT_... */
+  bool is_static; /* must not be freed, not even by another copy of this file in the process */
   const char *message;
   const char *node;
 };
@@ -45,7 +45,7 @@ void status_make_line(char *text) {
   }
 }
 
-/* Makes a record; the node's label has n_node bytes. */
+/* Makes a record whose message is `prefix` followed by `message`; the label of the node has n_node bytes. */
 static status new_record(unsigned code, const char *prefix, const char *message, const char *node, size_t n_node) {
   size_t n_prefix = strlen(prefix), n_message = strlen(message);
   struct status_record *s = malloc(sizeof *s + n_prefix + n_message + 1 + n_node + 1);
@@ -63,7 +63,7 @@ static status new_record(unsigned code, const char *prefix, const char *message,
   return s;
 }
 
-/* Replaces `s` by a record with a prefix and a node. */
+/* Replaces `s` by a record with this prefix and node. */
 static status remake(status s, const char *prefix, const char *node, size_t n_node) {
   status made = new_record(s->code, prefix, s->message, node, n_node);
   status_free(s);

@@ -21,8 +21,8 @@ typedef enum status_code {
   STATUS_IO = 6,               /* the operating system refused */
   STATUS_INTERNAL = 7,         /* a library or a pass misbehaved */
 
-  /* What the failure is about, for programs that need to know.  At most one is added to a code.  They are part of the C
-   * API, too. */
+  /* What the failure is about, for programs that must know it.  At most one of these is added to a code.  They are part
+   * of the C API, too. */
   STATUS_ABOUT_VERSION = 1 << 8,  /* the version of the standard or of an operator set */
   STATUS_ABOUT_OPERATOR = 2 << 8, /* an operator as a whole */
   STATUS_ABOUT_TYPE = 3 << 8,     /* an element type */
@@ -43,18 +43,19 @@ typedef struct status_record *status;
 STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STATUS_PRINTF(2, 3)
     __attribute__((returns_nonnull));
 
-/* Puts "prefix: " before the message of `s`.  Takes `s` and returns it; NULL stays NULL. */
+/* Puts "prefix: " before the message of `s`.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
 status_code status_get_code(status s);
-/* Returns one of STATUS_ABOUT_..., or 0. */
+/* Returns what the failure is about: one of STATUS_ABOUT_..., or 0. */
 status_code status_get_subject(status s);
-/* Sets the subject of `s` if it has none. Takes `s` and returns it; NULL stays NULL. */
+/* Sets what `s` is about, unless it is set already.  Takes ownership of `s` and returns the new status; NULL stays
+ * NULL. */
 STATUS_MUST_USE status status_about(status s, status_code subject);
-/* Sets the node that `s` is about to the first `length` bytes of a label, unless it is set already: the innermost node
- * counts.  Takes `s` and returns it; NULL stays NULL. */
+/* Sets the node that `s` is about to the first `length` bytes of a label.  If a node is set already, it remains, since
+ * that one is the innermost.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_about_node(status s, const char *label, size_t length);
-/* Does the same, and puts "label: " before the message. */
+/* Like status_about_node with the whole label, and puts "label: " before the message. */
 STATUS_MUST_USE status status_at_node(status s, const char *label);
 /* Returns the label of the node, such as "fc1: Gemm"; "" if there is none.  It is valid until status_free. */
 const char *status_get_node(status s);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* A polynomial with more terms is DIM_OVERFLOW.  Real models have fewer, but a hostile one may not. */
+/* The most terms of a polynomial; one with more becomes DIM_OVERFLOW.  Real models have fewer, but a hostile one may
+ * not. */
 enum { TERMS_MAX = 64 };
 
 /* --- polynomials --- */
@@ -85,8 +86,9 @@ static dim append_term(dim_table *t, dim sum, const term *x) {
   return sum ? dim_intern(t, DIM_ADD, sum, d) : d;
 }
 
-/* Converts a polynomial to a dim.  Positive terms come first, then negative ones, the constant last unless it alone is
- * positive (5-n).  A negative constant becomes a DIM_NEG; `whole` refuses it as a result, but max(2-5,0) is 0. */
+/* Converts a polynomial to a dim.  Positive terms come first, then negative terms, then the constant; but a constant
+ * comes first if it is positive and no other term is (5-n).  A negative constant becomes a DIM_NEG, so that max(2-5,0)
+ * is 0; `whole` turns it into DIM_OVERFLOW where it would be a result. */
 static dim poly_close(dim_table *t, const poly *p) {
   if (p->overflow) {
     return DIM_OVERFLOW;
@@ -115,7 +117,7 @@ static dim whole(const dim_table *t, dim d) {
   return negative ? DIM_OVERFLOW : d;
 }
 
-/* Computes p += factor * atoms * q. */
+/* Computes p += factor * atoms * q, where `atoms` is a monomial. */
 static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int64_t factor) {
   p->overflow = p->overflow || q->overflow;
   for (int i = 0; i < q->n && !p->overflow; i++) {
@@ -207,7 +209,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   }
 }
 
-/* Divides a and b by the symbols that b and all terms of a have in common. */
+/* Cancels the symbols that b and all terms of a have in common, before a is divided by b. */
 static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim shared = b->monomial, unused;
   for (int i = 0; i < a->n; i++) {
@@ -227,7 +229,8 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
-/* Cancels the common factor g: floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
+/* Divides a and b by the greatest common divisor g of b's factor and those of a's terms, except the constant term c:
+ * floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   int64_t g = b->factor;
   for (int i = 0; i < a->n; i++) {
@@ -246,8 +249,8 @@ static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   b->factor /= g;
 }
 
-/* Merges nested divisions: floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  Does it once, and returns true, if
- * a has exactly one term floor(x/c) with a constant c. */
+/* Merges nested divisions: floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  This is done once, and true is
+ * returned, if a has exactly one term floor(x/c) with a constant c. */
 static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   int found = -1;
   for (int i = 0; i < a->n; i++) {
@@ -279,7 +282,7 @@ static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   return true;
 }
 
-/* Returns floor(a / b). */
+/* Returns floor(a / b), where b is a positive constant. */
 static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
   poly sum, quotient, rest;
   poly_init(&sum);
@@ -298,8 +301,8 @@ static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
   return add_scaled(t, poly_close(t, &sum), rounded, 1);
 }
 
-/* Divides a by b.  A division by a constant is expressed by floors, from which everything that divides exactly is taken
- * out.  Otherwise the result is the exact quotient if there is one, or a/b in lowest terms. */
+/* Divides a by b.  If b is a constant, the result is a sum of what can be divided exactly and a floor of the rest.
+ * Otherwise it is the exact quotient if there is one, or a/b in lowest terms. */
 static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
   poly p, q, quotient;
   poly_open(t, a, &p);
@@ -332,7 +335,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, f
 
 dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
 
-/* Returns the remainder of a division that rounds down; it is not negative if b is not. */
+/* Returns a - b * floor(a / b), which is not negative if b is not. */
 dim dim_mod(dim_table *t, dim a, dim b) {
   poly p, q, quotient, rest;
   poly_open(t, a, &p);
@@ -371,7 +374,8 @@ static bool poly_never_negative(const dim_table *t, const poly *p) {
   return !p->overflow;
 }
 
-/* Returns true if d is known not to be negative, assuming that symbols and divisors are not. */
+/* Returns true if it is known that d is not negative, assuming that symbols are not negative and divisors are positive.
+ */
 static bool never_negative(const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
     case DIM_CONST:
@@ -400,7 +404,9 @@ static bool at_least(dim_table *t, dim a, dim b) {
 typedef struct extremes {
   int n;
   bool overflow;
-  dim items[TERMS_MAX]; /* sorted; no item is known to be superfluous because of another one */
+  /* sorted; without those items of which it is known that another item is at least as large (or small, for a minimum)
+   */
+  dim items[TERMS_MAX];
 } extremes;
 
 static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
@@ -408,7 +414,7 @@ static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
   for (int i = 0; i < list->n; i++) {
     dim other = list->items[i];
     if (kind == DIM_MAX_OF ? at_least(t, other, d) : at_least(t, d, other)) {
-      return; /* nothing was dropped yet, since an item that d makes superfluous cannot make d superfluous */
+      return; /* returning here is safe: no item was dropped yet */
     }
   }
   for (int i = 0; i < list->n; i++) {
@@ -466,7 +472,7 @@ static dim substitute_bounded(dim_table *t, dim d, dim (*value)(void *, dim), vo
 
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data);
 
-/* Substitutes in a sum as one polynomial, since a part of the sum may become negative. */
+/* Substitutes in all terms of a sum together, as one polynomial, since a part of the sum may become negative. */
 static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   poly sum, part;
   poly_init(&sum);

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* A larger expression is DIM_OVERFLOW.  Real models have smaller ones, but a hostile one may not. */
+/* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile one
+ * may not. */
 enum { SIZE_MAX_NODES = 256 };
 
 /* --- nodes --- */
@@ -25,7 +26,7 @@ static dim push_node(dim_table *t, dim_node n) {
   return -(dim)t->n;
 }
 
-/* Returns the slot of this expression, or the free slot for it. */
+/* Returns the slot of this expression; if it is not in the table, the free slot for it. */
 static uint32_t *find_slot(const dim_table *t, dim_kind kind, dim lhs, dim rhs) {
   uint64_t hash = hash_mix(hash_mix((uint64_t)kind, (uint64_t)lhs), (uint64_t)rhs);
   for (uint32_t at = (uint32_t)(hash >> 32) & (t->n_slots - 1);; at = (at + 1) & (t->n_slots - 1)) {
@@ -85,7 +86,8 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
-/* Returns the symbol of that name, which consists of allowed characters. */
+/* Returns the index + 1, as a pointer, of the symbol of that name, which is added if it is new.  The name consists of
+ * allowed characters. */
 static void *intern_symbol(dim_table *t, const char *clean) {
   void **slot = str_map_put(&t->symbols, clean);
   if (!*slot) {
@@ -104,7 +106,8 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length) {
 dim dim_symbol(dim_table *t, const char *name) { return dim_symbol_n(t, name, strlen(name)); }
 
 dim dim_nameless(dim_table *t, const char *array, int k) {
-  const char *key = arena_printf(t->arena, "%d %s", k, array); /* it contains a space, so it differs from all names */
+  /* the key contains a space, so it differs from all names of symbols */
+  const char *key = arena_printf(t->arena, "%d %s", k, array);
   void *known = str_map_get(&t->symbols, key);
   if (!known) {
     const char *name = arena_printf(t->arena, "_%.16s_%d", array, k);
@@ -143,7 +146,7 @@ dim dim_layout(const dim_table *t, dim d) {
   return d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_BOUNDED ? dim_at(t, d)->lhs : d;
 }
 
-/* Compares in the order of kinds and operands; recursion descends only into the first operands that differ. */
+/* Compares kinds, then operands.  It recurses only into the first operands that differ. */
 int dim_compare(const dim_table *t, dim a, dim b) {
   if (a == b) {
     return 0;

@@ -1,5 +1,5 @@
-/* dim_nodes.h - the expressions of dim.h as nodes of a table, and their products; for dim.c, dim_nodes.c and dim_text.c
- * only.
+/* dim_nodes.h - the expressions of dim.h as nodes of a table, and the products in them; for dim.c, dim_nodes.c and
+ * dim_text.c only.
  *
  * Canonical form.  A dim that is not a constant is a polynomial with integer coefficients which is always multiplied
  * out: a sum of terms, each a coefficient times a monomial, which is a sorted product of atoms.  Atoms are symbols,
@@ -17,7 +17,8 @@
 
 typedef struct dim_node {
   dim_kind kind;
-  /* The number of nodes of the expression as a tree; it is more than twice the depth and so bounds recursion. */
+  /* The number of nodes if the expression is written as a tree.  It is more than twice the depth, so a limit on it
+   * bounds recursion. */
   uint32_t size;
   dim lhs, rhs;
   const char *name;
@@ -27,7 +28,7 @@ struct dim_table {
   arena *arena;
   dim_node *nodes;
   uint32_t n, cap;
-  uint32_t *slots; /* open addressing: the index + 1 of a node that is not a symbol; 0 if the slot is free */
+  uint32_t *slots; /* open addressing; slots have the index + 1 of a node that is not a symbol, or 0 if they are free */
   uint32_t n_slots;
   str_map symbols;
 };
@@ -38,14 +39,15 @@ static inline const dim_node *dim_at(const dim_table *t, dim d) {
   return &t->nodes[-(d + 1)];
 }
 
-/* Returns the node of that kind and operands, without simplifying. */
+/* Returns the node with this kind and these operands, without simplifying. */
 dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);
-/* Compares in a total order that does not depend on handles. */
+/* Compares in a total order that does not depend on the values of handles. */
 int dim_compare(const dim_table *t, dim a, dim b);
 
 /* --- monomials: interned products of atoms; the empty product is the constant 1 --- */
 
-/* Monomials of a higher degree are DIM_OVERFLOW.  No real model has them, but a hostile one may. */
+/* The highest degree of a monomial; one of a higher degree becomes DIM_OVERFLOW.  No real model has one, but a hostile
+ * one may. */
 enum { DIM_DEGREE_MAX = 32 };
 
 typedef struct dim_monomial {
@@ -55,11 +57,11 @@ typedef struct dim_monomial {
 
 void dim_monomial_open(const dim_table *t, dim d, dim_monomial *m);
 dim dim_monomial_close(dim_table *t, const dim_monomial *m);
-/* Compares by degree, the highest first, then by atoms.  Multiplication keeps this order, which polynomial division
- * needs. */
+/* Compares by degree, the highest first, then by atoms.  Multiplying two monomials by a third keeps their order, which
+ * polynomial division requires. */
 int dim_monomial_compare(const dim_table *t, dim a, dim b);
 dim dim_monomial_multiply(dim_table *t, dim a, dim b);
-/* Splits a into common * rest, where `common` has the atoms that a shares with b. */
+/* Splits a into common * rest, where `common` has the atoms that a and b share. */
 void dim_monomial_split(dim_table *t, dim a, dim b, dim *common, dim *rest);
 
 #endif

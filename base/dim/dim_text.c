@@ -112,13 +112,13 @@ typedef struct reader {
   int depth;
 } reader;
 
-/* The limit on the size of expressions keeps printed text within this depth. */
+/* The deepest nesting of an expression.  Printed text is never deeper, since the size of expressions is limited. */
 enum { DEPTH_MAX = 160 };
 
 static status parse_sum(reader *r, dim *out);
 
-/* Accepts an operator of the set, and the blanks around it.  Returns the operator, or 0.  "->" and the starts of
- * comments are not operators. */
+/* Reads an operator that is in `set`, and the blanks around it.  Returns the operator, or 0 if there is none.  "->" and
+ * the beginnings of comments are not operators. */
 static char accept_operator(reader *r, const char *set) {
   const char *p = r->at + strspn(r->at, " ");
   if (!*p || !strchr(set, *p) || (*p == '-' && p[1] == '>') || (*p == '/' && (p[1] == '/' || p[1] == '*'))) {

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-/* Loops without branches: one unsigned comparison finds whether a number is out of bounds, and the results are combined
- * by `or`. */
+/* Loops without branches.  A single unsigned comparison finds out whether a number is out of bounds, and the results of
+ * the comparisons are combined by `or`. */
 #define DEFINE_OUTSIDE(type, wide)                                                                                 \
   static bool type##_outside(const type *x, int64_t begin, int64_t end, int64_t step, int64_t low, int64_t high) { \
     uint64_t first = (uint64_t)low, extent = (uint64_t)high - first;                                               \
@@ -29,7 +29,8 @@ DEFINE_OUTSIDE(uint16_t, uint64_t)
 DEFINE_OUTSIDE(uint32_t, uint64_t)
 DEFINE_OUTSIDE(uint64_t, uint64_t)
 
-/* Returns true if an element is out of bounds.  Types of less than 8 bits have one byte per element. */
+/* Returns true if one of the elements begin, begin + step, ... below `end` is out of bounds.  Types of less than 8 bits
+ * have one byte per element. */
 static bool is_outside(dtype type, const void *data, int64_t begin, int64_t end, int64_t step, int64_t low,
                        int64_t high) {
   bool is_signed = dtype_is_signed(type);
@@ -49,7 +50,8 @@ static bool is_outside(dtype type, const void *data, int64_t begin, int64_t end,
   }
 }
 
-/* As unsigned numbers, the interval [1, 0) wraps around and contains everything but 0. */
+/* Returns true if an element is 0.  As unsigned numbers, the interval [1, 0) wraps around and contains everything but
+ * 0. */
 static bool has_zeros(dtype type, const void *data, int64_t begin, int64_t end) {
   return is_outside(type, data, begin, end, 1, 1, 0);
 }

@@ -1,4 +1,4 @@
-/* bounds.h - bounds for integers: an index must lie within an array, and a divisor must not be 0. */
+/* bounds.h - checks integers that come from data: an index must lie within an array, and a divisor must not be 0. */
 #ifndef BASE_TENSOR_BOUNDS_H
 #define BASE_TENSOR_BOUNDS_H
 
@@ -15,7 +15,8 @@ typedef struct bounds {
 
 /* Returns true if elements [begin, end) of the array lie within the bounds.  `begin` must be a multiple of n. */
 bool bounds_hold(const bounds *b, dtype type, const void *data, int64_t begin, int64_t end);
-/* Returns INVALID_ARGUMENT about a value, with the first of `count` elements that is out of bounds. */
+/* Returns INVALID_ARGUMENT (STATUS_ABOUT_VALUE) if one of `count` elements is out of bounds; the message names the
+ * first one. */
 STATUS_MUST_USE status bounds_check(const bounds *b, dtype type, const void *data, int64_t count);
 
 #endif

@@ -83,7 +83,8 @@ static double small_decode(const dtype_format *f, unsigned bits) {
   return negative ? -value : value;
 }
 
-/* Returns the magnitude of |value|, rounded to nearest even; it is above f->max if it does not fit. */
+/* Rounds the absolute value of a double, which is given by its bits, to nearest even.  Returns the magnitude bits of
+ * the result (dtype_format), which are above f->max if it does not fit. */
 static uint64_t small_round(const dtype_format *f, uint64_t bits) {
   int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - f->bias;
   if (exponent < least - f->fraction - 1) {
@@ -94,7 +95,7 @@ static uint64_t small_round(const dtype_format *f, uint64_t bits) {
   uint64_t kept = significand >> drop, rest = significand & (((uint64_t)1 << drop) - 1);
   uint64_t half = (uint64_t)1 << (drop - 1);
   kept += rest > half || (rest == half && (kept & 1));
-  /* The leading one of a normal number, or a carry, increments the exponent field. */
+  /* The leading one of a normal number, or a carry of the rounding, increments the exponent field. */
   return kept + ((uint64_t)(exponent > least ? exponent - least : 0) << f->fraction);
 }
 
@@ -113,13 +114,14 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
     magnitude = (unsigned)rounded;
   }
   if (!f->negative_zero && !(magnitude & 0x7f)) {
-    return (uint16_t)magnitude; /* zero and NaN have no sign */
+    return (uint16_t)magnitude; /* such a type has no negative zero and only one NaN */
   }
   return (uint16_t)(magnitude | sign);
 }
 
-/* Encodes f8e8m0, which is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of two;
- * "nearest" means by value, with ties up.  A result outside of the range is clamped if `saturate`, otherwise NaN. */
+/* Encodes f8e8m0, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of
+ * two; "nearest" means the nearer number (not exponent), with ties up.  A result outside of the range is clamped if
+ * `saturate`, otherwise it is NaN. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;
@@ -159,7 +161,7 @@ static float f32_of(uint32_t bits) {
 float f16_to_f32(uint16_t bits) {
   uint32_t sign = (uint32_t)(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
   if (magnitude >= 0x7c00) {
-    /* Infinity, or a NaN with its payload, which is made quiet as by the hardware instruction. */
+    /* An infinity, or a NaN: it keeps its payload and is made quiet, as the hardware instruction does. */
     return f32_of(sign | 0x7f800000 | magnitude << 13 | (magnitude > 0x7c00 ? 0x400000 : 0));
   }
   if (magnitude >= 0x400) {
@@ -340,8 +342,8 @@ double dtype_lowest_f64(dtype t) {
 
 /* --- arrays --- */
 
-/* Returns a double that rounds to any float narrower than f64 as the integer itself does: if bits do not fit, the
- * lowest bit is set (rounding to odd). */
+/* Returns a double that is rounded to any type narrower than f64 as the integer itself would be.  Bits that do not fit
+ * into a double set its lowest bit if they are not 0 (rounding to odd). */
 static double int_for_rounding(uint64_t magnitude, bool negative) {
   if (magnitude >> 53) {
     magnitude = (magnitude & ~(uint64_t)0x7ff) | (magnitude & 0x7ff ? 0x800 : 0);
@@ -381,7 +383,7 @@ static void convert_one(dtype from, const void *src, dtype to, void *dst, bool s
   }
 }
 
-/* The conversions that models need most: FAST(from, its C type, to, its C type, the value from x). */
+/* The conversions that models use most: FAST(type, its C type, new type, its C type, the new value of x). */
 #define FAST_PAIRS(FAST)                                 \
   FAST(F32, float, F16, uint16_t, f32_to_f16(x))         \
   FAST(F16, uint16_t, F32, float, f16_to_f32(x))         \

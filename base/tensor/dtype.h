@@ -1,4 +1,4 @@
-/* dtype.h - element types and the conversions between them.  The table is dtypes.def. */
+/* dtype.h - element types and the conversions between them.  dtypes.def is the table of the types. */
 #ifndef BASE_TENSOR_DTYPE_H
 #define BASE_TENSOR_DTYPE_H
 
@@ -27,8 +27,8 @@ typedef enum dtype_class {
 typedef struct dtype_info {
   const char *name;
   uint8_t bytes; /* bytes of one element in memory */
-  uint8_t bits;  /* bits of one element if elements are packed */
-  uint8_t onnx;  /* its number in TensorProto.DataType */
+  uint8_t bits;  /* bits of one element if elements are packed in a file */
+  uint8_t onnx;  /* the number of the type in TensorProto.DataType */
   dtype_class kind;
 } dtype_info;
 
@@ -46,21 +46,22 @@ static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == 
 static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
 /* Returns true for signed and unsigned integers, but not for pred. */
 static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
-/* Returns true if equal bits of the two types, which have equally many, are equal bytes in memory.  That is not so if
- * one of them extends the sign of fewer than 8 bits and the other does not. */
+/* Returns true if elements of two types with equally many bits that have equal bits also have equal bytes in memory.
+ * They have not if a type has fewer than 8 bits and only one of the two is sign-extended to a byte. */
 static inline bool dtype_same_memory(dtype a, dtype b) {
   return dtype_get_info(a)->bits >= 8 || dtype_is_signed(a) == dtype_is_signed(b);
 }
 /* Returns the type in which arithmetic is done: f32 for the smaller floats, otherwise the type itself. */
 dtype dtype_compute_type(dtype t);
 
-/* The bits of a float that is narrower than f32: sign, exponent, fraction.  All bits but the sign form the magnitude.
- * Magnitudes up to `max` are finite and grow with the value.  An exponent of 0 means that there is no leading one. */
+/* The bits of a float that is narrower than f32: sign, exponent, fraction.  All bits except the sign form the
+ * magnitude.  Magnitudes up to `max` are finite and grow with the value.  An exponent field of 0 means that the
+ * significand has no leading one. */
 typedef struct dtype_format {
   uint8_t width;      /* number of bits in all */
   uint8_t fraction;   /* number of bits of the fraction */
   uint8_t bias;       /* bias of the exponent */
-  bool negative_zero; /* whether there is a -0; if not, its bits are the only NaN */
+  bool negative_zero; /* whether there is a -0; if not, the bits of -0 are the only NaN */
   uint16_t max;       /* the largest finite value */
   uint16_t inf;       /* the result of a positive overflow: infinity, or NaN if there is none, or else max */
   uint16_t nan;       /* the bits of a positive NaN; a negative one has the sign bit flipped if there is a -0 */
@@ -69,28 +70,29 @@ typedef struct dtype_format {
 /* Returns NULL for f32, f64, f8e8m0fnu (whose value is 2^(bits-127), with NaN at 255) and types that are not floats. */
 const dtype_format *dtype_get_format(dtype t);
 
-/* How a number that does not fit is converted.  Conversions to a float type round to nearest even unless stated
- * otherwise; conversions of floats to integers truncate. */
+/* The rounding to the power-of-two type f8e8m0fnu.  Other conversions to a float type round to nearest even;
+ * conversions of floats to integers truncate. */
 typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN } dtype_round;
 
-/* Returns one element as a number.  For integers wider than 53 bits use the integer pair.  Of a complex element this is
- * the real part.  Must not be called for strings. */
+/* Returns an element as a double: for a complex type the real part.  Integers of more than 53 bits are rounded;
+ * dtype_load_i64 gives them exactly.  Must not be called for strings. */
 double dtype_load_f64(dtype t, const void *element);
-/* Stores the nearest value.  For an integer type it is truncated towards zero and clamped to the range of the type; NaN
- * becomes 0.  For a float of 4, 6 or 8 bits, `saturate` clamps to the largest finite value; otherwise an overflow
- * becomes the type's infinity or NaN; types that have neither always clamp.  The payload of a NaN is lost.  `round` is
- * used for f8e8m0fnu only: the value is rounded to a power of two, its sign is ignored, and 0 becomes the smallest
- * value if `saturate`, otherwise NaN.  For float4 and float6, NaN becomes 0. */
+/* Stores the nearest value of the type.  For an integer type, the value is truncated towards zero and clamped to the
+ * range of the type; NaN becomes 0.  For a float of 4, 6 or 8 bits, `saturate` means that an overflow becomes the
+ * largest finite value; otherwise it becomes the type's infinity or NaN; types that have neither always clamp.  The
+ * payload of a NaN is lost.  `round` is used for f8e8m0fnu only: the value is rounded to a power of two, its sign is
+ * ignored, and 0 becomes the smallest value if `saturate`, otherwise NaN.  For floats of 4 and 6 bits, NaN becomes 0.
+ */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
-/* For integers, pred, and a string's id; a u64 is passed as its bits.  Storing wraps modulo 2^bits; for pred it stores
- * value != 0. */
+/* Load and store an integer, a pred, or the number of a string.  A u64 is passed as its bits.  Storing wraps modulo
+ * 2^bits; a pred becomes value != 0. */
 int64_t dtype_load_i64(dtype t, const void *element);
 void dtype_store_i64(dtype t, void *element, int64_t value);
 
-/* Converts n elements as HLO's `convert` does. src and dst must not overlap. int to int wraps; int to float rounds to
- * nearest even; float to int truncates and clamps, with NaN becoming 0; anything to pred is != 0; complex to real takes
- * the real part.  Strings can be converted to strings only. */
+/* Converts n elements as HLO's `convert` does.  src and dst must not overlap.  Integers to integers wrap; integers to
+ * floats round to nearest even; floats to integers truncate and clamp, and NaN becomes 0; all types become pred by !=
+ * 0; complex to real takes the real part.  Strings can be converted to strings only. */
 void dtype_convert(dtype from, const void *src, dtype to, void *dst, size_t n, bool saturate, dtype_round round);
 
 /* Conversions of the 16-bit floats, in integer arithmetic, rounding to nearest even. */

@@ -56,7 +56,7 @@ int64_t literal_i64(const literal *l, int64_t index) { return dtype_load_i64(l->
 
 bool literal_is_splat(const literal *l) {
   size_t size = dtype_bytes(l->shape.type), total = (size_t)shape_bytes(&l->shape);
-  /* All elements are equal exactly if the array equals itself moved by one element. */
+  /* All elements are equal if and only if the array equals itself moved by one element. */
   return total && memcmp(l->data, (const char *)l->data + size, total - size) == 0;
 }
 
@@ -68,8 +68,8 @@ bool literal_equal(const literal *a, const literal *b) {
   return !bytes || a->data == b->data || memcmp(a->data, b->data, bytes) == 0;
 }
 
-/* Hashes only the ends and the middle of a long array, since tables compare the arrays themselves, and each part that
- * is read may be a page of a file. */
+/* Hashes only the ends and the middle of a long array.  That is enough for tables, which compare the arrays themselves;
+ * and each part that is read may be a page of a file. */
 uint64_t literal_hash(const literal *l) {
   enum { BLOCK = 1024, BLOCKS = 3 };
   size_t bytes = (size_t)shape_bytes(&l->shape);
@@ -84,7 +84,8 @@ uint64_t literal_hash(const literal *l) {
 }
 
 void literal_compact(shape *s, void *data, const int64_t *sizes) {
-  size_t inner = dtype_bytes((dtype)s->type); /* bytes of one step along dimension d, already compact */
+  /* the bytes of one step along dimension d after the inner dimensions were compacted */
+  size_t inner = dtype_bytes((dtype)s->type);
   for (int d = s->rank - 1; d >= 0; d--) {
     int64_t outer = 1, bound = s->dims[d];
     for (int k = 0; k < d; k++) {

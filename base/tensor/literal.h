@@ -7,9 +7,9 @@
 
 typedef struct literal {
   shape shape;
-  /* shape_bytes(&shape) bytes, which are borrowed: they are on the arena of whoever made the literal, or in a mapped
-   * file that lives as long.  They are aligned to the element, except for large weights in a model file, which may
-   * begin anywhere; use literal_aligned to read those as numbers.  Not NULL unless the array is empty. */
+  /* The elements, shape_bytes(&shape) bytes.  They are borrowed: they are on the arena on which the literal was made,
+   * or in a mapped file that lives as long.  They are aligned to the element, except for large weights in a model file,
+   * which may begin anywhere; literal_aligned returns aligned elements.  Not NULL unless the array is empty. */
   const void *data;
 } literal;
 
@@ -22,19 +22,21 @@ literal literal_scalar_i64(arena *a, dtype type, int64_t value);
 literal literal_s64s(arena *a, const int64_t *values, int64_t n);
 
 bool literal_is_aligned(const literal *l);
-/* Returns the elements at an aligned address: where they are, or a copy on the arena. */
+/* Returns the elements at an aligned address: those of the literal if they are aligned, otherwise a copy on the arena.
+ */
 const void *literal_aligned(const literal *l, arena *a);
 
 double literal_f64(const literal *l, int64_t index);
 int64_t literal_i64(const literal *l, int64_t index);
-/* Returns true if all elements have the same bits.  That is true for one element and false for none. */
+/* Returns true if all elements have the same bits.  That is true for an array of one element and false for an empty
+ * one. */
 bool literal_is_splat(const literal *l);
 /* Returns true if shapes and bits are equal. */
 bool literal_equal(const literal *a, const literal *b);
-/* A hash for tables of this process. */
+/* A hash that is valid in this process only, for tables. */
 uint64_t literal_hash(const literal *l);
 
-/* Moves the first sizes[d] elements along each dimension d together, in place, and sets *s to their shape. */
+/* Shrinks the array in place to its first sizes[d] elements along each dimension d, and sets *s to the new shape. */
 void literal_compact(shape *s, void *data, const int64_t *sizes);
 
 #endif

@@ -7,12 +7,13 @@
 
 #include "base/file.h"
 
-/* The header is a Python dictionary.  Written by NumPy or by this file, it has 128 bytes for most arrays. */
+/* The header of a .npy file contains a Python dictionary.  For most arrays it has 128 bytes if NumPy or this file has
+ * written it. */
 enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
 static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 
 typedef struct header {
-  dtype type, raw; /* raw: the type of elements without a named type */
+  dtype type, raw; /* raw: the type that elements with a code such as "<V2" have (npy_parse) */
   bool swap, fortran;
   int rank;
   dim dims[SHAPE_MAX_RANK];
@@ -31,7 +32,7 @@ static void skip_spaces(reader *r) {
   }
 }
 
-/* Returns true if the token comes next; it is then consumed. */
+/* Returns true if the token comes next, and moves behind it. */
 static bool accept(reader *r, const char *token) {
   size_t n = strlen(token);
   skip_spaces(r);
@@ -114,14 +115,15 @@ static const struct {
     {"uint4", DTYPE_U4},
     {"int2", DTYPE_S2},
     {"uint2", DTYPE_U2},
-    {"<f1", DTYPE_F8E5M2}, /* the name that np.save writes */
+    {"<f1", DTYPE_F8E5M2}, /* the name that np.save writes for it */
 };
 
 static bool is_text(const char *text, size_t n, const char *want) {
   return strlen(want) == n && memcmp(text, want, n) == 0;
 }
 
-/* Returns true if the code is "<V2" or similar, which means so many bytes, and `raw` is a type of that size. */
+/* Returns true if the code is "<V" or "|V" and a digit, which means elements of that many bytes without a named type,
+ * and `raw` is a type of that size. */
 static bool is_raw(const char *text, size_t n, dtype raw) {
   return n == 3 && strchr("<|", text[0]) && text[1] == 'V' && raw != DTYPE_INVALID &&
          (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;
@@ -253,7 +255,8 @@ static void from_fortran(const shape *s, const uint8_t *from, uint8_t *to) {
   }
 }
 
-/* Makes bytes valid elements: bools become 0 or 1, and other types keep only their low bits, as in dtypes.def. */
+/* Makes bytes valid elements: bools become 0 or 1, and the high bits of types with less than 8 bits are set as
+ * dtypes.def states. */
 static void normalise(uint8_t *data, int64_t n, dtype type) {
   const dtype_info *info = dtype_get_info(type);
   for (int64_t i = 0; i < n; i++) {
@@ -356,7 +359,8 @@ status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
     memcpy(file + start, l->data, total);
   }
   for (size_t i = 0; dtype_is_int((dtype)l->shape.type) && bits < 8 && i < total; i++) {
-    file[start + i] &= (uint8_t)((1u << bits) - 1); /* ml_dtypes stores no extended signs */
+    /* ml_dtypes stores types of less than 8 bits without sign extension */
+    file[start + i] &= (uint8_t)((1u << bits) - 1);
   }
   *bytes = file;
   *size = start + total;

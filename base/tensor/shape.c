@@ -32,7 +32,8 @@ bool shape_is_static(const shape *s) {
   return true;
 }
 
-/* Multiplies only dims that are not 0: strides of a shape such as [2^40, 0, 2^40] must not overflow either. */
+/* Leaves out dims that are 0 when it multiplies: the strides of a shape such as [2^40, 0, 2^40] must not overflow
+ * either. */
 status shape_check(const shape *s, const char *what) {
   int64_t bytes = (int64_t)dtype_bytes(s->type);
   bytes = bytes ? bytes : 1;

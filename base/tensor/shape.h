@@ -1,5 +1,5 @@
-/* shape.h - the element type and the dimensions of an array.  Arrays are row-major; strides exist only in buffer
- * slices. */
+/* shape.h - the element type and the dimensions of an array.  Arrays are row-major; only the buffers of a program
+ * (rt_buffer) have strides. */
 #ifndef BASE_TENSOR_SHAPE_H
 #define BASE_TENSOR_SHAPE_H
 
@@ -10,8 +10,9 @@
 /* ONNX has no limit; models that need more dimensions are refused with a clear message. */
 enum { SHAPE_MAX_RANK = 16 };
 
-/* The kind of value that a shape describes.  Sequences, optionals and maps are handles into the run's table of host
- * values.  UNRANKED is an array of any rank, which a model may declare as its input; no value has this kind. */
+/* The kind of value that a shape describes.  Sequences, optionals and maps are handles: indices of a table of host
+ * values that belongs to the run.  UNRANKED is an array of any rank, which a model may declare as its input; no value
+ * has this kind. */
 typedef enum shape_kind { SHAPE_ARRAY, SHAPE_SEQUENCE, SHAPE_OPTIONAL, SHAPE_MAP, SHAPE_UNRANKED } shape_kind;
 
 typedef struct shape {
@@ -31,13 +32,14 @@ bool shape_equal(const shape *a, const shape *b); /* Returns true if type, kind,
 bool shape_same_dims(const shape *a, const shape *b);
 bool shape_is_static(const shape *s); /* Returns true if every dim is a constant. */
 
-/* Refuses DIM_OVERFLOW and constant shapes of more than 2^56 bytes.  `what` starts the message. */
+/* Fails for a shape with DIM_OVERFLOW and for a constant shape of more than 2^56 bytes.  The message begins with
+ * `what`. */
 STATUS_MUST_USE status shape_check(const shape *s, const char *what);
 
 /* The shape must be static and must have passed shape_check. */
 int64_t shape_elements(const shape *s);
 int64_t shape_bytes(const shape *s);
-/* Returns the product of dims[from, to). */
+/* Returns the product of dims[from], ..., dims[to - 1]. */
 int64_t shape_product(const shape *s, int from, int to);
 /* Writes row-major strides, counted in elements, to strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);
@@ -45,11 +47,11 @@ void shape_strides(const shape *s, int64_t *strides);
 /* Returns text such as f32[2,batch], pred[], or seq<f32> (a handle without dimensions).  `table` may be NULL for a
  * static shape. */
 const char *shape_print(arena *a, const dim_table *table, const shape *s);
-/* Writes the same text into a buffer, for messages; without a table symbolic dims are written as '?'.  Returns
- * `buffer`. */
+/* Writes the text of shape_print into a buffer, for messages.  Without a table, symbolic dims are written as '?'.
+ * Returns `buffer`. */
 enum { SHAPE_TEXT_MAX = 256 };
 const char *shape_text(char *buffer, const dim_table *table, const shape *s);
-/* For printf: SHAPE_STR(table, &shape).  The text lives until the end of the enclosing block. */
+/* Returns the text of a shape for printf: SHAPE_STR(table, &shape).  It lives until the end of the enclosing block. */
 #define SHAPE_STR(table, s) shape_text((char[SHAPE_TEXT_MAX]){0}, (table), (s))
 STATUS_MUST_USE status shape_parse(dim_table *table, const char **text, shape *out);
 

@@ -57,7 +57,7 @@ struct hlo_pattern {
 #define P_AS(capture, pattern) P_NODE(HLO_PATTERN_AS, .of = {pattern}, .value = capture)
 /* Matches only the value of *(captured): one captured further left in the pattern, or set before the match. */
 #define P_SAME(captured) P_NODE(HLO_PATTERN_SAME, .value = captured)
-/* Matches the results of operation `op` with as many operands as there are patterns (1 to 3), which match in order. */
+/* Matches the results of operation `op` whose operands, as many as the patterns (1 to 3), match these in order. */
 #define P_OP(op, ...) P_NODE(HLO_PATTERN_OP, op, .of = {__VA_ARGS__})
 /* Matches the results of an operation with two operands, which match the patterns in this order, or else in the other
  * order.  `left` is matched first in both. */

@@ -51,7 +51,7 @@ typedef struct hlo_recurrence {
   hlo_composite_id cell; /* LSTM, GRU or RNN */
   hlo_direction direction;
   bool variant; /* lstm: the forget gate is 1 - the input gate; gru: linear_before_reset */
-  double clip;  /* the bound to which the inputs of activations are clipped, but not lstm's cell state; 0 means none */
+  double clip;  /* clips the inputs of activations, except lstm's cell state, to [-clip, clip]; 0 means not at all */
   hlo_cell_activation activations[6]; /* the activations of each direction: 3 for lstm, 2 for gru, 1 for rnn */
   hlo_value x, w, r, bias, lengths, initial_h, initial_c, peephole; /* a value that is left out has def NULL */
 } hlo_recurrence;

@@ -235,8 +235,7 @@ STATUS_MUST_USE status hlo_infer(hlo_instr *i);
 static inline hlo_value hlo_result(hlo_instr *i, uint32_t index) { return (hlo_value){i, index}; }
 static inline bool hlo_value_equal(hlo_value a, hlo_value b) { return a.def == b.def && a.index == b.index; }
 void hlo_set_operand(hlo_instr *i, uint32_t k, hlo_value v);
-/* Replaces all uses of `old`, as operand and as root, by `new`.  The definition of `new` must come before every user.
- */
+/* Replaces all uses of `old`, as operand and as root, by `new_value`, which must be defined before every user. */
 void hlo_replace(hlo_value old, hlo_value new_value);
 /* The instruction must have no uses and be neither a root nor a parameter. */
 void hlo_remove(hlo_instr *i);

@@ -68,7 +68,7 @@ static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
   for (int k = 0; k < from_shape(i)->rank; k++) {
     bool taken = set >> k & 1;
     if (taken && from_shape(i)->dims[k] == 0) {
-      return false; /* the result is the identity and not an element */
+      return false; /* no element is reduced, so the result is the reducer's identity */
     }
     kept[k] = taken ? -1 : place++;
   }

@@ -45,7 +45,7 @@ struct oxla_run {
   bool has_seed;
   uint64_t seed;
   double max_seconds;              /* 0 means the limit of the session */
-  const session_program *compiled; /* the program for the present inputs; NULL if it must be found */
+  const session_program *compiled; /* the program for the present inputs; NULL if it was not looked up yet */
   _Atomic int cancelled;           /* bits of api_cancel; 0 means that the run continues */
   api_worker *worker;              /* NULL if oxla_start was never called */
 };

@@ -47,12 +47,12 @@ typedef struct oxla_error oxla_error;
 typedef enum oxla_code {
   OXLA_OK = 0,
   OXLA_INVALID_ARGUMENT = 1, /* a wrong call, option, input name, type or shape */
-  OXLA_INVALID_FILE = 2,     /* bytes that are not what they claim to be */
+  OXLA_INVALID_FILE = 2,     /* a file, or bytes in memory, that are damaged or of another format */
   OXLA_INVALID_MODEL = 3,    /* breaks a rule of the ONNX standard */
   OXLA_UNSUPPORTED = 4,      /* valid, but onnx-xla cannot do it yet */
   OXLA_RESOURCE = 5,         /* memory, time or a size limit is used up, or the run was cancelled */
-  OXLA_IO = 6,               /* the operating system refused */
-  OXLA_INTERNAL = 7          /* a fault of onnx-xla */
+  OXLA_IO = 6,               /* an error of the operating system, such as a file that cannot be read */
+  OXLA_INTERNAL = 7          /* a bug in onnx-xla */
 } oxla_code;
 
 /* What the error is about, for programs that need to know. */
@@ -63,7 +63,7 @@ typedef enum oxla_subject {
   OXLA_ABOUT_TYPE = 3,     /* an element type */
   OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
   OXLA_ABOUT_VALUE = 5,    /* the contents of an input on which a size depends */
-  OXLA_ABOUT_BACKEND = 6,  /* the backend, or the compiler half of the library, cannot be found */
+  OXLA_ABOUT_BACKEND = 6,  /* the backend, or the library that contains the compiler, cannot be found */
   OXLA_ABOUT_NAME = 7      /* the name of an input, output or constant */
 } oxla_subject;
 
@@ -71,10 +71,10 @@ typedef enum oxla_subject {
 oxla_code oxla_error_code(const oxla_error *error);
 /* Returns OXLA_ABOUT_NOTHING for NULL. */
 oxla_subject oxla_error_subject(const oxla_error *error);
-/* Returns the node to which the error belongs: "fc1: Gemm", or "Gemm that makes "y"" if it has no name.  In a loop's
- * body or a function it is the node inside.  If several nodes run as one, all are named: "fc1: Gemm + act: Relu".  If
- * time or memory ran out, it is the node that was being worked on.  Returns "" if the error belongs to no node, and for
- * NULL.  The text is valid until oxla_error_free. */
+/* Returns the node to which the error belongs: "fc1: Gemm", or "Gemm that makes "y"" if it has no name.  If the
+ * error belongs to a node in a loop's body or in a function, that inner node is returned.  If several nodes run as one,
+ * all are named: "fc1: Gemm + act: Relu".  If time or memory ran out, it is the node that was being compiled or run.
+ * Returns "" if the error belongs to no node, and for NULL.  The text is valid until oxla_error_free. */
 const char *oxla_error_node(const oxla_error *error);
 /* Returns one line of UTF-8 that names the node, the value and the rule that was broken, or "" for NULL.  The text is
  * valid until oxla_error_free. */
@@ -302,8 +302,9 @@ oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t b
  * a seed each execution draws different ones.  Operators with an attribute `seed` use that instead and give the same
  * numbers every time. */
 oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed);
-/* Limits the time in seconds that an oxla_compile or oxla_execute of this run may take, including compilation; after
- * that it returns OXLA_RESOURCE, "the time limit has passed". 0 means the limit in the model's options. */
+/* Limits the time in seconds that an oxla_compile or oxla_execute of this run may take, including compilation.  When
+ * the time has passed, the function returns OXLA_RESOURCE, "the time limit has passed". 0 means the limit in the
+ * model's options. */
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 
 /* Compiles the program for the shapes of the inputs unless it exists already; oxla_execute does this too.  A model

@@ -110,7 +110,7 @@ static status save(session *s, const char *path) {
 
 /* --- the command --- */
 
-/* Writes a text that needs no compiled program: HLO, PTX, or the history of a node. */
+/* Writes a text that does not come from a compiled program: HLO, PTX, or the explanation of a node (--explain). */
 static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);

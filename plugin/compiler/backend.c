@@ -1,4 +1,4 @@
-/* backend.c - backends by name. */
+/* backend.c - finds backends by their names or paths. */
 #include "plugin/compiler/backend.h"
 
 #include <dlfcn.h>

@@ -145,8 +145,8 @@ typedef struct compiler_api {
   /* Opens HLO text as a model. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, compiler_model **out);
   /* Imports the model, optimises and compiles it.  The program is on `a` and borrows the model's constants and arrays
-   * of the weight pool.  The caller sets only the member `shared` of options.sharing.  *out is NULL if sizes depend on
-   * what the model computes; such a model runs segment by segment. */
+   * of the weight pool.  The caller sets only the member `weight_pool` of options.sharing.  *out is NULL if sizes
+   * depend on what the model computes; such a model runs segment by segment. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
   /* Creates a segmented_model.  The request's inputs and values are not used; its strings and lists are borrowed.

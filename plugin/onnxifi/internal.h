@@ -12,7 +12,7 @@
 /* --- the binary interface --- */
 
 typedef struct ifi_id {
-  const char *backend, *name; /* the backend for oxla_options.backend; its name for people */
+  const char *backend, *name; /* the value of oxla_options.backend, and the name that clients see */
   bool is_reference;          /* whether it is the reference evaluator, which is slow */
 } ifi_id;
 

@@ -58,7 +58,7 @@ void ifi_log(const ifi_backend *b, uint64_t level, const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  /* with one call, since other threads may print, too */
+  /* a single call, so that lines of several threads do not mix */
   fprintf(stderr, "%s: %s: %s\n", ifi_the_abi.library, b->name, text);
 }
 

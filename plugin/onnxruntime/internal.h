@@ -50,7 +50,7 @@ typedef struct ort_provider {
   /* `early` is true before ONNX Runtime 1.25.  These versions give partitions of different graphs (of a body, or of the
    * main graph again after functions were inlined) the same names, and the session then fails, so partitions can be
    * taken from one graph only.  Also, they do not tell whether a graph is a body, and the values that a body reads from
-   * outside are not inputs of its partitions. */
+   * outside are not inputs of its partitions.  `has_compiled` is true after the provider has compiled partitions. */
   bool early, has_compiled;
   bool tells_ranks; /* if false, a value of unknown rank looks like a scalar, and is treated as one */
 } ort_provider;
@@ -112,8 +112,8 @@ typedef struct ort_partition_values {
   /* Trees of names, by tsearch: of the values that the nodes compute, and of those that are listed. */
   void *made, *seen;
 } ort_partition_values;
-/* Finds the values around the nodes k with chosen[k], or around all nodes if `chosen` is NULL.  The caller must set
- * b->p and the rest of *b to zeros, and must free *b also after a failure.  In support.c. */
+/* Finds the values around the nodes k with chosen[k], or around all nodes if `chosen` is NULL.  The caller sets
+ * b->p, and all other members to zeros, and frees *b also after a failure.  In support.c. */
 OrtStatus *ort_partition_values_find(ort_partition_values *b, const ort_graph *g, const bool *chosen);
 void ort_partition_values_free(ort_partition_values *b);
 

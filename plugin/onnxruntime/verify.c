@@ -44,8 +44,8 @@ static double number(const reading *r, const void *data, size_t k) {
   }
 }
 
-/* Computes the largest difference and the largest number.  The difference is infinite if one number is NaN or infinite
- * and the other is not the same. */
+/* Sets *worst to the largest difference of corresponding numbers, and *most to the largest absolute value in `want`.
+ * The difference is infinite if one number is NaN or infinite and the other is not the same. */
 static void measure(const reading *r, const oxla_tensor *got, const oxla_tensor *want, double *worst, double *most) {
   *worst = *most = 0;
   for (size_t k = 0; k < got->bytes / r->bytes; k++) {

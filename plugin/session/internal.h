@@ -14,7 +14,7 @@
 typedef struct compile_cache compile_cache;
 
 struct session {
-  arena *arena; /* for options, the source, or the image */
+  arena *arena; /* of `options`, `source` and `image` */
   /* The budget of all memory of the session.  Runs read it without the lock, so nothing in it but the used memory may
    * change. */
   mem_budget budget;
@@ -68,7 +68,7 @@ void session_log(const session *s, session_log_level level, const char *format, 
 void session_log_opened(const session *s);
 void session_log_compiled(const session *s, const session_inputs *inputs, const session_program *c);
 
-/* Does session_run with a profiler, which may be NULL. */
+/* Does what session_run does, and measures it with a profiler, which may be NULL. */
 STATUS_MUST_USE status session_run_watched(session *s, const session_program *c, const uint64_t *seed,
                                            const session_inputs *inputs, session_output *outputs,
                                            struct rt_profiler *profiler);

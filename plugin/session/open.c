@@ -65,7 +65,7 @@ static void copy_options(session *s, const session_options *o) {
   s->options.constants = constants;
 }
 
-/* Describes the model of an image.  All its programs are of one model, so the first one has the names and types. */
+/* Describes the model of a .oxla file.  All its programs are of one model, so the first one has the names and types. */
 static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
   compiler_model *source = ARENA_NEW(s->arena, compiler_model);

@@ -9,12 +9,12 @@ typedef enum opened_kind { OPENED_MODEL, OPENED_HLO, OPENED_IMAGE } opened_kind;
 
 typedef struct opened_file {
   const char *path;     /* NULL means the caller has the bytes in memory */
-  opened_kind kind;     /* OPENED_IMAGE is known from the start, OPENED_HLO after it is mapped */
+  opened_kind kind;     /* a .oxla file is recognised when it is opened, HLO text only when it is mapped */
   const uint8_t *bytes; /* NULL if it is not mapped */
   size_t size;
   content_key key; /* the key of the bytes, after opened_file_find_key */
   int fd;          /* -1 means closed, or in memory */
-  struct stat was; /* the file when it was opened, or when its key was made */
+  struct stat was; /* the file's status when it was opened, or when its key was made */
 } opened_file;
 
 /* Opens the regular file at `path`, or, if that is NULL, takes the bytes, which are borrowed.  Errors name the path. */

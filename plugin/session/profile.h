@@ -32,7 +32,7 @@ typedef struct run_profile_group {
 
 typedef struct run_profile_groups {
   uint32_t n, cap;
-  run_profile_group *items; /* the longest first */
+  run_profile_group *items; /* sorted by their time, the longest first */
 } run_profile_groups;
 
 typedef struct run_profile {

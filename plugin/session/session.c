@@ -78,8 +78,8 @@ void session_add_program(session *s, session_program *c) {
   s->n_compiled++;
 }
 
-/* Returns true if running the program reads a mapped file: if its constants are in one, if it is from an image, or if
- * segments are compiled from the model. */
+/* Returns true if running the program reads a mapped file: if its constants are in one, if it is from a .oxla file, or
+ * if segments are compiled from the model. */
 static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
@@ -346,8 +346,8 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-/* Checks an input against the model's declaration.  For an image only types and ranks are checked, since its dims are
- * those of one of several programs. */
+/* Checks an input against the model's declaration.  For a .oxla file only types and ranks are checked,
+ * since it has no declaration: its dims are those of one of its programs. */
 static status check_input(const session *s, uint32_t k, const shape *given) {
   const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;

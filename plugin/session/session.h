@@ -53,7 +53,7 @@ typedef struct session_options {
  * is freed. */
 enum { SESSION_MAX_PROGRAMS = 64 };
 
-/* A program that is ready to run, and what making it took. */
+/* A program that is ready to run, and the time and the report of making it. */
 typedef struct session_program {
   struct session_program *next;
   arena *arena;              /* the program's arena */
@@ -63,7 +63,7 @@ typedef struct session_program {
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` is set */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether it reads a mapped file, to which somebody may write meanwhile */
-  const shape *shapes; /* if there is no program: the shapes of the inputs for which it is */
+  const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
   rt_report report;    /* zeros for a program from a .oxla file or the cache */
   bool from_cache;
   double compile_seconds, load_seconds;
@@ -108,11 +108,11 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
-/* Returns the error that session_compile would return, as far as importing the model shows it.  For a .oxla file there
- * is none. */
+/* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
+ * .oxla file. */
 STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
-/* Returns true if the program is for certain contents of inputs, so that it must be requested again when they change.
- */
+/* Returns true if the program is valid only for certain contents of inputs.  If these change, the caller must call
+ * session_compile again. */
 bool session_program_has_values(const session_program *c);
 
 /* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then

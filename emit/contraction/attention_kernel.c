@@ -141,7 +141,8 @@ static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *plac
   return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* Returns the value of `made` at index `place`, which is computed from `from`, whose value there is x. */
+/* Returns the value of `made` at index `place`, given that the value of `from`, from which it is computed, is x there.
+ */
 static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
   emit_element *e = &k->w.e;
   emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});

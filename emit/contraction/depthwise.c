@@ -145,8 +145,8 @@ static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMV
 
 /* --- the epilogue --- */
 
-/* Sets the value of the convolution at `index`.  If the operands are bytes, conversions of it to f32 get the sum
- * itself. */
+/* Sets the value of the convolution at `index` to the sum.  If the operands are bytes, the sum is converted to s32;
+ * where the epilogue would convert that to f32, the sum itself is used. */
 static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
   if (g->input == g->type) {
@@ -221,7 +221,7 @@ static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
 
 /* --- rows of the result --- */
 
-/* One row of the result for some vectors of channels. */
+/* The row of the result that is being written, for some vectors of channels. */
 typedef struct row {
   tile tile;
   LLVMValueRef line;     /* the address of the input's line for tap row 0, which may lie outside of the input */

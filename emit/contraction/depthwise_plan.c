@@ -123,7 +123,7 @@ bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vect
   enum {
     OTHERS = 3,
     LONGEST = 4096
-  }; /* OTHERS: registers for input vectors; LONGEST: the largest number of multiplications to write as straight code */
+  }; /* OTHERS: registers for input vectors; LONGEST: the most multiplications in straight code */
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {

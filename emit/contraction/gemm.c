@@ -33,7 +33,7 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
   return (emit_gemm_parts){parts - n_small, n_small, large};
 }
 
-/* Returns about how many cycles one k of an m-row product with `columns` column vectors takes.  A cycle does two
+/* Estimates how many cycles a product of m rows and `columns` column vectors takes for each k.  A cycle does two
  * multiplications or two loads; the longer of both counts in full and the other in part.  No k takes less than the
  * latency of a multiplication. */
 static double cost(int rows, int vectors, int64_t m, int64_t columns) {
@@ -42,7 +42,7 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double work = (sums > loads ? sums + loads / 8 : loads + sums / 8);
-  const double uneven = 0.03; /* blocks of two sizes are more code, and both are seldom the best */
+  const double uneven = 0.03; /* blocks of two sizes need more code, and one of the sizes is not the best */
   work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
   return row_blocks * column_blocks * (work > latency ? work : latency);
 }

@@ -6,7 +6,7 @@ typedef struct copy_kernel {
   emit_writer *w;
   const emit_product *p;
   dtype type;
-  LLVMValueRef a, b;         /* the operands; NULL if the kernel does not read it */
+  LLVMValueRef a, b;         /* the operands, of which one is NULL if the kernel does not read it */
   LLVMValueRef copy, packed; /* the addresses of the copies of A and B */
 } copy_kernel;
 
@@ -117,7 +117,8 @@ static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
   }
 }
 
-/* Returns the offset in B of a column of the panel.  Columns behind the last one of B read the last one again. */
+/* Returns the offset in B of a column of the panel.  For columns of the panel after the last one of B, it is the offset
+ * of the last one. */
 static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int lane) {
   const emit_ir *w = k->w->e.w;
   LLVMValueRef column = emit_add(w, emit_times(w, panel, k->p->lanes), emit_i64(w, lane));

@@ -409,8 +409,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   emit_loop_end(w, &l, NULL);
 }
 
-/* Returns the position of step `item` along the first dimension of the grid if `place` is true, else its number
- * along the remaining dimensions. */
+/* The first dimension of the grid is the one along which consecutive steps go.  Returns the position of step `item`
+ * along it if `place`, otherwise the step's number in the other dimensions. */
 static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
   const emit_ir *w = k->w.e.w;
   if (LLVMIsAConstantInt(k->first)) {
@@ -426,7 +426,7 @@ static void write_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   int64_t columns = k->columns.n_large + k->columns.n_small;
-  /* Without batches and groups the second dimension has no end, so that no division is needed. */
+  /* Without batches and groups there is no third dimension, so that the position along the second needs no division. */
   int64_t second = emit_product_outside(p) == 1 ? INT64_MAX
                    : p->rows_first              ? emit_product_column_steps(p)
                                                 : emit_product_row_steps(p);
@@ -448,7 +448,7 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop l;
   emit_loop_begin(w, &l, s.column_from, s.column_to, 1, true, 0, NULL);
   double block_work = (double)emit_product_sums(p) * (double)(p->tile_rows * p->row_blocks * p->tile_vectors);
-  /* The loop over the columns polls, also for the rows of each column block, however many there are. */
+  /* The loop over the column blocks checks the budget, also on behalf of the loops over rows inside of it. */
   const int64_t much = 4 * EMIT_POLL;
   emit_poll(w, l.iv, 1, p->dynamic_m ? INT32_MAX : p->column_blocks,
             p->dynamic_m || block_work > (double)much ? much : (int64_t)block_work);

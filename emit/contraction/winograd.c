@@ -143,8 +143,8 @@ static LLVMValueRef make_zeros(const winograd *g) {
   return zeros;
 }
 
-/* Returns true if transforms should be straight code in registers: they save a quarter of the transforms' time, but
- * take LLVM twice as long if the square is large. */
+/* Returns true if transforms should be straight code in registers: such code saves a quarter of the transforms' time,
+ * but LLVM takes twice as long to compile it if the tiles are large. */
 static bool is_worth_unrolling(const emit_winograd *p) {
   /* the multiplications for each number that is transformed */
   double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs);

@@ -97,7 +97,7 @@ uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
 
-/* To transform a number costs about as much as ten multiplications. */
+/* Transforming one element is assumed to take as long as ten multiplications. */
 double emit_winograd_multiplications(const emit_winograd *p) {
   double numbers = (double)(emit_winograd_products(p) * emit_winograd_all_tiles(p));
   return numbers * ((double)(p->channels * p->outputs) + 10 * (double)(p->channels + p->outputs));
@@ -242,7 +242,8 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
-  /* With slabs that are no multiple of the lanes, the last vector of a slab would reach into the next slab. */
+  /* If `outputs` is not a multiple of the lanes, there is only one slab, since the last vector of a slab could reach
+   * into the next one. */
   bool whole = o->phased || p->outputs <= SLAB || p->outputs % p->lanes;
   p->slab = whole ? round_up(p->outputs, panel) : round_up(SLAB, panel);
   int64_t held = round_up(p->block, p->rows);

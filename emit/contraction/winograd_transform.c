@@ -6,7 +6,8 @@
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 
-/* The vectors between the transforms of columns and of rows, [row][column]: in registers, or else in g->room. */
+/* A tile after the transform of its columns and before that of its rows, as vectors [row][column].  It is here, in
+ * registers, if g->unrolled, otherwise in g->room. */
 typedef struct square {
   LLVMValueRef v[MOST][MOST];
 } square;
@@ -20,7 +21,8 @@ static LLVMValueRef times_plus(const winograd *g, double c, LLVMValueRef x, LLVM
                    : emit_fma(g->ir, emit_f(x, c), x, y);
 }
 
-/* Evaluates the polynomial with x[0], x[2], x[4], ... in place of the powers; the highest coefficient is 1. */
+/* Returns the sum of coefficients[j] * x[2 * j], as a polynomial with x[0], x[2], x[4], ... in place of the powers; its
+ * highest coefficient is 1. */
 static LLVMValueRef apply(const winograd *g, int degree, const double *coefficients, const LLVMValueRef *x) {
   LLVMValueRef sum = x[2 * degree];
   for (int j = degree - 1; j >= 0; j--) {
@@ -239,8 +241,8 @@ static void transform_row(const winograd *g, const void *data, LLVMValueRef at, 
   store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, columns * plane))), plane);
 }
 
-/* Begins a loop over [0, n) in vectors of `lanes` and returns the index of the vector's first element.  The last
- * vector is moved back so that it ends with the last element. */
+/* Begins a loop over [from, to) in vectors of `lanes` and returns the index of the vector's first element.  A vector
+ * that would reach beyond n is moved back so that it ends with element n - 1. */
 static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t n,
                                   int lanes, bool runs) {
   emit_loop_begin(g->ir, l, from, to, lanes, runs, 0, NULL);

@@ -21,13 +21,14 @@ static int64_t nan_bits(dtype t) {
   return ((int64_t)1 << fraction) - 1;
 }
 
-/* Maps the bits of floats to integers in the order of the numbers; it is its own inverse with turn = 0.  Positive
- * numbers keep their bits, negative ones are reversed.  NaNs with a sign bit then lie below -infinity, and other NaNs
- * above infinity.  `turn` is added to every result, which wraps the NaNs of one end around to the other end. */
+/* Maps the bits of floats to keys: integers of the same order as the numbers.  Positive numbers keep their bits, and
+ * the order of negative ones is reversed.  NaNs with a sign bit are then below -infinity, and other NaNs above
+ * infinity.  `turn` is added to every key; the addition wraps, so that the NaNs from one end come to the other end.
+ * With turn = 0, this function is its own inverse. */
 static LLVMValueRef upside_down(const emit_ir *w, dtype t, LLVMValueRef x, int64_t turn) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef negative = emit_icmp(w, LLVMIntSLT, x, emit_i(x, 0));
-  int64_t top = (int64_t)((uint64_t)magnitude_bits(t) + (uint64_t)turn); /* these sums wrap */
+  int64_t top = (int64_t)((uint64_t)magnitude_bits(t) + (uint64_t)turn); /* this sum wraps, as do those below */
   LLVMValueRef down = LLVMBuildSub(b, emit_i(x, top), x, "");
   return emit_select(w, negative, down, LLVMBuildAdd(b, x, emit_i(x, turn), ""));
 }
@@ -55,7 +56,7 @@ emit_pair emit_acc_identity(const emit_ir *w, hlo_reducer r, dtype t) {
   if (!by_key(r, t)) {
     return emit_reduce_identity(w, r, t);
   }
-  int64_t most = magnitude_bits(t); /* the infinities, after `turn` is added */
+  int64_t most = magnitude_bits(t); /* keys are in [-most - 1, most] */
   LLVMTypeRef type = emit_register_type(w, emit_acc_type(r, t));
   return (emit_pair){emit_i_of(type, r == HLO_REDUCE_MAX ? -most - 1 : most), NULL};
 }

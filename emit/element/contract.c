@@ -9,7 +9,7 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 typedef struct contraction {
   const hlo_instr *i;
   const emit_index *at;
-  int n; /* the number of contracted dimensions, before neighbours were merged */
+  int n; /* the number of contracted dimensions, before neighbouring ones are merged */
   int64_t dims[SHAPE_MAX_RANK];
   bool inside; /* convolution: whether the whole window is known to lie in the operand */
 } contraction;
@@ -41,8 +41,8 @@ static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMVa
   }
 }
 
-/* Returns the sum of products.  If `clear` is not NULL, two loops are written: one with `clear` as its data, which
- * runs if `inside` holds, and one for the other case. */
+/* Returns the sum of products.  If `clear` is not NULL, two loops are written: one whose data is `clear`, which runs if
+ * the i1 `inside` is true, and one with the data of f for the other case. */
 static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
@@ -125,7 +125,7 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 
 /* --- convolution: the loop's space r is [input channel of the group, taps along each spatial dimension...] --- */
 
-/* Returns true if spatial dimension k of a window can leave the operand. */
+/* Returns true if the windows can reach outside of the operand along spatial dimension k. */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
   int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];

@@ -53,7 +53,7 @@ static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bo
   if (!shared && !constant) {
     LLVMSetMetadata(access, scope, store ? e->scope_results : e->scope_inputs);
     LLVMSetMetadata(access, noalias, store ? e->scope_inputs : e->scope_results);
-  } else if (store) { /* it shares its buffer with an input, and loads of that input have no alias scope */
+  } else if (store) { /* the result shares its buffer with an input, whose loads have no alias scope */
     LLVMSetMetadata(access, noalias, e->scope_inputs);
   }
 }
@@ -84,8 +84,8 @@ static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) 
   return v;
 }
 
-/* Loads contiguous elements from `at` on, of which the first is `skip` elements behind that of lane 0.  A masked
- * access loads only those that exist. */
+/* Loads contiguous elements from `at` on, which is `skip` elements after the element of lane 0.  A masked access loads
+ * only the elements that are in range. */
 static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
   const emit_ir *w = a->e->w;
   LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
@@ -265,8 +265,9 @@ static bool is_number(hlo_value v, double number) {
   return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
 }
 
-/* Returns the value that a conversion to an integer reads in place of v.  If v is a clamp to bounds that do not limit
- * more than the conversion, which clamps to the range of its type, it is the clamp's operand; otherwise it is v. */
+/* Returns the value that the instruction i should read in place of its operand v.  If i converts v to an integer, which
+ * clamps to the range of the type, and v is a clamp to exactly that range, this is the operand of the clamp.  Otherwise
+ * it is v. */
 static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   dtype to = (dtype)i->shapes[0].type;
   const hlo_instr *x = v.def;
@@ -279,8 +280,8 @@ static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
 }
 
-/* Returns the number of the operand of a product in f32 that is a logistic and has no other user, or -1.  Both are
- * computed together, which is faster. */
+/* Returns which operand of a product in f32 is a logistic function that nothing else uses, or -1.  Product and logistic
+ * are then computed together, which is faster (emit_times_logistic). */
 static int gate_of(const emit_element *e, const hlo_instr *i) {
   if (i->op != HLO_MUL || i->shapes[0].type != DTYPE_F32 || e->rows) {
     return -1;
@@ -308,8 +309,9 @@ static bool is_gate(const hlo_instr *clamp, double high) {
          number_of(clamp->operands[2], &most) && most == high;
 }
 
-/* Returns true for x * clamp(0, y, c) / c in f32, which is how exporters write hard-swish.  It is then multiplied by
- * *inverse = 1/c, which takes a third of the time and differs by at most one ULP. */
+/* Returns true for x * clamp(0, y, c) / c in f32, which is how exporters write hard-swish.  The division is then
+ * replaced by a multiplication by *inverse = 1/c, which takes a third of the time; the result differs by at most one
+ * ULP. */
 static bool divides_gate(const hlo_instr *i, double *inverse) {
   const hlo_instr *x = i->operands[0].def;
   double by;
@@ -414,7 +416,8 @@ static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
   return n < 0 ? 0 : n > limit ? limit : n;
 }
 
-/* Returns true if the elements of the constant at which the lanes may be are evenly spaced. */
+/* Returns true if the elements of the constant l at the positions `at` have evenly spaced values, and sets *start to
+ * them, clamped to [0, limit]. */
 static bool known_start(const emit_element *e, const literal *l, emit_pos at, int64_t limit, emit_pos *start) {
   if (!l || !emit_pos_inside(at, 0, shape_elements(&l->shape))) {
     return false;
@@ -501,7 +504,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Writes a branch on whether all lanes are in range, which is nearly always true: then loads stay contiguous. */
+/* Writes two branches, for all lanes in range and for the other case.  The first is nearly always taken, and its loads
+ * are contiguous. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -523,8 +527,8 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* Returns the value of an input whose lanes are contiguous along the only dimension that they may leave, by a load
- * that masks the other lanes.  Returns {NULL, NULL} if that does not apply. */
+/* Loads from an input whose lanes are contiguous along the only dimension in which they may be out of range; the load
+ * masks the lanes that are.  Returns {NULL, NULL} if that does not apply. */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = find_input(e, g->v);

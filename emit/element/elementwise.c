@@ -46,9 +46,9 @@ static V quotient(W w, V x, V y) {
   return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
 }
 
-/* Returns C's fmod exactly.  The truncated rounded quotient is that of the exact one or one more, so the remainder is
- * exact, and y is added if it is negative.  Lanes whose quotient is too large to have a fraction, infinities, NaN and
- * y = 0 call libm. */
+/* Returns exactly what C's fmod returns.  The rounded quotient, truncated, is the exact quotient, truncated, or one
+ * more.  So the remainder is exact; if it is negative, y is added.  Lanes with a quotient so large that it has no
+ * fraction, and those with infinities, NaN or y = 0, call libm. */
 static V remainder_of(W w, V x, V y) {
   const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
   if (!w->target->fma || !w->target->rounding) {
@@ -95,8 +95,8 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
   }
 }
 
-/* Divides integers in a float type that has more digits than x.  Truncating its rounded quotient is exact: a quotient
- * that is not whole is at least 1/y away from the next whole number, which is more than the rounding error. */
+/* Divides integers in a float type that has more digits than they have.  The rounded quotient, truncated, is exact: a
+ * quotient that is not a whole number is at least 1/y away from the next one, which is more than the rounding error. */
 static V quotient_of_ints(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);
@@ -136,7 +136,7 @@ static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
   return emit_select(w, zero, x, r); /* x rem 1 is 0, which is also x rem -1 */
 }
 
-/* Computes x^y by squaring and multiplying until no lane has bits of its exponent left. */
+/* Computes x^y by repeated squaring, in a loop that runs until no lane has bits of its exponent left. */
 static V int_power(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   V result = emit_i(x, 1);

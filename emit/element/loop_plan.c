@@ -70,9 +70,9 @@ static bool is_flat(walk *w, hlo_value v) {
   return true;
 }
 
-/* Sets from[k] to the operand's dimension from which dimension k of the result comes; dimensions that are neighbours
- * in both need no boundary between them.  -1 means that it comes from no dimension, -2 that the operation changes
- * positions along it. */
+/* Sets from[k] to the operand's dimension from which dimension k of the result comes: -1 if it comes from none, -2 if
+ * the operation changes positions along it.  Dimensions that are neighbours in operand and result need no boundary
+ * between them. */
 static void origins(const hlo_instr *i, int *from) {
   const shape *s = &i->shapes[0], *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   for (int k = 0; k < s->rank; k++) {
@@ -376,8 +376,8 @@ static bool prefers_row_loop(walk *w, hlo_value v) {
   return false;
 }
 
-/* Returns true if v, or a value that it reads at the same position, is a reduction whose lanes are contiguous kept
- * elements, so that each lane has its own sum. */
+/* Returns true if v, or a value that it reads at the same position, is a reduction that does not reduce the innermost
+ * dimension, so that each lane has its own sum. */
 static bool sums_columns(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return false;

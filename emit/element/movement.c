@@ -74,8 +74,7 @@ emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) 
   return emit_value(e, i->operands[0], x);
 }
 
-/* Elements are `gap` apart, with padding between them.  *mask says which lanes are at an element; the result is the
- * number of that element. */
+/* The position p is clamped first, so that no lane divides a negative number. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
   emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
   emit_pos rest = emit_pos_mod(&e->x, safe, gap);
@@ -139,7 +138,8 @@ static emit_index *part_index(const concat *c, uint32_t k, int64_t start) {
   return x;
 }
 
-/* Loads every operand at a clamped position; each lane selects the operand that it belongs to. */
+/* Computes every operand at a position that is clamped to its range; each lane then selects the operand to which it
+ * belongs. */
 static emit_pair concat_lanes(const concat *c) {
   emit_pair r = {NULL, NULL};
   int64_t start = 0;
@@ -361,8 +361,7 @@ static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t
   return v;
 }
 
-/* Returns, for each of 64 bytes, the byte of the table's 128 bytes from `from` on whose number is in its lower seven
- * bits. */
+/* Looks 64 bytes up in the 128 bytes of the table that begin at `from`, each by its lower seven bits. */
 static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from, LLVMValueRef bytes) {
   static const char name[] = "llvm.x86.avx512.vpermi2var.qi.512";
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
@@ -384,7 +383,7 @@ static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   return base;
 }
 
-/* Looks up to 64 bytes at once up in a table of 256 bytes (hlo_is_lookup). */
+/* Looks up as many bytes as there are lanes, at most 64, in a table of 256 bytes (hlo_is_lookup). */
 static LLVMValueRef look_up(emit_element *e, const hlo_instr *i, LLVMValueRef base, const emit_index *at) {
   enum { MOST = 64 };
   int lanes = e->x.lanes, wide[MOST], narrow[MOST];

@@ -1,14 +1,15 @@
 /* quantize.c - numbers rounded to small integers: convert(add(round(v), zero)), clamped to the range of the type.
  *
- * The zero point is an integer, so v can be clamped first, to the type's limits minus the zero point.  One addition
- * then rounds it and leaves the integer in its lowest bits.  If v is x divided by a constant, x is clamped before the
- * division; then it is finite, and multiplying by the inverse needs no special case. */
+ * The zero point is an integer, so v can be clamped first, to the type's limits minus the zero point.  Then adding a
+ * constant rounds it and leaves the integer in the lowest bits of the sum.  If v is x divided by a constant, x is
+ * clamped before the division; then it is finite, and multiplying by the inverse needs no special case. */
 #include <math.h>
 
 #include "emit/element/element.h"
 
 typedef struct quantization {
-  hlo_value v, zero; /* zero is the same in all elements; its .def is NULL if there is none */
+  hlo_value v, zero; /* v is the number that is rounded; `zero` is the zero point, the same for all elements (.def is
+                        NULL if there is none) */
   bool is_known;     /* whether zero is the constant `number` */
   double number, low, high;
 } quantization;

@@ -3,7 +3,7 @@
 #include "base/random.h"
 #include "emit/element/element.h"
 
-/* Returns scalar number `index` of the state, which is the same in all lanes. */
+/* Returns word number `index` of the generator's state, which is the same in all lanes, as a scalar. */
 static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   int lanes = e->x.lanes;
   e->x.lanes = 1;
@@ -96,8 +96,8 @@ static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_
   }
 }
 
-/* Returns the numbers of the Philox blocks of n_blocks lanes.  `number` is that of the first element if blocks are
- * shared, else of each element. */
+/* Returns the numbers of the Philox blocks that n_blocks lanes compute.  `number` is the number of the first element if
+ * the elements share blocks, otherwise of each element. */
 static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per_block, int n_blocks, bool shared) {
   LLVMValueRef block = LLVMBuildLShr(w->builder, number, emit_i(number, per_block == 2 ? 1 : 2), "");
   if (shared && n_blocks > 1) {
@@ -111,8 +111,8 @@ static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per
   return block;
 }
 
-/* If lanes are contiguous and begin at the start of a block, they share blocks.  Otherwise each lane computes its own.
- */
+/* If the elements of the lanes are contiguous and begin at the start of a block, several lanes share a block.
+ * Otherwise each lane computes the block of its element. */
 emit_pair emit_rng(emit_element *e, const hlo_instr *i, const emit_index *at) {
   const emit_ir *w = e->w;
   int per_block = i->shapes[0].type == DTYPE_U64 ? 2 : PHILOX_WORDS, lanes = e->x.lanes;

@@ -178,8 +178,7 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
  * large. */
 static int choose_copies(const emit_reduction_loop *f) {
   int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
-  bool many =
-      !f->rows && f->e->x.lanes > f->e->wide; /* several vectors for each accumulator already hide the latency */
+  bool many = !f->rows && f->e->x.lanes > f->e->wide; /* an accumulator of several vectors already hides the latency */
   int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
     copies /= 2;

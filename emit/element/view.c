@@ -10,8 +10,8 @@ static int skip_ones(const shape *s, int d) {
   return d;
 }
 
-/* Writes the strides with which an array of shape `from` and strides `given` is read in shape `to`, which has as many
- * elements, at least one.  Returns false if there are none. */
+/* An array of shape `from` with the strides `given` is reshaped to `to`, which has as many elements, at least one.
+ * Sets out to the strides of the reshaped array.  Returns false if it has no strides. */
 static bool reshape_strides(const shape *from, const int64_t *given, const shape *to, int64_t *out) {
   memset(out, 0, sizeof *out * SHAPE_MAX_RANK);
   int f = skip_ones(from, 0), t = skip_ones(to, 0);

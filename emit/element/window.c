@@ -11,7 +11,7 @@ typedef struct windows {
   int64_t size[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], hole[SHAPE_MAX_RANK];
   int loop_of[SHAPE_MAX_RANK]; /* from an operand's dimension to a dimension of the loop's space, or -1 */
   emit_pair outside;           /* the value of the padding, in registers */
-  uint32_t inside;             /* the dimensions along which the whole loop is known to lie in the operand, as bits */
+  uint32_t inside; /* a bit for each dimension along which all positions of the loop are known to lie in the operand */
 } windows;
 
 static windows windows_of(const hlo_instr *i, const emit_index *at) {
@@ -27,14 +27,14 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* Returns true if dimension k of a window may leave the operand at one of its ends. */
+/* Returns true if windows may reach outside of the operand along dimension k. */
 static bool leaves(const windows *g, int k) {
   int64_t last = (g->at->dims[k] - 1) * g->stride[k] + (g->size[k] - 1) * g->hole[k] - g->low[k];
   return g->low[k] > 0 || last >= operand(g->i, 0)->dims[k];
 }
 
-/* Returns the operand's index for position r in the window.  *checked gets the dimensions, as bits, along which it may
- * be outside of the operand. */
+/* Returns the operand's index for position r in the window. *checked gets a bit for each dimension along which the
+ * index may be outside of the operand. */
 static emit_index *window_index(emit_element *e, const windows *g, const emit_index *r, uint32_t *checked) {
   emit_index *x = emit_operand_index(e, g->i, 0);
   *checked = 0;
@@ -53,8 +53,8 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Returns true if there is padding.  *inside then tells whether the windows of all lanes are clear of it; it is NULL if
- * that cannot be told. */
+/* Returns true if there is padding. *inside is then set to an i1 that says whether the windows of all lanes contain
+ * none of it, or to NULL if no such condition can be written. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   bool padded = false, known = e->slow == 0;
   *inside = NULL;
@@ -151,7 +151,7 @@ static void window_space(emit_reduction_loop *f, windows *g) {
   }
 }
 
-/* Returns the reduced windows in accumulated form. */
+/* Returns the result of the reduction in accumulated form (accumulate.h). */
 static emit_pair reduce_windows(emit_element *e, windows *g) {
   dtype t = hlo_type(g->i->operands[0]);
   emit_reduction_loop f = {.e = e, .data = g, .step = window_step, .combine = window_combine, .unroll = true};

@@ -21,8 +21,8 @@ struct emit_module {
 
 emit_ir *emit_module_ir_of(emit_module *m) { return &m->ir; }
 
-/* Keeps the message of an error.  After a failed instruction selection, LLVM's emission function still returns
- * success, so that this is the only sign of the failure. */
+/* Records the message of an error that LLVM reports.  After a failed instruction selection, LLVM's emission function
+ * still returns success, so that this is the only sign of the failure. */
 static void complain(LLVMDiagnosticInfoRef info, void *data) {
   emit_module *m = data;
   if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !m->error) {

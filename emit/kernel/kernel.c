@@ -261,8 +261,9 @@ static void set_values(emit_writer *w, emit_input *inputs) {
   }
 }
 
-/* If the instruction updates a part of an array that is already in the result's buffer, only that part is read and
- * written.  Without buffers assigned (`assigned` is false), the whole array is. */
+/* Sets w->place if the instruction is an in-place update of an array that is already in the result's buffer, so that
+ * only the changed part is written.  If buffers are not assigned yet (`assigned` is false), the whole array is written.
+ */
 static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
   hlo_in_place_update place;
   bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;

@@ -1,9 +1,9 @@
 /* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays with channels first.
  *
- * A step of the grid is one or several rows of the result.  First the columns of its windows are reduced, once for
- * each position of the operand's innermost dimension, in contiguous vectors whatever the stride is.  They are stored
- * in a row in memory, with padding at its ends.  Then each window is reduced along that row without checks at its
- * ends.  So a window of K x K takes 2 K operations for each element, and none is masked. */
+ * A step of the grid is one or several rows of the result.  First the columns of its windows are reduced, once for each
+ * position of the operand's innermost dimension, in contiguous vectors whatever the stride is.  They are stored in a
+ * row in memory, with padding at its ends.  Then each window is reduced along that row without checks at its ends.  So
+ * a window of K x K takes 2 K operations for each element instead of K * K, and no operation is masked. */
 #include <string.h>
 
 #include "emit/element/accumulate.h"
@@ -27,8 +27,9 @@ typedef struct pools {
   int n, rank;
   pool of[MAX_POOLS];
   int64_t dims[SHAPE_MAX_RANK]; /* the extents of the results */
-  int64_t block, blocks; /* the results of a row are computed in `blocks` blocks, the last of which ends with the row */
-  int64_t rows, group;   /* the rows of the results, and those of a step */
+  int64_t block, blocks; /* a row of results is computed in `blocks` blocks of `block` results, the last of which ends
+                            with the row */
+  int64_t rows, group;   /* the number of rows of the results, and of rows in a step of the grid */
   bool shared;           /* whether a result overwrites an operand, so that no element may be computed twice */
 } pools;
 
@@ -72,7 +73,7 @@ static void add(pools *p, const hlo_instr *i) {
                          .n = x->dims[last]};
 }
 
-/* Collects the reductions of windows whose elements are needed at the position of the result. */
+/* Collects the window reductions that v reads at the position of the result's element. */
 static void collect(pools *p, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(p->w, v) || hlo_literal(v)) {
@@ -89,8 +90,8 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* The rows of a step.  With several, a row that was stored is not read right after, and code before the loop runs once
- * for all. */
+/* The number of rows in a step.  With several, a row in memory is not read right after it was stored, and code before
+ * the loop over rows runs once for all of them. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
@@ -160,8 +161,8 @@ static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lan
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* Calls f for all positions in [from, to), of which there are at least `least`, vector by vector.  The rest is a
- * vector that overlaps the one before if `twice`, else single elements. */
+/* Calls f for the positions in [from, to), vector by vector; there are at least `least`.  The positions after the last
+ * whole vector are computed by a vector that overlaps the one before if `twice`, otherwise one by one. */
 static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f,
                   void *data) {
   emit_element *e = &p->w->e;

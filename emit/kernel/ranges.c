@@ -119,7 +119,7 @@ static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) 
   emit_loop_end(n->w->e.w, &l, NULL);
 }
 
-/* Does the same for constants from and to, with at least one step. */
+/* Writes the loop of `steps` for constant `from` and `to`, with at least one iteration. */
 static void known_steps(const nest *n, int64_t from, int64_t to, int lanes) {
   const emit_ir *ir = n->w->e.w;
   if (to - from == lanes) {

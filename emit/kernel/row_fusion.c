@@ -1,10 +1,11 @@
 /* row_fusion.c - kernels of row-wise fusions (hlo/analysis/row_space.h): softmax, normalisations.
  *
- * A step of the grid is a row, or a vector of neighbouring rows.  It has phases.  Each phase is a loop over the row
- * for the reductions whose operands are known by then; the last phase stores the results.  Values that exist once for
- * each row are computed between the phases.  A full array that a later phase needs again is computed again if that is
- * cheap.  Otherwise its row is kept: in the result that it is, on the stack, or in another result that is not written
- * yet. */
+ * A step of the grid is a row, or a vector of neighbouring rows.  It consists of phases, which are loops over the row.
+ * Each phase computes the reductions whose operands are known by then; the last phase stores the results.  Values that
+ * exist once for each row are computed between the phases.  If several phases need the elements of a full array (one
+ * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is kept: in
+ * the buffer of the result if the array is a result, on the stack, or in the buffer of another result that is not
+ * written yet. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
@@ -84,14 +85,15 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Returns true if f should be kept instead of being computed in several phases. */
+/* Returns true if the row of f should be kept in memory, since computing it in several phases would take long. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
          (f->phases & (f->phases - 1));
 }
 
-/* Returns memory for f's row; base is NULL if there is none. */
+/* Returns memory for the row of f; its base is NULL if there is no room. *stack is the number of bytes left on the
+ * stack, and *taken has a bit for each result whose buffer keeps another value. */
 static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
@@ -99,7 +101,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   dtype t = hlo_type(s.value);
   int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    /* The result's memory is used for a value on which the result depends. */
+    /* whether the result's buffer keeps another value, on which the result depends */
     bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
@@ -127,8 +129,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   return s;
 }
 
-/* Determines, from the results up, in which phases each instruction is needed, and which are kept.  A kept one is
- * computed in its first phase only. */
+/* Determines, from the results to the operands, in which phases each instruction is needed, and which instructions are
+ * kept.  A kept one is computed only in the first phase that needs it. */
 static void find_stored(emit_row_fusion *r) {
   int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
   uint64_t taken = 0;
@@ -156,7 +158,7 @@ static void find_stored(emit_row_fusion *r) {
 
 /* --- indices --- */
 
-/* Returns the index of the full arrays for position r in the row. */
+/* Returns the index in full arrays for index r in the reduced dimensions of the current row. */
 static const emit_index *place_in_row(emit_element *e, const emit_row_fusion *rows, const emit_index *r) {
   const hlo_row_space *s = &rows->space;
   emit_index *x = emit_index_new(&e->x, s->rank, s->dims);

@@ -52,7 +52,7 @@ static bool arrays_only(const hlo_instr *i, const char **why) {
   return true;
 }
 
-/* Returns true if an instruction, alone or in a fusion, can be written. */
+/* Returns true if there is an emitter for the instruction, alone or in a fusion. */
 static bool supports_one(const hlo_instr *i, const char **why) {
   if (!arrays_only(i, why)) {
     return false;
@@ -111,8 +111,8 @@ bool emit_supports(const hlo_instr *i, const char **why) {
 
 /* --- overwriting operands --- */
 
-/* How a value of a computation reads the operand that is to be overwritten: not at all, only at its own position, or
- * at other positions. */
+/* How a value of a computation reads the operand that is to be overwritten: not at all, only at the position of the
+ * value's element, or at other positions. */
 typedef enum reading { NOT_AT_ALL, SAME_PLACE, ELSEWHERE } reading;
 
 enum { MAX_INSTRUCTIONS = 512 }; /* the limit for fusions that overwrite an operand */

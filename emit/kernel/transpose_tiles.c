@@ -1,9 +1,9 @@
 /* transpose_tiles.c - kernels of transposes and the elementwise operations around them.
  *
  * If the innermost dimension of the result is not that of the transposed array, elements that are neighbours in one of
- * them are far apart in the other.  A step of these kernels is a square of both dimensions, as wide as a vector: its
- * columns are computed as vectors along the operand's innermost dimension, transposed in registers, and used as rows
- * of the result.  So both arrays are accessed in whole vectors.
+ * them are far apart in the other.  A step of these kernels is a square of n x n elements along both dimensions, for
+ * vectors of n lanes.  Its columns are computed as vectors along the operand's innermost dimension, transposed in
+ * registers, and used as rows of the result.  So both arrays are accessed in whole vectors.
  *
  * A result with two to four columns is not computed in squares: its columns are computed as vectors, and then
  * interleaved.  This applies to interleaved channels, repeated elements, and concatenations of single columns. */
@@ -69,7 +69,7 @@ static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
   return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
 }
 
-/* Collects the transposes whose elements are needed at the position of the result. */
+/* Collects the transposes that v reads at the position of the result's element. */
 static void collect(tiles *t, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
@@ -118,7 +118,7 @@ static bool is_simple(const emit_writer *w) {
 
 /* --- results with few columns --- */
 
-/* Returns the value that the reshapes and copies before v rearrange. */
+/* Skips reshapes and copies: returns the value from which they compute v. */
 static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !is_input(w, v)) {
     v = v.def->operands[0];

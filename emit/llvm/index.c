@@ -185,13 +185,13 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   return r;
 }
 
-/* Returns true if all lanes are in the same range of c consecutive positions.  It follows from lane 0 being at a
- * multiple of a.multiple. */
+/* Returns true if all lanes have the same quotient by c.  This follows from the position of lane 0 being a multiple of
+ * a.multiple. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
 }
 
-/* Returns true if all lanes are known to be in one range of c consecutive positions, and sets *bucket to its number. */
+/* Returns true if all lanes are known to have the same constant quotient by c, and sets *bucket to it. */
 static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   *bucket = a.least / c;
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);

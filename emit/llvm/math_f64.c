@@ -1,4 +1,5 @@
-/* math_f64.c - transcendental functions of f64: polynomials in vectors, where libm would be called lane by lane.
+/* math_f64.c - transcendental functions of f64: vectorised polynomials, since libm would have to be called for each
+ * lane.
  *
  * The coefficients were fitted for this file by the Remez exchange algorithm for the minimal maximum of the relative
  * error, with 60 digits.  The algorithms are those of f32, so the comments in math.c apply here as well. */

@@ -19,7 +19,7 @@ struct oxla_model {
   session *session;
   oxla_log_fn *log;
   void *log_data;
-  pthread_mutex_t lock; /* guards taken */
+  pthread_mutex_t lock; /* guards the list `taken` */
   api_taken *taken;
 };
 

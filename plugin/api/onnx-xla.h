@@ -241,8 +241,8 @@ const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
 /* Returns the declared type and dims of an input; a dimension without a fixed size is -1.  data and bytes are 0. */
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
-/* Does the same for an output; the type is 0 if the model does not declare it. oxla_get_output returns the actual one.
- */
+/* Does the same for an output; the type is 0 if the model does not declare it.  The type and dims of the output that a
+ * run computes are returned by oxla_get_output. */
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
 /* Return the name of a symbolic dimension of an input, or NULL. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);

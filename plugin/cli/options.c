@@ -52,12 +52,12 @@ static const cli_args defaults = {
 
 /* --- messages --- */
 
-/* The longest words that are compared. */
+/* The largest length of the words whose edit distance is computed. */
 enum { WORD_MAX = 32 };
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Returns the edit distance (insertions, deletions, changes) of two words; WORD_MAX for long words. */
+/* Returns the edit distance (insertions, deletions, changes) of two words; WORD_MAX if a word is longer than that. */
 static uint32_t edits(const char *a, const char *b) {
   uint32_t row[WORD_MAX + 1], n = (uint32_t)strlen(b);
   if (n > WORD_MAX || strlen(a) > WORD_MAX) {

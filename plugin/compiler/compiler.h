@@ -87,7 +87,7 @@ typedef struct segments_run_options {
 typedef struct compiler_array {
   shape shape;
   void *data;
-  size_t bytes; /* at least shape_bytes */
+  size_t bytes; /* the size of the allocation, which is at least shape_bytes(&shape) */
 } compiler_array;
 
 typedef struct operator_use {

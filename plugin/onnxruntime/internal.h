@@ -18,7 +18,7 @@
     }                                      \
   } while (0)
 
-/* The types of options. */
+/* The C types of options: ort_<type> for each type in compile_options.def, and for paths. */
 typedef bool ort_flag;
 typedef int ort_count;
 typedef char ort_text[256], ort_choice[16], ort_path[1024]; /* "" means the default */

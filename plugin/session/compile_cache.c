@@ -462,7 +462,7 @@ void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, s
   }
   arena *a = arena_create(NULL);
   *x = (storing){.s = s, .compiled = compiled, .key = program_key(s, inputs, tune, a)};
-  c->described = false; /* the folder may have been cleared */
+  c->described = false; /* another process may have cleared the folder */
   describe(s, a);
   arena_destroy(a);
   compiled->users++;

@@ -35,7 +35,7 @@ typedef struct mem_budget {
   /* An outer budget, which also counts the memory of this one.  Its limit of memory applies to this budget, but its
    * deadline does not.  NULL if there is none. */
   struct mem_budget *outer;
-  /* A flag owned by somebody else that has the same effect as cancel; NULL if there is none. */
+  /* A flag outside of the budget that has the same effect as `cancel`; NULL if there is none. */
   const _Atomic int *stopped;
   /* The allocator of this budget and of those inside it.  NULL means the allocator of the outer budget, or the system's
    * if there is no outer budget. */

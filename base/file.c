@@ -125,7 +125,8 @@ status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, si
   return NULL;
 }
 
-/* The arguments of a function that runs inside a guard, so that the descriptor is closed if memory runs out. */
+/* The arguments of file_map_fd when it is called inside guard_run, so that file_map closes the descriptor if memory
+ * runs out. */
 typedef struct map_call {
   arena *a;
   int fd;

@@ -44,14 +44,15 @@ typedef struct hash128 {
 /* Fills the secret with random bits.  Returns false if the system has no random numbers; the bits then come from clocks
  * and addresses. */
 bool hash_secret_init(hash_secret *s);
-/* The same bytes and secret give the same hash on every machine and in every version. */
+/* Returns a keyed hash: the same bytes and secret give the same hash on every machine and in every version. */
 hash128 hash_keyed(const hash_secret *s, const void *data, size_t size);
 bool hash128_equal(hash128 a, hash128 b);
 
 typedef struct str_map_slot str_map_slot;
 
-/* The map borrows its keys, which must outlive it, and keeps no order.  Maps hash with the seed of the process, so that
- * names in a hostile file cannot be chosen to collide.  A map has at most 2^31 entries. */
+/* A map from strings to pointers.  It borrows its keys, which must outlive it, and keeps no order.  The hash function
+ * uses a seed of the process, so that names in a hostile file cannot be chosen to collide.  A map has at most 2^31
+ * entries. */
 typedef struct str_map {
   arena *arena;
   str_map_slot *slots; /* an array whose size is a power of two; at most three quarters of it are in use */

@@ -6,7 +6,7 @@
 
 enum {
   BLOCK = 16,           /* the number of chosen boxes with which a candidate is compared at once */
-  LOOK = 1 << 20,       /* the number of comparisons between two checks of the budget */
+  LOOK = 1 << 20,       /* after how many comparisons the budget is checked again */
   AROUND_CANDIDATE = 64 /* all other work for a candidate, as a number of comparisons */
 };
 
@@ -81,7 +81,7 @@ static bool hidden(const chosen *c, const float *box, float overlap) {
     const float *low0 = c->low[0] + first, *low1 = c->low[1] + first, *high0 = c->high[0] + first,
                 *high1 = c->high[1] + first, *areas = c->area + first;
     int hits = 0;
-    for (int k = 0; k < BLOCK; k++) { /* without branches, so that it is vectorised */
+    for (int k = 0; k < BLOCK; k++) { /* the loop has no branches, so that it is vectorised */
       float a = least(high0[k], box[2]) - largest(low0[k], box[0]);
       float b = least(high1[k], box[3]) - largest(low1[k], box[1]);
       float both = a * b;

@@ -14,7 +14,7 @@ struct status_record {
   const char *node;
 };
 
-/* Returned if there is no memory for a message. */
+/* The status that is returned if there is no memory for a message. */
 static struct status_record out_of_memory = {STATUS_RESOURCE, true, "out of memory", ""};
 
 /* Returns the number of bytes of the printable UTF-8 character at p; 0 if there is none.  Overlong forms, surrogates

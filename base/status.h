@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The numbers do not change: they are part of the C API, and the command line prints them. */
+/* The numbers never change: they are part of the C API, and the command line tool prints them. */
 typedef enum status_code {
   STATUS_OK = 0,
   STATUS_INVALID_ARGUMENT = 1, /* a wrong call, option, input name, type or shape */
-  STATUS_INVALID_FILE = 2,     /* bytes that are not what they claim: protobuf, .oxla, .npy, HLO text */
+  STATUS_INVALID_FILE = 2,     /* bytes that are not of the format that was expected: protobuf, .oxla, .npy, HLO text */
   STATUS_INVALID_MODEL = 3,    /* well-formed, but breaks a rule of the ONNX standard or of HLO */
   STATUS_UNSUPPORTED = 4,      /* valid, but onnx-xla cannot do it (yet) */
   STATUS_RESOURCE = 5,         /* memory, time or a size limit is used up */
@@ -69,7 +69,7 @@ void status_free(status s);
 /* Replaces characters in text from untrusted files by '?' so that it is one line of valid UTF-8. */
 void status_make_line(char *text);
 
-/* Returns from the function if the expression is a failure. */
+/* Returns the status of the expression from the surrounding function if it is a failure. */
 #define TRY(expression)                \
   do {                                 \
     status try_status_ = (expression); \
@@ -78,7 +78,7 @@ void status_make_line(char *text);
     }                                  \
   } while (0)
 
-/* Returns a failure with `code` and a message from the function unless `condition` holds. */
+/* Returns a failure, with `code` and a message, from the surrounding function unless `condition` holds. */
 #define CHECK_THAT(condition, code, ...)        \
   do {                                          \
     if (!(condition)) {                         \

@@ -177,7 +177,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* Divides exactly: a = quotient * b.  Returns false if there is a remainder. */
+/* Divides a by b without remainder: a = quotient * b.  Returns false if that is not possible. */
 static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly *quotient) {
   poly rest = *a;
   poly_init(quotient);
@@ -486,7 +486,8 @@ static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *
   return poly_close(t, &sum);
 }
 
-/* Substitutes in any expression.  The result may be a negative constant. */
+/* Substitutes in any expression.  The result may be a negative constant, which dim_substitute turns into DIM_OVERFLOW.
+ */
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   switch (dim_get_kind(t, d)) {
     case DIM_CONST: return d;

@@ -77,7 +77,7 @@ static double small_decode(const dtype_format *f, unsigned bits) {
   } else {
     int exponent = (int)(magnitude >> f->fraction), one = 1 << f->fraction;
     int significand = (int)(magnitude & (unsigned)(one - 1)) + (exponent ? one : 0);
-    /* Exponent fields 0 and 1 mean the same exponent, without and with the leading one. */
+    /* An exponent field of 0 means the same exponent as 1, but a significand without the leading one. */
     value = significand * power_of_two((exponent ? exponent : 1) - f->bias - f->fraction);
   }
   return negative ? -value : value;
@@ -133,7 +133,7 @@ static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
     bool up = round == DTYPE_ROUND_UP ? fraction != 0 : round == DTYPE_ROUND_NEAREST && fraction >> 51;
     field += up;
     if (field < 0 && round == DTYPE_ROUND_UP) {
-      field = 0; /* the smallest power of two that exists */
+      field = 0; /* the smallest power of two of the type */
     }
   }
   if (field < 0 || field > 254) {

@@ -7,7 +7,7 @@
 #include "base/dim/dim.h"
 #include "base/tensor/dtype.h"
 
-/* ONNX has no limit; models that need more dimensions are refused with a clear message. */
+/* The most dimensions of an array.  ONNX has no limit; a model that needs more dimensions is refused. */
 enum { SHAPE_MAX_RANK = 16 };
 
 /* The kind of value that a shape describes.  Sequences, optionals and maps are handles: indices of a table of host
@@ -36,7 +36,7 @@ bool shape_is_static(const shape *s); /* Returns true if every dim is a constant
  * `what`. */
 STATUS_MUST_USE status shape_check(const shape *s, const char *what);
 
-/* The shape must be static and must have passed shape_check. */
+/* The number of elements and of bytes.  The shape must be static and must have passed shape_check. */
 int64_t shape_elements(const shape *s);
 int64_t shape_bytes(const shape *s);
 /* Returns the product of dims[from], ..., dims[to - 1]. */

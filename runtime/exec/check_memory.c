@@ -124,7 +124,7 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
       element, buffer_text(x->a, p, t, k), buffer_text(x->a, p, t, input_under(t, over)));
 }
 
-/* Returns the number of the first byte that differs; n if there is none. */
+/* Returns the index of the first byte that differs; n if all are equal. */
 static size_t first_difference(const uint8_t *one, const uint8_t *other, size_t n) {
   size_t at = memcmp(one, other, n) == 0 ? n : 0;
   while (at < n && one[at] == other[at]) {

@@ -354,8 +354,8 @@ static void give_arena(rt_executable *e, spare_arena *s) {
   pthread_mutex_unlock(&e->lock);
 }
 
-/* The caller's buffers.  Those that are not aligned as kernels require are copied to or from aligned memory; for a
- * device, all are copied to or from its memory. */
+/* The buffers of the caller.  A buffer that is not aligned as kernels require is copied to or from aligned memory.  If
+ * the target has a device, all buffers are copied to or from its memory. */
 typedef struct staging {
   const rt_target *target;
   uint32_t n;

@@ -25,8 +25,9 @@ typedef struct rt_run_options {
   void *drive_data;
 } rt_run_options;
 
-/* Runs with the caller's buffers in host memory, one for each parameter and one for each result, of the sizes that the
- * program states.  Buffers need the alignment of their elements only; they are copied if kernels need more. */
+/* Runs the program.  `params` and `results` have a buffer in host memory for each parameter and each result, of the
+ * size that the program states.  They need only the alignment of their elements; buffers that are not aligned as
+ * kernels require are copied. */
 STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 

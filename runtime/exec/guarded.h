@@ -21,7 +21,7 @@ typedef struct guarded {
  * most uses. */
 typedef struct guarded_pool {
   arena *arena;
-  guarded *spare[17]; /* lists of free memory, by the number of pages */
+  guarded *spare[17]; /* lists of unused memory, one for each number of pages */
 } guarded_pool;
 
 /* Like guarded_create, but the memory returns to the pool when the arena `user` is destroyed.  That must happen before

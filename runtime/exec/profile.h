@@ -33,7 +33,7 @@ typedef struct rt_profile {
   uint32_t n_runs, cap_runs, n_thunks, cap_thunks;
   rt_profiled *thunks; /* in the order in which they first ran */
   double *run_seconds; /* the seconds of each run */
-  uint32_t fastest;    /* the number of the fastest run */
+  uint32_t fastest;    /* the index of the fastest run */
   uint32_t n_events;
   /* the events of the fastest run, ordered by their ends; at most RT_PROFILE_EVENTS */
   const rt_profile_event *events;
@@ -53,7 +53,7 @@ void rt_profiler_end(rt_profiler *p);
 /* Returns what was measured until the last rt_profiler_end.  It is valid until the next rt_profiler_begin. */
 const rt_profile *rt_profiler_result(const rt_profiler *p);
 
-/* These functions must be called before and after each thunk of a profiled run. */
+/* Must be called before and after each thunk of a profiled run. */
 typedef struct rt_profile_mark {
   uint32_t thunk;
   uint64_t begin, inside;

@@ -10,7 +10,7 @@
 
 enum { ALIGN = 64 };
 
-/* The bytes of a buffer in its space. */
+/* The range of bytes of a buffer, as offsets in its space (rt_space). */
 typedef struct range {
   uint8_t space;
   uint32_t index;
@@ -30,7 +30,7 @@ struct trial {
   const rt_thunk *thunk;
   area *areas;
   uint32_t n_areas;
-  uint32_t *area_of; /* for each buffer, its area */
+  uint32_t *area_of; /* for each buffer, the index of its area */
 };
 
 /* --- buffers --- */

@@ -22,7 +22,7 @@ typedef struct tracked {
   uint32_t *marks;
 } tracked;
 
-/* The state of a checked run that all its trials use. */
+/* The state of a checked run, which all trials of that run use. */
 typedef struct checked_run {
   arena *arena; /* lives as long as the run */
   const rt_program *program;

@@ -41,7 +41,7 @@ typedef struct loading {
   const char *names;
   uint64_t names_size;
   uint64_t *addresses; /* the addresses of symbols; 0 if not known */
-  uint32_t symtab;     /* the section of the symbol table */
+  uint32_t symtab;     /* the index of the section that is the symbol table */
 } loading;
 
 #define DAMAGED(...) status_error(STATUS_INVALID_FILE, "machine code is damaged: " __VA_ARGS__)

@@ -17,8 +17,8 @@
 
 /* --- multiply-adds --- */
 
-/* A loop of multiply-adds.  Each sum starts from another vector of `start`, so that the compiler cannot merge them; the
- * result keeps it from removing the loop. */
+/* A function with a loop of multiply-adds.  Each sum begins with another vector of `start`, so that the compiler cannot
+ * merge them; the result keeps it from removing the loop. */
 typedef float peak_loop(int64_t rounds, const float *start);
 
 #define SUMS_4(X, k) X(k##0) X(k##1) X(k##2) X(k##3)

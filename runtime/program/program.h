@@ -51,7 +51,7 @@ typedef struct rt_node {
   const char *operator_name; /* such as "Conv" */
 } rt_node;
 
-/* One step of a program: a kernel, a library call, control flow. */
+/* One step of a program: a call of a kernel or of a library, or control flow. */
 struct rt_thunk {
   const char *kind; /* the name of the rt_thunk_kind */
   /* What the thunk was compiled from, for messages and profiles: the HLO operation or the kind of fusion, and the nodes

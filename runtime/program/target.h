@@ -47,11 +47,11 @@ typedef struct rt_loader {
 
 /* Which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
-  RT_READS_WHILE_WRITING, /* none: inputs are read in any order, or more than once, while outputs are written */
+  RT_READS_WHILE_WRITING, /* no input: inputs are read in any order, or more than once, while outputs are written */
   /* Inputs that begin and end at the same bytes as an output: the code was compiled to read each element before it
    * writes it. */
   RT_READS_ELEMENT_FIRST,
-  RT_READS_ALL_FIRST /* any: everything is read before anything is written */
+  RT_READS_ALL_FIRST /* all inputs: everything is read before anything is written */
 } rt_access;
 
 typedef struct rt_thunk_kind {
@@ -110,10 +110,10 @@ typedef struct rt_origins {
 /* How a compiler chooses among the algorithms for a contraction. */
 typedef enum rt_tune {
   RT_TUNE_OFF,   /* by estimates only */
-  RT_TUNE_KNOWN, /* by the tuning log, and by estimates for what is not in it; nothing is measured */
-  /* by the log, and by measuring what is not in it, the most expensive first, for a few seconds at most */
+  RT_TUNE_KNOWN, /* by the log of earlier measurements, otherwise by estimates; nothing is measured */
+  /* by the log, otherwise by measuring, the most expensive contractions first, for a few seconds at most */
   RT_TUNE_FAST,
-  RT_TUNE_FULL /* by the log, and by measuring what is not in it, without a limit of time */
+  RT_TUNE_FULL /* by the log, otherwise by measuring, without a limit of time */
 } rt_tune;
 
 /* The types of options that a user sets (compile_options.def). */

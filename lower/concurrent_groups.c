@@ -10,7 +10,7 @@
 
 enum {
   WINDOW = 64,
-  MOST = 32,                 /* the most members of a group */
+  MOST = 32,                 /* the largest number of members of a group */
   DEPTH = 4,                 /* how many levels of operands are moved forward together with a member */
   FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved forward */
   LONG_NANOSECONDS = 200000, /* kernels that take longer than this use all threads well by themselves */

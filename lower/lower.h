@@ -75,11 +75,11 @@ void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_P
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
 /* Sets *out to the scratch memory of `i`.  Returns false if it has none. */
 bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
-/* Adds a constant of the backend, such as packed weights, and returns its number. */
+/* Adds a constant that the backend made, such as packed weights, to the program and returns its index. */
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
 /* Returns a dense buffer over constant k. */
 rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);
-/* Adds object code to the program and returns its number. */
+/* Adds object code to the program and returns its index. */
 uint32_t lower_code(lower_context *c, rt_span object);
 
 #endif

@@ -41,7 +41,8 @@ typedef struct autotune_backend {
   uint32_t threads; /* the number of threads of a run */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);
-  /* Finds a config that list_configs left out, by its name; returns false if the problem has none of that name. */
+  /* Finds by its name a config that list_configs did not list.  Returns false if the problem has no config of that
+   * name. */
   bool (*find_config)(void *data, arena *a, const autotune_problem *p, const char *name, autotune_config *out);
   /* Fails if code for the target cannot run on this machine; the message says why. */
   status (*can_run)(void *data);
@@ -65,7 +66,7 @@ typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
   uint32_t n_timed;    /* the number of different problems that were timed now */
-  const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if there is no warning */
+  const char *warning; /* tells why the log cannot be used, or why nothing is timed; NULL if there is nothing to tell */
 } autotune_result;
 
 /* Chooses a config for each instruction that the backend tunes and that has none yet, and writes it into the

@@ -93,7 +93,7 @@ static bool read_hex(const char *text, size_t digits, uint64_t *out) {
   return true;
 }
 
-/* Reads a line, which ends with a 0 and is overwritten.  Returns false if it is damaged. */
+/* Reads a line, which ends with a 0 instead of a newline; its tabs are overwritten.  Returns false if it is damaged. */
 static bool read_line(char *line, autotune_log_entry *out) {
   char *fields[FIELDS], *tab = strrchr(line, '\t');
   uint64_t check;

@@ -13,7 +13,7 @@ static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_n
 static const double most_interruptions = 50;
 
 typedef struct runner {
-  autotune_trial *trial; /* NULL if it has dropped out */
+  autotune_trial *trial; /* NULL if the config has dropped out */
   /* nanoseconds: the least time of a run, which is negative if none succeeded, and the total time */
   double best, spent;
 } runner;

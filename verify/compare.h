@@ -49,7 +49,7 @@ typedef struct verify_evaluation {
 } verify_evaluation;
 verify_move_fn verify_move_instr; /* its data is a verify_evaluation */
 
-/* How strict a comparison is, derived from what is computed. */
+/* How much the results of an instruction may differ.  It depends on what the instruction computes. */
 typedef struct verify_tolerance {
   double unit;       /* the u of compare.h; 0 means that elements must be equal */
   double of_element; /* the allowed difference of an element relative to itself */

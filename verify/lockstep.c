@@ -203,7 +203,7 @@ static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
   TRY(ref_eval(i, operands_of(memory, f, i), memory, values));
   for (uint32_t k = 0; k < i->n_results;
-       k++) { /* copied, since it may share the operand's memory, which may be freed before this value */
+       k++) { /* copied, since the value may share the memory of the operand, which may be freed earlier */
     values[k] = copy_of(memory, &values[k]);
   }
   f->values[i->id] = values;

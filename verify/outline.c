@@ -49,7 +49,7 @@ static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   }
   hlo_instr *made = hlo_instr_clone(o->m->entry, NULL, i, operands);
   made->concurrent = false;
-  made->config = ""; /* so that each algorithm can be tried */
+  made->config = ""; /* no algorithm is chosen, so that each one can be tried */
   return o->made[i->id] = made;
 }
 

@@ -189,7 +189,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
   return find_cause(v, i, operands, want, f);
 }
 
-/* Implements verify_options.all_algorithms. */
+/* The callback verify_lockstep.compared for verify_options.all_algorithms. */
 static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
   verifier *v = data;
   lone one;

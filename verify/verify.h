@@ -55,8 +55,8 @@ typedef struct verify_finding {
   /* the ONNX nodes, one string each, from which the module comes; if there is no module, those of the instruction */
   uint32_t n_sources;
   const char **sources;
-  verify_example model; /* a model of those nodes, which a caller that has the original model writes */
-  /* whether that model shows the difference, or why there is none; NULL if the caller has no model */
+  verify_example model; /* a model of those nodes; a caller that has the original model writes it */
+  /* whether that model shows the difference, or why there is no such model; NULL if the caller has no model */
   const char *model_note;
 } verify_finding;
 

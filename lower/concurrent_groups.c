@@ -133,7 +133,7 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
     one_by_one += e.alone;
   }
   double threads = n < s->backend->threads ? n : s->backend->threads, shared = n ? sum / threads : 0;
-  const double worth = 0.9; /* the group must be so much faster, since the times are estimates */
+  const double worth = 0.9; /* the group must need less than this part of the time, since times are estimates */
   bool pays = n > 1 && (shared > longest ? shared : longest) + LOWER_FORK_NANOSECONDS < worth * one_by_one;
   for (uint32_t k = 0; k < n && !pays; k++) {
     s->is_member[members[k]->id] = false;

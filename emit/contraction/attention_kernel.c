@@ -149,7 +149,7 @@ static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const 
   return emit_value(e, made, index_of(k, made, place)).v;
 }
 
-/* Returns the operand of the softmax in the lanes from `column` on. */
+/* Returns a vector of the softmax's operand: the elements of the row from `column` on. */
 static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
   emit_element *e = &k->w.e;
   e->x.lanes = (int)k->c->lanes;
@@ -308,7 +308,7 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
             emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
-/* Sets the addresses for step number `item` of the grid.  The last tile of a batch is moved back so that it ends
+/* Sets the addresses in k for step number `item` of the grid.  The last tile of a batch is moved back so that it ends
  * with the last row. */
 static void begin_step(kernel *k, LLVMValueRef item) {
   const emit_ir *w = k->w.e.w;

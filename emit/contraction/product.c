@@ -302,9 +302,9 @@ emit_row_cut emit_product_rows(const emit_product *p) {
 /* Returns true if B already lies in memory as vectors of columns. */
 static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
 
-/* Returns the number of row blocks in a step of the grid.  Usually that is so many that their part of A stays in the
- * cache while all columns are computed, so that A is read from memory once.  It is all of them, so that B is read
- * once, if less memory is read in that way. */
+/* Returns the number of row blocks in a step of the grid.  Usually their part of A fits in the cache, where it stays
+ * while all columns are computed, so that A is read from memory once.  If less memory is read when B is read only once,
+ * a step has all row blocks. */
 static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
   int64_t sum_bytes = max_i64(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
   int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),

@@ -16,7 +16,8 @@ typedef struct kernel {
   LLVMValueRef a, b, copy, packed; /* the operands, and their copies in scratch memory */
   emit_row_cut rows;
   LLVMValueRef blocks, large, row_blocks, column_blocks,
-      first;               /* the kernel's numbers (product_internal.h): arguments if p->dynamic_m, else constants */
+      first; /* EMIT_PRODUCT_BLOCKS and so on (product_internal.h): the kernel's arguments if p->dynamic_m, otherwise
+                constants */
   emit_gemm_parts columns; /* the columns of a group, counted in vectors */
   int64_t n_sums;          /* the number of loops over s, the innermost of which is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];

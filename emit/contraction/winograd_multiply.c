@@ -5,9 +5,9 @@
 
 /* --- products with transformed weights --- */
 
-/* Sets what a block of rows prefetches of the next panel of weights, which comes from a farther cache or from
- * memory: each block fetches a part, so that the panel arrives evenly while this one is multiplied.  first is the
- * block's first row. */
+/* Sets which part of the next panel of weights a block of rows prefetches (emit_gemm.ahead).  That panel is in a larger
+ * cache or in memory; the blocks that multiply the current panel prefetch it evenly.  `first` is the first row of the
+ * block. */
 static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block) {
   const emit_winograd *p = g->p;
   int64_t blocks = (p->block + p->rows - 1) / p->rows, each = (p->vectors + blocks - 1) / blocks;
@@ -103,7 +103,7 @@ typedef struct multiplying {
 } multiplying;
 
 /* Multiplies a block of rows of V by a chunk of channels of a panel.  The sums start at zero in the first chunk, and
- * else at what the chunks before have left in M. */
+ * otherwise at the sums of the chunks before, which are in M. */
 static void add_block(const winograd *g, const multiplying *of, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},

@@ -176,8 +176,8 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   }
 }
 
-/* Returns the number of tiles that are worked on at once: so many that their V and a slab of M fill most of the
- * cache, but at least so many that reading the weights pays. */
+/* Returns the number of tiles that are computed at once.  Their V and a slab of their M should fill most of the cache,
+ * but they must not be so few that most of the time is spent reading weights. */
 static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
@@ -210,9 +210,9 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
   return chunk;
 }
 
-/* Chooses chunks and shares for the on-the-fly transform.  The transformed weights of a chunk of channels and the
- * sums of a share of tiles should fit in a worker's cache.  A share needs enough tiles to pay for the transform; a
- * chunk enough channels, since every chunk reads and writes the sums again. */
+/* Chooses chunks and shares for the on-the-fly transform.  The transformed weights of a chunk of channels and the sums
+ * of a share of tiles should fit in a worker's cache.  A share should have many tiles, since weights are transformed
+ * again for each share, and a chunk many channels, since the sums are read and written again for each chunk. */
 static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
@@ -284,7 +284,7 @@ enum {
 typedef struct weights {
   const emit_winograd *p;
   double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  double taps[25][MOST_PANEL];                     /* the weights of the outputs, with zeros behind the last output */
+  double taps[25][MOST_PANEL];                     /* the weights of the outputs, with zeros after the last output */
   double half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* the weights after the transform along one dimension (G w) */
 } weights;
 
@@ -335,7 +335,7 @@ static void transform_weights(weights *t, int64_t n, const float *w, int64_t str
   }
 }
 
-/* Packs the weights as W[panels][channels][taps][panel], with zeros behind the last output. */
+/* Packs the weights as W[panels][channels][taps][panel], with zeros after the last output. */
 static void pack_on_the_fly(const emit_winograd *p, const float *w, float *packed) {
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
   for (int64_t first = 0; first < p->outputs; first += panel) {

@@ -369,8 +369,8 @@ static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from,
   return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
 }
 
-/* Returns the table's address if it is an input of the kernel but the converted indices are not.  Otherwise returns
- * NULL. */
+/* Returns the address of the table if the table is an input of the kernel, and the indices (converted bytes) are not.
+ * Otherwise returns NULL. */
 static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   LLVMValueRef base = NULL;
   for (uint32_t k = 0; k < e->n_inputs; k++) {

@@ -16,7 +16,7 @@ struct emit_reduction_loop {
   emit_element *e;
   const void *data;
   int n; /* the number of accumulated values; 0 if `step` accumulates nothing and, for example, stores results */
-  LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* scalars that are neutral for `combine` */
+  LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* the initial values: scalars, the identity of `combine` */
   /* Accumulates the element at r, an index in the loop's space, into acc, in e->x.lanes lanes. */
   void (*step)(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
   void (*combine)(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other);

@@ -15,18 +15,18 @@
 
 enum { STACK_BYTES = 16384 };
 
-/* A full array whose row is kept from its first phase on. */
+/* A full array whose row is kept in memory from the first phase that computes it. */
 typedef struct stored {
   hlo_value value;
-  int phase; /* the phase that writes it; later ones read it */
+  int phase; /* the phase that writes the row; later phases read it */
   LLVMValueRef base;
   bool whole; /* whether base points to a whole array, and not to a row or to a row of vectors */
 } stored;
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;            /* the number of phases that must run before it is known */
-  uint64_t phases;      /* a bit for each phase that needs it for each element of the row */
+  int level;            /* the number of phases that must run before the instruction can be computed */
+  uint64_t phases;      /* a bit for each phase that needs its value for each element of the row */
   bool hot;             /* whether it depends on a reduction */
   emit_pair known;      /* if it is hot and exists once for each row: its value, as soon as that is known */
   LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
@@ -41,7 +41,8 @@ struct emit_row_fusion {
   int phase, last; /* the phase that is being written, and the last one, which stores the results */
   int n_gone;
   int64_t gone[HLO_ROW_DIMS];
-  bool columns; /* whether rows are next to each other in memory: then the lanes are rows, `vector` of them at once */
+  bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
+                   row, `vector` rows at once */
   int vector;
   bool tail_first;      /* whether the last phase reads a result that it overwrites, so that the last vector is computed
                            first */
@@ -372,8 +373,8 @@ static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVM
   store_results(r, true, place, values);
 }
 
-/* Computes the results in the row's last vector before any are stored, since some of them read what the others
- * overwrite.  Returns the index of the vector. */
+/* Computes the elements of the results in the row's last vector before any element of the row is stored, since this
+ * vector overlaps others and some results read what is overwritten.  Returns the index of the vector. */
 static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);

@@ -16,7 +16,8 @@ enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
 typedef struct tiles {
   emit_writer *w;
   int n_turned;
-  const hlo_instr *turned[MAX_TURNED]; /* transposes of one shape and permutation, or what is interleaved */
+  const hlo_instr *turned[MAX_TURNED]; /* the transposes, all of one shape and permutation, or the operation that
+                                          interleaves columns */
   int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
                        innermost in the operand */
   int64_t dims[SHAPE_MAX_RANK];

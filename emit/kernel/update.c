@@ -93,7 +93,8 @@ typedef struct scatter {
   int n_window, window[SHAPE_MAX_RANK]; /* the dimensions of the updates that run over a window */
 } scatter;
 
-/* Writes the update at s->at, combined with the element that it updates, in e's lanes. */
+/* Combines the elements of the updates at s->at with the elements that they update, and stores the results, in
+ * e->x.lanes lanes. */
 static void scatter_element(const scatter *s) {
   emit_element *e = &s->w->e;
   dtype t = hlo_type(s->i->operands[0]);

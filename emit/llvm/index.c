@@ -292,8 +292,9 @@ static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int lef
   return emit_pos_mod(x, emit_index_range(x, p, left, right), c);
 }
 
-/* Returns the position over dimensions [first, last) of i from its position in the other shape: over the smallest
- * range of that shape's dimensions which contains them, divided and taken modulo as needed. */
+/* Returns the linear position over dimensions [first, last) of i, which is a reshape of an index in another shape.  It
+ * is computed from the linear position over the smallest range of the other shape's dimensions that contains them, by a
+ * division and a remainder where needed. */
 static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   const emit_index *p = i->reshaped;
   int64_t low = product(i->dims, last, i->rank), high = product(i->dims, first, i->rank);

@@ -33,7 +33,8 @@ typedef struct emit_axis {
 struct emit_index {
   int rank;
   const int64_t *dims; /* the extents of the array */
-  /* If not NULL, the same linear position in an array of another shape; otherwise axes are used. */
+  /* If not NULL, an index of an array of another shape; this index is the one with the same linear position, and `axes`
+   * are not used. */
   const emit_index *reshaped;
   emit_axis axes[];
 };

@@ -467,7 +467,7 @@ static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }
 /* The functions of one operation.  All but `libm` may be NULL; libm's f64 function is then called for each lane, also
  * for f32. */
 typedef struct row {
-  V (*one)(W, V); /* for f32, like `two` */
+  V (*one)(W, V); /* `one` and `two` are the functions of f32, with one and with two operands */
   V (*two)(W, V, V);
   const char *libm;
   V (*wide)(W, V); /* the function for f64; NULL means libm's */

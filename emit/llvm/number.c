@@ -84,8 +84,8 @@ static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMVal
   return emit_float_of(w, r);
 }
 
-/* Converts an f32 to a small float.  Normal results are rounded by integer arithmetic, denormal ones by adding a
- * number whose last bit stands for the smallest value. */
+/* Converts an f32 to a small float.  Normal results are rounded by integer arithmetic.  Denormal ones are rounded by
+ * adding a number whose unit in the last place is the type's smallest value. */
 static LLVMValueRef narrow_small(const emit_ir *w, const dtype_format *f, LLVMValueRef v, bool saturate) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = emit_bits_of(w, v), magnitude = and(w, bits, 0x7fffffff);

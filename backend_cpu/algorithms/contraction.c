@@ -398,8 +398,8 @@ static bool read_epilogue(cpu_library_plan *p, scope s, hlo_instr *contraction) 
   return body->n_roots == 1;
 }
 
-/* Finds the value outside of the fusion that is the contraction's operand v; reshapes in between do not matter to the
- * library.  Returns false if the fusion computes the operand. */
+/* Finds the value outside of the fusion that the contraction reads as v, also through reshapes, which make no
+ * difference to the library.  Returns false if the fusion computes the operand. */
 static bool read_operand(scope s, hlo_value v, hlo_value *out) {
   while (s.fusion && is_reshape(v)) {
     v = v.def->operands[0];
@@ -490,10 +490,10 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
-/* With few rows, quantised weights that do not fit in a core's cache are better not converted to f32 beforehand, since
- * reading them takes most of the time.  Measured for 1024 x 4096 weights of 4 bits, relative to the time in f32: 0.2
- * (weights from memory) to 0.8 (from the last cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With --exact this is
- * not allowed, since scaling the sum of a block rounds differently from scaling each weight. */
+/* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are
+ * multiplied, since reading them takes most of the time.  Measured for 1024 x 4096 weights of 4 bits, relative to the
+ * time in f32: 0.2 (weights from memory) to 0.8 (from the last cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With
+ * --exact this is not allowed, since scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
   const cpu_asked *about = data;

@@ -14,7 +14,8 @@ typedef struct cpu_library_plan {
   /* lhs, weights and bias are values of the computation that contains `instr`; bias.def is NULL if there is no bias */
   hlo_value lhs, weights, bias;
   hlo_value arrays[CPU_MAX_POST_OPS]; /* the arrays that post-ops read, in order */
-  hlo_value sum; /* added to the result, whose buffer holds it beforehand; def is NULL if there is none */
+  hlo_value sum; /* the residual, which is in the result's buffer before the call and is added; def is NULL if there is
+                    none */
   cpu_call *call;
   cpu_call_info info;
 } cpu_library_plan;

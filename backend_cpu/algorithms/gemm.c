@@ -67,8 +67,8 @@ static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t
   out[(*n)++] = v;
 }
 
-/* Returns a number of lanes, half of the widest, that divides the number of columns where the widest does not; 0 if
- * there is none or it is not needed. */
+/* Returns half of the full number of lanes if the number of columns is a multiple of that, but not of the full number.
+ * Otherwise returns 0. */
 static int whole_lanes(const cpu_problem *p) {
   enum { FEWEST = 4 };
   emit_product g;

@@ -38,7 +38,7 @@ static double transformed_bytes(const emit_winograd *w) {
  * not if one thread computes all tiles as one block in any case. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   bool same = p->options.threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
-  /* the plain weights are at most half of the transformed ones */
+  /* whether the plain weights take at most half the memory of the transformed ones */
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1];
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
   return !w->phased || (transformed_bytes(w) > (double)machine_cache_bytes(2) && (w->on_the_fly ? on_the_fly : !same));

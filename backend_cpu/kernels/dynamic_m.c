@@ -97,7 +97,7 @@ static void want_dot(rows *r, const hlo_instr *i, int q) {
               !all_behind(n_sums, hlo_ints(i, HLO_ATTR_LHS_CONTRACT), q);
 }
 
-/* The rows of a gather are those of its indices. */
+/* Records that a gather needs its indices row by row and its other operand as a whole. */
 static void want_gather(rows *r, const hlo_instr *i, int q) {
   int64_t vector = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
   want(r, i->operands[0], false);

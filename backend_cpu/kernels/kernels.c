@@ -20,7 +20,8 @@ typedef struct kernel {
   /* a hash of all that its code depends on; a kernel of another program with the same identity is reused */
   hash128 identity;
   const char *text;
-  /* the only instruction of a module, so that one thread may number and read it while others work */
+  /* a copy, alone in a module of its own, so that one thread may number and read it while others do the same with
+   * theirs */
   const hlo_instr *instr;
   const int32_t *alias;
   int64_t rows;      /* emit_options.rows */

@@ -255,7 +255,7 @@ static int64_t gather(const cpu_line *l, cpu_item *x, int64_t wanted, cpu_item l
 }
 
 /* Estimates a limit by a sample: returns an item such that, probably, somewhat more than `wanted` elements come before
- * it.  Its place is -1 if sampling does not pay. */
+ * it.  Its place is -1 if a limit would not save time. */
 static cpu_item estimate_limit(const cpu_line *l, cpu_item *x, int64_t wanted, uint64_t *keys) {
   int64_t rank = (int64_t)((double)wanted / (double)l->n * SAMPLE * 1.25) + 6;
   if (l->n < LONG || rank > SAMPLE / 4) {

@@ -137,7 +137,7 @@ status onnx_part_find(arena *a, const onnx_model *m, uint32_t n, const char *con
   *out = (onnx_part){.chosen = ARENA_NEW_N(a, bool, n_nodes + 1)};
   finder f = {.a = a, .m = m, .holders = ARENA_NEW_N(a, uint32_t, n + 1), .last = ARENA_NEW_N(a, uint32_t, n + 1)};
   str_map_init(&f.sources, a);
-  CHECK_THAT(n, STATUS_UNSUPPORTED, "it is not known which nodes it comes from");
+  CHECK_THAT(n, STATUS_UNSUPPORTED, "the nodes that it was imported from are not known");
   TRY(choose(&f, n, sources, out->chosen));
   bool *after = ARENA_NEW_N(a, bool, n_nodes), *before = ARENA_NEW_N(a, bool, n_nodes);
   follow(a, m->graph, out->chosen, after, before);

@@ -249,7 +249,7 @@ static status scan_payload(scan *s, frame *f, const item *it) {
 static status enter(scan *s, const item *it) {
   frame *f = &s->frames[s->depth];
   if (it->field->label != PROTOBUF_C_LABEL_REPEATED && f->counts[f->in_field] > 1) {
-    return fail(s, it->start, "the message is there twice");
+    return fail(s, it->start, "the message is given twice");
   }
   if (s->depth + 1 >= ONNX_WIRE_MAX_DEPTH) {
     return status_error(STATUS_INVALID_FILE, "byte %zu: messages are nested more than %d deep",
@@ -309,7 +309,7 @@ static status scan_field(scan *s) {
   f->n_fields += f->n_fields < UINT32_MAX;
   int wire = wire_of(it.field->type);
   if (it.wire.wire_type != wire && !(it.wire.wire_type == PB_LEN && it.field->label == PROTOBUF_C_LABEL_REPEATED)) {
-    return fail(s, it.start, "wire type %d where %d belongs", it.wire.wire_type, wire);
+    return fail(s, it.start, "wire type %d, but the field has wire type %d", it.wire.wire_type, wire);
   }
   TRY(read_extent(s, &it));
   if (it.field->type == PROTOBUF_C_TYPE_MESSAGE) {

@@ -81,7 +81,7 @@ status onnx_wire_parse(arena *a, const ProtobufCMessageDescriptor *type, const v
   if (!failed) {
     *out = onnx_wire_unpack(a, type, copy, copy_size);
     if (!*out) {
-      failed = status_error(STATUS_INTERNAL, "protobuf-c refuses what the scan let through");
+      failed = status_error(STATUS_INTERNAL, "protobuf-c refuses a message that the scan of its bytes accepts");
     }
   }
   destroy_scratch(scratch);

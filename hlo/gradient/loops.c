@@ -135,7 +135,7 @@ static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), n = x->dims[d], across[SHAPE_MAX_RANK];
   bool backward = hlo_int(i, HLO_ATTR_BACKWARD), exclusive = hlo_int(i, HLO_ATTR_EXCLUSIVE);
   if (shape_elements(x) > SQUARE_MAX / (n + 1) || x->rank == SHAPE_MAX_RANK) {
-    hlo_tape_refuse(t, i, "running products of so many numbers");
+    hlo_tape_refuse(t, i, "cumulative products along a dimension of that size");
     return;
   }
   shape square = *x; /* one more dimension after d: [.., element, product, ..] */

@@ -163,11 +163,11 @@ static void find_stored(looping *l) {
     fits &= !l->stored[k] || (!__builtin_mul_overflow(shape_bytes(&l->i->shapes[k]), l->steps, &more) &&
                               !__builtin_add_overflow(bytes, more, &bytes) && bytes <= STORED_MAX);
     if (l->stored[k] && l->i->shapes[k].rank == SHAPE_MAX_RANK) {
-      hlo_tape_refuse(l->t, l->i, "values of so many dimensions cannot be stored by step");
+      hlo_tape_refuse(l->t, l->i, "values of that rank cannot be stored for each iteration");
     }
   }
   if (!fits) {
-    hlo_tape_refuse(l->t, l->i, "so many steps cannot be stored");
+    hlo_tape_refuse(l->t, l->i, "the values of so many iterations cannot be stored");
   }
 }
 

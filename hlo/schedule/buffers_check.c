@@ -196,7 +196,7 @@ static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *
   for (uint32_t k = 0; k < branch->n_params; k++) {
     TRY(need(c, i, i->operands[k + 1]));
     CHECK_THAT(hlo_same_slice(slice_of(c, i->operands[k + 1]), slice_of(c, hlo_result(branch->params[k], 0))),
-               STATUS_INTERNAL, "a branch's parameter is not its argument");
+               STATUS_INTERNAL, "the parameter of a branch and its argument have different buffers");
     hold(c, hlo_result(branch->params[k], 0));
   }
   return run_body(c, i, branch);

@@ -107,7 +107,7 @@ static status check_callees(verifier *v, const hlo_instr *i, checked *self) {
     const hlo_computation *callee = hlo_callee(i, k);
     CHECK_THAT(callee && callee->module == v->module, INVALID, "computation %u is missing or of another module", k);
     const checked *done = str_map_get(&v->names, callee->name);
-    CHECK_THAT(done, INVALID, "computation %s is called before it stands in the module", callee->name);
+    CHECK_THAT(done, INVALID, "computation %s is called before its definition", callee->name);
     self->depth = self->depth > done->depth ? self->depth : done->depth + 1;
     self->expanded += done->expanded;
     CHECK_THAT(self->depth <= HLO_MAX_CALL_DEPTH && self->expanded <= HLO_MAX_EXPANDED, STATUS_RESOURCE,

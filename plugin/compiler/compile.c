@@ -168,7 +168,7 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
 status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const opened_model *)s->model)->onnx;
   CHECK_THAT(m && ((const opened_model *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
-             "the source is no model file alone");
+             "the model is not a file of its own");
   for (size_t k = 0; k < m->graph->n_initializer; k++) {
     CHECK_THAT(m->graph->initializer[k]->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL,
                STATUS_UNSUPPORTED, "the model has data in other files");

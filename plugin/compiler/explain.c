@@ -179,11 +179,11 @@ static status explain_node(void *data) {
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED,
-             "the model runs piece by piece, since sizes depend on what it computes: there is no "
+             "the model runs segment by segment, since sizes depend on what it computes: there is no "
              "one program to explain a node in");
   const char *fate =
       !*e.imported && e.folded ? "folded to a constant while importing"
-      : !*e.imported ? "imported as nothing that runs: its results are arrays that were there, or nobody uses them"
+      : !*e.imported ? "imported without instructions: its results are arrays that existed before, or are not used"
       : e.gone       ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
                      : arena_printf(c->a, "imported as %s", e.imported);
   const char *thunks = "";

@@ -284,8 +284,8 @@ status interpret_loop(const interpreted_node *n) {
   loop l;
   host_array *limit;
   int64_t trips = INT64_MAX, go = 1;
-  CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL, "%zu inputs; M and cond are needed, if only by name",
-             n->node->n_input);
+  CHECK_THAT(n->node->n_input >= 2, STATUS_INVALID_MODEL,
+             "%zu inputs; M and cond are required; an empty name leaves one out", n->node->n_input);
   CHECK_THAT(interpreter_has_input(n, 0) || interpreter_has_input(n, 1), STATUS_UNSUPPORTED,
              "neither M nor cond is given: the loop never ends");
   TRY(open_loop(&l, n, false, n->node->n_input - 2, 2));

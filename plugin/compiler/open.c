@@ -133,7 +133,7 @@ static status check_constant(arena *a, const onnx_model *m, const compiler_const
     input = strcmp(g->input[k]->name, c->name) == 0 ? g->input[k] : NULL;
   }
   CHECK_THAT(input && !onnx_model_has_initializer(m, c->name), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
-             "constant '%s' is no open input of the model", c->name);
+             "constant '%s' is no input of the model without a value of its own", c->name);
   const shape *given = &c->value.shape;
   shape want;
   dim_table *dims = dim_table_create(a);

@@ -55,7 +55,7 @@ static status compute_values(parts_call *c) {
   hlo_module *m;
   bool complete;
   TRY(compiler_import(compiler_with_outputs(c->s, c->a, c->n, c->names), c->request, c->a, &m, NULL, &complete));
-  CHECK_THAT(complete, STATUS_UNSUPPORTED, "the model runs piece by piece, since sizes depend on what it computes");
+  CHECK_THAT(complete, STATUS_UNSUPPORTED, "the model runs segment by segment, since sizes depend on what it computes");
   literal *values = ARENA_NEW_N(c->a, literal, m->entry->n_roots);
   TRY(ref_eval_computation(m->entry, c->o->inputs, c->a, values));
   c->values = ARENA_NEW_N(c->a, onnx_part_value, c->n);
@@ -145,7 +145,7 @@ static status write_part(void *data) {
   status failed = verify_part(c, bytes, size, &g, &wrong);
   f->model_note = failed  ? arena_printf(c->a, "it cannot be verified: %s", status_message(failed))
                   : wrong ? "it differs there, too"
-                          : "nothing differs there: what stands around these nodes takes part in it";
+                          : "these nodes alone show no difference: nodes around them contribute to it";
   status_free(failed);
   return NULL;
 }

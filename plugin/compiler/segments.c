@@ -192,7 +192,7 @@ static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, 
   uint32_t arrays = f->arrays.n;
   TRY(budget_check(run->options->budget));
   TRY(segment_get(run, site, f, &x));
-  const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "nothing can be done";
+  const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "no node can be imported or run";
   status failed = run_segment(run, f, x);
   segment_release(run->segments, x);
   TRY(failed);

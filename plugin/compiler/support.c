@@ -169,8 +169,8 @@ static void check_nodes(check_support *c) {
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
     if (options.wanted[k]) {
       wants = true;
-      add_note(
-          c, arena_printf(c->a, "what input %s holds decides sizes: compile and run with --input", c->inputs[k].name));
+      add_note(c, arena_printf(c->a, "the contents of input %s decide sizes: compile and run with --input",
+                               c->inputs[k].name));
     }
   }
   c->out->n_findings = findings.n;

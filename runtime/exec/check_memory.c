@@ -120,7 +120,7 @@ static status written_early(const checking *x, uint32_t k, int64_t element) {
     over = o;
   }
   return violation(
-      t, "element %" PRId64 " of %s is not what it is when no output lies over %s, which is read after it is written",
+      t, "element %" PRId64 " of %s depends on whether an output overlaps %s: it is read after it was overwritten",
       element, buffer_text(x->a, p, t, k), buffer_text(x->a, p, t, input_under(t, over)));
 }
 

@@ -311,9 +311,9 @@ START_TEST(of_buffers_that_overlap) {
   APPEND(&p->body, "toy.reverse", 1, in_arena(0), in_arena(0));
   APPEND(&p->body, "toy.add", 1, in_arena(0), y());
   expect(p,
-         "node 1: toy.reverse: element 4 of output 0, s32[8] in bytes 0 to 32 of the arena is not what it is "
-         "when no output lies over "
-         "input 0, s32[8] in bytes 0 to 32 of the arena, which is read after it is written",
+         "node 1: toy.reverse: element 4 of output 0, s32[8] in bytes 0 to 32 of the arena depends on "
+         "whether an output overlaps "
+         "input 0, s32[8] in bytes 0 to 32 of the arena: it is read after it was overwritten",
          0);
 }
 END_TEST
@@ -500,7 +500,7 @@ START_TEST(a_kernel_over_its_operand) {
     rt_thunk *t = &p->body.thunks[k], *next = t + 1;
     if (strcmp(t->kind, "cpu.kernel") == 0 && t->buffers[0].space == RT_ARENA) {
       t->buffers[1] = next->buffers[0] = t->buffers[0];
-      expect_of(p, &cpu_target, "which is read after it is written");
+      expect_of(p, &cpu_target, "it is read after it was overwritten");
       return;
     }
   }

@@ -118,7 +118,8 @@ static void run_interpreted(const onnx_node *n) {
 }
 
 status onnx_import_loop(onnx_node *n) {
-  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are needed, if only by name", n->n_in);
+  CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are required; an empty name leaves one out",
+             n->n_in);
   onnx_loop l = {.n = n, .n_states = n->n_in - 2};
   l.states = ARENA_NEW_N(n->arena, hlo_value, l.n_states + 1);
   for (uint32_t k = 0; k < l.n_states; k++) {

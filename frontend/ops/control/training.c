@@ -19,7 +19,7 @@ typedef struct step {
 static status begin(onnx_node *n, uint32_t groups, step *s) {
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,
-             "%u inputs behind R and T cannot be groups of %u each", (unsigned)n->n_in - 2, (unsigned)groups);
+             "%u inputs follow R and T, which is not a multiple of %u", (unsigned)n->n_in - 2, (unsigned)groups);
   CHECK_THAT(n->n_out == s->count * (groups - 1), STATUS_INVALID_MODEL, "%u outputs instead of %u", (unsigned)n->n_out,
              (unsigned)(s->count * (groups - 1)));
   for (uint32_t k = 0; k < 2; k++) {

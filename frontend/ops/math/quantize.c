@@ -20,8 +20,8 @@ static status check_scale(const onnx_node *n, const char *what, quantization *q)
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
     CHECK_THAT(s->rank == 1 && s->dims[0] == x->dims[q->axis], STATUS_INVALID_MODEL,
-               "%s is %s but x is %s; one element a slice of axis %" PRId64 " is needed", what, SHAPE_STR(NULL, s),
-               SHAPE_STR(NULL, x), q->axis);
+               "%s is %s but x is %s; one element for each slice along axis %" PRId64 " is needed", what,
+               SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
     return NULL;
   }
   shape want = *x;

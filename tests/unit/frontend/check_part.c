@@ -210,7 +210,7 @@ START_TEST(what_is_not_known_is_refused) {
   onnx_model *m = load_proto(p);
   refuse(m, "q: Exp", "2 nodes of the model are or contain 'q: Exp'");
   refuse(m, "gradient of y: F", "'gradient of y: F' is no node of the model");
-  refuse(m, NULL, "it is not known which nodes it comes from");
+  refuse(m, NULL, "the nodes that it was imported from are not known");
 }
 END_TEST
 

@@ -156,11 +156,11 @@ START_TEST(refusals) {
   w = (wire){{0x3a, 0x05, 0}, 3};
   expect_failure(MODEL, &w, "graph: graph is 5 bytes long, but only 1 are left in ModelProto");
   w = (wire){{0x38, 0x05}, 2};
-  expect_failure(MODEL, &w, "graph: wire type 0 where 2 belongs");
+  expect_failure(MODEL, &w, "graph: wire type 0, but the field has wire type 2");
   w = (wire){{0x0a, 0x01, 0}, 3};
-  expect_failure(MODEL, &w, "ir_version: wire type 2 where 0 belongs");
+  expect_failure(MODEL, &w, "ir_version: wire type 2, but the field has wire type 0");
   w = (wire){{0x3a, 0, 0x3a, 0}, 4};
-  expect_failure(MODEL, &w, "graph: the message is there twice");
+  expect_failure(MODEL, &w, "graph: the message is given twice");
   w = (wire){{0x12, 3, 'a', 0, 'b'}, 5};
   expect_failure(MODEL, &w, "byte 3, producer_name: the string is not UTF-8 or contains NUL");
   w = (wire){{0x12, 2, 0xc0, 0x80}, 4};

@@ -137,10 +137,10 @@ typedef struct emit_row_cut {
 emit_row_cut emit_product_rows(const emit_product *p);
 
 /* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
- * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows are not one level or fit
- * in one block.  Otherwise sets *code to the product for which the kernel is to be written, which has *placeholder_m
- * rows (for emit_options.rows).  Sets *info and args to what the kernel is called with for the rows of p; args are for
- * the last phase. */
+ * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows come from several
+ * dimensions that have no common stride, or fit in one block.  Otherwise sets *code to the product for which the kernel
+ * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info and args to what the kernel is
+ * called with for the rows of p; args are for the last phase. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]);

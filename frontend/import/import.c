@@ -182,8 +182,8 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
   return NULL;
 }
 
-/* If the node reads a sequence of the frame, marks it as host-interpreted and returns an error, so that it is not
- * imported. */
+/* If the node reads a sequence that an earlier segment computed, records that the host must interpret a node, and
+ * returns an error, so that the node is not imported. */
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
     s->importer->requirements.host_interpreted = true;

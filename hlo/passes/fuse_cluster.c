@@ -10,11 +10,15 @@
  * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
  * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is
  * the index of the cluster's results.  Operands of elementwise operations and reshapes have the space of their user,
- * and operands of other movement and of reductions have a new space.  There are three exceptions: a cheap instruction
- * may be needed in two spaces, an operand that a gather reads repeatedly may be a part of another array, and a dynamic
- * slice may be needed in several spaces that are slices of it; such an instruction's operands do not join.  A broadcast
- * is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is copied into each
- * cluster that reads it. */
+ * and operands of other movement and of reductions have a new space.
+ *
+ * Three kinds of instructions join although their users need them in different spaces; their own operands then do not
+ * join: a cheap instruction with two users; a dynamic slice whose users are slices that together read no element of it
+ * twice; and a slice, or a gather at constant indices, of which a gather reads elements several times, since it
+ * computes nothing but an index.
+ *
+ * A broadcast is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is
+ * copied into each cluster that reads it. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"

@@ -2,8 +2,8 @@
  *
  * The key of a program contains everything on which it depends: the contents of the model and of the files beside it,
  * constants, shapes (and contents of inputs on which sizes depend), all options that the compiler uses, the processor,
- * and the builds of both halves and of the library of kernels.  If sizes depend on what the model computes, there is no
- * single program, and nothing is kept. */
+ * the files of libonnx-xla and libonnx-xla-compiler, and the version of the target's kernel library.  If sizes depend
+ * on what the model computes, there is no single program, and nothing is kept. */
 #ifndef PLUGIN_SESSION_COMPILE_CACHE_H
 #define PLUGIN_SESSION_COMPILE_CACHE_H
 

@@ -116,11 +116,11 @@ static const struct {
     {break_bool, "%3 sort: descending: 2 is no bool"},
     {break_enum, "%2 fusion: kind: 99 has no name"},
     {break_callee, "computation 0 is missing"},
-    {break_recursion, "computation main is called before it stands"},
+    {break_recursion, "computation main is called before its definition"},
     {break_signature, "square takes 2 arguments but gets 1"},
     {break_entry, "the entry computation must be the last"},
     {break_arity, "add has 1 operands; at least 2 are needed"},
-    {break_callee_order, "computation square is called before it stands"},
+    {break_callee_order, "computation square is called before its definition"},
     {break_name, "another computation has the same name"},
 };
 

@@ -91,6 +91,7 @@ doc_files = \
 	doc/measurements/random-graphs.md \
 	doc/measurements/renames.md \
 	doc/measurements/sanitizers.md \
+	doc/measurements/sizes.md \
 	doc/measurements/verify.md \
 	doc/models.md \
 	doc/onnxifi.md \

@@ -33,32 +33,16 @@ class Model:
             raise SystemExit(f"models: {self.name}: class {self.kind} is none of {', '.join(CLASSES)}")
 
     def prepare(self):
-        os.makedirs(MADE, exist_ok=True)
-        how, _, what = self.source.partition(":")
-        if how == "make":
-            self.path = self.make(lambda out: call([os.path.join(HERE, "make-model"), what, out]))
-        elif how == "light":
-            light = need(os.path.join(DATA, "onnx/backend/test/data/light", f"light_{what}.onnx"))
-            self.path = self.make(lambda out: onnx.save(randomize(onnx.load(light)), out))
-        else:
-            self.path = need(os.path.join(DATA, self.source))
-        self.compared = before_softmax(self.path, os.path.join(MADE, self.name + ".compared.onnx"))
+        self.path = find_model(self.source)
         folder = os.path.join(MADE, "inputs", self.name)
         os.makedirs(folder, exist_ok=True)
+        self.compared = before_softmax(self.path, os.path.join(MADE, self.name + ".compared.onnx"))
         self.inputs = []
         for text in self.texts:
             for name, array in make_inputs(text, self.path):
                 path = os.path.join(folder, name.replace("/", "-") + ".npy")
                 np.save(path, array)
                 self.inputs.append((name, path))
-
-    def make(self, write):
-        """The path of a file that write(path) makes if it is not there yet."""
-        path = os.path.join(MADE, self.name + ".onnx")
-        if not os.path.exists(path):
-            write(path + ".new")
-            os.rename(path + ".new", path)
-        return path
 
     def arguments(self):
         return [a for name, path in self.inputs for a in ("--input", f"{name}={path}")]
@@ -69,6 +53,27 @@ def read_models():
     with open(os.path.join(HERE, "models")) as f:
         rows = [Model(line) for line in f if line.strip() and not line.startswith("#")]
     return {row.name: row for row in rows}
+
+
+def find_model(source):
+    """The path of a model of the table: make:NAME and light:NAME are made if they are not there yet."""
+    how, _, what = source.partition(":")
+    if how == "make":
+        return made(what, lambda out: call([os.path.join(HERE, "make-model"), what, out]))
+    if how == "light":
+        light = need(os.path.join(DATA, "onnx/backend/test/data/light", f"light_{what}.onnx"))
+        return made("light-" + what.replace("_", "-"), lambda out: onnx.save(randomize(onnx.load(light)), out))
+    return need(os.path.join(DATA, source))
+
+
+def made(name, write):
+    """The path of a file that write(path) makes if it is not there yet."""
+    os.makedirs(MADE, exist_ok=True)
+    path = os.path.join(MADE, name + ".onnx")
+    if not os.path.exists(path):
+        write(path + ".new")
+        os.rename(path + ".new", path)
+    return path
 
 
 def need(path):

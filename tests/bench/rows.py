@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from bench_models import HERE, MADE, Failed, call, read_models
+from bench_models import Failed, call, find_model, read_models
 from clients import Client
 
 THREADS = 2
@@ -75,9 +75,7 @@ def new_lengths(client, lengths, when):
 
 def new_shapes():
     """The first result at a length that BERT has not met, after others: compiled in this process, or found."""
-    path = os.path.join(MADE, "bert-base-any.onnx")
-    if not os.path.exists(path):
-        call([os.path.join(HERE, "make-model"), "bert-base-any", path])
+    path = find_model("make:bert-base-any")
     with Files() as files:
         feeds = [files.feed(name, value) for name, value in bert_feeds(128).items()]
         for lengths, when in ((100, 64, 37), ""), ((90,), ", after a warm start"):

@@ -5,14 +5,13 @@ that it has not met.  Times are of the whole list, first runs included; a ratio 
 faster peer.  The outputs of the last run are compared."""
 import argparse
 import json
-import os
 import sys
-import tempfile
 
 import numpy as np
 
-from bench_models import DATA, HERE, MADE, Failed, call, need
+from bench_models import Failed, find_model
 from clients import OUR_BUILDS, TITLES, Client
+from rows import Files
 from run_bench import differs
 from size_lists import ROWS
 from statistic import geometric_mean
@@ -20,26 +19,11 @@ from statistic import geometric_mean
 PEERS = ("ort", "openvino")
 
 
-def prepare(source):
-    """The path of a model: make:NAME, or below the data folder."""
-    how, _, what = source.partition(":")
-    if how != "make":
-        return need(os.path.join(DATA, source))
-    path = os.path.join(MADE, what + ".onnx")
-    if not os.path.exists(path):
-        os.makedirs(MADE, exist_ok=True)
-        call([os.path.join(HERE, "make-model"), what, path])
-    return path
-
-
 def run(engine, path, sizes, threads):
     """What one engine needs for the list, as an object; Failed if it cannot."""
-    with tempfile.TemporaryDirectory(prefix="onnx-xla-sizes-") as folder:
-        feeds = []
-        for k, (name, value) in enumerate(sizes.first.items()):
-            np.save(os.path.join(folder, f"{k}.npy"), value)
-            feeds.append((name, os.path.join(folder, f"{k}.npy")))
-        client = Client(engine, path, threads, feeds, {"ONNX_XLA_CACHE": os.path.join(folder, "cache")})
+    with Files() as files:
+        feeds = [files.feed(name, value) for name, value in sizes.first.items()]
+        client = Client(engine, path, threads, feeds, files.environment())
         try:
             before = client.cpu_seconds()
             ms = [1e3 * s for s in client.run_list(sizes.steps, sizes.carries)]
@@ -56,7 +40,7 @@ def measure(name, threads, args):
     sizes = ROWS[name]()
     out, values = {"list": name, "threads": threads}, {}
     try:
-        path = prepare(sizes.model)
+        path = find_model(sizes.model)
         for engine in args.engines:
             try:
                 tries = [run(engine, path, sizes, threads) for _ in range(args.rounds)]

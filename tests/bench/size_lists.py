@@ -5,6 +5,7 @@ fixed by a seed.  Outputs may be carried into the next run, as keys and values a
 import numpy as np
 
 from bench_models import make_array
+from rows import bert_feeds
 
 ROWS = {}
 
@@ -75,11 +76,7 @@ def faster_rcnn():
 
 @row("bert-base")
 def bert():
-    def text(length):
-        rng = np.random.default_rng(length)
-        return {"input_ids": rng.integers(0, 30522, (1, length)), "attention_mask": np.ones((1, length), np.int64),
-                "token_type_ids": np.zeros((1, length), np.int64)}
-    return SizeList("make:bert-base-any", text(128), [text(n) for n in draw(5, 384, 1, 40) if n != 128])
+    return SizeList("make:bert-base-any", bert_feeds(128), [bert_feeds(n) for n in draw(5, 384, 1, 40) if n != 128])
 
 
 @row("lstm")

@@ -132,7 +132,8 @@ static bool is_small(const cpu_problem *p) {
   return p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL);
 }
 
-/* Lists the number of parts that choose_parts prefers, and others that may be faster. */
+/* Lists configs that divide the call into parts: first into as many as choose_parts prefers, then into other numbers
+ * that may be faster. */
 static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   double estimate = call_nanoseconds + cpu_time_on_threads(work_of(p, &library->c), p->options.threads);

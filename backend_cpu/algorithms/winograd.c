@@ -9,9 +9,9 @@
 static const double largest_error = 0x1p-17;
 /* Estimates for one thread.  A multiplication costs what the library's does, and a sixth more for the transforms.
  * Packed weights are read from memory; a byte of them takes less time if the plan is phased, since it is then read only
- * once.  Weights that are transformed on the fly are transformed again for each share of the tiles.  The results of a
- * phase are written to memory and read by the next phase, except for those that fit in a thread's part of the
- * last-level cache (cached_bytes). */
+ * once.  Weights that are transformed on the fly are transformed again for each share of the tiles
+ * (emit_winograd.share).  The results of a phase are written to memory and read by the next phase, except for those
+ * that fit in a thread's part of the last-level cache (cached_bytes). */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025,
                     phased_byte_nanoseconds = 0.015, on_the_fly_nanoseconds = 0.02, scratch_nanoseconds = 0.1,
                     cached_bytes = 4 << 20, least_on_the_fly_bytes = 16 << 20, call_nanoseconds = 1000;

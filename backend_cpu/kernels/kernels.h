@@ -66,9 +66,9 @@ typedef struct cpu_code {
   rt_span *objects, *names;
 } cpu_code;
 
-/* Compiles all kernels that are not in the weight pool into objects.  Their number is a multiple of `shares`, so that
- * as many threads get equal work.  `threads` threads compile them and run the other jobs.  A failure names the kernel's
- * operation. */
+/* Compiles all kernels that are not in the weight pool into objects.  The number of objects is a multiple of `shares`,
+ * the number of threads among which compiling is to be divided evenly. `threads` is the number of threads that actually
+ * compile them and run the other jobs.  A failure names the kernel's operation. */
 STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads,
                                            cpu_code *out);
 /* Returns the LLVM IR or assembly of all kernels as one text. */

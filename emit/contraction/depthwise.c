@@ -125,7 +125,7 @@ static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMVal
   }
 }
 
-/* Sets the sums to those of the rows of taps [from, to). */
+/* Sets the sums to the sums of the products of the tap rows [from, to). */
 static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *sums) {
   int n = (int)t->width * t->vectors;
   emit_loop l;

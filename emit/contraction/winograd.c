@@ -52,8 +52,8 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
   g->w->info->grid = emit_winograd_products(p) * emit_winograd_panels(p);
 }
 
-/* Writes the products with the on-the-fly transform.  The work is panels of weights by shares of the tiles; a step
- * of the grid is a worker, which does an equal range of it. */
+/* Writes the products with the on-the-fly transform.  Every panel of weights is multiplied with every share of the
+ * tiles (emit_winograd.share).  A step of the grid is one worker, which computes an equal number of these products. */
 static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef on_the_fly) {
   const emit_winograd *p = g->p;
   const int64_t shares = emit_winograd_shares(p), pieces = emit_winograd_panels(p) * shares;

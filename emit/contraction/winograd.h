@@ -37,11 +37,12 @@ typedef struct emit_winograd {
   int64_t parts, block; /* the number of parts into which the grid divides the tiles; the largest number of tiles that
                            are computed at once */
   int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
-  int64_t slab; /* the number of outputs that are computed at once and then transformed back; a multiple of the panel */
+  int64_t slab; /* the number of outputs that are computed at once and then transformed back; a multiple of the outputs
+                   of a panel */
   int64_t v_row, v_plane, m_row, m_plane; /* the distances of rows and of planes in V and M, in elements */
   int64_t on_the_fly, workers; /* whether weights are transformed on the fly; if so, the number of steps of the grid */
-  int64_t chunk, share; /* the number of channels whose weights are transformed at once, and of tiles that are then
-                           multiplied by them, a multiple of `rows` */
+  int64_t chunk, share; /* on the fly: the number of channels whose weights are transformed at once (a chunk), and the
+                           number of tiles that are then multiplied by them (a share, which is a multiple of `rows`) */
   int64_t u_plane;      /* the distance in elements between two products in a chunk's transformed weights */
 } emit_winograd;
 

@@ -90,8 +90,8 @@ emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_win
  * kernels do not support (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);
 
-/* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the
- * number of the element at p, and removes from *mask the lanes that are not at an element. */
+/* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the index
+ * of the element at p, and removes from *mask the lanes whose p is in the padding. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask);
 /* Returns a new index for operand k of `i`; the caller sets its axes. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);

@@ -54,7 +54,8 @@ static bool was_seen(walk *w, const hlo_instr *i) {
   return false;
 }
 
-/* Returns true if v is computed from the leaves by elementwise operations and reshapes only. */
+/* Returns true if v is computed from inputs of the kernel, constants and scalars by elementwise operations and reshapes
+ * only. */
 static bool is_flat(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return true;

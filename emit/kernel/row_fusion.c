@@ -3,9 +3,9 @@
  * A step of the grid is a row, or a vector of neighbouring rows.  It consists of phases, which are loops over the row.
  * Each phase computes the reductions whose operands are known by then; the last phase stores the results.  Values that
  * exist once for each row are computed between the phases.  If several phases need the elements of a full array (one
- * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is kept: in
- * the buffer of the result if the array is a result, on the stack, or in the buffer of another result that is not
- * written yet. */
+ * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is stored in
+ * the first of these phases: in the array's own buffer if the array is a result, on the stack, or in the buffer of
+ * another result that is not written yet. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
@@ -15,7 +15,7 @@
 
 enum { STACK_BYTES = 16384 };
 
-/* A full array whose row is kept in memory from the first phase that computes it. */
+/* A full array whose row is stored in memory by the first phase that needs it. */
 typedef struct stored {
   hlo_value value;
   int phase; /* the phase that writes the row; later phases read it */
@@ -28,7 +28,7 @@ typedef struct fact {
   int level;            /* the number of phases that must run before the instruction can be computed */
   uint64_t phases;      /* a bit for each phase that needs its value for each element of the row */
   bool hot;             /* whether it depends on a reduction */
-  emit_pair known;      /* if it is hot and exists once for each row: its value, as soon as that is known */
+  emit_pair known;      /* if it is hot and exists once for each row: its value, as soon as that has been computed */
   LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
 } fact;
 
@@ -86,15 +86,17 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Returns true if the row of f should be kept in memory, since computing it in several phases would take long. */
+/* Returns true if several phases need the row of f and computing it again in each of them would take long.  It is then
+ * computed once and stored. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
          (f->phases & (f->phases - 1));
 }
 
-/* Returns memory for the row of f; its base is NULL if there is no room. *stack is the number of bytes left on the
- * stack, and *taken has a bit for each result whose buffer keeps another value. */
+/* Chooses the memory in which the row of f is stored for later phases; its base is NULL if there is no room. *stack is
+ * the number of bytes left on the stack.  *taken has a bit for each result whose buffer holds the row of another value
+ * until the last phase writes the result. */
 static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
@@ -102,7 +104,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   dtype t = hlo_type(s.value);
   int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    /* whether the result's buffer keeps another value, on which the result depends */
+    /* whether the result's buffer holds the row of another value, on which the result depends */
     bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
@@ -116,8 +118,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
     return s;
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
-    bool own = false;
-    for (uint32_t j = 0; j < r->n_facts; j++) { /* a result that is itself kept needs its own memory */
+    bool own = false; /* whether the row of the result itself is stored, for which its buffer is used */
+    for (uint32_t j = 0; j < r->n_facts; j++) {
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }
     if (!own && !w->shared[k] && !(*taken & bit((int)k)) && is_full_root(r, k) && hlo_type(w->roots[k]) == t) {
@@ -130,8 +132,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   return s;
 }
 
-/* Determines, from the results to the operands, in which phases each instruction is needed, and which instructions are
- * kept.  A kept one is computed only in the first phase that needs it. */
+/* Determines, from the results to the operands, in which phases each instruction is needed, and the rows of which
+ * instructions are stored.  Such an instruction is computed only in the first phase that needs it. */
 static void find_stored(emit_row_fusion *r) {
   int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
   uint64_t taken = 0;
@@ -200,8 +202,8 @@ static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const store
 
 /* --- division of a row by a number --- */
 
-/* Returns the divisor if i divides a row by a value that exists once for each row and is known.  Otherwise returns
- * NULL. */
+/* Returns the divisor if i divides a row by a value that exists once for each row and has been computed already.
+ * Otherwise returns NULL. */
 static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || !r->w->e.w->target->fma) {
     return NULL;
@@ -321,7 +323,7 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   return k;
 }
 
-/* Computes the values that exist once for each row and have just become known. */
+/* Computes the values that exist once for each row and whose operands the current phase has completed. */
 static void compute_kept(emit_row_fusion *r) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     fact *f = &r->facts[k];
@@ -334,7 +336,7 @@ static void compute_kept(emit_row_fusion *r) {
 
 /* --- storing the results --- */
 
-/* Returns true if the result is already stored, since it was kept in its own memory. */
+/* Returns true if an earlier phase has written the result: its row was stored in its own buffer for later phases. */
 static bool is_written(const emit_row_fusion *r, uint32_t result) {
   for (uint32_t k = 0; k < r->n_stored; k++) {
     const stored *s = &r->stored[k];

@@ -127,8 +127,9 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
   return v;
 }
 
-/* Divides the rows into runs along which all operands can be read without a boundary; rows and runs are then the two
- * dimensions before the columns.  Returns false if there is no such division. */
+/* Divides the rows into runs of neighbouring rows that no dimension boundary of an operand separates
+ * (emit_dim_boundaries). The dimension of the rows then becomes two: the runs, and the rows of a run.  Returns false if
+ * there is no such division. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];

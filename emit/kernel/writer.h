@@ -62,7 +62,7 @@ void emit_store_roots(emit_writer *w, const emit_index *at);
  */
 bool emit_is_light(const hlo_instr *i);
 
-/* Allocates `elements` elements of type t on the function's stack; every step of the grid uses them anew. */
+/* Allocates `elements` elements of type t on the function's stack.  Every step of the grid uses this memory again. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
 /* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c).  All others are written by write_loops

@@ -89,8 +89,8 @@ static V times_logistic_f32(W w, V x, V y) {
   return quo(w, x, add_c(w, e, 1));
 }
 
-/* Returns (e^2a - 1) / (e^2a + 1) of the absolute value a with the sign of x.  e^2a - 1 is computed as 2^n e + (2^n -
- * 1), which is exact in e if n is 0. */
+/* Returns (e^2a - 1) / (e^2a + 1), where a = |x|, with the sign of x.  With 2a = n ln2 + r and e = e^r - 1, e^2a - 1 is
+ * computed as 2^n e + (2^n - 1).  For small a, where n is 0, that is e itself, without a further rounding error. */
 static V tanh_f32(W w, V x) {
   V n, p, a = absolute(w, x);
   V r = reduce_exp(w, at_most(w, add(w, a, a), 30), &n, &p);

@@ -39,8 +39,8 @@ static const onnx_scope *body_of(const onnx_scope *s) {
   return s;
 }
 
-/* The arrays of the frame that some values are computed from.  Where such a value depends on a capture of a body, the
- * search continues outside of the body. */
+/* The inputs and results of earlier segments (the arrays of the frame, frame.h) from which some values are computed.
+ * Where such a value depends on a capture of a body, the search continues outside of the body. */
 typedef struct sources {
   onnx_array_uses arrays; /* arrays of the frame */
   bool more;              /* whether the values also depend on inputs of a body, such as the states of a loop */

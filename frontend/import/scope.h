@@ -6,8 +6,8 @@
 #include "frontend/import/frame.h"
 #include "frontend/import/importer.h"
 
-/* The reasons why a node of the frame cannot be imported in this segment.  If the import of a node fails and no reason
- * is noted here, the node is invalid or not supported. */
+/* The reasons why a node of the frame (the graph that runs segment by segment, frame.h) cannot be imported in this
+ * segment.  If the import of a node fails and no reason is noted here, the node is invalid or not supported. */
 typedef struct onnx_requirements {
   bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
   bool host_interpreted; /* it must be host-interpreted (ONNX_NODE_HOST_INTERPRETED) */
@@ -77,7 +77,7 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
 /* Returns "label: message" on the arena, with the labels of the enclosing function calls in front. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
-/* Adds the failure of a node to the frame's findings.  Returns false, and adds nothing, if the frame lists no findings
+/* Adds the failure of a node to onnx_frame.findings.  Returns false, and adds nothing, if the frame lists no findings
  * or if the failure does not mean that the model is invalid or unsupported.  The caller still owns the failure. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
 /* Returns true if the node needs contents of values, and does not merely read a result of a deferred node. */

@@ -5,8 +5,8 @@
 #include "frontend/import/import_helpers.h"
 
 enum {
-  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of steps of a Loop that is unrolled, which is done if its states
-                                  change their shapes, and the largest batch of a Scan of version 8 */
+  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of steps of a Loop that is unrolled because its states change their
+                                  shapes, and the largest batch of a Scan of version 8 */
 };
 
 /* The axis along which a scan input is read or a scan output written, and the direction. */
@@ -28,7 +28,8 @@ typedef struct onnx_loop {
   hlo_value *scans;    /* the whole scan inputs, of which each step reads one element */
   onnx_loop_axis *in;  /* one for each scan input */
   onnx_loop_axis *out; /* one for each scan output; a negative axis is converted once the rank is known */
-  int64_t trip;        /* the largest number of steps; -1 if it is no constant but trip_value; INT64_MAX if unlimited */
+  int64_t trip;        /* the largest number of steps; INT64_MAX if unlimited; -1 if it is not a constant, but the value
+                          trip_value */
   hlo_value trip_value;
   hlo_value length;  /* for Scan of version 8: how many of the `trip` steps are executed; all if def is NULL */
   hlo_value cond;    /* the initial condition; it is true if def is NULL */

@@ -75,8 +75,9 @@ typedef struct finder {
   hlo_value x;
   hlo_splat_fn *splat;
   const void *data;
-  polynomial computed[HLO_ACTIVATION_MEMBERS]; /* the result of each member */
-  const hlo_instr *inner;                      /* the instruction that computes t, or NULL if no member does so yet */
+  polynomial computed[HLO_ACTIVATION_MEMBERS]; /* computed[k] is the result of members[k] of the hlo_activation, the
+                                                  instructions found so far */
+  const hlo_instr *inner;                      /* the instruction that computes t; NULL until it is found */
   polynomial g;                                /* the operand of `inner` */
 } finder;
 
@@ -92,7 +93,7 @@ static bool plain_splat(const void *data, hlo_value v, double *number) {
 
 static bool number_of(const finder *f, hlo_value v, double *number) { return f->splat(f->data, v, number); }
 
-/* Returns true if v is x or the result of a member, and sets *out to its polynomial. */
+/* Returns true if v is x or the result of one of a->members[], and sets *out to its polynomial. */
 static bool member_of(const finder *f, const hlo_activation *a, hlo_value v, polynomial *out) {
   *out = (polynomial){{0, 1}};
   bool found = hlo_value_equal(v, f->x);
@@ -103,8 +104,8 @@ static bool member_of(const finder *f, const hlo_activation *a, hlo_value v, pol
   return found;
 }
 
-/* Sets operands[] to the polynomials of i's operands.  Returns how many operands are x or results of members; 0 also if
- * another operand is not a number, so that `i` cannot become a member. */
+/* Sets operands[] to the polynomials of i's operands.  Returns how many operands are x or results of a->members[].
+ * Returns 0 also if another operand is not a constant number, since `i` then does not belong to the activation. */
 static uint32_t read_operands(const finder *f, const hlo_activation *a, const hlo_instr *i, polynomial *operands) {
   uint32_t n = 0;
   bool elementwise = hlo_info(i)->kind == HLO_ELEMENTWISE && i->n_results == 1;
@@ -172,9 +173,9 @@ static bool recognise(const finder *f, const polynomial *y, hlo_activation *out)
 }
 
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out) {
-  enum { LOOKED_AT = 128 }; /* the number of instructions after x that are searched, members or not */
+  enum { LOOKED_AT = 128 }; /* the search ends this many instructions after x */
   finder f = {.x = hlo_result(x, 0), .splat = splat ? splat : plain_splat, .data = data};
-  uint32_t open = x->n_uses; /* the uses of x and of members by instructions that are not members so far */
+  uint32_t open = x->n_uses; /* the uses of x and of out->members[] that are not by instructions in out->members[] */
   *out = (hlo_activation){.alpha = 1};
   if (x->n_results != 1 || x->n_uses < 2 || !dtype_is_float((dtype)x->shapes[0].type) || hlo_is_root(f.x)) {
     return false;
@@ -192,7 +193,7 @@ bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hl
     }
     open -= n;
     out->members[out->n++] = i;
-    if (open == 0 && recognise(&f, y, out)) { /* otherwise a multiplication by a constant may follow */
+    if (open == 0 && recognise(&f, y, out)) { /* if it is not recognised, a multiplication by a constant may follow */
       return true;
     }
     if (i->n_uses == 0 || hlo_is_root(hlo_result(i, 0))) {

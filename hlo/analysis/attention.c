@@ -16,7 +16,7 @@ static bool is_member(const hlo_attention *a, const hlo_instr *i) {
   return false;
 }
 
-/* Makes `i` a member.  Returns false if there are too many members. */
+/* Makes `i` a member of the attention (hlo_attention.members).  Returns false if there are too many members. */
 static bool add(hlo_attention *a, hlo_instr *i) {
   if (is_member(a, i)) {
     return true;

@@ -65,8 +65,8 @@ struct hlo_pattern {
 /* Matches what `first` matches, or else what `second` matches. */
 #define P_EITHER(first, second) P_NODE(HLO_PATTERN_EITHER, .of = {first, second})
 /* Goes from a value to the first operand of its instruction as long as that is an instruction of this operation, at
- * most `most_` times and perhaps never, and matches `pattern` with the value that it reaches.  It does not try to stop
- * earlier. */
+ * most `most_` times and perhaps never, and matches `pattern` with the value that it reaches.  It always goes as far as
+ * it can: if `pattern` does not match there, it is not tried with a value on the way. */
 #define P_BEHIND(op, most_, pattern) P_NODE(HLO_PATTERN_BEHIND, op, .most = most_, .of = {pattern})
 /* Matches what `pattern` matches, if the value is used exactly once and is not a root (hlo_used_once). */
 #define P_ONCE(pattern) P_NODE(HLO_PATTERN_ONCE, .of = {pattern})

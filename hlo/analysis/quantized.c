@@ -186,8 +186,8 @@ static bool is_even_along(hlo_value v, int d) {
   return true;
 }
 
-/* Matches v with the form of hlo_quantized_weights, and sets the members, q, scale and zero.  *matrix becomes the value
- * before the transpose, if there is one, and *scaled the product before the reshape. */
+/* Matches v with the form that hlo_quantized_weights describes, and sets out->members, q, scale and zero.  *matrix
+ * becomes the value before the transpose, if there is one, and *scaled the product before the reshape. */
 static bool match_weights(hlo_value v, hlo_value *matrix, hlo_value *scaled, hlo_quantized_weights *out) {
   hlo_matched found;
   const hlo_pattern *q = P_OP(HLO_CONVERT, P_AS(&out->q, P_IF(is_weight, NULL)));
@@ -203,7 +203,7 @@ static bool match_weights(hlo_value v, hlo_value *matrix, hlo_value *scaled, hlo
   return true;
 }
 
-/* Returns true if each member has one use, which is the next member or the dot. */
+/* Returns true if each of w->members has one use, which is by the next one or by the dot. */
 static bool is_chain(const hlo_quantized_weights *w) {
   bool once = true;
   for (uint32_t k = 0; k < w->n; k++) {

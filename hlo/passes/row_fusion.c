@@ -7,10 +7,10 @@
  * the kernel can keep.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind
  * input, and hlo_is_row_wise returns true for its body.
  *
- * A cluster grows from one reduction: first downwards to instructions that depend on members only, then upwards to the
- * elementwise operations and reductions that members read.  An instruction that depends on a member and is not a
- * member itself must not feed a member, since it would have to run in the middle of the kernel.  Such instructions are
- * moved after the fusion. */
+ * A cluster, whose members are the instructions that will become the fusion, grows from one reduction: first downwards
+ * to instructions that depend on members only, then upwards to the elementwise operations and reductions that members
+ * read.  An instruction that depends on a member and is not a member itself must not feed a member, since it would have
+ * to run in the middle of the kernel.  Such instructions are moved after the fusion. */
 #include <stdlib.h>
 
 #include "hlo/passes/fuse.h"
@@ -45,7 +45,7 @@ static hlo_value through_free(hlo_value v) {
   return v;
 }
 
-/* Returns the strongest mark of i's operands. */
+/* Returns the highest mark (BEHIND, otherwise MEMBER, otherwise OUTSIDE) among i's operands. */
 static mark mark_of_operands(const growing *g, const hlo_instr *i) {
   mark m = OUTSIDE;
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -33,7 +33,7 @@ typedef struct frame {
 struct hlo_buffers {
   arena *a;
   const hlo_buffer_rules *rules;
-  frame *frames; /* sorted by computation after the first pass */
+  frame *frames; /* sorted by computation after all values have been numbered */
   uint32_t n_frames, cap_frames;
   unit *units;
   uint32_t n_units, cap_units;
@@ -68,7 +68,8 @@ static void live_at(hlo_buffers *b, uint32_t u, uint32_t time) {
   r->last = time > r->last ? time : r->last;
 }
 
-/* Joins the unit `from` to `into`, which keeps its space. */
+/* Joins the unit `from` to the unit `into`.  The joined unit has the space (arena, constant, parameter or result) of
+ * `into`. */
 static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
   from = find(b, from);
   into = find(b, into);

@@ -200,7 +200,8 @@ rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *
   t->origin = origin_of(c, i);
   provenance_tell(&c->provenance, i, t);
   t->note = operations_of(c->a, i);
-  /* a copy may move only a part of the array; a profile computes its cost from its buffers */
+  /* a copy may move only a part of the array, so no cost is stated for it; a profile derives it from the sizes of its
+   * buffers */
   if (strcmp(kind, "copy") != 0) {
     hlo_cost cost = hlo_cost_of(i);
     t->operations = cost.operations;

@@ -262,7 +262,8 @@ static status run_sets(const cli_case *c, const session_options *options, const 
   return failed;
 }
 
-/* With --check-memory the case runs twice: with the check, and without it, since values share memory only then. */
+/* With --check-memory the case runs twice: with the checks, which run each thunk in memory of its own, and without
+ * them, so that values share memory as in an ordinary run. */
 status cli_run_case(const cli_case *c, const cli_args *args, const char *image, arena *a, cli_case_report *report) {
   session_options options;
   data_sets sets = {0};

@@ -1,6 +1,6 @@
-/* compiler.c - the compiler half's table of functions.  The library exports only the function that returns this table.
- * A model file becomes a program in open.c, import.c (which calls the frontend) and compile.c (which calls the backend:
- * passes, lowering, code generation). */
+/* compiler.c - the table of the functions of the compiler library (compiler.h).  The library exports only the function
+ * that returns this table. A model file becomes a program in open.c, import.c (which calls the frontend) and compile.c
+ * (which calls the backend: passes, lowering, code generation). */
 #include "plugin/compiler/internal.h"
 
 #include "frontend/import/op_types.h"

@@ -1,6 +1,6 @@
-/* compiler.h - the interface of the compiler half.  The compiler half is a library of its own
- * (libonnx-xla-compiler.so), which the main library opens when a model must be read or compiled.  A process that only
- * runs .oxla files therefore maps neither LLVM nor protobuf.
+/* compiler.h - the interface of the compiler library (libonnx-xla-compiler.so, "the compiler half" in messages), which
+ * the main library opens when a model must be read or compiled.  A process that only runs .oxla files therefore maps
+ * neither LLVM nor protobuf.
  *
  * Both libraries contain copies of base/ and runtime/. Arenas, statuses and programs are passed between them as data,
  * and each function of this interface runs inside a guard of its own (guard_run). */
@@ -134,7 +134,7 @@ enum { COMPILER_ABI = 8 };
 
 typedef struct compiler_api {
   uint32_t abi;
-  void (*adopt_guard)(const guard_owner *other); /* the compiler half's copy of guard_adopt */
+  void (*adopt_guard)(const guard_owner *other); /* the compiler library's copy of guard_adopt */
   const char *versions;                          /* text with the versions of LLVM and of the libraries */
   int ir_version, opset_version;                 /* the newest versions of ONNX and ai.onnx that can be read */
   /* Opens a model from bytes, which are borrowed.  `path` is the path of the file that contains them, which must be

@@ -1,5 +1,5 @@
-/* interpreter.c - runs host-interpreted If, Loop, Scan and calls of functions: each body is a frame that runs segment
- * by segment. */
+/* interpreter.c - runs host-interpreted If, Loop, Scan and calls of functions: each body has a frame
+ * (frontend/import/frame.h) of its own and runs segment by segment. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -60,7 +60,7 @@ void host_memory_free(mem_budget *budget, compiler_array a);
 /* Frees all arrays of the run, whatever their reference counts are. */
 void host_arrays_free(interpreter_run *run);
 
-/* Finds or adds the site of body `which` of node `node` of the parent's body. */
+/* Finds or adds the entry for body `which` of node `node` of the parent's body. */
 STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
                                               interpreter_site **out);
 

@@ -1,4 +1,5 @@
-/* segment.c - finds a segment among those that were compiled for its site, or imports and compiles it. */
+/* segment.c - finds a segment among those that were compiled for the same body (interpreter_site), or imports and
+ * compiles it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "plugin/compiler/segments_internal.h"
 #include "runtime/exec/executable.h"
 
-/* If a site has more segments than this, the one that was not used for the longest time is freed. */
+/* If more segments than this were compiled for a body (interpreter_site), the one that was not used for the longest
+ * time is freed. */
 enum { SEGMENTS_PER_SITE = 64 };
 
 static const double MOST_TUNING = 1; /* After this many seconds of tuning, nothing is measured for further segments. */

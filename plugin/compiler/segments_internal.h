@@ -38,8 +38,9 @@ struct segmented_model {
   compile_request request;
   const rt_backend *backend;
   mem_budget *budget;
-  pthread_mutex_t lock; /* guards the sites and their segments; held while a segment is imported and compiled */
-  arena *arena;         /* the arena of the sites */
+  pthread_mutex_t lock; /* guards the tree of interpreter_site and the segments in it; held while a segment is imported
+                           and compiled */
+  arena *arena;         /* the arena of the tree below `main` */
   interpreter_site main;
   uint64_t clock;
   double seconds_tuning; /* the time that tuning took, in all segments together */
@@ -48,8 +49,8 @@ struct segmented_model {
 /* Does guard_run(fn, data) while holding the model's lock. */
 STATUS_MUST_USE status segmented_model_locked(segmented_model *p, status (*fn)(void *), void *data);
 
-/* Finds the segment that runs next in frame f, given the states of its nodes and its arrays, among those of the site,
- * or imports and compiles it.  *out is not destroyed before segment_release. */
+/* Finds the segment that runs next in frame f, given the states of its nodes and its arrays, among those of `site`, or
+ * imports and compiles it.  *out is not destroyed before segment_release. */
 STATUS_MUST_USE status segment_get(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out);
 void segment_release(segmented_model *p, segment *x);
 

@@ -1,4 +1,4 @@
-/* text.h - the compiler half's printing functions; see compiler_api for their contracts. */
+/* text.h - the printing functions of the compiler library; compiler_api (compiler.h) documents them. */
 #ifndef PLUGIN_COMPILER_TEXT_H
 #define PLUGIN_COMPILER_TEXT_H
 

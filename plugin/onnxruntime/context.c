@@ -136,8 +136,8 @@ OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort
   bool embedded;
   ORT_TRY(is_embedded(p, node->node, &embedded));
   if (embedded) {
-    ORT_TRY(text_attribute(p, node->node, "source", &text,
-                           &counted)); /* `source` is known, so this size shows whether a zero is counted */
+    /* The length of `source` is known, so `counted` shows whether ONNX Runtime counts a terminating zero. */
+    ORT_TRY(text_attribute(p, node->node, "source", &text, &counted));
     free(text);
     return map_attribute(p, node->node, "ep_cache_context", counted - strlen(source), mapped, size);
   }
@@ -222,7 +222,7 @@ OrtStatus *ort_context_write(const ort_provider *p, const ort_graph *g, const Or
     failed = store_beside(p, g, node.name, bytes, size, sizeof name, name);
   }
   failed = failed ? failed : add_all(p, &a, node.name, embed, embed ? bytes : name, embed ? size : strlen(name));
-  failed = failed ? failed : make_node(p, &node, &a, out); /* it takes over the attributes */
+  failed = failed ? failed : make_node(p, &node, &a, out); /* after success the node owns the attributes */
   if (failed) {
     for (size_t k = 0; k < a.n; k++) {
       p->api->ReleaseOpAttr(a.items[k]);

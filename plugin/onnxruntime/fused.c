@@ -173,7 +173,7 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
   uint64_t last = r->sizes;
   ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  if (r->sizes != last) { /* compiling may have read the weights */
+  if (r->sizes != last) { /* the model may have been compiled for these sizes, which reads the mapped weights */
     ort_kept_drop(&f->kept);
   }
   ORT_TRY(place_outputs(f, context, run, open));

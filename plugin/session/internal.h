@@ -49,8 +49,8 @@ struct session {
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
-/* Waits for the turn: only one thread at a time may compile, check or save.  Running existing programs needs no
- * turn. */
+/* Waits for the turn, which only one thread at a time has.  A thread needs it to compile, check or save.  Running
+ * existing programs needs no turn. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);
 /* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */

@@ -288,7 +288,8 @@ static status find_in_cache(compilation *c) {
   }
   c->arena = NULL;
   status failed = session_make_program(s, p, a, &c->out);
-  if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it can be compiled again */
+  /* If the stored program cannot be used, it is removed, and the model is compiled again. */
+  if (failed && status_get_code(failed) != STATUS_RESOURCE) {
     compile_cache_forget(s);
     status_free(failed);
     return NULL;
@@ -371,7 +372,8 @@ static status check_inputs(const session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* Compiles a program or finds it in the cache; it is not added to the list.  The caller has the turn. */
+/* Compiles a program or finds it in the cache; it is not added to the list.  The caller has the turn
+ * (session_take_turn). */
 static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
@@ -448,8 +450,8 @@ void session_end_turn(session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Waits until another thread's turn ends, but only for a short time, so that the caller can check its own deadline
- * between waits.  The caller holds the lock. */
+/* Waits until the thread that has the turn (session_take_turn) gives it up, but only for a short time, so that the
+ * caller can check its own deadline between waits.  The caller holds the lock. */
 static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
@@ -459,8 +461,9 @@ static status await_end(session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL and gives the
- * turn to the caller, who must compile one; for a .oxla file this is an error.  The caller holds the lock. */
+/* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL; the caller then
+ * has the turn (session_take_turn) and must compile one.  For a .oxla file this is an error.  The caller holds the
+ * lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
@@ -481,7 +484,7 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
   return NULL;
 }
 
-/* Adds the program to the list, with one user.  The caller has the turn. */
+/* Adds the program to the list, with one user.  The caller has the turn (session_take_turn). */
 static void add(session *s, session_program *c) {
   pthread_mutex_lock(&s->lock);
   c->users++;
@@ -490,7 +493,8 @@ static void add(session *s, session_program *c) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Frees the oldest programs while there are too many.  The caller has the turn. */
+/* Frees the programs that were not used for the longest time while there are too many.  The caller has the turn
+ * (session_take_turn). */
 static void bound_programs(session *s) {
   session_program *oldest;
   do {

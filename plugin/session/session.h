@@ -149,14 +149,14 @@ STATUS_MUST_USE status session_check_dims(arena *a, const compiler_dim *dims, ui
 /* Returns the request for these inputs with the session's options, for the printing functions of compiler_api. */
 compile_request session_request(const session *s, const session_inputs *inputs);
 
-/* Opens the library of the compiler half (compiler.h), which then stays open.  Returns RESOURCE if the process has too
- * little memory for it now. */
+/* Opens the compiler library (plugin/compiler/compiler.h), which then stays open.  Returns RESOURCE if the process has
+ * too little memory for it now. */
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);
 /* Sets `path` to the file that session_open_compiler would open.  Returns false if there is none. */
 bool session_compiler_path(char path[PATH_MAX]);
 /* Returns the name of the backend that is used if none is asked for. */
 const char *session_default_backend(void);
-/* Finds a backend's target.  For backends other than the default one this opens the compiler half. */
+/* Finds a backend's target.  For backends other than the default one this opens the compiler library. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
 /* Puts "PATH: " before the message of an error, unless the message begins with the path, followed by a colon or a

@@ -225,7 +225,7 @@ static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t
   return alias;
 }
 
-/* Adds a kernel.  Until the kernels are compiled, t->config is the mark of cpu_kernels_add. */
+/* Adds a kernel.  Until the kernels are compiled, t->config is the *mark that cpu_kernels_add has set. */
 static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer,
                          const cpu_call_of *call) {
   return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
@@ -445,7 +445,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     use_base(t, i);
     for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-      t->buffers[k].kept = phase > 0; /* earlier phases wrote into it */
+      t->buffers[k].kept = phase > 0; /* the instruction's earlier kernels wrote into it */
     }
     if (kernel->n_phases > 1) {
       lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);

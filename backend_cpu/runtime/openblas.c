@@ -55,7 +55,7 @@ static bool matrix_of(int64_t rows, int64_t columns, int64_t row, int64_t column
 struct cpu_call {
   cpu_geometry g;
   int axis;       /* the dimension of the result that is divided into parts */
-  int64_t places; /* the number of its elements */
+  int64_t places; /* the extent of that dimension */
   matrix lhs, rhs;
 };
 

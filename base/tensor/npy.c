@@ -32,7 +32,7 @@ static void skip_spaces(reader *r) {
   }
 }
 
-/* Returns true if the token comes next, and moves behind it. */
+/* If the token comes next, moves past it and returns true. */
 static bool accept(reader *r, const char *token) {
   size_t n = strlen(token);
   skip_spaces(r);

@@ -17,8 +17,7 @@ enum {
 
 /* --- layout of the operands --- */
 
-/* Sets the levels of the result (out, out_row) to the strides that the dimensions of the product pv have in the
- * fusion's result. */
+/* Sets c->out and c->out_row to the strides that the dimensions of the product pv have in the fusion's result. */
 static bool find_result(const hlo_attention *a, emit_attention *c) {
   const shape *s = &a->pv->shapes[0], *v = hlo_shape(a->pv->operands[1]);
   int64_t root[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];

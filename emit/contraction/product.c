@@ -176,7 +176,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 /* --- fusions, quantised weights and dot4 groups --- */
 
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
- * integers, and the sums have a level of their own for the blocks that share a scale. */
+ * integers.  In p->sums the blocks of weights that share a scale have a level (emit_level) of their own. */
 static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   hlo_quantized_weights w;
   if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {

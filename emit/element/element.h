@@ -44,7 +44,7 @@ typedef struct emit_element {
 emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i);
 
 /* Declares `value` to be the value of v at i, in e->x.lanes lanes. emit_value then returns it, until emit_table_release
- * releases e->x.table to a mark from before this call. */
+ * makes e->x.table forget it. */
 void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pair value);
 
 /* Returns, for each lane, the value of v at i if `mask` is true (an i1, a vector of them, or NULL for true) and the

@@ -28,8 +28,8 @@ static bool add(hlo_attention *a, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if v matches p, and makes the matched instructions members.  Those that are free (hlo_is_free) do not
- * become members, since a fusion copies them anyway. */
+/* Returns true if v matches p, and adds the matched instructions to a->members.  Those that are free (hlo_is_free) are
+ * not added, since a fusion copies them anyway. */
 static bool match(hlo_attention *a, hlo_value v, const hlo_pattern *p) {
   hlo_matched m;
   bool fits = hlo_match_listed(v, p, &m);
@@ -43,9 +43,9 @@ static bool is_view(const hlo_instr *i) {
   return i->op == HLO_RESHAPE || i->op == HLO_SLICE || i->op == HLO_TRANSPOSE || i->op == HLO_BROADCAST;
 }
 
-/* Returns the array of which v is a view, and makes the views members as long as each is used only once.  The returned
- * value becomes an operand of the fusion.  Therefore it is v itself or the result of an instruction that is not free
- * (hlo_is_free), since a fusion copies its free operands. */
+/* Returns the array of which v is a view, and adds the views to a->members as long as each is used only once.  The
+ * returned value becomes an operand of the fusion.  Therefore it is v itself or the result of an instruction that is
+ * not free (hlo_is_free), since a fusion copies its free operands. */
 static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
   hlo_value shown = v;
   uint32_t n = a->n;
@@ -56,11 +56,11 @@ static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
       n = a->n;
     }
   }
-  a->n = n; /* drops the views of a free instruction */
+  a->n = n; /* removes views of a free instruction from a->members again */
   return shown;
 }
 
-/* Returns true if an instruction that is not a member uses i.  A free user (hlo_is_free), such as a broadcast, is
+/* Returns true if an instruction that is not in a->members uses i.  A free user (hlo_is_free), such as a broadcast, is
  * copied into its own users, so these count instead. */
 static bool escapes(const hlo_attention *a, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
@@ -87,7 +87,7 @@ typedef struct chain {
   bool fits;
 } chain;
 
-/* Makes the instructions between the source and v members.  Returns false if v does not depend on the source. */
+/* Adds the instructions between c->source and v to c->a->members.  Returns false if v does not depend on c->source. */
 static bool follow(chain *c, hlo_value v) {
   hlo_instr *i = v.def;
   if (i == c->source) {

@@ -15,7 +15,7 @@ enum { HLO_ATTENTION_MEMBERS = 64 };
 
 typedef struct hlo_attention {
   hlo_instr *qk, *pv; /* the dot of q and k, and the dot of the softmax (p) and v */
-  hlo_value q, k, v;  /* the operands of the fusion; their views may be members */
+  hlo_value q, k, v;  /* the operands of the fusion; views of them may be in `members` */
   /* The operand of softmax: computed elementwise from the result of qk and from values that do not depend on it. */
   hlo_value scores;
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
@@ -24,11 +24,11 @@ typedef struct hlo_attention {
   hlo_instr *root;             /* pv, or a transpose of its result */
   int64_t batches, rows, keys; /* the sizes of b, m and n */
   uint32_t n;
-  /* The instructions of the fusion.  Only the root is used by instructions that are not members. */
+  /* The instructions of the fusion.  Of these, only `root` is used by other instructions. */
   hlo_instr *members[HLO_ATTENTION_MEMBERS];
 } hlo_attention;
 
-/* Sets of instructions that may become members as well. */
+/* Further instructions that hlo_find_attention may add to `members`, as bits. */
 enum hlo_attention_views {
   HLO_OPERAND_VIEWS = 1, /* the slices, transposes, reshapes and broadcasts from which q, k and v come */
   HLO_RESULT_VIEW = 2    /* a transpose of the result */

@@ -64,8 +64,8 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
   return n;
 }
 
-/* Adds the instructions that dequantise the contraction's weights before the other members, if the target does this in
- * the same kernel.  Returns the new number of members. */
+/* If the target dequantises the contraction's weights in the same kernel, inserts the instructions that do this at the
+ * beginning of members[n].  Returns the new number of members. */
 static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
   const hlo_target *t = c->target;
   hlo_quantized_weights w;

@@ -77,8 +77,8 @@ static hlo_value as_parameter(making *m, hlo_value v) {
 
 enum { MOST_FREE = 8 };
 
-/* Returns what v is inside of the fusion: the copy of a member, a copy of a free instruction (at most MOST_FREE of
- * them in a chain), or a parameter. */
+/* Returns what v is inside of the fusion: the copy of one of the fused instructions (its members), a copy of a free
+ * instruction (hlo_is_free; at most MOST_FREE of them in a chain), or a parameter. */
 static hlo_value inside(making *m, hlo_value v, int depth) {
   hlo_fuser *f = m->f;
   uint32_t id = v.def->id;
@@ -111,7 +111,8 @@ static hlo_value constant_inside(making *m, const hlo_instr *i) {
   return f->clone[i->id];
 }
 
-/* Copies a member into the body.  The operands of a contraction become parameters, since libraries need arrays. */
+/* Copies i, one of the fused instructions, into the body.  The operands of a contraction become parameters, since
+ * libraries need arrays. */
 static void copy_member(making *m, hlo_instr *i) {
   bool contraction = hlo_info(i)->kind == HLO_CONTRACTION;
   hlo_value *operands = ARENA_NEW_N(m->f->scratch, hlo_value, i->n_operands + 1);
@@ -124,8 +125,8 @@ static void copy_member(making *m, hlo_instr *i) {
   m->f->clone[i->id] = hlo_result(copy, 0);
 }
 
-/* Returns true if member i is used outside of the fusion.  Free instructions are copied into each fusion, so their
- * users count and not they themselves. */
+/* Returns true if i, one of the fused instructions, is used outside of the fusion.  Free instructions (hlo_is_free) are
+ * copied into each fusion, so a free user does not count, but its own users do. */
 static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *user = i->uses[k].user;
@@ -136,7 +137,7 @@ static bool is_output(const hlo_fuser *f, const hlo_instr *i) {
   return f->roots[i->id] > 0;
 }
 
-/* Removes v if it is free and has no users, and then the free instructions that only it used. */
+/* Removes v if it is free (hlo_is_free) and has no users, and then the free instructions that only it used. */
 static void remove_free(hlo_fuser *f, hlo_value v) {
   while (hlo_is_free(v.def) && v.def->n_uses == 0 && !f->roots[v.def->id]) {
     hlo_value next = v.def->n_operands ? v.def->operands[0] : v;
@@ -148,8 +149,9 @@ static void remove_free(hlo_fuser *f, hlo_value v) {
   }
 }
 
-/* If dce was skipped, a member may have free users that are dead.  They do not count as outputs (is_output), so they
- * must be removed; they would otherwise stay before the fusion although they depend on it. */
+/* If dce was skipped, i, one of the fused instructions, may have free users (hlo_is_free) that are dead.  They do not
+ * count as outputs (is_output), so they must be removed; they would otherwise stay before the fusion although they
+ * depend on it. */
 static void remove_unused_readers(hlo_fuser *f, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses;) {
     hlo_instr *user = i->uses[k].user;
@@ -186,7 +188,7 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   }
 }
 
-/* Returns the sources of the members, each once, as "a + b", if they are few. */
+/* Returns the sources (hlo_instr.source) of the members, each once, as "a + b", if they are few. */
 static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
   enum { MOST = 12 };
   const char *text = "", *joined[MOST];
@@ -219,7 +221,7 @@ hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *c
     copy_member(&m, members[k]);
   }
   for (uint32_t k = 0; k < n; k++) {
-    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* a fusion needs a result, even if no member is used */
+    if (is_output(f, members[k]) || (k == n - 1 && !n_roots)) { /* a fusion needs a result, even if nothing uses it */
       outputs[n_roots] = hlo_result(members[k], 0);
       roots[n_roots++] = f->clone[members[k]->id];
     }

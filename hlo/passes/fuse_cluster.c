@@ -263,7 +263,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
     if (known) {
       continue;
     }
-    for (; at > 0 && k->clusters[users[at - 1]].last > k->clusters[c].last; at--) { /* insertion by position */
+    /* Inserts c so that users[] stays sorted by `last`. */
+    for (; at > 0 && k->clusters[users[at - 1]].last > k->clusters[c].last; at--) {
       users[at] = users[at - 1];
     }
     users[at] = c;

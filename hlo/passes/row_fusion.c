@@ -18,14 +18,17 @@
 
 enum { MAX_OUTPUTS = 8, CACHED = 1 << 17, FEW_ROWS = 8 };
 
+/* How an instruction is related to the cluster: OUTSIDE of it, a MEMBER, or BEHIND it, which means that it depends on a
+ * member but is not one. */
 typedef enum mark { OUTSIDE, MEMBER, BEHIND } mark;
 
+/* The cluster that grows, and its computation. */
 typedef struct growing {
   hlo_computation *c;
   pass_context *context;
   hlo_fuser f;
   hlo_instr **instrs; /* by instruction id */
-  uint8_t *marks;     /* by instruction id */
+  uint8_t *marks;     /* by instruction id: its mark */
   hlo_row_space space;
   uint32_t n, n_operands;
   uint32_t first, last;           /* the lowest and the highest id of a member */
@@ -45,7 +48,7 @@ static hlo_value through_free(hlo_value v) {
   return v;
 }
 
-/* Returns the highest mark (BEHIND, otherwise MEMBER, otherwise OUTSIDE) among i's operands. */
+/* Returns BEHIND if an operand of i is marked BEHIND, otherwise MEMBER if one is marked MEMBER, otherwise OUTSIDE. */
 static mark mark_of_operands(const growing *g, const hlo_instr *i) {
   mark m = OUTSIDE;
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -122,8 +122,8 @@ bool text_at_quote(text_in *in) {
   return in->at[0] == '"';
 }
 
-/* Returns the character that an escape stands for, and moves *from behind it.  *from is after the backslash.  Returns
- * 0 if there is no such escape. */
+/* Returns the character for which an escape stands, and moves *from, which is after the backslash, to the end of the
+ * escape. Returns 0 if there is no such escape. */
 static char read_escape(const char **from) {
   const char *at = *from;
   *from = at + 1;

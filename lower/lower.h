@@ -39,7 +39,7 @@ typedef struct lower_backend {
    * other. */
   lower_time (*time)(void *data, const hlo_instr *i);
   uint32_t threads; /* the number of threads that a run will use */
-  /* Is given work that must be done, on any thread, before the program is used.  NULL means that such work is done at
+  /* Receives work that must be done, on any thread, before the program is used.  NULL means that such work is done at
    * once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
   /* as in rt_compile_options: no result may share an operand's buffer, and may_share is not called */

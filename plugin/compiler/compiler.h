@@ -75,7 +75,7 @@ typedef struct segments_run_options {
   rt_thread_pool *pool;
   mem_budget *budget;           /* the budget of this run; may be NULL */
   uint64_t seed;                /* the seed of random operators */
-  struct rt_profiler *profiler; /* NULL means off */
+  struct rt_profiler *profiler; /* NULL if the run is not profiled */
   bool check_memory;            /* whether accesses to memory are checked (runtime/exec/check_memory.h) */
   /* Called before a segment runs for the first time, with its module as imported and its inputs.  May be NULL. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);

@@ -1,5 +1,5 @@
-/* internal.h - declarations that the files behind compiler_api share: the data of an opened model, and the functions of
- * the table compiler_api, which compiler.h documents. */
+/* internal.h - declarations that the files share which implement compiler_api: the data of an opened model, and the
+ * functions of the table compiler_api, which compiler.h documents. */
 #ifndef PLUGIN_COMPILER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERNAL_H
 

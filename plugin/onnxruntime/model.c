@@ -382,7 +382,7 @@ static OrtStatus *put_attribute(const ort_provider *p, pb_writer *w, const OrtOp
   ORT_TRY(p->api->OpAttr_GetType(a, &type));
   ORT_TRY(p->api->OpAttr_GetName(a, &name));
   if (type == ORT_OP_ATTR_GRAPH) {
-    return NULL; /* put_bodies writes it */
+    return NULL; /* put_bodies writes the attributes that are graphs */
   }
   if (type <= ORT_OP_ATTR_UNDEFINED || type > ORT_OP_ATTR_TENSOR) {
     return ort_fail(p, "attribute '%s' is of a kind that ONNX Runtime does not show", name);

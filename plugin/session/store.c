@@ -49,7 +49,7 @@ static status get_secret(int folder, hash_secret *secret) {
     char name[64];
     snprintf(name, sizeof name, "secret.%ld", (long)getpid());
     if (fd >= 0) {
-      (void)unlinkat(folder, "secret", 0); /* it is damaged */
+      (void)unlinkat(folder, "secret", 0); /* the file is damaged */
     }
     CHECK_THAT(hash_secret_init(secret), STATUS_IO, "the system gives no random numbers");
     fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -45,8 +45,8 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
 
 /* --- marks --- */
 
-/* Returns the first mark other than MARK_DEFINED among the bytes of the buffer, and sets *element to the index of the
- * element with that byte.  Returns MARK_DEFINED if all bytes are defined. */
+/* Returns the first mark (trial.h) other than MARK_DEFINED among the bytes of the buffer, and sets *element to the
+ * index of the element with that byte.  Returns MARK_DEFINED if all bytes are defined. */
 static uint32_t undefined_mark(const rt_checker *c, const rt_buffer *b, int64_t *element) {
   const tracked *space = tracked_space(&c->run, b);
   slices p = slices_of(b);

@@ -16,7 +16,7 @@
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
 enum { RT_ABI = 9 };
 
-struct hlo_module; /* not defined here */
+struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
 typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_code rt_code; /* loaded machine code */

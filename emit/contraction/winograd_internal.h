@@ -83,7 +83,7 @@ void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVM
  * weights at `to` are `plane` elements apart. */
 void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane);
 
-/* Multiplies n tiles of V by the panels [from, to) of weights; the products are the first panels of M. */
+/* Multiplies n tiles of V by the panels [from, to) of weights; the products are written to the first panels of M. */
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
                        LLVMValueRef m);
 /* Multiplies rows [0, n) of V by one panel of weights, with n rounded up to whole register blocks. */

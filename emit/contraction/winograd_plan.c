@@ -198,8 +198,8 @@ static void choose_parts(emit_winograd *p, uint32_t threads) {
   p->parts = parts < 1 ? 1 : parts < tiles ? parts : tiles;
 }
 
-/* Returns the number of channels in a chunk, at most `fit`: a divisor of `channels` if there is one that makes chunks
- * no smaller than half the possible size, so that all chunks are equal. */
+/* Returns the number of channels in a chunk, at most `fit`.  It is a divisor of `channels`, so that all chunks are
+ * equal, unless they would then be less than half as large as possible. */
 static int64_t choose_chunk(int64_t channels, int64_t fit) {
   int64_t chunk = ceil_div(channels, ceil_div(channels, fit));
   for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {

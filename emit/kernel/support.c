@@ -246,7 +246,8 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
   if (shape_bytes(x) != shape_bytes(y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
     return false;
   }
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* the same buffer must not be another operand, too */
+  /* The value that is overwritten must not be another operand as well. */
+  for (uint32_t k = 0; k < i->n_operands; k++) {
     if (k != operand && hlo_value_equal(i->operands[k], i->operands[operand])) {
       return false;
     }

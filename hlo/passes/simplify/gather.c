@@ -101,7 +101,7 @@ static bool is_inside(const access *a) {
   return inside;
 }
 
-/* Returns how many dimensions of the array are walked along dimension d of the moved data. */
+/* Returns how many dimensions of the array have a walk along dimension d of the moved data. */
 static int count_walks(const access *a, int d) {
   int n = 0;
   for (int k = 0; k < a->x->rank; k++) {
@@ -110,8 +110,8 @@ static int count_walks(const access *a, int d) {
   return n;
 }
 
-/* Finds the walk along each dimension of the array.  Returns false if there is none, or if two dimensions are walked
- * together.  The positions may be out of bounds. */
+/* Finds the walk along each dimension of the array.  Returns false if there is none, or if two dimensions of the array
+ * step along the same dimension of the moved data.  The positions may be out of bounds. */
 static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   *a = (access){.i = i, .x = hlo_shape(i->operands[0]), .moved = moved};
   if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 || shape_elements(a->x) == 0) {
@@ -147,7 +147,7 @@ static hlo_value slice_of(hlo_builder *b, const access *a) {
   return hlo_slice(b, a->i->operands[0], starts, limits, strides);
 }
 
-/* Reverses the dimensions of v along which the array is walked backwards. */
+/* Reverses the dimensions of v along which the positions in the array decrease. */
 static hlo_value turn(hlo_builder *b, const access *a, hlo_value v) {
   int64_t backwards[SHAPE_MAX_RANK];
   uint32_t n = 0;

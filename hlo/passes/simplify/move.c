@@ -211,7 +211,7 @@ static bool takes_all(const window *w, const shape *x, int k) {
   return w->starts[k] == 0 && w->limits[k] == x->dims[k] && w->strides[k] == 1;
 }
 
-/* Returns true if all numbers of the slice are constants. */
+/* Returns true if the starts, limits and extents of the slice are constants. */
 static bool is_fixed(const hlo_instr *i) {
   window w = window_of(i);
   for (int k = 0; k < i->shapes[0].rank; k++) {

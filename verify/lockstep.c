@@ -144,8 +144,8 @@ static literal *read_results(walk *w, frame *f, const rt_origin *o) {
 /* Tells which elements of a result are defined. */
 typedef struct meaning {
   const hlo_instr *i;
-  int64_t front, line,
-      step; /* for a sort: the defined elements of a line, the line's length, and the distance of its elements */
+  int64_t front, line, step; /* for a sort: how many of the first elements of a line are defined, the line's length, and
+                                the distance of its elements */
 } meaning;
 
 static bool means_something(const void *data, uint32_t result, int64_t element) {

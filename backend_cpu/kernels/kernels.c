@@ -84,7 +84,7 @@ hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* kernels that differ in names only are equal */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* names are made equal, since they do not matter to the kernel */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = j->config = "";

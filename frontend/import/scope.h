@@ -43,11 +43,12 @@ typedef struct onnx_importer {
 /* A graph or a function's body while it is imported.  If the body has a computation of its own (captures is not NULL),
  * outer values become parameters; if it is imported in place, they are used directly. */
 struct onnx_scope {
-  onnx_scope *outer; /* the scope in which names are looked up next; NULL for a function's body and the frame's scope */
-  const onnx_frame *frame;  /* if not NULL, names of the frame are visible as well */
-  onnx_scope *around;       /* the scope of the node that has or calls this body; NULL for the frame's scope */
-  uint64_t place;           /* a hash that identifies the body by the nodes around it */
-  hlo_value step;           /* in the body of a loop the number of the step, s64[]; otherwise its def is NULL */
+  onnx_scope *outer; /* the scope in which names are looked up next; NULL for a function's body and for the scope of the
+                        frame itself */
+  const onnx_frame *frame; /* if not NULL, names of the frame are visible as well */
+  onnx_scope *around; /* the scope of the node that has or calls this body; NULL for the scope of the frame itself */
+  uint64_t place;     /* a hash that identifies the body by the nodes around it */
+  hlo_value step;     /* in the body of a loop the number of the step, s64[]; otherwise its def is NULL */
   hlo_value run_seed, path; /* set by random_stream.c when they are first needed; until then def is NULL */
   onnx_importer *importer;
   hlo_builder *b;

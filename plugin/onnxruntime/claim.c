@@ -20,7 +20,7 @@ enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH =
 /* A value and the index of the node that computes it. */
 typedef struct value {
   const char *name;
-  size_t maker; /* the index, or SIZE_MAX if no node of this graph computes it */
+  size_t maker; /* the index of the node that computes it; SIZE_MAX if no node of this graph does */
 } value;
 
 typedef struct claim {

@@ -13,8 +13,8 @@
 #include "emit/contraction/product.h"
 #include "hlo/analysis/attention.h"
 
-/* This struct has only int64_t members (also in emit_product and emit_level), so that equal bytes mean equal kernels.
- */
+/* All members of this struct, and of the structs emit_product and emit_level in it, are int64_t without padding, so
+ * that structs with equal bytes describe equal kernels. */
 typedef struct emit_attention {
   emit_product qk, pv;      /* qk is the product q k', pv is the product of the exponentials with v */
   int64_t q_at, k_at, v_at; /* where q, k and v begin in the operands, in elements */
@@ -24,7 +24,8 @@ typedef struct emit_attention {
   int64_t out_row; /* the distance between rows of the result; the elements of a row are contiguous */
   int64_t batches, rows, keys, width;
   int64_t tile_rows, stride; /* the rows of a tile; the distance in elements between rows of its scores */
-  /* The sizes of register blocks; lanes are those of the softmax. */
+  /* The sizes of the register blocks of the products qk and pv. pv_lanes is the vector width of pv, `lanes` that of the
+   * softmax. */
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
 

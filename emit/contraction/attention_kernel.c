@@ -1,5 +1,5 @@
 /* attention_kernel.c - the kernels of attention.h.  One packs k as panels.  The other computes, tile by tile, the
- * scores, their softmax and the sum of the values. */
+ * scores, their softmax and its product with v. */
 #include <math.h>
 
 #include "base/arith.h"
@@ -14,8 +14,9 @@ typedef struct kernel {
   emit_writer w;
   const emit_attention *c;
   hlo_attention a;
-  LLVMValueRef tile, inverses; /* `tile` holds the scores of some rows, and later their exponentials; `inverses` holds
-                                  for each row the shift (see hlo_attention), and later 1 / total */
+  LLVMValueRef tile, inverses; /* `tile` holds the scores of some rows, and later their exponentials; `inverses`
+                                  holds for each row the number that is subtracted from its scores before the
+                                  exponential (hlo_attention's shift), and later 1 / the sum of its exponentials */
   LLVMValueRef q, k, v,
       out;          /* addresses for this step: the first row of q and out, the first element of the batch of k and v */
   LLVMValueRef row; /* the number of the tile's first row, counted over all batches */
@@ -42,7 +43,7 @@ typedef struct product {
   int64_t rows, vectors, lanes, n_vectors, sums;
   LLVMValueRef a, b;
   int64_t a_row, a_k, b_k, b_vector;
-  /* Receives the sums of a block whose first element is at (row, column). */
+  /* Called with the sums of each register block when they are complete; the block's first element is C[row][column]. */
   void (*take)(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column, const LLVMValueRef *sums);
 } product;
 
@@ -63,8 +64,8 @@ static void write_block(const kernel *k, const product *p, int64_t vectors, LLVM
   p->take(k, &g, row, emit_times(w, vector, p->lanes), sums);
 }
 
-/* Writes the loops over n column blocks of `vectors` vectors each, the first of which is block number `first`; each
- * loops over all rows. */
+/* Writes a loop over n column blocks of `vectors` vectors each, beginning with block number `first`.  Inside of it is a
+ * loop over all rows of the tile. */
 static void write_columns(const kernel *k, const product *p, int64_t n, int64_t vectors, int64_t first) {
   const emit_ir *w = k->w.e.w;
   emit_loop columns, rows;
@@ -141,8 +142,8 @@ static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *plac
   return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* Returns the value of `made` at index `place`, given that the value of `from`, from which it is computed, is x there.
- */
+/* Writes the elementwise operations that lead from the value `from` to the value `made`.  Returns the element (or
+ * vector) of `made` at index `place`, where x is the one of `from`. */
 static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
   emit_element *e = &k->w.e;
   emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});
@@ -219,7 +220,7 @@ static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   return over_lanes(w, l.carried[0], lanes, largest);
 }
 
-/* Replaces each element x of the row by e^(x - shift) and returns the sum of the row. */
+/* Replaces each element x of the row by e^(x - shift) and returns the sum of these. */
 static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   const emit_ir *w = k->w.e.w;
   int lanes = (int)k->c->lanes;
@@ -235,8 +236,8 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   return over_lanes(w, l.carried[0], lanes, sum);
 }
 
-/* Writes two loops over the rows, so that the processor overlaps the work of several rows.  In one loop, each row
- * would wait for its maximum and then for its sum. */
+/* Writes the softmax as two loops over the rows, so that the processor overlaps the work of several rows.  In one loop,
+ * each row would wait for its maximum and then for its sum. */
 static void write_softmax(kernel *k) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;

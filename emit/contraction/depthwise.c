@@ -105,7 +105,7 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
   }
 }
 
-/* Adds the products of one row of taps, whose number is `tap`. */
+/* Adds the products with all taps in row `tap` of the kernel to the tile's sums. */
 static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
   const emit_depthwise *p = g->p;
   LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
@@ -125,7 +125,7 @@ static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMVal
   }
 }
 
-/* Sets the sums to the sums of the products of the tap rows [from, to). */
+/* Sets `sums` to the tile's sums of products over rows [from, to) of the taps. */
 static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *sums) {
   int n = (int)t->width * t->vectors;
   emit_loop l;
@@ -268,7 +268,7 @@ static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
 
-/* Sets from and to of the row: the rows of taps that lie in the input. */
+/* Sets r->from and r->to to the range of rows of taps that lie in the input. */
 static void find_taps(const depthwise *g, row *r) {
   const emit_depthwise *p = g->p;
   LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->tile.row, p->strides[0]), number(g, p->low[0]), "");
@@ -287,7 +287,7 @@ static void find_taps(const depthwise *g, row *r) {
 }
 
 typedef struct item {
-  LLVMValueRef image, from, to; /* the range of rows */
+  LLVMValueRef image, from, to; /* the range of rows of the result */
 } item;
 
 static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vectors) {

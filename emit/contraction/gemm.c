@@ -106,10 +106,11 @@ static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef ba
 
 /* --- prefetching the next operand (emit_fetch) --- */
 
-/* The offset in g->fetch is counted in 1/256 bytes (PLACE_BITS fraction bits), so that it advances evenly. */
+/* The offset from g->fetch.from of the next line to prefetch is a fixed-point number with PLACE_BITS fraction bits (it
+ * counts 1/256 bytes), so that it advances evenly. */
 enum { PLACE_BITS = 8, LINE = 64 };
 
-/* Returns by how much the offset advances with each of `steps` steps (an i64, at least 1). */
+/* Returns by how much that offset advances in each of `steps` steps of k (an i64, at least 1). */
 static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
   return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
 }

@@ -155,7 +155,8 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* Packs the rows of the loops over s from `level` on; `to` is the address of their first row. */
+/* Writes the loops over s from number `level` inwards.  They pack the rows of B that they visit; `to` is the address to
+ * which the first of them is packed. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

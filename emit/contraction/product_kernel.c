@@ -336,8 +336,8 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   }
 }
 
-/* Calls `body` for each of the two sizes of parts, in two branches, of which the one for part number i is run: the
- * first n_large parts are large. */
+/* Writes two branches, one with the code that `body` writes for a large part and one with that for a small part.  At
+ * run time part number i takes the branch of its size: the first n_large parts are large. */
 static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
                       void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
   const emit_ir *w = k->w.e.w;
@@ -363,7 +363,8 @@ static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_la
 
 typedef struct step {
   LLVMValueRef a, b, first_row, group;
-  LLVMValueRef row_from, row_to, column_from, column_to; /* numbers of blocks */
+  LLVMValueRef row_from, row_to, column_from, column_to; /* the block numbers at which the step's rows and columns
+                                                            begin and end */
   block block;
   LLVMValueRef outer;
 } step;
@@ -410,8 +411,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   emit_loop_end(w, &l, NULL);
 }
 
-/* The first dimension of the grid is the one along which consecutive steps go.  Returns the position of step `item`
- * along it if `place`, otherwise the step's number in the other dimensions. */
+/* Consecutive steps go along the first dimension of the grid.  Returns the position of step `item` along that dimension
+ * if `place` is true, otherwise the step's number in the other dimensions. */
 static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
   const emit_ir *w = k->w.e.w;
   if (LLVMIsAConstantInt(k->first)) {

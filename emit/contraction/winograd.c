@@ -6,8 +6,8 @@ static int64_t v_elements(const emit_winograd *p) { return emit_winograd_product
 
 static int64_t m_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->m_plane; }
 
-/* Writes the loop over slabs of outputs, each of which is multiplied and then transformed back while it is in the
- * cache. */
+/* Writes the loop over slabs (emit_winograd.slab outputs each).  A slab is multiplied and then transformed back while
+ * it is in the cache. */
 static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   int64_t panels = emit_winograd_panels(p), step = p->slab / emit_winograd_panel(p);
@@ -96,7 +96,8 @@ static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch)
   g->w->info->grid = emit_winograd_all_tiles(p);
 }
 
-/* Returns the cost of a phase in nanoseconds, from the numbers that are transformed and the multiplications. */
+/* Returns the cost of a phase in nanoseconds, from the number of elements that it transforms and the number of its
+ * multiplications. */
 static double cost_of(const emit_winograd *p, uint32_t phase) {
   double tiles = (double)(emit_winograd_all_tiles(p) * emit_winograd_products(p));
   double c = (double)p->channels, k = (double)p->outputs;
@@ -146,7 +147,7 @@ static LLVMValueRef make_zeros(const winograd *g) {
 /* Returns true if transforms should be straight code in registers: such code saves a quarter of the transforms' time,
  * but LLVM takes twice as long to compile it if the tiles are large. */
 static bool is_worth_unrolling(const emit_winograd *p) {
-  /* the multiplications for each number that is transformed */
+  /* the number of multiplications for each element that is transformed */
   double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs);
   return emit_winograd_products(p) <= 16 || sums < 40;
 }

@@ -39,14 +39,16 @@ typedef struct emit_winograd {
   int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
   int64_t slab; /* the number of outputs that are computed at once and then transformed back; a multiple of the outputs
                    of a panel */
-  int64_t v_row, v_plane, m_row, m_plane; /* the distances of rows and of planes in V and M, in elements */
+  int64_t v_row, v_plane, m_row, m_plane; /* distances in V and M (above), in elements: from row to row (tile to
+                                             tile), and between two of the a*a matrices (planes) */
   int64_t on_the_fly, workers; /* whether weights are transformed on the fly; if so, the number of steps of the grid */
   int64_t chunk, share; /* on the fly: the number of channels whose weights are transformed at once (a chunk), and the
                            number of tiles that are then multiplied by them (a share, which is a multiple of `rows`) */
-  int64_t u_plane;      /* the distance in elements between two products in a chunk's transformed weights */
+  int64_t u_plane;      /* with the on-the-fly transform: the distance in elements between two of the a*a matrices of
+                           transformed weights of a chunk; each is [chunk][panel] */
 } emit_winograd;
 
-/* The options of a plan that the caller chooses. */
+/* The options of the kernels that the caller chooses. */
 typedef struct emit_winograd_options {
   int64_t tile;            /* m, which must be even (in a dimension with several taps) */
   bool phased, on_the_fly; /* on_the_fly requires phased */
@@ -96,8 +98,8 @@ STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, co
 /* The interpolation points for m + r - 1 = size are 0, infinity and pairs ±p.  Sets `points` to the positive one of
  * each pair and returns their number. */
 int emit_winograd_points(int64_t size, double *points);
-/* Sets the coefficients, lowest power first, of the product of (y - p*p) over all these p except number `without` (-1:
- * except none).  Returns its degree. */
+/* Sets the coefficients, lowest power first, of the product of (y - p*p) over all p of emit_winograd_points except
+ * number `without` (-1: over all).  Returns its degree. */
 int emit_winograd_polynomial(int64_t size, int without, double *coefficients);
 /* Sets the matrix G, whose row k gives element k of the transformed weights from the r taps.  Row 2 + 2k is row 1 + 2k
  * with the sign of every other element changed. */

@@ -88,8 +88,8 @@ void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLV
                        LLVMValueRef m);
 /* Multiplies rows [0, n) of V by one panel of weights, with n rounded up to whole register blocks. */
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
-/* Multiplies n tiles by one panel whose weights w are not transformed: they are transformed to u chunk by chunk of
- * channels. */
+/* Multiplies n tiles by one panel of weights w that are not transformed yet.  One chunk of channels
+ * (emit_winograd.chunk) at a time is transformed to u and multiplied. */
 void winograd_multiply_on_the_fly(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef w, LLVMValueRef u,
                                   LLVMValueRef m);
 

@@ -80,9 +80,9 @@ static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LL
   emit_loop_end(g->ir, &channels, NULL);
 }
 
-/* Returns the distance `ahead` (emit_gemm) at which the product number `product` of one chunk prefetches weights of
- * the next chunk, which begin at `next`.  With each k, *each vectors are prefetched, so that all products together
- * fetch all vectors. */
+/* While one chunk of channels is multiplied, the weights of the next chunk, which begin at `next`, are prefetched.
+ * Returns the distance `ahead` (emit_gemm) at which the product number `product` does that.  Sets *each to the number
+ * of vectors that it prefetches for each k, so that all products together prefetch all vectors. */
 static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValueRef next, LLVMValueRef u, int *each) {
   const emit_winograd *p = g->p;
   LLVMBuilderRef b = g->ir->builder;

@@ -157,8 +157,8 @@ static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vect
 /* Chooses the register block for products of `rows` rows, so that equal blocks cover rows and outputs with few left
  * over. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  /* all in units of a multiply-add, which hides most loads; weights come from the second-level cache, V from the
-   * first */
+  /* Estimated times in units of a multiply-add: its latency, and the load of an element of V, from the first-level
+   * cache, and of weights, from the second.  Loads are cheap since multiplications hide most of them. */
   const double latency = 8, of_v = 0.1, of_weights = 0.5;
   double best = INFINITY;
   p->lanes = t->lanes;
@@ -217,7 +217,7 @@ static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) 
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
           wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  /* The channels of a chunk and the tiles of a share, together. */
+  /* How many channels of a chunk and tiles of a share, added together, the cache holds. */
   int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));

@@ -6,8 +6,8 @@
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 
-/* A tile after the transform of its columns and before that of its rows, as vectors [row][column].  It is here, in
- * registers, if g->unrolled, otherwise in g->room. */
+/* A tile after the transform of its columns and before that of its rows, as vectors [row][column].  If g->unrolled it
+ * is in v, in registers, otherwise in memory at g->room. */
 typedef struct square {
   LLVMValueRef v[MOST][MOST];
 } square;

@@ -41,8 +41,8 @@ static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMVa
   }
 }
 
-/* Returns the sum of products.  If `clear` is not NULL, two loops are written: one whose data is `clear`, which runs if
- * the i1 `inside` is true, and one with the data of f for the other case. */
+/* Writes the loop f, which adds up products, and returns the sum.  If `clear` is not NULL, the loop is written twice:
+ * with `clear` as its data, which runs if the i1 `inside` is true, and with f's own data for the other case. */
 static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
@@ -63,8 +63,9 @@ static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef ins
 
 /* --- dot --- */
 
-/* Returns the index of one operand: batch and free dimensions come from the result's index, contracted ones from r.
- * free_dim is the first of the result's dimensions that are free dimensions of this operand. */
+/* Returns the index of an element of one operand: batch and free dimensions come from the index of the result's
+ * element, contracted ones from r, the index in the loop. free_dim is the first of the result's dimensions that are
+ * free dimensions of this operand. */
 static emit_index *side_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r, int free_dim) {
   hlo_attr_id batch = side ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
   hlo_attr_id contract = side ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;

@@ -469,8 +469,8 @@ typedef struct guard {
   emit_pair otherwise;
 } guard;
 
-/* Returns the value with all positions clamped into range, and g->otherwise in the lanes that are out of range.  If
- * clamp_lanes is false, lanes are known to be in range along dimensions in which they differ. */
+/* Returns the value of g->v with all positions clamped into range, and g->otherwise in the lanes that are out of range.
+ * If clamp_lanes is false, lanes are known to be in range along dimensions in which they differ. */
 static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   emit_element *e = g->e;
   emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
@@ -504,8 +504,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Writes two branches, for all lanes in range and for the other case.  The first is nearly always taken, and its loads
- * are contiguous. */
+/* Writes two branches: one runs if all lanes are in range, and one for the other case.  The first is nearly always
+ * taken, and its loads are contiguous. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -527,8 +527,8 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* Loads from an input whose lanes are contiguous along the only dimension in which they may be out of range; the load
- * masks the lanes that are.  Returns {NULL, NULL} if that does not apply. */
+/* Returns the value of g->v by a masked load.  This needs g->v to be an input, and lanes that are contiguous along the
+ * only dimension in which they may be out of range.  Otherwise returns {NULL, NULL}. */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = find_input(e, g->v);

@@ -34,7 +34,7 @@ typedef struct emit_element {
   const hlo_computation *body;
   emit_row_fusion *rows; /* NULL if the kernel is not one of a row-wise fusion */
   int wide; /* the vector width of the kernel: while x.lanes is 1, a loop that computes one element may still use
-               vectors of up to so many lanes */
+               vectors of up to this many lanes */
   int slow; /* greater than 0 while a seldom-taken branch is written; in such a branch, no further special cases are
                written for speed */
   LLVMValueRef scope_inputs, scope_results, invariant; /* LLVM metadata for loads and stores (emit/kernel/kernel.c) */

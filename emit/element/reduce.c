@@ -33,8 +33,8 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
-/* Returns v with the reducer's identity in the lanes in which the mask is false, since these were accumulated before.
- */
+/* Returns v with the reducer's identity in the lanes in which f->mask is false, since the elements of these lanes were
+ * accumulated before. */
 static emit_pair masked(const emit_reduction_loop *f, const hlo_instr *i, dtype t, emit_pair v) {
   if (!f->mask) {
     return v;
@@ -164,7 +164,7 @@ emit_pair emit_reduce(emit_element *e, const hlo_instr *i, const emit_index *at)
   LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
   emit_reduction_loop_run(&f, out);
   emit_pos linear = emit_index_linear(&e->x, at);
-  for (int k = 1; k < g.n; k++) { /* emit_value puts the value of the first reduction into the table */
+  for (int k = 1; k < g.n; k++) { /* the first reduction's value is put into the table by emit_value */
     uintptr_t key[5] = {16, (uintptr_t)g.of[k], (uintptr_t)e->x.lanes, (uintptr_t)linear.base, (uintptr_t)linear.step};
     emit_table_put(e->x.table, key, emit_reductions_value(e, &g, k, out));
   }

@@ -44,7 +44,8 @@ static bool reshape_strides(const shape *from, const int64_t *given, const shape
   return true;
 }
 
-/* Changes x from a view of i's operand into the view of i.  Returns false if that has no strides. */
+/* Given in x a view of which i's operand is the result, sets x to the view whose result is i's.  Returns false if that
+ * has no strides. */
 static bool step(const hlo_instr *i, emit_view *x) {
   const shape *s = &i->shapes[0];
   int64_t before[SHAPE_MAX_RANK];

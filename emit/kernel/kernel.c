@@ -229,8 +229,8 @@ static double total_cost(const hlo_instr *i) {
   return sum;
 }
 
-/* Returns true if all positions, also those a little outside of the arrays, fit in an i32: the arrays have fewer than
- * 2^30 elements. */
+/* Returns true if all positions (offsets of elements in their arrays), also those a little outside of the arrays, fit
+ * in an i32.  That is so if the arrays have fewer than 2^30 elements. */
 static bool fits_narrow(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (shape_elements(&i->shapes[k]) >= (int64_t)1 << 30) {

@@ -90,14 +90,16 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* The number of rows in a step.  With several, a row in memory is not read right after it was stored, and code before
- * the loop over rows runs once for all of them. */
+/* The number of rows of the result in a step of the grid.  With several, the columns of all of them are reduced and
+ * stored first, so that no row is read from memory right after it was stored; and code before the loop over rows runs
+ * once for all of them. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
 
-/* Chooses blocks of a row and the rows of a step so that they fit in the memory on the stack.  Returns false if blocks
- * would be too short to be of use, or would have too few positions that are not padding. */
+/* Chooses the length of a block and the number of rows in a step, so that the reduced columns fit in the memory on the
+ * stack.  Returns false if blocks would be too short to be of use, or would have too few positions that are not
+ * padding. */
 static bool cut(pools *p) {
   int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double), width = p->dims[p->rank - 1];
   p->block = width;
@@ -207,13 +209,15 @@ static emit_index *row_index(const pools *p, const step *s, const int64_t *dims,
   return x;
 }
 
-/* Returns the position of element `at` of the step's current row in the memory of all rows. */
+/* Returns the position of column `at` of the step's current row in the stack memory that holds the reduced columns of
+ * all rows of the step. */
 static emit_pos row_pos(emit_element *e, const step *s, LLVMValueRef at) {
   emit_pos begin = emit_pos_scale(&e->x, emit_pos_at(s->number, 1), s->g->span);
   return emit_pos_add(&e->x, begin, emit_pos_lanes(at, e->x.lanes > 1, 1));
 }
 
-/* Reduces the columns from `at` on and stores them. */
+/* Reduces a vector of columns of the windows, from column `at` on, and stores the results in the row in stack
+ * memory. */
 static void fill_column(const pools *p, void *data, LLVMValueRef at) {
   const step *s = data;
   emit_element *e = &p->w->e;
@@ -233,7 +237,7 @@ static void fill_padding(const pools *p, void *data, LLVMValueRef at) {
   emit_store(e, s->g->row, held_type(s->g), row_pos(e, s, at), v, true);
 }
 
-/* Sets [*from, *to) to the part of the row in memory that lies in the operand and not in its padding. */
+/* Sets [*from, *to) to those columns of the row in stack memory that lie in the operand; the others are padding. */
 static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueRef *to) {
   const emit_ir *w = p->w->e.w;
   const pool *g = s->g;
@@ -267,7 +271,7 @@ static void fill_row(const pools *p, step *s) {
 
 typedef struct along {
   const pool *g;
-  emit_pos at; /* the position of the window in the memory of all rows */
+  emit_pos at; /* the position of the window's first column in the stack memory of all rows */
 } along;
 
 static void along_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
@@ -333,7 +337,7 @@ static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n
   emit_index *flat = emit_index_new(&e->x, 1, rows);
   emit_axis_at(flat, 0, emit_pos_at(LLVMBuildNSWAdd(w->builder, first, l.iv, ""), 1));
   s->at = p->rank > 1 ? emit_index_reshape(&e->x, flat, p->rank - 1, p->dims) : flat;
-  for (int k = 0; k < p->rank - 1; k++) { /* computed before the inner loops, which then find it in the table */
+  for (int k = 0; k < p->rank - 1; k++) { /* computed before the inner loops, which then find it in e->x.table */
     (void)emit_index_dim(&e->x, s->at, k);
   }
   f(p, s);

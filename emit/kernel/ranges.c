@@ -119,7 +119,7 @@ static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) 
   emit_loop_end(n->w->e.w, &l, NULL);
 }
 
-/* Writes the loop of `steps` for constant `from` and `to`, with at least one iteration. */
+/* Writes the same loop as `steps`, for constant `from` and `to` and at least one iteration. */
 static void known_steps(const nest *n, int64_t from, int64_t to, int lanes) {
   const emit_ir *ir = n->w->e.w;
   if (to - from == lanes) {
@@ -151,8 +151,9 @@ static bool writes_in_place(const emit_writer *w) {
   return false;
 }
 
-/* Writes the elements [from, to), between two split points, in vectors that may be narrower than n->lanes.  The last
- * vector may overlap the one before and compute the same again, unless a result overwrites an operand. */
+/* Writes the elements [from, to) of the last dimension, between two of the split points (emit_writer), in vectors that
+ * may be narrower than n->lanes.  The last vector may overlap the one before and compute the same again, unless a
+ * result overwrites an operand. */
 static void piece(const nest *n, int64_t from, int64_t to) {
   int lanes = n->lanes;
   while (lanes > to - from) {
@@ -226,7 +227,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
   n->rows = emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
-  for (int k = 0; k < n->rank - 1; k++) { /* computed before the inner loop, which then finds it in the table */
+  for (int k = 0; k < n->rank - 1; k++) { /* computed before the inner loop, which then finds it in e->x.table */
     (void)emit_index_dim(&e->x, n->rows, k);
   }
   inner_part(n, block);

@@ -20,7 +20,8 @@ typedef struct stored {
   hlo_value value;
   int phase; /* the phase that writes the row; later phases read it */
   LLVMValueRef base;
-  bool whole; /* whether base points to a whole array, and not to a row or to a row of vectors */
+  bool whole; /* true if `base` is the beginning of a whole array; false if it is memory for one row or, with
+                 `columns`, for a row of vectors */
 } stored;
 
 typedef struct fact {
@@ -86,17 +87,17 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Returns true if several phases need the row of f and computing it again in each of them would take long.  It is then
- * computed once and stored. */
+/* Returns true if several phases need the values of f in all elements of the row, and computing them again in each of
+ * these phases would take long.  They are then computed once and stored. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
          (f->phases & (f->phases - 1));
 }
 
-/* Chooses the memory in which the row of f is stored for later phases; its base is NULL if there is no room. *stack is
- * the number of bytes left on the stack.  *taken has a bit for each result whose buffer holds the row of another value
- * until the last phase writes the result. */
+/* Chooses the memory in which the values of f for a row are stored for later phases; its base is NULL if there is no
+ * room. *stack is the number of bytes left on the stack. *taken has a bit for each result whose buffer holds the row of
+ * another value until the last phase writes the result. */
 static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
@@ -161,7 +162,8 @@ static void find_stored(emit_row_fusion *r) {
 
 /* --- indices --- */
 
-/* Returns the index in full arrays for index r in the reduced dimensions of the current row. */
+/* Returns the index in a full array of the element of the current row at index r. r has one position for each reduced
+ * dimension. */
 static const emit_index *place_in_row(emit_element *e, const emit_row_fusion *rows, const emit_index *r) {
   const hlo_row_space *s = &rows->space;
   emit_index *x = emit_index_new(&e->x, s->rank, s->dims);
@@ -407,7 +409,8 @@ static void write_results(emit_row_fusion *r) {
   }
 }
 
-/* Writes the results twice, in two branches: with inverses of the divisors if *fits, and with divisions. */
+/* Writes the results twice, in two branches.  One multiplies by the inverses of the divisors and runs if the i1 `fits`
+ * is true; the other one divides. */
 static void write_either(emit_row_fusion *r, LLVMValueRef fits) {
   emit_element *e = &r->w->e;
   const emit_ir *w = e->w;

@@ -132,7 +132,8 @@ static reading reading_of(const readings *r, const hlo_instr *i) {
   return ELSEWHERE;
 }
 
-/* Returns how i reads the operand through its own operands.  Elementwise operations and reshapes keep the position. */
+/* Returns how i reads the operand that is to be overwritten, from how i's own operands read it.  Elementwise operations
+ * and reshapes keep the position. */
 static reading reading_by(const readings *r, const hlo_instr *i) {
   bool keeps = hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
   reading worst = NOT_AT_ALL;

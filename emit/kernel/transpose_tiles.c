@@ -302,7 +302,8 @@ static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
 
 static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
 
-/* Stores row number k of all results; the transposed values are in the table. */
+/* Stores row number k of the square in all results.  The transposed values are in e->x.table, where emit_value finds
+ * them. */
 static void write_row(const tiles *t, const emit_index *x) {
   emit_writer *w = t->w;
   emit_element *e = &w->e;

@@ -218,7 +218,8 @@ static void write_scatter(emit_writer *w) {
 
 typedef struct lines {
   const hlo_instr *i;
-  int64_t dims[3]; /* the outer dimensions, the cumulated one, the inner dimensions */
+  int64_t dims[3]; /* three extents: the product of those outside of the cumulated dimension, its own, and the
+                      product of those inside */
 } lines;
 
 static void line_body(emit_writer *w, const void *data, const emit_index *at) {

@@ -1,8 +1,9 @@
 /* conditional.c - the rule of differentiation for conditionals. */
 #include "hlo/gradient/rules.h"
 
-/* Returns a copy of branch k that computes gradients: it has one more parameter for each result with a gradient, and
- * its roots are the gradients of the arguments in `wanted`. */
+/* Returns a copy of branch k of the conditional i that computes the gradients of the arguments for which `wanted` is
+ * true; these are its roots.  It has one more parameter for each result of i for which `given` is true: the gradient of
+ * that result. */
 static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k, const bool *wanted,
                                      const bool *given) {
   hlo_builder *b = t->b;
@@ -36,8 +37,8 @@ static hlo_computation *back_through(hlo_tape *t, const hlo_instr *i, uint32_t k
   return c;
 }
 
-/* Makes a conditional on the same index, whose branches compute the gradients of the arguments; an argument that a
- * branch does not use gets 0. */
+/* Builds a conditional on the same index as i's, whose branches compute the gradients of i's arguments.  An argument
+ * that a branch does not use gets the gradient 0 from it. */
 void hlo_gradient_conditional(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   arena *a = hlo_arena(b);

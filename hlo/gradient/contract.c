@@ -3,7 +3,8 @@
 
 /* --- dot --- */
 
-/* Writes the dimensions that are in neither list to `out` and returns their number. */
+/* Writes those of the dimensions 0 to rank - 1 that are neither batch nor contracted dimensions to `out`, and returns
+ * their number. */
 static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint32_t n_contract,
                           const int64_t *contract, int64_t *out) {
   uint32_t set = 0, n = 0;
@@ -21,7 +22,7 @@ static uint32_t free_dims(int rank, uint32_t n_batch, const int64_t *batch, uint
   return n;
 }
 
-/* The dimensions of one operand by their role. */
+/* The dimensions of one operand of a dot, by their role. */
 typedef struct side {
   const int64_t *batch, *contract;
   int64_t free[SHAPE_MAX_RANK];
@@ -39,9 +40,10 @@ static side side_of(const hlo_instr *i, uint32_t k) {
   return s;
 }
 
-/* `mine` is the operand whose gradient is computed; the gradient is a permutation of the product of dy and `other`.
- * Sets at[d], for each contracted dimension d of `mine`, to the dimension of the product that it is.  The product has
- * the contracted dimensions from `first` on, in the order in which `other` has them. */
+/* Computes where the contracted dimensions of an operand (`mine`) are in the dot that gives its gradient.  That dot
+ * multiplies dy by the other operand (`other`).  Its result has these dimensions from number `first` on, in the order
+ * in which they are in `other`.  Sets at[d], for each contracted dimension d of `mine`, to the number of the dimension
+ * in that result. */
 static void place_contracted(const side *mine, const side *other, int64_t first, int64_t *at) {
   for (uint32_t k = 0; k < other->n_contract; k++) {
     int64_t rank = 0;
@@ -52,8 +54,9 @@ static void place_contracted(const side *mine, const side *other, int64_t first,
   }
 }
 
-/* The gradient of operand k is dy contracted with the other operand over that operand's free dimensions.  Each operand
- * keeps its side, so that ordinary matrix products need no transposes. */
+/* The gradient of operand k is the dot of dy and the other operand, contracted over the other operand's free
+ * dimensions.  The other operand stays on its side (left or right), so that the gradients of ordinary matrix products
+ * need no transposes. */
 static void dot_operand(hlo_tape *t, hlo_instr *i, uint32_t k, hlo_value dy) {
   side mine = side_of(i, k), other = side_of(i, 1 - k);
   int64_t batch[SHAPE_MAX_RANK], over[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0};
@@ -89,8 +92,8 @@ void hlo_gradient_dot(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 /* --- convolution: result[o] = sum over k of dilated(x)[o stride + k dilation - low] kernel[k] --- */
 
-/* Returns v, which has the convolution's layout, with its channels before the spatial dimensions; `back` does the
- * reverse. */
+/* Moves the channels of v, whose layout is that of convolution i, before the spatial dimensions.  If `back`, moves them
+ * from there back to where that layout has them. */
 static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v, bool back) {
   int rank = hlo_rank(v);
   int64_t from[SHAPE_MAX_RANK] = {0, back ? 2 : rank - 1};
@@ -109,7 +112,7 @@ static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v,
   return hlo_transpose(b, v, from);
 }
 
-/* Splits dimension d of v into two: n, and the rest. */
+/* Splits dimension d of v into two dimensions: the first of extent n, the second with the remaining factor. */
 static hlo_value split(hlo_builder *b, hlo_value v, int d, dim n) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK + 1];
@@ -160,14 +163,14 @@ static conv conv_of(const hlo_instr *i) {
       hlo_shape(i->operands[0])->dims + first, hlo_shape(i->operands[1])->dims + 2, i->shapes[0].dims + first};
 }
 
-/* Returns the padding at the end of a dimension of `extent` elements with which a window of reach + 1 elements has
- * `count` positions that are `step` apart. */
+/* A window spans reach + 1 elements and moves by `step`.  Returns how much padding must follow a dimension of `extent`
+ * elements, with `low` elements of padding before it, so that the window has `count` positions. */
 static int64_t high_for(dim count, int64_t step, int64_t reach, int64_t extent, int64_t low) {
   return (count - 1) * step + reach + 1 - extent - low;
 }
 
-/* Returns the gradient of the operand: a convolution of dy with dilation and strides exchanged, and with the kernel
- * reversed and its channels exchanged. */
+/* Returns the gradient of the convolution's input: a convolution of dy with dilation and strides exchanged.  Its kernel
+ * is the convolution's kernel, reversed and with input and output channels exchanged. */
 static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   conv c = conv_of(i);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], spatial[SHAPE_MAX_RANK];
@@ -189,8 +192,8 @@ static hlo_value conv_operand(hlo_builder *b, const hlo_instr *i, hlo_value dy) 
   return hlo_convolution(b, dy, kernel, &d);
 }
 
-/* Returns the gradient of the kernel: a convolution of x with dy as the kernel.  The batch takes the role of the
- * channels, and the channels that of the batch. */
+/* Returns the gradient of the kernel: a convolution of the input with dy as the kernel.  The batch takes the role of
+ * the channels, and the channels that of the batch. */
 static hlo_value conv_kernel(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   conv c = conv_of(i);
   int64_t high[SHAPE_MAX_RANK];

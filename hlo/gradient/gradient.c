@@ -1,4 +1,4 @@
-/* gradient.c - the walk back through a computation, and the table of the operations' rules. */
+/* gradient.c - the reverse pass through a computation, and the table of the operations' rules. */
 #include "hlo/gradient/gradient.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
  * below. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
-/* The rules, except those of elementwise operations of one operand, which have a row in math.c.  Operations whose
- * results are not floats need no rule.  Others without a rule are refused. */
+/* The rule of each operation, except those elementwise operations of one operand that unary_rows of math.c lists.
+ * Operations whose results are not floats need no rule.  Any other operation without a rule is an error. */
 static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONDITIONAL] = hlo_gradient_conditional,
     [HLO_WHILE] = hlo_gradient_while,
@@ -121,8 +121,8 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
 
 /* --- the instructions that depend on an x --- */
 
-/* Returns the instruction of the first x in the list.  It searches from the end, since a computation may be long and
- * often only its last part is differentiated. */
+/* Returns the first instruction of the computation that is among xs.  It searches from the end, since a computation may
+ * be long and often only its last part is differentiated. */
 static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
   uint32_t left = 0;
   hlo_instr *i = c->last;
@@ -137,8 +137,8 @@ static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value 
   return i;
 }
 
-/* Numbers the instructions from the first x on, and marks those that depend on an x.  Values that are not floats carry
- * no gradients. */
+/* Numbers the instructions of the computation from the first one that is among xs on, and marks those that depend on
+ * one of xs.  Values that are not floats carry no gradients. */
 static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs) {
   arena *a = hlo_arena(b);
   hlo_instr *first = find_first(b->computation, n_xs, xs);
@@ -176,7 +176,8 @@ static bool has_complex(const hlo_instr *i) {
   return found;
 }
 
-/* Inlines the composites, since they have no rules.  Returns true if there were any. */
+/* Inlines the composites among the instructions of the tape that depend on an x, since composites have no rules.
+ * Returns true if there were any. */
 static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
   bool found = false;
   for (uint32_t at = 0; at < t->n; at++) {

@@ -7,7 +7,7 @@ static hlo_value times(hlo_builder *b, hlo_value x, hlo_value y) { return hlo_bi
 
 /* --- rules of reductions --- */
 
-/* Broadcasts v, the result or its gradient, to the elements that were reduced to it. */
+/* Broadcasts v, which has the shape of the reduction's result, to the shape of its operand. */
 static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t to[SHAPE_MAX_RANK];
@@ -22,7 +22,7 @@ static hlo_value spread(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   return hlo_broadcast(b, v, *x, to);
 }
 
-/* Elements that equal the maximum or minimum share its gradient. */
+/* The rule of a maximum or minimum: all elements that equal the result share its gradient equally. */
 static hlo_value of_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = i->operands[0];
   hlo_value equal = hlo_compare(b, HLO_EQ, x, spread(b, i, hlo_result((hlo_instr *)i, 0)));
@@ -31,8 +31,9 @@ static hlo_value of_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   return hlo_select_or_zero(b, equal, spread(b, i, hlo_binary(b, HLO_DIV, dy, count)));
 }
 
-/* The gradient is dy times the product of the other elements.  It is computed without a division, since elements may
- * be zero: as the product of the elements before times the product of those after. */
+/* The rule of a product: the gradient of each element is dy times the product of all other elements.  That product is
+ * computed without a division, since elements may be zero: as the product of the elements before it times the product
+ * of those after it. */
 static hlo_value of_product(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -74,8 +75,8 @@ static hlo_window window_of(const hlo_instr *i) {
                       hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_RHS_DILATION)};
 }
 
-/* The gradient of an element is the sum over all windows that contain it: dy is dilated by the strides, and a window
- * sum of the same extent runs over it. */
+/* The rule of window sums: the gradient of an element is the sum of dy over all windows that contain it.  To compute
+ * it, dy is dilated by the strides, and a window sum of the same extent runs over it. */
 static hlo_value of_window_sum(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   hlo_window w = window_of(i);
@@ -96,8 +97,8 @@ static hlo_value flat(hlo_builder *b, hlo_value v) {
   return hlo_reshape(b, v, 1, &n);
 }
 
-/* The first maximum (or minimum) of each window gets its gradient.  A window of padding has the position -1, which
- * scatter ignores. */
+/* The rule of window maxima (or minima): the gradient of a window goes to its first element that equals its maximum.  A
+ * window that covers only padding has the position -1, which scatter ignores. */
 static hlo_value of_window_extreme(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   hlo_value x = i->operands[0];
   const shape *s = hlo_shape(x);
@@ -125,9 +126,9 @@ void hlo_gradient_reduce_window(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 /* --- rules of cumulative sums and products --- */
 
-/* The gradient of an element of a cumulative product is the sum, over all products that contain it, of the product's
- * gradient times the product of the other factors.  These products are computed as an n x n array for a dimension of n
- * elements. */
+/* The rule of cumulative products: the gradient of an element is the sum, over all products that contain it, of the
+ * product's gradient times the product of the other factors.  Each pair of an element and a product has an entry in an
+ * n x n array if the dimension has n elements. */
 static void of_running_product(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   enum { SQUARE_MAX = 1 << 26 };
   hlo_builder *b = t->b;

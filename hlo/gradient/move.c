@@ -11,7 +11,8 @@ void hlo_gradient_reshape(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_reshape(t->b, dy, x->rank, x->dims));
 }
 
-/* The gradient is the sum over the dimensions that x lacks, or in which its extent is 1. */
+/* The gradient of the operand is the sum of dy over the dimensions that the operand lacks or in which its extent is
+ * 1. */
 void hlo_gradient_broadcast(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   const int64_t *to = hlo_ints(i, HLO_ATTR_DIMENSIONS);
@@ -45,7 +46,7 @@ void hlo_gradient_reverse(hlo_tape *t, hlo_instr *i, hlo_value dy) {
 
 static hlo_value zero_of(hlo_builder *b, hlo_value x) { return hlo_scalar(b, hlo_type(x), 0); }
 
-/* The gradient has zeros between and around the elements of dy. */
+/* The gradient of the operand is dy with zeros for the elements that the slice leaves out, between and around dy's. */
 void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   const int64_t *starts = hlo_ints(i, HLO_ATTR_STARTS), *strides = hlo_ints(i, HLO_ATTR_STRIDES);
@@ -58,8 +59,8 @@ void hlo_gradient_slice(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 0, hlo_pad(t->b, dy, zero_of(t->b, dy), starts, high, interior));
 }
 
-/* Removes the padding from dy (zeros replace what negative padding cropped), and then takes the elements that come
- * from x. An empty dimension has no interior padding, whatever the attribute says. */
+/* Returns the elements of dy that come from the operand and not from padding.  Zeros stand for elements of the operand
+ * that negative padding cropped.  An empty dimension has no interior padding, whatever the attribute says. */
 static hlo_value unpad(hlo_builder *b, const hlo_instr *i, hlo_value dy) {
   const shape *x = hlo_shape(i->operands[0]);
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK],
@@ -80,7 +81,8 @@ void hlo_gradient_pad(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   if (hlo_tape_needs(t, i, 0)) {
     hlo_tape_add(t, i, 0, unpad(b, i, dy));
   }
-  /* The sum over the padding uses a mask, since a difference of sums would lose digits. */
+  /* The gradient of the padding value is the sum of dy over the padding.  It is computed with a mask, since the
+   * difference of two sums would lose digits. */
   if (hlo_tape_needs(t, i, 1)) {
     hlo_value mask = hlo_pad(b, hlo_like(b, x, 0), hlo_scalar(b, hlo_type(x), 1), hlo_ints(i, HLO_ATTR_LOW),
                              hlo_ints(i, HLO_ATTR_HIGH), hlo_ints(i, HLO_ATTR_INTERIOR));
@@ -134,8 +136,8 @@ static hlo_gather_dims dims_of(const hlo_instr *i) {
                            .index_vector_dim = hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM)};
 }
 
-/* Returns an array in the shape of the indices with the largest start, for each component of an index, at which a
- * window of these sizes fits. */
+/* Returns an array in the shape of the indices: for each component of an index, the largest value at which a window
+ * with the extents `sizes` still lies inside of x. */
 static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather_dims *d, const shape *x,
                              const dim *sizes) {
   const shape *s = hlo_shape(indices);
@@ -180,7 +182,8 @@ static void window_of(const hlo_instr *i, const hlo_gather_dims *d, dim *sizes) 
   }
 }
 
-/* Returns the elements of v, which has the shape of the scatter's result, at the positions of the updates. */
+/* Returns the elements of v, which has the shape of the scatter's result, at the positions that the updates write.  The
+ * result has the shape of the updates. */
 static hlo_value read_back(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   hlo_gather_dims d = dims_of(i);
   dim sizes[SHAPE_MAX_RANK];
@@ -188,8 +191,8 @@ static hlo_value read_back(hlo_builder *b, const hlo_instr *i, hlo_value v) {
   return hlo_gather(b, v, i->operands[1], &d, sizes);
 }
 
-/* Returns for each update whether it is the last one at its position.  Each update writes its number, which is then
- * read back; updates that are out of bounds write nothing. */
+/* Returns for each update whether it is the last one that writes to its position.  To find out, each update writes its
+ * number, and the numbers are read back; updates that are out of bounds write nothing. */
 static hlo_value last_writers(hlo_builder *b, const hlo_instr *i) {
   hlo_value updates = i->operands[2];
   const shape *u = hlo_shape(updates);
@@ -242,7 +245,8 @@ static void scatter_replace(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* The rule for maximum and minimum: all old and new elements that equal the result share its gradient. */
+/* The rule of a scatter that keeps the maximum or minimum: all elements of the operand and of the updates that equal an
+ * element of the result share its gradient. */
 static void scatter_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value y = hlo_result(i, 0), x = i->operands[0], updates = i->operands[2];

@@ -19,7 +19,7 @@ typedef struct hlo_tape {
  * results have one. */
 typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 
-/* Returns true if the gradient of operand k is needed. */
+/* Returns true if the gradient of operand k of instruction i is needed. */
 bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
 /* Removes and returns the gradient of operand k so far (no value if there is none).  The caller adds to it and puts it
@@ -30,7 +30,7 @@ hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* Fails because the operation, or this form of it, has no rule. */
 void hlo_tape_refuse(hlo_tape *t, const hlo_instr *i, const char *why);
 
-/* Returns the sum of all elements, a scalar. */
+/* Returns the sum of all elements of x, a scalar. */
 hlo_value hlo_sum_all(hlo_builder *b, hlo_value x);
 /* Returns x where the condition holds, and 0 elsewhere. */
 hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x);
@@ -43,7 +43,7 @@ hlo_gradient_rule hlo_gradient_negate, hlo_gradient_add, hlo_gradient_subtract, 
     hlo_gradient_divide, hlo_gradient_remainder, hlo_gradient_power, hlo_gradient_atan2, hlo_gradient_extreme,
     hlo_gradient_select, hlo_gradient_clamp, hlo_gradient_convert, hlo_gradient_nothing;
 
-/* Rules for movement and updates. */
+/* Rules for operations that move data or update parts of arrays. */
 hlo_gradient_rule hlo_gradient_copy, hlo_gradient_broadcast, hlo_gradient_reshape, hlo_gradient_transpose,
     hlo_gradient_reverse, hlo_gradient_slice, hlo_gradient_pad, hlo_gradient_concatenate, hlo_gradient_dynamic_slice,
     hlo_gradient_dynamic_update_slice, hlo_gradient_gather, hlo_gradient_scatter, hlo_gradient_sort;

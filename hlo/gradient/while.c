@@ -1,28 +1,32 @@
 /* while.c - the rule of differentiation for counted loops.
  *
- * The body is differentiated once.  The derivative of a step reads values of that step, which are gone when the loop
- * has ended.  Therefore a second loop repeats the steps and stores these values in arrays with a row for each possible
- * step.  A third loop, the backward loop, goes through the steps from the last to the first, reads the rows and
- * computes the gradients.  Values that no step changes need no rows, and neither does the counter. */
+ *
+ *
+ * The body is differentiated once.  The derivative of an iteration (a step) reads values of that iteration, which are
+ * gone when the loop has ended.  Therefore a second loop, the forward loop, runs all iterations again and stores these
+ * values in arrays with a row for each possible iteration.  A third loop, the backward loop, goes through the
+ * iterations from the last to the first, reads the rows and computes the gradients.  Loop-carried values that no
+ * iteration changes need no such array, and neither does the counter. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"
 
-/* The limit for stored values in bytes. */
+/* The limit in bytes for the arrays that store values of all iterations. */
 static const int64_t STORED_MAX = (int64_t)1 << 32;
 
 typedef struct looping {
   hlo_tape *t;
   hlo_builder *b;
   hlo_instr *i;
-  uint32_t n;           /* the number of carried values */
-  uint32_t counter;     /* the number of the carried value that counts the steps */
-  int64_t start, steps; /* the counter's initial value, and the largest number of steps */
-  bool exact;           /* whether there are exactly `steps` steps */
-  /* For each carried value: whether it has a gradient, whether no step changes it, and whether it is stored. */
+  uint32_t n;           /* the number of loop-carried values */
+  uint32_t counter;     /* which of the loop-carried values counts the iterations */
+  int64_t start, steps; /* the counter's initial value, and the largest number of iterations */
+  bool exact;           /* whether there are exactly `steps` iterations */
+  /* For each loop-carried value: whether it has a gradient, whether no iteration changes it, and whether the forward
+   * loop stores it for each iteration. */
   bool *active, *fixed, *stored;
-  hlo_computation *back; /* the body's derivative: takes the carried values before a step and the gradients of the
-                            active ones after it; returns the gradients before it */
+  hlo_computation *back; /* the derivative of the body: takes the loop-carried values before an iteration and the
+                            gradients of the active ones after it; returns their gradients before it */
 } looping;
 
 /* --- loops that can be differentiated --- */
@@ -46,8 +50,8 @@ static bool counts(const hlo_instr *i, uint32_t k) {
          (is_parameter(next->operands[1], k) && is_one(next->operands[0]));
 }
 
-/* Returns the literal if v is a constant, or a carried value that no step changes and whose initial value is a
- * constant. Otherwise returns NULL. */
+/* Returns the literal if v is a constant, or a loop-carried value that no iteration changes and whose initial value is
+ * a constant.  Otherwise returns NULL. */
 static const literal *known_bound(const hlo_instr *i, hlo_value v) {
   if (v.def->op != HLO_PARAMETER) {
     return hlo_literal(v);
@@ -56,7 +60,7 @@ static const literal *known_bound(const hlo_instr *i, hlo_value v) {
   return is_parameter(hlo_callee(i, 1)->roots[k], k) ? hlo_literal(i->operands[k]) : NULL;
 }
 
-/* Reads the condition counter < bound.  Returns false if it has another form. */
+/* Reads the bound from the loop's condition, counter < bound.  Returns false if the condition has another form. */
 static bool read_bound(looping *l, hlo_value condition) {
   const hlo_instr *c = condition.def;
   if (c->op != HLO_COMPARE || hlo_int(c, HLO_ATTR_COMPARISON) != HLO_LT || c->operands[0].def->op != HLO_PARAMETER) {
@@ -83,7 +87,8 @@ static bool find_counter(looping *l) {
 
 /* --- the body's derivative --- */
 
-/* A carried value is active if its initial value depends on an x, or if a step makes it depend on an active one. */
+/* A loop-carried value is active if its initial value depends on an x (an independent variable of hlo_gradients), or if
+ * an iteration makes it depend on an active one. */
 static void find_active(looping *l) {
   arena *a = hlo_arena(l->b);
   hlo_computation *body = hlo_callee(l->i, 1);
@@ -141,8 +146,8 @@ static void build_back(looping *l) {
   }
 }
 
-/* Marks the carried values to store: those that the derivative reads, except the counter and those that no step
- * changes. */
+/* Marks the loop-carried values that the forward loop must store: those that the derivative of the body reads, except
+ * the counter and those that no iteration changes. */
 static void find_stored(looping *l) {
   hlo_computation *c = l->back;
   hlo_number(c);
@@ -182,7 +187,7 @@ static shape row_of(const looping *l, uint32_t k, dim rows) {
   return r;
 }
 
-/* Returns the start of row number `step` in an array of this rank, as s64[rank]. */
+/* Returns the index, an s64[rank], of the first element of row number `step` in an array of this rank. */
 static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
   hlo_value parts[SHAPE_MAX_RANK];
   for (int k = 0; k < rank; k++) {
@@ -193,7 +198,8 @@ static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
 
 static hlo_value number(hlo_builder *b, int64_t v) { return hlo_scalar_int(b, DTYPE_S64, v); }
 
-/* Adds a parameter for each stored value. */
+/* Adds a parameter to c for each loop-carried value that is stored, which is the array with a row for each iteration.
+ * Sets rows[k] to the one for value k. */
 static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows) {
   for (uint32_t k = 0; k < l->n; k++) {
     if (l->stored[k]) {
@@ -204,7 +210,8 @@ static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows
 
 /* --- the two loops --- */
 
-/* Builds the loop that repeats the steps and stores values; sets rows[] to the arrays. */
+/* Builds the forward loop.  It runs the iterations of the original loop again and copies each loop-carried value k for
+ * which l->stored[k] is true to an array with a row for each iteration.  Sets rows[k] to that array. */
 static void run_forward(const looping *l, hlo_value *rows) {
   hlo_builder *b = l->b;
   arena *a = hlo_arena(b);
@@ -238,8 +245,9 @@ static void run_forward(const looping *l, hlo_value *rows) {
   }
 }
 
-/* The values that the backward loop carries: the number of steps that it has gone back, the number of all steps, the
- * original loop's values that no step changes, the rows, and the gradients.  Absent ones have def NULL. */
+/* The values that the backward loop carries: the number of iterations that it has gone back, the number of all
+ * iterations, the original loop's values that no iteration changes, the arrays of stored values, and the gradients.  A
+ * value that is absent has def NULL. */
 typedef struct carried {
   uint32_t n;
   hlo_value *all, *done, *steps, *values, *rows, *gradients;
@@ -250,7 +258,7 @@ static carried carried_new(const looping *l) {
   return (carried){2 + 3 * l->n, all, all, all + 1, all + 2, all + 2 + l->n, all + 2 + 2 * l->n};
 }
 
-/* Writes the values of c that are not absent, in order, to `out`, and returns their number. */
+/* Writes the members of c->all that are present (def is not NULL), in order, to `out`, and returns their number. */
 static uint32_t pack(const carried *c, hlo_value *out) {
   uint32_t n = 0;
   for (uint32_t k = 0; k < c->n; k++) {
@@ -271,8 +279,8 @@ static carried parameters(const looping *l, const carried *outside, hlo_computat
   return in;
 }
 
-/* Builds the body of the backward loop: it gets the values before a step, and inlines the derivative of the original
- * body. */
+/* Builds the body of the backward loop.  It reads the original loop's values before one of its iterations, and inlines
+ * the derivative of the original body. */
 static void build_step(const looping *l, hlo_builder *b, const carried *outside) {
   carried in = parameters(l, outside, b->computation), next = carried_new(l);
   hlo_value *args = ARENA_NEW_N(hlo_arena(b), hlo_value, 2 * l->n), *dxs = ARENA_NEW_N(hlo_arena(b), hlo_value, l->n);
@@ -341,7 +349,7 @@ static void run_back(const looping *l, const hlo_value *rows) {
     return;
   }
   hlo_while(b, condition.computation, body.computation, n, init, out);
-  for (uint32_t k = l->n; k-- > 0;) { /* the gradients are the last results */
+  for (uint32_t k = l->n; k-- > 0;) { /* the gradients are the last results of the backward loop */
     if (l->active[k]) {
       hlo_tape_add(l->t, l->i, k, out[--n]);
     }

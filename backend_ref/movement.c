@@ -113,7 +113,7 @@ status ref_copy(ref_call *c) {
   return NULL;
 }
 
-/* The contents are undefined; they are set to zero so that all runs give the same. */
+/* Sets result 0, whose contents are undefined, to zeros, so that all runs give the same. */
 status ref_empty(ref_call *c) {
   void *r = ref_result(c, 0);
   size_t bytes = (size_t)shape_bytes(&c->out[0].shape);

@@ -63,7 +63,7 @@ static void merge(const keys *k, const int64_t *from, int64_t middle, int64_t n,
   }
 }
 
-/* Sorts the line's n keys.  *sorted is set to `order` or `other`, whichever holds the sorted positions. */
+/* Sorts the n keys of a line. *sorted is set to `order` or `other`, whichever holds the sorted positions. */
 static status sort_line(ref_call *c, const keys *k, int64_t n, int64_t *order, int64_t *other, const int64_t **sorted) {
   for (int64_t i = 0; i < n; i++) {
     order[i] = i;

@@ -226,8 +226,9 @@ static status move(comparison *c) {
   return NULL;
 }
 
-/* Returns by how much an element of the reference changes at most in these evaluations.  It is infinite if the element
- * becomes or ceases to be a special value, or becomes another integer. */
+/* Returns by how much element k of the reference's result r changes at most when the reference is evaluated with
+ * slightly changed numbers (MOVES).  It is infinite if the element becomes or ceases to be a special value, or becomes
+ * another integer. */
 static double movement(const comparison *c, uint32_t r, int64_t k) {
   numbers want = numbers_of(&c->want[r]);
   double most = 0;
@@ -272,8 +273,8 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* Compares result r.  If `moving` is set, a difference is also allowed where the reference changes with its operands.
- */
+/* Compares result r with the reference.  If `moving` is set, an element may also differ by as much as the reference's
+ * changes when its operands are changed slightly (movement). */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

@@ -113,7 +113,7 @@ static status run_thunk(walk *w, const rt_thunk *t) {
 
 static const rt_origin *origin_of(const walk *w, const rt_thunk *t) { return &w->v->origins->items[t->origin - 1]; }
 
-/* Returns the origin of an instruction for which there is no thunk but a buffer. */
+/* Returns the rt_origin of an instruction that has a buffer but no thunk. */
 static const rt_origin *find_origin(const walk *w, const hlo_instr *i) {
   const rt_origin *o = w->v->origins->items;
   while (o->instr != i) {
@@ -193,7 +193,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   return failed;
 }
 
-/* Evaluates an instruction for which there is no thunk: a view, or one whose results nobody reads. */
+/* Computes the values of an instruction that has no thunk: a view, or one whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* its value is whatever the memory contains */
     f->values[i->id] = read_results(w, f, find_origin(w, i));

@@ -60,8 +60,8 @@ static void flatten(cpu_contraction *c) {
   }
 }
 
-/* Returns the possible number of parts that is nearest to `wanted`.  There are at least so many that no part takes very
- * long, since a run checks its time limit only between parts. */
+/* Returns the possible number of parts that is nearest to `wanted`.  It is large enough that no part takes very long,
+ * since a run checks its time limit only between parts. */
 static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);
@@ -76,7 +76,7 @@ static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   return parts;
 }
 
-/* Returns the number of bytes that are read and written. */
+/* Returns the number of bytes that i reads and writes. */
 static double bytes_of(const hlo_instr *i) {
   double n = (double)shape_bytes(&i->shapes[0]);
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -85,7 +85,7 @@ static double bytes_of(const hlo_instr *i) {
   return n;
 }
 
-/* Returns the estimated nanoseconds on one thread. */
+/* Returns the estimated nanoseconds that the call takes on one thread. */
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
   return p->multiplications * multiplication_nanoseconds * (few_channels ? few_channels_factor : 1) +

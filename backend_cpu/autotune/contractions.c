@@ -100,8 +100,8 @@ static const char *similar(arena *a, const cpu_problem *p) {
   return p->constant_weights && !p->options.numerics.reduced_precision ? describe(a, p, rows) : NULL;
 }
 
-/* Sets the identity: the text of the instruction alone, which operands are constants, and the names of the configs,
- * since other configs must be timed anew. */
+/* Sets out->identity to the text of the instruction alone, which operands are constants, and the names of the configs.
+ * The names belong to it since other configs must be timed anew. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
   const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights);

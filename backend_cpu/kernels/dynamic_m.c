@@ -23,7 +23,7 @@ typedef struct rows {
   bool fails;
 } rows;
 
-/* Returns how many leading dimensions make up the rows; -1 if none do. */
+/* Returns how many leading dimensions of s, multiplied, give r->n, the number of rows.  Returns -1 if none do. */
 static int leading(const rows *r, const shape *s) {
   int64_t n = 1;
   for (int d = 0; d < s->rank && n < r->n; d++) {

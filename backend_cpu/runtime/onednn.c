@@ -90,7 +90,8 @@ static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_
   return true;
 }
 
-/* Returns the distance, in elements of the operand, between neighbours along the axis. */
+/* Returns the distance in lhs, in elements, between what two neighbouring positions along that axis of the result
+ * read. */
 static int64_t lhs_step(const cpu_geometry *g, int axis) {
   if (g->op == CPU_MATMUL) {
     return axis == 0 ? g->lhs_batch_stride : axis == 1 ? g->lhs_m : 0;
@@ -191,7 +192,7 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
   }
 }
 
-/* r may be NULL. */
+/* Frees r, which may be NULL. */
 static void destroy_ready(ready *r) {
   if (r) {
     destroy_args(r->n, r->args);

@@ -32,7 +32,7 @@ static void skip_spaces(reader *r) {
   }
 }
 
-/* If the token comes next, moves past it and returns true. */
+/* If `token` comes next in the text, moves past it and returns true. */
 static bool accept(reader *r, const char *token) {
   size_t n = strlen(token);
   skip_spaces(r);

@@ -58,7 +58,8 @@ static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64
   return false;
 }
 
-/* Computes the only form that fits the first element and its neighbours.  Returns false if it overflows. */
+/* Computes the only affine form that fits the first element of the region and its neighbours.  Returns false if it
+ * overflows. */
 static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
   out->start = literal_i64(l, at);
   for (int d = 0; d < l->shape.rank; d++) {

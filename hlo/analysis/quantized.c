@@ -97,7 +97,7 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b) {
 static bool is_byte(hlo_value v) { return hlo_type(v) == DTYPE_S8 || hlo_type(v) == DTYPE_U8; }
 static bool is_small_int(hlo_value v) { return dtype_is_int(hlo_type(v)) && dtype_get_info(hlo_type(v))->bits <= 8; }
 
-/* Tests for P_IF. */
+/* Conditions for P_IF, which tests values in patterns. */
 static bool is_quantized(hlo_value v, void *data) {
   (void)data;
   return is_byte(v) || (hlo_literal(v) && is_small_int(v));

@@ -7,7 +7,7 @@ static int64_t front_read(hlo_value v, int64_t d, int depth) {
   for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {
     const hlo_instr *u = v.def->uses[k].user;
     if (!hlo_value_equal(u->operands[v.def->uses[k].operand], v)) {
-      continue; /* this use is one of another result of the instruction */
+      continue; /* this user reads another result of the same instruction */
     }
     int64_t one = -1;
     if (u->op == HLO_SLICE && hlo_ints(u, HLO_ATTR_STRIDES)[d] == 1) {

@@ -1,12 +1,14 @@
-/* attention.c - attention becomes a fusion that one kernel computes: scores, softmax and the sum of the values, tile
- * by tile, with only the result written to memory.  q, k and v are read in place, and factors of q or k become a
- * factor of the scores.
+/* attention.c - attention becomes a fusion that one kernel computes: scores, softmax and the product with v, tile by
+ * tile, with only the result written to memory. q, k and v are read in place, and factors of q or k become a factor of
+ * the scores.
+ *
+ *
  *
  * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that this
- * reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are divided by their total
- * after the sum and not before it; several factors become one).  Breaks: the assumption that every instruction is
- * outside of a fusion.  A fusion has kind attention, and its body is one that hlo_find_attention recognises, whose
- * last instruction is the only root. */
+ * reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are divided by the sum of
+ * their exponentials after the product with v and not before it; several factors become one).  Breaks: the assumption
+ * that every instruction is outside of a fusion.  A fusion has kind attention, and its body is one that
+ * hlo_find_attention recognises, whose last instruction is the only root. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@ static int by_place(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Finds the attention that ends in pv, with as many views of operands and result as the target supports. */
+/* Finds the attention that ends in the dot pv.  Views (hlo_attention_views) of its operands and its result become part
+ * of it if the target supports that. */
 static bool find(const hlo_target *t, hlo_instr *pv, hlo_attention *a) {
   for (unsigned views = HLO_OPERAND_VIEWS | HLO_RESULT_VIEW;; views--) {
     if (hlo_find_attention(pv, views, a) && t->takes_attention(t->data, a)) {

@@ -95,8 +95,8 @@ static bool apply_step(channels *c, hlo_value y, hlo_value x) {
   return s != NO_STEP;
 }
 
-/* Follows the chain and returns its last value.  An operation that is no step of the chain leaves scale and shift as
- * they are. */
+/* Follows the chain of operations after the contraction, adds each step to scale and shift, and returns the chain's
+ * last value.  The first operation that is no such step ends the chain. */
 static hlo_value follow(channels *c, arena *scratch) {
   hlo_value v = hlo_result(c->contraction, 0);
   c->u = ARENA_NEW_N(scratch, double, c->n);

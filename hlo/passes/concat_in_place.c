@@ -16,7 +16,7 @@
 
 typedef struct part {
   hlo_value value;
-  int64_t start; /* the position of the first element along the dimension */
+  int64_t start; /* the position of its first element along the concatenated dimension */
   bool written;  /* whether the instruction that computes it can write it in place */
 } part;
 

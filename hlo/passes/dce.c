@@ -42,7 +42,8 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 
 /* --- while --- */
 
-/* The instructions of a body that are needed: those on which effects and the roots of used carried values depend. */
+/* The instructions of a while's body that are needed: those on which effects, and the roots of used carried values,
+ * depend. */
 typedef struct liveness {
   hlo_computation *body;
   bool *used;   /* by carried value */
@@ -58,7 +59,7 @@ static void mark(liveness *l, hlo_instr *i) {
   }
 }
 
-/* Completes used[]: a carried value on which a used one depends is used as well. */
+/* Completes used[]: a carried value on whose next value a used one depends is used as well. */
 static void close_carried(liveness *l) {
   for (uint32_t k = 0; k < l->body->n_roots; k++) {
     if (l->used[k]) {

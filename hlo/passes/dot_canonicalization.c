@@ -92,7 +92,7 @@ static bool joins(const hlo_instr *i, int *first) {
   return at == from->rank;
 }
 
-/* A value with a permutation to be applied to it. */
+/* A value, and a permutation that a transpose is to apply to it. */
 typedef struct moved {
   hlo_value v;
   int64_t permutation[SHAPE_MAX_RANK];
@@ -137,7 +137,7 @@ static hlo_value transposed(hlo_builder *b, hlo_value v, const int64_t *permutat
   return hlo_reshape(b, y, s->rank, dims);
 }
 
-/* Returns true if the innermost dimension stays the innermost one after that merging. */
+/* Returns true if the innermost dimension of the array that `transposed` would transpose stays the innermost one. */
 static bool keeps_rows(hlo_value v, const int64_t *permutation) {
   moved x = {.v = v};
   memcpy(x.permutation, permutation, (size_t)hlo_rank(v) * sizeof *permutation);
@@ -170,8 +170,9 @@ static void order_of(const roles *r, bool contract_last, int64_t *order) {
   append(order, &n, contract_last ? r->n_contract : r->n_free, contract_last ? r->contract : r->free);
 }
 
-/* Transposes v, operand k of a dot, to the usual layout, or to the other possible one if only that keeps the innermost
- * dimension in place.  *r becomes the roles of the new dimensions. */
+/* Transposes v, operand k of a dot.  The usual layout has the contracted dimensions last for the first operand, and
+ * before the free ones for the second.  If only the other order keeps the innermost dimension in place, that one is
+ * used. *r becomes the roles of the new dimensions. */
 static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
   int64_t usual[SHAPE_MAX_RANK], other[SHAPE_MAX_RANK];
   bool contract_last = k == 0;

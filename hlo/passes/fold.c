@@ -120,7 +120,7 @@ static void destroy_memory(void *data) {
   }
 }
 
-/* Gives the remaining arenas to the module's arena, which frees them. */
+/* Gives the arenas of the large constants that still exist to the module's arena, which frees them. */
 static void hand_over(folding *f, arena *module) {
   while (f->n_large) {
     arena_cleanup(module, destroy_arena, f->large[--f->n_large].memory);
@@ -164,7 +164,7 @@ static void drop(folding *f, hlo_value v) {
   }
 }
 
-/* Returns a literal with a copy of the elements. */
+/* Returns a literal with a copy of l's elements on the arena. */
 static literal keep(const literal *l, arena *a) {
   return literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
 }
@@ -258,7 +258,7 @@ static int64_t cost_of(const folding *f, const hlo_instr *i) {
 static bool fold_constants(folding *f, hlo_instr *i) {
   arena *scratch = f->context->scratch;
   if (i->op == HLO_CONSTANT || i->op == HLO_BROADCAST || i->op == HLO_IOTA) {
-    return false; /* these are compact already */
+    return false; /* constants, broadcasts and iotas are compact already */
   }
   int64_t cost = cost_of(f, i);
   if (cost < 0) {
@@ -330,7 +330,8 @@ static bool compact_splat(folding *f, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if i is the convert(q) of weights that should stay small integers (hlo_quantized_weights). */
+/* Returns true if i is the convert(q) at the beginning of quantised weights (hlo_quantized_weights) that should stay
+ * small integers. */
 static bool begins_quantized_weights(const folding *f, const hlo_instr *i) {
   const hlo_target *t = f->context->target;
   hlo_quantized_weights w;

@@ -174,7 +174,7 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
     if (i->parent) {
       remove_unused_readers(f, i);
     }
-    /* The instruction stays if a dead instruction uses it.  If it is free (hlo_is_free), it may have been removed
+    /* The instruction stays if a dead instruction still uses it.  If it is free (hlo_is_free), it may have been removed
      * already. */
     if (i->n_uses || !i->parent) {
       continue;

@@ -24,9 +24,9 @@
 #include "hlo/passes/fuse.h"
 
 typedef struct cluster {
-  uint32_t last; /* the position: the id of the last member */
+  uint32_t last; /* the id of the last member; the cluster's kernel will run at the position of that member */
   uint32_t n, n_operands, n_outputs;
-  uint32_t first; /* the first id of the list of members, which clustering.next links */
+  uint32_t first; /* the id of the first member; clustering.next links the members to a list */
   int64_t elements;
   bool has_reduce;
 } cluster;
@@ -74,12 +74,12 @@ static bool keeps_order(const hlo_instr *i) {
 /* Returns the space in which user u needs its operands. */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
-/* Returns true if operand j of u should be computed before the cluster, since u reads it more often than it has
- * elements, or reads it only conditionally. */
+/* Returns true if operand j of u should be computed by a kernel before the cluster's, since u reads it more often than
+ * it has elements, or reads it only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
-    return elements_of(x) != elements_of(u); /* the bounds of clamp */
+    return elements_of(x) != elements_of(u); /* the bounds of clamp, which are scalars */
   }
   switch (u->op) {
     case HLO_GATHER: return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
@@ -309,8 +309,8 @@ static uint32_t list_members(const clustering *k, const cluster *c, hlo_instr **
   return n;
 }
 
-/* Makes the cluster's fusion.  If a fusion is not worth it, moves its members to the cluster's position, on which the
- * decisions for other clusters rely. */
+/* Makes the cluster's fusion.  If a fusion is not worth it, moves the members to the position of the last one, since
+ * that is where the decisions for other clusters assume them to be. */
 static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fused) {
   hlo_instr *members[FUSE_MAX_MEMBERS];
   uint32_t n = list_members(k, c, members);

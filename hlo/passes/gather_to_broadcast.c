@@ -9,7 +9,8 @@
 
 #include "hlo/passes/rewrite.h"
 
-/* Returns t, at least 2, if every index number k has the value k / t; returns 0 if there is no such t. */
+/* Returns t, at least 2, if indices[k] = k / t for all k, so that the indices name each of n elements t times.  Returns
+ * 0 if there is no such t. */
 static int64_t times_of(const literal *indices, int64_t n) {
   int64_t all = shape_elements(&indices->shape), times = n > 0 ? all / n : 0;
   if (times < 2 || times * n != all) {

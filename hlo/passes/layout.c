@@ -354,8 +354,9 @@ static void take(layout *l, const hlo_instr *i) {
 /* --- reshapes that keep groups of dimensions separate --- */
 
 typedef struct group {
-  int from, from_end, to, to_end; /* the ranges of dimensions of the operand and of the result */
-  int64_t place;                  /* the position in t of the first of its dimensions */
+  int from, from_end, to, to_end; /* a reshape turns dimensions [from, from_end) of its operand into [to, to_end) of
+                                     its result */
+  int64_t place;                  /* the lowest number that one of the operand's dimensions in this group has in t */
 } group;
 
 static int find_groups(const shape *x, const shape *y, group *out) {
@@ -377,7 +378,7 @@ static int find_groups(const shape *x, const shape *y, group *out) {
     g.to_end = j;
     out[n++] = g;
   }
-  if (n) { /* the remaining dimensions have one element */
+  if (n) { /* the dimensions after the last group have one element, so they join it */
     out[n - 1].from_end = x->rank;
     out[n - 1].to_end = y->rank;
   }
@@ -436,7 +437,7 @@ static void reshape(layout *l, const hlo_instr *i) {
     }
   }
   if (is_identity(&grouped, x->rank)) {
-    return; /* then the plain value is used */
+    return; /* then the operand's plain value is used */
   }
   hold(l, i, hlo_reshape(&l->b, in_order(l, i->operands[0], &grouped), s.rank, s.dims), &p);
 }

@@ -28,7 +28,8 @@ static hlo_value list_f32(hlo_builder *b, int64_t n, const double *values) {
   return hlo_constant(b, l);
 }
 
-/* Broadcasts a list to shape s.  Folding is disabled, so that a small one does not become a constant of that shape. */
+/* Broadcasts `list`, whose elements are numbered along dimension `axis` of s, to shape s.  Folding is disabled, so that
+ * a small list does not become a constant of that shape. */
 static hlo_value stretch(hlo_builder *b, hlo_value list, dtype t, const shape *s, int64_t axis) {
   hlo_eval_fn *eval = b->eval;
   b->eval = NULL;
@@ -187,7 +188,7 @@ static hlo_value bytes_contraction(hlo_builder *b, const hlo_instr *i, hlo_value
   return hlo_convolution(b, x, w, &d);
 }
 
-/* Returns -zero * sums, as s32[outputs]. */
+/* Returns -zero * w->sums as s32[outputs], which is the second term of the formula at the top of this file. */
 static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights *w) {
   void *data;
   literal l = literal_new(hlo_arena(b), shape_make(DTYPE_S32, 1, &w->n), &data);
@@ -266,7 +267,7 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
 
 /* --- merging the scale of a quantisation into the factors before it --- */
 
-/* The form sum * factors + shifts, limited by bounds (such as ReLU's 0).  Shifts and bounds may be missing. */
+/* Sum * factors + shifts, limited by bounds (such as ReLU's 0).  Shifts and bounds may be missing. */
 typedef struct affine {
   hlo_value sum; /* the sum, converted to f32 */
   hlo_along factors, shifts;
@@ -326,7 +327,7 @@ static bool is_byte_sum(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION && hlo_sums_bytes(v.def);
 }
 
-/* Reads v as such a form, in which each value must have only one user. */
+/* Reads v as a value of the form that `affine` describes.  Every intermediate value must have only one user. */
 static bool affine_of(hlo_value v, affine *f) {
   *f = (affine){.n_bounds = 0};
   while (hlo_used_once(v) && take_bounds(f, &v)) {

@@ -23,7 +23,8 @@ static void permuted(const hlo_instr *i, hlo_attr_id list, const int64_t *permut
   *out = hlo_attr_list(n, dims);
 }
 
-/* Returns true if the dimensions that are in neither list keep their order. */
+/* Returns true if the permutation keeps the order of the free dimensions, which are those that neither the list `batch`
+ * nor the list `contract` of i contains. */
 static bool free_dims_in_order(const hlo_instr *i, hlo_attr_id batch, hlo_attr_id contract, const int64_t *permutation,
                                int rank) {
   bool listed[SHAPE_MAX_RANK] = {false};
@@ -255,8 +256,9 @@ static int distance(hlo_value v, int most) {
   return least;
 }
 
-/* Returns true if operand k can be given with the dimensions before the reshape.  These are splats, operands that are
- * reshaped alike, and the residual of an addition, which is the operand that is further from a contraction. */
+/* Returns true if operand k of i can be replaced by a value that has the dimensions before the reshape `by`.  That is
+ * so for splats, operands that are reshaped alike, and the residual of an addition, which is the operand that is
+ * further from a contraction. */
 static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
   literal l;
   hlo_value v = i->operands[k];

@@ -68,8 +68,8 @@ static void live_at(hlo_buffers *b, uint32_t u, uint32_t time) {
   r->last = time > r->last ? time : r->last;
 }
 
-/* Joins the unit `from` to the unit `into`.  The joined unit has the space (arena, constant, parameter or result) of
- * `into`. */
+/* Joins the unit `from` to the unit `into`.  The joined unit is in the memory of `into`: the arena, a constant, a
+ * parameter or a result. */
 static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
   from = find(b, from);
   into = find(b, into);
@@ -151,7 +151,7 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
 
 /* --- second pass: lifetimes, and values that always share a buffer --- */
 
-/* Returns the time at the start of a control instruction, before its bodies run.  The buffers of a while's carried
+/* Returns the time at which a while or conditional starts, before its bodies run.  The buffers of a while's carried
  * values are live from then on. */
 static uint32_t start_time(const hlo_buffers *b, const hlo_instr *i) {
   const frame *f = frame_of(b, i->parent);
@@ -214,7 +214,7 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 
 /* --- third pass: values that may share a buffer --- */
 
-/* Returns true if another instruction of i's concurrent group reads that unit. */
+/* Returns true if another instruction of i's concurrent group reads unit u. */
 static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
   for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
@@ -261,8 +261,8 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Returns true if all users of this body parameter have finished before `first`, or are `d` itself, which starts then
- * and may overwrite it. */
+/* Returns true if d, an instruction of a loop's body that starts at time `first`, may write its result over the
+ * parameter `param`: all users of the parameter have finished before, or are d itself, which may overwrite it. */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);
@@ -280,8 +280,8 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
   return true;
 }
 
-/* Lets the body compute the next carried value directly into the carried buffer, if the old value is not needed any
- * more. */
+/* Lets the body of a while compute the next value of a carried value directly into the buffer of the old one, if the
+ * old value is not needed any more. */
 static void share_carried(hlo_buffers *b, const hlo_instr *i) {
   const hlo_computation *body = hlo_callee(i, 1);
   uint32_t body_start = frame_of(b, body)->time[body->first->id];

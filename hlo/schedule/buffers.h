@@ -31,7 +31,7 @@ typedef struct hlo_buffer_rules {
 
 typedef struct hlo_buffers hlo_buffers;
 
-/* Returns true if both begin at the same byte, so that a value in one is in the other without a copy. */
+/* Returns true if x and y begin at the same byte, so that a value in x is in y without a copy. */
 static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
   return x.space == y.space && x.index == y.index && x.offset == y.offset;
 }

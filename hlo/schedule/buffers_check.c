@@ -50,7 +50,7 @@ static void hold(checker *c, hlo_value v) {
   }
 }
 
-/* Writes to `where`, so that the values that overlap it are not intact any more. */
+/* Records that `by` writes to the buffer `where`.  Values that overlap it are not intact any more. */
 static status overwrite(checker *c, const hlo_instr *by, hlo_buffer where) {
   uint32_t kept = 0;
   CHECK_THAT(!where.bytes || where.space == HLO_IN_ARENA || where.space == HLO_IN_RESULT, STATUS_INTERNAL,
@@ -71,7 +71,8 @@ static status need(const checker *c, const hlo_instr *by, hlo_value v) {
   return NULL;
 }
 
-/* Copies `from` to the buffer `to`, as lower/ does; nothing is copied if it is there already. */
+/* Records a copy of the value `from` to the buffer `to`, as lower/ makes it.  Nothing is copied if the value is there
+ * already. */
 static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer to) {
   TRY(need(c, by, from));
   return hlo_same_slice(slice_of(c, from), to) ? NULL : overwrite(c, by, to);
@@ -202,7 +203,7 @@ static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *
   return run_body(c, i, branch);
 }
 
-/* Only values that every branch leaves intact are intact afterwards. */
+/* Runs each branch of a conditional.  Afterwards only those values are intact that every branch leaves intact. */
 static status run_conditional(checker *c, const hlo_instr *i) {
   checker after = {0};
   TRY(need(c, i, i->operands[0]));
@@ -243,7 +244,8 @@ typedef struct touching {
   uint32_t n, cap;
 } touching;
 
-/* Returns false for a carried value that the loop never changes, which stays where it is. */
+/* Returns false for a result of a while that is a carried value which the loop never changes, since such a value stays
+ * where it is. */
 static bool is_written(const hlo_instr *i, uint32_t result) {
   return i->op != HLO_WHILE || hlo_callee(i, 1)->roots[result].def != hlo_callee(i, 1)->params[result];
 }

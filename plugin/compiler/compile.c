@@ -62,8 +62,8 @@ static bool file_lasts(const opened_model *l, const void *data, rt_writer *place
   return file != NULL;
 }
 
-/* An rt_sharing.is_persistent function: the model's files and the constants of the options live as long as the session,
- * but data that the import makes does not. */
+/* An rt_sharing.is_persistent function.  The model's files, and the constants with which it was opened
+ * (compiler_constant), live as long as the session; data that the import makes does not. */
 static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   const opened_model *l = owner;
   bool is_persistent = file_lasts(l, data, place);
@@ -164,7 +164,8 @@ static status refuse_external(void *data, Onnx__NodeProto *node) {
   return NULL;
 }
 
-/* Fails if the model has constants of the options or external data, since its bytes do not contain these. */
+/* Fails if the model has external data or was opened with constants (compiler_constant), since its bytes do not contain
+ * these. */
 status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const opened_model *)s->model)->onnx;
   CHECK_THAT(m && ((const opened_model *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,

@@ -124,8 +124,8 @@ static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   return describe_files(a, m, s);
 }
 
-/* Checks that a constant of the options has the name of an input without an initializer, and the type and shape that
- * are declared for it. */
+/* Checks that a constant with which the model is opened has the name of an input without an initializer, and the type
+ * and shape that are declared for that input. */
 static status check_constant(arena *a, const onnx_model *m, const compiler_constant *c) {
   const Onnx__GraphProto *g = m->graph;
   const Onnx__ValueInfoProto *input = NULL;

@@ -439,7 +439,7 @@ static void enqueue(compile_cache *c, storing *x) {
   }
 }
 
-/* Waits until all is written.  A forked child does not, since it has no such thread. */
+/* Waits until all queued programs are written.  A forked child does not wait, since the writing thread is not in it. */
 static void await_writing(compile_cache *c) {
   if (c->has_thread && c->process == getpid()) {
     pthread_mutex_lock(&c->lock);

@@ -8,7 +8,7 @@
 #include "runtime/exec/executable.h"
 #include "runtime/exec/trial.h"
 
-/* The reason why a byte is undefined: the output buffer of a thunk in which it became undefined. */
+/* Why a byte is undefined: it became undefined in output buffer number `buffer` of `thunk`. */
 typedef struct origin {
   const rt_thunk *thunk;
   uint32_t buffer;

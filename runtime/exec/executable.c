@@ -15,8 +15,8 @@ enum {
   BODY_DEPTH_MAX = 100 /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
 };
 
-/* The memory of a run's arena, which is kept in a list for later runs.  The link of the list is at the beginning of
- * that memory; if the memory is a device's, which the host cannot write, the link is in a device_arena. */
+/* The memory of a run's arena while it is kept for later runs, in a list.  The link of the list is at the beginning of
+ * that memory.  If the memory is a device's, which the host cannot write, the link is in a device_arena. */
 typedef struct spare_arena {
   struct spare_arena *next;
 } spare_arena;

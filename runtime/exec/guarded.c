@@ -120,7 +120,7 @@ typedef struct watch {
 } watch;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static watch *_Atomic watching; /* what the handler watches now; NULL if no guarded_run is in progress */
+static watch *_Atomic watching; /* what the SIGSEGV handler watches now; NULL if no guarded_run is in progress */
 
 static int access_of(const void *context) {
 #if defined(__x86_64__) && defined(__linux__)

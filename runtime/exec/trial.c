@@ -147,7 +147,8 @@ static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
   }
 }
 
-/* Copies the buffer from its space, with undefined bytes replaced by arbitrary numbers of this kind. */
+/* Copies the contents of buffer b from the program's memory to `to`.  Undefined bytes are replaced by arbitrary numbers
+ * of this kind. */
 static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, uint8_t *to) {
   const tracked *space = tracked_space(c, b);
   slices p = slices_of(b);
@@ -217,7 +218,8 @@ static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, gua
   return NULL;
 }
 
-/* Allocates the memory of an area.  For an input or a constant of the program, it is a copy of the whole, made once. */
+/* Allocates the memory of an area.  If the area is in an input or a constant of the program, its memory is a copy of
+ * the whole input or constant, which is made once in a run. */
 static status find_memory(trial *t, arena *a, area *x) {
   checked_run *c = t->run;
   uint32_t k = x->range.index;

@@ -245,7 +245,7 @@ status rt_image_write_stream(const rt_image *image, FILE *f) {
   return s;
 }
 
-/* Writes to the descriptor, and closes it. */
+/* Writes the image to the file descriptor fd, and closes the descriptor. */
 static status write_to(const rt_image *image, arena *a, int fd) {
   FILE *f = fdopen(fd, "wb");
   if (!f) {

@@ -35,7 +35,8 @@ status onnx_import_sequence_construct(onnx_node *n) {
 
 /* --- positions --- */
 
-/* Reads input k, or `def` if it is absent, as a position in a sequence of `length` elements. */
+/* Reads input k, or `def` if it is absent, as a position in a sequence of `length` elements.  If `end` is set, the
+ * position may be `length` itself. */
 static status read_position(const onnx_node *n, uint32_t k, int64_t length, bool end, int64_t def, int64_t *out) {
   int64_t position = def;
   if (onnx_has_in(n, k)) {

@@ -211,7 +211,8 @@ static bool gather_slice(hlo_builder *b, hlo_instr *i) {
 
 /* --- scatter --- */
 
-/* Returns the updates with the array's dimensions, in the order of its elements. */
+/* Returns the updates with their dimensions reordered like the array's, so that they are the elements of a strided
+ * slice of it. */
 static hlo_value updates_of(hlo_builder *b, const access *a) {
   int64_t order[SHAPE_MAX_RANK];
   dim extents[SHAPE_MAX_RANK];
@@ -308,7 +309,8 @@ static bool scatter_nothing(hlo_builder *b, hlo_instr *i) {
 
 /* --- checks --- */
 
-/* Returns true if component k of each n integers is within bound number k. */
+/* The operand of check i holds indices of n components each.  Returns true if component k of all of them is known to be
+ * within the check's bounds number k. */
 static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
   const shape *s = hlo_shape(i->operands[0]);
   hlo_region r = hlo_whole_region(s);
@@ -321,7 +323,7 @@ static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
          form.high < hlo_ints(i, HLO_ATTR_HIGH)[k];
 }
 
-/* Removes a check that all integers are known to pass. */
+/* Removes a check if all its integers are known to be within the bounds. */
 static bool check_holds(hlo_builder *b, hlo_instr *i) {
   const shape *s = hlo_shape(i->operands[0]);
   uint32_t n = hlo_n_ints(i, HLO_ATTR_LOW);

@@ -36,7 +36,8 @@ static bool reduce_ones(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce(b, y, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), n, dims));
 }
 
-/* Merges two reductions.  Types below 32 bits are left, as they would then be rounded once, not twice. */
+/* Merges two successive reductions into one.  Reductions in types below 32 bits are not merged, since the result would
+ * then be rounded once and not twice. */
 static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = i->operands[0].def;
   dtype t = (dtype)i->shapes[0].type;

@@ -21,8 +21,8 @@ enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST tim
 /* The decision about a problem, which is used for all instructions with an equal problem. */
 typedef struct decision {
   autotune_problem problem;
-  /* the problem's key in the log, and the key that all similar problems share (autotune_problem.similar); 0 if there is
-   * none */
+  /* `key`: the problem's key in the log.  `near`: the key that it has in common with all similar problems
+   * (autotune_problem.similar), or 0 if there are none. */
   uint64_t key, near;
   uint32_t count;  /* the number of instructions that have this problem */
   uint32_t winner; /* the index of the config that was chosen */

@@ -24,7 +24,8 @@ typedef struct autotune_config {
 /* An instruction that can be computed by more than one config. */
 typedef struct autotune_problem {
   const char *what; /* a description for people in one line without tabs, which is written to the log */
-  rt_span identity; /* all that the times depend on except the machine; equal bytes mean equal problems */
+  rt_span identity; /* everything on which the measured times depend, except the machine; equal bytes mean equal
+                       problems */
   /* the same text for all problems that differ only in the number of rows; NULL if no problem is similar */
   const char *similar;
   uint32_t n_configs;
@@ -37,7 +38,7 @@ typedef struct autotune_trial autotune_trial;
 
 typedef struct autotune_backend {
   void *data;
-  uint64_t machine; /* a hash of everything that times depend on and that is the same for the whole module */
+  uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);
@@ -57,7 +58,8 @@ typedef struct autotune_backend {
 typedef struct autotune_decision {
   hlo_instr *instr;
   const char *what;
-  const char *how;   /* "timed", "log", "near" (taken from a problem with another number of rows) or "estimate" */
+  const char *how;   /* how the config was chosen: "timed", "log", "near" (taken from a problem with another number
+                        of rows) or "estimate" */
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;
 
@@ -65,8 +67,8 @@ typedef struct autotune_decision {
 typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
-  uint32_t n_timed;    /* the number of different problems that were timed now */
-  const char *warning; /* tells why the log cannot be used, or why nothing is timed; NULL if there is nothing to tell */
+  uint32_t n_timed;    /* the number of different problems that this call of autotune() has timed */
+  const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
 } autotune_result;
 
 /* Chooses a config for each instruction that the backend tunes and that has none yet, and writes it into the

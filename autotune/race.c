@@ -14,7 +14,8 @@ static const double most_interruptions = 50;
 
 typedef struct runner {
   autotune_trial *trial; /* NULL if the config has dropped out */
-  /* nanoseconds: the least time of a run, which is negative if none succeeded, and the total time */
+  /* In nanoseconds: `best` is the least time of a run, negative if no run succeeded; `spent` is the total time of all
+   * runs. */
   double best, spent;
 } runner;
 

@@ -143,7 +143,7 @@ typedef struct convolution {
   const int64_t *strides, *low, *lhs_dilation, *rhs_dilation;
   int64_t groups, x_channels, group_channels, out_channels;
   int64_t x_dims[SHAPE_MAX_RANK], taps_dims[SHAPE_MAX_RANK], out_dims[SHAPE_MAX_RANK];
-  int64_t x_points, taps, out_points; /* the products of the extents above */
+  int64_t x_points, taps, out_points; /* the products of x_dims, of taps_dims and of out_dims */
   int64_t x_strides[SHAPE_MAX_RANK], channel_stride;
   bool last; /* whether the layout is channels-last */
 } convolution;

@@ -30,12 +30,12 @@ typedef struct verifier {
   const verify_options *o;
   verify_report *out;
   uint32_t cap_findings;
-  /* where the findings about instructions are, in the same order; findings about passes come after them */
+  /* the instructions to which the findings belong, in the order of the findings; findings about passes come last and
+   * have none */
   place *places;
   uint32_t n_places, cap_places;
   uint32_t n_results; /* the number of results of the module */
-  /* whether there is a finding that may be caused by a result in an operand's buffer, so that a second run must check
-   * that */
+  /* whether the cause of a finding may be that a result shares an operand's buffer, which a second run must check */
   bool waiting;
 } verifier;
 
@@ -339,8 +339,8 @@ static status write_in_context(const verifier *v, const hlo_instr *i, verify_fin
 
 typedef struct second_run {
   verifier *v;
-  bool *still;             /* for each finding: whether it still differs */
-  const hlo_instr **where; /* for each finding: its instruction in this run */
+  bool *still;             /* for each finding: whether its instruction differs in the second run, too */
+  const hlo_instr **where; /* for each finding: its instruction in the second run */
 } second_run;
 
 static status still_differs(void *data, const hlo_instr *i, const literal *operands, const literal *want,

@@ -26,7 +26,8 @@ typedef struct cpu_problem_options {
 typedef struct cpu_problem {
   const hlo_instr *instr;       /* the dot or convolution, or the output fusion around it */
   const hlo_instr *contraction; /* the dot or convolution: `instr` itself, or an instruction in its body */
-  /* the operands of `instr` that the contraction reads; -1 if the fusion computes what it reads */
+  /* which operands of `instr` the contraction reads as its first operand and as its second (the weights); -1 if the
+   * fusion computes that operand of the contraction itself */
   int32_t lhs, weights;
   bool constant_weights; /* whether the weights are a constant, which can be packed while compiling */
   double multiplications;
@@ -39,8 +40,8 @@ typedef struct cpu_algorithm cpu_algorithm;
 typedef struct cpu_config {
   /* set by cpu_list_configs; NULL for a kernel without alternatives, such as attention */
   const cpu_algorithm *algorithm;
-  /* letters, digits, dots and hyphens, unique among the algorithm's configs, such as "p4" or "8x48"; "" if there is
-   * only one */
+  /* letters, digits, dots and hyphens, unique among the algorithm's configs, such as "p4" or "8x48"; "" if the
+   * algorithm has only one config */
   char name[24];
   int64_t v[6];    /* the values of the algorithm's parameters, which only the algorithm interprets */
   double estimate; /* expected nanoseconds; decides what is timed first, and what is taken where nothing is timed */
@@ -83,7 +84,7 @@ typedef struct cpu_plan {
 struct cpu_algorithm {
   const char *name;
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
-   * it.  This must be quick, so nothing is built here. */
+   * the problem.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);
   /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
    * be possible; then the config with the next estimate is taken. */

@@ -15,7 +15,7 @@
 /* Where values are looked up: in the body of a fusion, whose parameters then stand for the fusion's operands, or
  * outside of fusions. */
 typedef struct scope {
-  const hlo_instr *fusion; /* NULL if the values are not in a body */
+  const hlo_instr *fusion; /* the fusion in whose body the values are; NULL if they are not in a body */
 } scope;
 
 /* Returns the fusion's operand if v is a parameter of the fusion's body, and v otherwise. */
@@ -59,7 +59,8 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* such instructions are copied into fusions */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* a free instruction will be copied into the
+                                                                       fusion */
     return false;
   }
   *array = outside(s, v);

@@ -63,7 +63,8 @@ static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t
       return;
     }
   }
-  v.estimate += *n ? 0.05 * v.estimate : 0; /* the first config has the block that emit_product_choose finds best */
+  v.estimate += *n ? 0.05 * v.estimate : 0; /* the first config has the block that emit_product_choose finds best;
+                                               others must be clearly better */
   out[(*n)++] = v;
 }
 

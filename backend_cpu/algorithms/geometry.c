@@ -88,7 +88,8 @@ static bool dot_geometry(const hlo_instr *i, cpu_geometry *g) {
 bool cpu_dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out) {
   const shape *r = &dot->shapes[0];
   uint32_t batch = hlo_n_ints(dot, HLO_ATTR_LHS_BATCH);
-  /* the number of batch and m dimensions */
+  /* The result's dimensions are those of the batch, then those that make up m, then those that make up n.  `lhs` is
+   * where those of m end. */
   uint32_t lhs = (uint32_t)hlo_rank(dot->operands[0]) - hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);
   uint32_t ends[] = {batch, lhs, r->rank};
   *out = 0;

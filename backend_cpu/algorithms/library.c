@@ -8,8 +8,8 @@
 #include <string.h>
 
 static const double part_nanoseconds = 4000; /* the least work for which another thread is used */
-static const double longest_part =
-    1e10; /* multiplications of a part, some tenths of a second; between parts a run checks its time limit */
+static const double longest_part = 1e10; /* the most multiplications in a part, which take some tenths of a second: a
+                                            run checks its time limit only between parts */
 /* Estimates for one thread: about 200 GFLOP/s, a third of that for convolutions whose groups have few channels, and 20
  * GB/s. */
 static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, few_channels_factor = 3,

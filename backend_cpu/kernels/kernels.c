@@ -17,19 +17,20 @@ enum {
 
 typedef struct kernel {
   uint64_t hash; /* a hash of the text and the aliases */
-  /* a hash of all that its code depends on; a kernel of another program with the same identity is reused */
+  /* a hash of everything on which the kernel's code depends; a kernel of another program with the same identity is
+   * reused */
   hash128 identity;
   const char *text;
-  /* a copy, alone in a module of its own, so that one thread may number and read it while others do the same with
-   * theirs */
+  /* a copy of the instruction, alone in a module of its own, so that one thread may number and read it while other
+   * threads do the same with other kernels */
   const hlo_instr *instr;
   const int32_t *alias;
   int64_t rows;      /* emit_options.rows */
-  cpu_writer writer; /* if writer.write is NULL, emit_kernel writes it */
+  cpu_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
   const char *symbol;
   double cost;     /* the estimated nanoseconds to compile it */
-  bool found;      /* whether another program has compiled it */
-  uint32_t object; /* the number of its object; objects that are compiled now come first */
+  bool found;      /* whether another program has compiled this kernel */
+  uint32_t object; /* the number of the code object that has it; those that are compiled now come first */
   emit_kernel_info info;
 } kernel;
 
@@ -84,7 +85,7 @@ hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t 
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* names are made equal, since they do not matter to the kernel */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since names do not matter to the kernel */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = j->config = "";

@@ -445,7 +445,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     use_base(t, i);
     for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-      t->buffers[k].kept = phase > 0; /* the instruction's earlier kernels wrote into it */
+      t->buffers[k].kept = phase > 0; /* the instruction's earlier kernels wrote into this buffer */
     }
     if (kernel->n_phases > 1) {
       lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);
@@ -532,7 +532,8 @@ static void later(void *data, double nanoseconds, status (*run)(void *data), voi
 
 status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
                  rt_report *report) {
-  lowering *l = ARENA_NEW(a, lowering); /* jobs that pack weights use it after this function has returned */
+  lowering *l = ARENA_NEW(a, lowering); /* on the arena, since jobs that pack weights use it after this function has
+                                           returned */
   *l = (lowering){.arena = a, .kernels = kernels, .options = options};
   lower_backend backend = {.target = "cpu",
                            .emit = emit,

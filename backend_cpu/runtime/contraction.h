@@ -59,8 +59,8 @@ typedef struct cpu_geometry {
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
   int64_t in[CPU_MAX_SPATIAL], out[CPU_MAX_SPATIAL], kernel[CPU_MAX_SPATIAL];
   int64_t strides[CPU_MAX_SPATIAL], low[CPU_MAX_SPATIAL], high[CPU_MAX_SPATIAL], dilation[CPU_MAX_SPATIAL];
-  /* For a matrix product, as is `batch`: [m, k] x [k, n] gives a dense [m, n]. lhs_* and rhs_* are strides in elements.
-   */
+  /* For a matrix product, which uses `batch` as well: [m, k] x [k, n] gives a dense [m, n]. lhs_* and rhs_* are strides
+   * in elements. */
   int64_t m, k, n, lhs_batch_stride, lhs_m, lhs_k, rhs_batch_stride, rhs_k, rhs_n;
 } cpu_geometry;
 

@@ -49,7 +49,7 @@ typedef struct ready {
   dnnl_stream_t stream;
   uint32_t n;
   dnnl_exec_arg_t args[ONEDNN_MAX_ARGS + 1];
-  void *at[ONEDNN_MAX_ARGS + 1]; /* the addresses that the arguments have now */
+  void *at[ONEDNN_MAX_ARGS + 1]; /* the addresses that the memory objects in `args` have now */
   /* source and destination of the conversion of lhs; the destination is args[0].memory, borrowed */
   dnnl_exec_arg_t lhs_reorder[2];
 } ready;
@@ -57,14 +57,15 @@ typedef struct ready {
 typedef struct part {
   const onednn_primitive *primitive;
   int64_t offsets[ONEDNN_MAX_ARGS]; /* the offset in bytes of the part in each argument */
-  ready *_Atomic spare;             /* left by the last run; a run takes it, or makes another if it finds NULL */
+  ready *_Atomic spare;             /* the objects that the last run left; a run takes them, or makes others if it
+                                       finds NULL */
 } part;
 
 struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
   onednn_primitive *primitives;
-  uint64_t scratch_bytes, weights_bytes; /* the largest of any part */
+  uint64_t scratch_bytes, weights_bytes; /* in bytes: each is the largest that any part needs */
   bool divides_weights;
 };
 

@@ -21,8 +21,8 @@ typedef struct depthwise {
 typedef struct tile {
   LLVMValueRef image, row, place;          /* the position in the result at which the tile begins */
   LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
-  LLVMValueRef line, taps; /* the addresses of the first input element that it reads, and of the weights */
-  int64_t first;           /* the position in the row at which it begins; only used if `inside` is false */
+  LLVMValueRef line, taps; /* the addresses of the first input element that the tile reads, and of the weights */
+  int64_t first;           /* the tile's first position in the row; only used if `inside` is false */
   int64_t width;
   int vectors;
   bool inside;

@@ -61,7 +61,7 @@ bool emit_gemm_takes(dtype type);
 #define EMIT_SMALL_BASE 0x1p23
 typedef struct emit_small {
   int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */
-  const LLVMValueRef *zero; /* one f32 vector for each vector of columns */
+  const LLVMValueRef *zero; /* for each vector of columns, the f32 vector that is subtracted after the conversion */
 } emit_small;
 
 /* Memory to prefetch, such as the next panels of B: the cache lines of `bytes` bytes (i64) from `from` on.  They are

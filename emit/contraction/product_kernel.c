@@ -16,8 +16,8 @@ typedef struct kernel {
   LLVMValueRef a, b, copy, packed; /* the operands, and their copies in scratch memory */
   emit_row_cut rows;
   LLVMValueRef blocks, large, row_blocks, column_blocks,
-      first; /* EMIT_PRODUCT_BLOCKS and so on (product_internal.h): the kernel's arguments if p->dynamic_m, otherwise
-                constants */
+      first; /* the numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on: arguments of the kernel
+                if p->dynamic_m, otherwise constants */
   emit_gemm_parts columns; /* the columns of a group, counted in vectors */
   int64_t n_sums;          /* the number of loops over s, the innermost of which is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];
@@ -257,7 +257,8 @@ static void sum_quantized(kernel *k, emit_gemm *g, LLVMValueRef column, LLVMValu
 }
 
 typedef struct block {
-  LLVMValueRef a, b;         /* A of the batch and group; B of the register block's first column */
+  LLVMValueRef a, b;         /* the addresses of A for the batch and group, and of the register block's first column
+                                of B */
   LLVMValueRef first_row;    /* the row of C at which the batch begins */
   LLVMValueRef first_column; /* the register block's first column of C */
   LLVMValueRef vector;       /* the number of the first column vector, counted within the group */

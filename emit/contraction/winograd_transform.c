@@ -177,7 +177,7 @@ void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int6
 /* --- positions of tiles --- */
 
 typedef struct place {
-  LLVMValueRef image, at[2]; /* the first position of a tile in the result */
+  LLVMValueRef image, at[2]; /* the image, and the position in the result at which a tile begins */
 } place;
 
 static place place_of(const winograd *g, LLVMValueRef tile) {
@@ -191,9 +191,9 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
 /* --- the transform of the input --- */
 
 typedef struct patch {
-  place from;              /* the first position in the input, which may lie outside */
-  LLVMValueRef start;      /* the offset of its element in the input */
-  LLVMValueRef rows[MOST]; /* i1: true if the row lies in the input */
+  place from;              /* the position in the input at which the patch begins, which may lie outside of the input */
+  LLVMValueRef start;      /* the offset in the input of the element at that position */
+  LLVMValueRef rows[MOST]; /* i1: true if that row of the patch lies in the input */
 } patch;
 
 /* Returns true if a patch can reach outside of the input along dimension d. */

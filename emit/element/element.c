@@ -412,7 +412,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
 static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
   dtype t = (dtype)l->shape.type;
   int64_t n = dtype_load_i64(t, (const char *)l->data + (size_t)k * dtype_bytes(t));
-  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* a u64 of more than INT64_MAX */
+  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* a u64 of more than INT64_MAX reads as negative */
   return n < 0 ? 0 : n > limit ? limit : n;
 }
 

@@ -242,7 +242,7 @@ static emit_pair complex_unary(W w, hlo_op op, emit_pair x) {
   if (op == HLO_NEG) {
     return (emit_pair){LLVMBuildFNeg(b, x.v, ""), LLVMBuildFNeg(b, x.im, "")};
   }
-  emit_pair p = complex_in_f64(w, x); /* HLO_ABS */
+  emit_pair p = complex_in_f64(w, x); /* the only operation that is left is HLO_ABS */
   V norm = LLVMBuildFAdd(b, LLVMBuildFMul(b, p.v, p.v, ""), LLVMBuildFMul(b, p.im, p.im, ""), "");
   return (emit_pair){part_back(w, emit_intrinsic1(w, "llvm.sqrt", norm), x.v), NULL};
 }

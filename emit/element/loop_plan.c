@@ -189,7 +189,7 @@ void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundar
 int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
   int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
   int n = 1;
-  for (;;) { /* finds the next larger boundary that is a multiple of the last one */
+  for (;;) { /* finds the next larger boundary that is a multiple of the one found before */
     int64_t next = INT64_MAX;
     for (int k = 0; k < c->n; k++) {
       int64_t s = c->at[k];

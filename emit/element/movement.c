@@ -244,7 +244,7 @@ emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index
     c.p.step = 0;
   }
   int64_t start = 0;
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* all lanes are known to belong to one operand */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* looks for an operand to which all lanes are known to belong */
     int64_t n = operand(i, k)->dims[c.d];
     if (emit_pos_inside(c.p, start, start + n)) {
       return emit_value(e, i->operands[k], part_index(&c, k, start));

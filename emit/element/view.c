@@ -15,7 +15,7 @@ static int skip_ones(const shape *s, int d) {
 static bool reshape_strides(const shape *from, const int64_t *given, const shape *to, int64_t *out) {
   memset(out, 0, sizeof *out * SHAPE_MAX_RANK);
   int f = skip_ones(from, 0), t = skip_ones(to, 0);
-  while (f < from->rank && t < to->rank) { /* the next dimensions of both shapes that have the same product */
+  while (f < from->rank && t < to->rank) { /* finds the next dimensions of both shapes that have the same product */
     int64_t n = from->dims[f], m = to->dims[t];
     int last_f = f, last_t = t;
     while (n != m) {
@@ -44,8 +44,8 @@ static bool reshape_strides(const shape *from, const int64_t *given, const shape
   return true;
 }
 
-/* Given in x a view of which i's operand is the result, sets x to the view whose result is i's.  Returns false if that
- * has no strides. */
+/* At first, x describes i's operand as a view of some array.  Changes x so that it describes i's result as a view of
+ * that array.  Returns false if this view has no strides. */
 static bool step(const hlo_instr *i, emit_view *x) {
   const shape *s = &i->shapes[0];
   int64_t before[SHAPE_MAX_RANK];

@@ -9,7 +9,8 @@ typedef struct windows {
   const hlo_instr *i;
   const emit_index *at;
   int64_t size[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], hole[SHAPE_MAX_RANK];
-  int loop_of[SHAPE_MAX_RANK]; /* from an operand's dimension to a dimension of the loop's space, or -1 */
+  int loop_of[SHAPE_MAX_RANK]; /* for each dimension of the operand, the dimension of the loop's space that runs
+                                  along it, or -1 */
   emit_pair outside;           /* the value of the padding, in registers */
   uint32_t inside; /* a bit for each dimension along which all positions of the loop are known to lie in the operand */
 } windows;

@@ -17,7 +17,8 @@ enum { LEAST = 4, MAX_POOLS = 4, STACK_BYTES = 16384 };
 
 typedef struct pool {
   const hlo_instr *i;
-  int64_t window, stride, hole, low, n; /* along the innermost dimension; n is the operand's extent */
+  int64_t window, stride, hole, low, n; /* along the innermost dimension: size, stride, dilation and low padding of
+                                           the window, and extent of the operand */
   int64_t span;                         /* the number of positions that `block` windows read */
   LLVMValueRef row;
 } pool;

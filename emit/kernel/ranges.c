@@ -219,7 +219,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   if (n->blocks > 1) {
     block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, emit_i64(ir, n->blocks), ""));
     number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, emit_i64(ir, n->blocks), ""));
-  } else if (e->rows || n->inner > n->lanes) { /* a loop follows */
+  } else if (e->rows || n->inner > n->lanes) { /* a loop that depends on the position follows */
     number = emit_opaque(ir, item);
   }
   int64_t *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);

@@ -27,9 +27,9 @@ typedef struct stored {
 typedef struct fact {
   const hlo_instr *instr;
   int level;            /* the number of phases that must run before the instruction can be computed */
-  uint64_t phases;      /* a bit for each phase that needs its value for each element of the row */
+  uint64_t phases;      /* a bit for each phase that needs the instruction's value for each element of the row */
   bool hot;             /* whether it depends on a reduction */
-  emit_pair known;      /* if it is hot and exists once for each row: its value, as soon as that has been computed */
+  emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */
   LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
 } fact;
 

@@ -180,7 +180,7 @@ status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t co
   if (n->b->error || shape_elements(hlo_shape(x)) == 0) {
     return NULL;
   }
-  if (known) { /* checked here, since constant folding skips large constants */
+  if (known) { /* a constant is checked now, since constant folding skips large constants */
     const bounds b = {what, count, low, high};
     status failed = bounds_check(&b, hlo_type(x), literal_aligned(known, n->arena), shape_elements(&known->shape));
     status invalid = failed ? status_error(INVALID, "%s", status_message(failed)) : NULL;

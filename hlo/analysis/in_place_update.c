@@ -48,7 +48,8 @@ bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out) {
     return false;
   }
   out->base = inside ? (uint32_t)hlo_int(base.def, HLO_ATTR_INDEX) : 0;
-  for (uint32_t k = 0; k < i->n_operands; k++) { /* no other operand may be the base as well */
+  for (uint32_t k = 0; k < i->n_operands; k++) { /* the base, the array that is updated, may not be another operand
+                                                    as well */
     once = once && (k == out->base || !hlo_value_equal(i->operands[k], i->operands[out->base]));
   }
   return once && locate(root, out);

@@ -69,7 +69,7 @@ bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
     if (x->dims[k] == 1) {
       continue;
     }
-    if (d < last) { /* the dimensions are in another order */
+    if (d < last) { /* the broadcast changes the order of the dimensions */
       return false;
     }
     last = d;

@@ -17,7 +17,7 @@
 typedef struct part {
   hlo_value value;
   int64_t start; /* the position of its first element along the concatenated dimension */
-  bool written;  /* whether the instruction that computes it can write it in place */
+  bool written;  /* whether the instruction that computes this operand can write it to its part of the result */
 } part;
 
 /* Returns true if loop fusion would compute the concatenation in the kernel of this user. */

@@ -98,7 +98,7 @@ static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *ch
       contractions[n_contractions++] = i;
     }
   }
-  while (n_contractions) { /* the last contraction comes first */
+  while (n_contractions) { /* the contractions are visited from the last to the first */
     TRY(budget_check(arena_budget(scratch)));
     uint32_t n = follow(context, contractions[--n_contractions], taken, members);
     n = precede(context, members, n);

@@ -19,7 +19,7 @@
 
 /* A constant whose elements are in an arena of their own. */
 typedef struct large_result {
-  const hlo_instr *constant; /* NULL while it is being made */
+  const hlo_instr *constant; /* NULL while the constant is being made */
   arena *memory;
 } large_result;
 

@@ -19,7 +19,7 @@ typedef struct order {
 typedef struct held {
   hlo_value t; /* def is NULL if v has no other representation */
   order p;
-  hlo_value plain; /* v computed from t, as soon as something needs it */
+  hlo_value plain; /* v itself, computed from t; set when something needs it */
 } held;
 
 typedef struct layout {

@@ -60,7 +60,7 @@ static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
       continue;
     }
     hlo_value operands[] = {i->operands[0], i->operands[1]};
-    hlo_attr attrs[4]; /* in the order of the operation's row */
+    hlo_attr attrs[4]; /* in the order in which hlo/ir/ops.def lists them */
     memcpy(attrs, i->attrs, sizeof attrs);
     operands[k] = x->operands[0];
     permuted(i, lists[k][0], p, hlo_attr_of(i, lists[k][0]) - i->attrs + attrs, hlo_arena(b));

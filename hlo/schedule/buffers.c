@@ -15,11 +15,11 @@
 enum { DEPTH_MAX = 100 };
 
 typedef struct unit {
-  uint32_t parent; /* the unit that it was joined into; itself for a representative */
+  uint32_t parent; /* the unit into which this one was joined; its own number if it is a representative */
   hlo_space space;
   uint32_t index;
   uint64_t bytes, offset;
-  uint32_t first, last; /* the closed interval of time in which it is live */
+  uint32_t first, last; /* the closed interval of time in which the unit is live */
   bool defined;
 } unit;
 

@@ -93,8 +93,8 @@ typedef struct compiler_array {
 typedef struct operator_use {
   const char *domain, *name;
   int64_t opset;
-  int since; /* the first operator set version with the operator as it is in this opset; 0 means that the operator is
-                unknown */
+  int since; /* the operator set version that introduced the operator in the form that the model uses; 0 means that
+                the operator is unknown */
   bool supported;
   uint64_t count;
 } operator_use;

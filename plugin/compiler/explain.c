@@ -35,8 +35,8 @@ typedef struct explaining {
   arena *a;
   bool begun, folded;
   uint32_t operations;  /* the number of the node's operations, except constants, after the last pass so far */
-  const char *imported; /* the names of the node's operations as imported */
-  const char *gone;     /* the pass that removed the last of them; NULL if some are left */
+  const char *imported; /* the names of the operations as which the node was imported */
+  const char *gone;     /* the pass that removed the last of the node's operations; NULL if some are left */
   const char *left;     /* the lines of the final module that are about the node */
 } explaining;
 
@@ -84,7 +84,7 @@ static status look(void *data, const char *name, const struct hlo_module *m) {
   explaining *e = data;
   uint32_t n;
   const char *dash = strchr(name, '-');
-  if (!dash && strcmp(name, "final") != 0) { /* another phase */
+  if (!dash && strcmp(name, "final") != 0) { /* the dump of another phase, not of a pass */
     return NULL;
   }
   name = dash ? dash + 1 : name;

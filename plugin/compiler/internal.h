@@ -10,9 +10,9 @@
 /* The compiler's data of an opened model, to which compiler_model.model points.  Either `onnx` or `hlo` is NULL. */
 typedef struct opened_model {
   const onnx_model *onnx;
-  uint32_t n_constants; /* constants that were given when it was opened, in addition to those in its file */
+  uint32_t n_constants; /* constants that were given when the model was opened, in addition to those in its file */
   const compiler_constant *constants;
-  arena *arena; /* the arena on which its files are mapped */
+  arena *arena; /* the arena on which the model's files are mapped */
   const hlo_module *hlo;
 } opened_model;
 

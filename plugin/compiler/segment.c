@@ -69,7 +69,7 @@ static void drop_oldest(interpreter_site *site) {
 
 typedef struct making {
   segmented_model *segments;
-  const mem_budget *run; /* may be NULL */
+  const mem_budget *run; /* the budget of the run; may be NULL */
   const onnx_frame *frame;
   segment *out;
   bool watched; /* whether segments_run_options.watch is set */

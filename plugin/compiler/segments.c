@@ -241,7 +241,7 @@ onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, con
     guard_fail("out of memory");
   }
   l->next = run->frames;
-  run->frames = l; /* if anything fails from here on, the end of the run frees it */
+  run->frames = l; /* the end of the run frees the frame if anything fails from here on */
   l->arena = arena_create(run->segments->budget);
   l->frame = onnx_frame_create(l->arena, run->segments->model, outer, graph, function, call);
   l->frame->unchecked = run->segments->request.options.unchecked;

@@ -11,7 +11,7 @@
 /* An array that a segment reads, as it must be for the segment to be used again. */
 typedef struct used_array {
   const char *name;
-  literal value; /* if data is NULL, the shape must be the same, otherwise also the contents */
+  literal value; /* if data is NULL, the array must have this shape; otherwise also these contents */
   uint32_t n;    /* the number of elements of a sequence; 0 for an array */
 } used_array;
 

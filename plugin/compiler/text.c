@@ -32,7 +32,7 @@ static status print_hlo(print_call *c, const hlo_module *m) {
  * "007-fold.hlo" after the pass fold, "final", or the name of another phase of the compiler. */
 static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
-  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* another phase */
+  if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* the dump of another phase, not of a pass */
     return NULL;
   }
   const char *name = strchr(dump, '-') ? strchr(dump, '-') + 1 : dump;

@@ -21,20 +21,21 @@
 
 struct compile_cache {
   content_store store;
-  content_key model;       /* the model's own bytes and constants: names its folder in the cache */
-  content_key content;     /* the key of `model` and the files of external data */
+  content_key model;       /* the key of the model's own bytes and constants, which names the model's folder in the
+                              cache */
+  content_key content;     /* the key of `model` and of the files of external data */
   content_key build;       /* the key of the build of the compiler and of the processor */
   content_key options_key; /* the key of `build` and all options except sizes */
   content_key dims;        /* the key of the sizes that the options give */
-  bool described;          /* whether the description is in the folder */
+  bool described;          /* whether the model's description is in its folder */
   content_key last;        /* the key of the program that was looked for last */
-  arena *mapped;           /* the arena of the file that is being examined */
+  arena *mapped;           /* the arena on which a stored program is mapped while it is examined */
   pthread_mutex_t lock;    /* guards the members below */
   struct storing *queue;
   /* writing: a thread is working on the queue; has_thread: a thread was started and not joined */
   bool writing, has_thread;
   bool closing;
-  char failure[200];    /* why a program could not be stored; "" if all could */
+  char failure[200];    /* why a program could not be stored; "" if no failure has occurred */
   pthread_cond_t close; /* signalled when the session is being closed */
   pthread_t thread;
   pid_t process; /* the process that started the thread */
@@ -250,7 +251,7 @@ static const rt_program *take(session *s, const rt_program *p, arena *a) {
 static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
   compile_cache *c = s->cache;
   content_key key = program_key(s, inputs, tune, a);
-  arena_destroy(c->mapped); /* left by a search that ran out of memory */
+  arena_destroy(c->mapped); /* not NULL if an earlier search ran out of memory */
   c->mapped = arena_create(&s->budget);
   const rt_image *image = get(s, c->mapped, key);
   if (image && !session_program_serves(s, image->programs[0], inputs)) {

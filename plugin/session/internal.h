@@ -14,7 +14,7 @@
 typedef struct compile_cache compile_cache;
 
 struct session {
-  arena *arena; /* of `options`, `source` and `image` */
+  arena *arena; /* the arena of `options`, `source` and `image` */
   /* The budget of all memory of the session.  Runs read it without the lock, so nothing in it but the used memory may
    * change. */
   mem_budget budget;

@@ -384,7 +384,7 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
-  if (failed && c.out) { /* memory ran out after it was made */
+  if (failed && c.out) { /* memory ran out after the program was made */
     destroy_compiled(s, c.out);
     c.out = NULL;
   }

@@ -46,7 +46,7 @@ typedef struct session_options {
               /* Is called from any thread, during compilations by one thread at a time; may be NULL. */
               const char *line);
   void *log_data;
-  mem_allocator allocator; /* for memory that its budget counts; zeros mean the system's allocator */
+  mem_allocator allocator; /* for the memory that the session's budget counts; zeros mean the system's allocator */
 } session_options;
 
 /* How many programs a session keeps besides those in use.  Beyond that, the one that was not used for the longest time
@@ -57,12 +57,12 @@ enum { SESSION_MAX_PROGRAMS = 64 };
 typedef struct session_program {
   struct session_program *next;
   arena *arena;              /* the program's arena */
-  _Atomic uint32_t users;    /* the number of callers that hold it (session_compile, session_release) */
+  _Atomic uint32_t users;    /* the number of callers that hold the program (session_compile, session_release) */
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` is set */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
-  bool reads_file;     /* whether it reads a mapped file, to which somebody may write meanwhile */
+  bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
   rt_report report;    /* zeros for a program from a .oxla file or the cache */
   bool from_cache;

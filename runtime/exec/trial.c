@@ -21,7 +21,7 @@ typedef struct area {
   range range; /* the range that covers all buffers of the area */
   bool written;
   guarded *memory;
-  uint64_t base;   /* which byte of the buffers' space is at memory->data */
+  uint64_t base;   /* the offset, in the space of the area's buffers, of the byte that is at memory->data */
   uint8_t *before; /* if `written`, a copy of the pages before the run; otherwise NULL */
 } area;
 

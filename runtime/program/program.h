@@ -59,7 +59,7 @@ struct rt_thunk {
   const char *operation;
   const uint32_t *nodes;
   uint32_t n_nodes;
-  /* the index in `nodes` of a contraction, which takes most of the time; n_nodes if there is none */
+  /* the index in `nodes` of the node that is a contraction, which takes most of the time; n_nodes if there is none */
   uint32_t contraction;
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* the inputs, then the outputs, then scratch memory if the kind needs any */

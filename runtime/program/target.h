@@ -27,7 +27,8 @@ typedef struct rt_executable rt_executable;
 typedef struct rt_run {
   const rt_executable *executable;
   uint8_t *arena;
-  void *const *constants;    /* the addresses of the constants; NULL if they are where the program has them */
+  void *const *constants;    /* the addresses of the constants; NULL: they are at the addresses that the program has
+                                for them */
   const void *const *params; /* the addresses of the inputs */
   void *const *results;
   rt_thread_pool *pool; /* NULL means one thread */
@@ -138,7 +139,7 @@ typedef struct rt_compile_options {
 /* A part of the report: which config (algorithm with its parameters) computes one contraction, and how long other
  * configs took. */
 typedef struct rt_tuned {
-  const char *what;   /* the label of its thunk */
+  const char *what;   /* the label of the thunk that computes the contraction */
   const char *winner; /* the chosen config, such as "library:p4" */
   const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
   const char *how;    /* how the config was chosen: "timed", "log", "estimate" */

@@ -74,7 +74,7 @@ static void reads_of(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
     if (!failed) {
       *ARENA_PUSH(a, out->items, out->n, out->cap) = y;
     }
-    status_free(failed); /* the import of that node reports it */
+    status_free(failed); /* a failure is reported when that node is imported */
   }
 }
 

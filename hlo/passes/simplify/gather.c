@@ -41,7 +41,8 @@ static void find_along(access *a) {
   }
 }
 
-/* Sets the walks along windows, which begin at 0 until walk_index moves them, and along batch dimensions. */
+/* Sets the walk along each dimension of the array (a->dims) that windows or batch dimensions run along.  Those of
+ * windows begin at 0 until walk_index moves them. */
 static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
@@ -129,7 +130,7 @@ static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   }
   for (int d = 0; d < moved->rank; d++) {
     if (count_walks(a, d) > 1) {
-      return false; /* a diagonal of the array */
+      return false; /* two dimensions of the array step together, so that the positions form a diagonal */
     }
   }
   return true;

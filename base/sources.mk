@@ -5,6 +5,7 @@ base_sources = \
 	base/dim/dim.c \
 	base/dim/dim_nodes.c \
 	base/dim/dim_text.c \
+	base/dim/guard.c \
 	base/file.c \
 	base/hash.c \
 	base/headroom.c \
@@ -26,6 +27,7 @@ base_files = \
 	base/clock.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
+	base/dim/guard.h \
 	base/file.h \
 	base/hash.h \
 	base/headroom.h \

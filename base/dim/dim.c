@@ -163,6 +163,29 @@ static dim multiply(dim_table *t, dim a, dim b) {
 
 dim dim_mul(dim_table *t, dim a, dim b) { return whole(t, multiply(t, a, b)); }
 
+dim dim_signed_const(dim_table *t, int64_t c) {
+  poly p;
+  poly_init(&p);
+  poly_add_term(t, &p, 1, c);
+  return poly_close(t, &p);
+}
+
+dim dim_signed_add(dim_table *t, dim a, dim b) { return add_scaled(t, a, b, 1); }
+
+dim dim_signed_sub(dim_table *t, dim a, dim b) { return add_scaled(t, a, b, -1); }
+
+dim dim_signed_mul(dim_table *t, dim a, dim b) { return multiply(t, a, b); }
+
+bool dim_signed_value(const dim_table *t, dim d, int64_t *out) {
+  if (d == DIM_OVERFLOW) {
+    return false;
+  }
+  bool negative = d < 0 && dim_at(t, d)->kind == DIM_NEG;
+  dim magnitude = negative ? dim_at(t, d)->lhs : d;
+  *out = negative ? -magnitude : magnitude;
+  return dim_is_const(magnitude);
+}
+
 /* --- division --- */
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -356,8 +379,6 @@ dim dim_mod(dim_table *t, dim a, dim b) {
 
 /* --- maximum and minimum --- */
 
-static bool never_negative(const dim_table *t, dim d);
-
 static bool poly_never_negative(const dim_table *t, const poly *p) {
   dim_monomial m;
   for (int i = 0; i < p->n; i++) {
@@ -366,7 +387,7 @@ static bool poly_never_negative(const dim_table *t, const poly *p) {
     }
     dim_monomial_open(t, p->terms[i].monomial, &m);
     for (int k = 0; k < m.degree; k++) {
-      if (!never_negative(t, m.atoms[k])) {
+      if (!dim_never_negative(t, m.atoms[k])) {
         return false;
       }
     }
@@ -374,20 +395,21 @@ static bool poly_never_negative(const dim_table *t, const poly *p) {
   return !p->overflow;
 }
 
-/* Returns true if it is known that d is not negative, assuming that symbols are not negative and divisors are positive.
- */
-static bool never_negative(const dim_table *t, dim d) {
+bool dim_never_negative(const dim_table *t, dim d) {
+  if (d == DIM_OVERFLOW) {
+    return false;
+  }
   switch (dim_get_kind(t, d)) {
     case DIM_CONST:
     case DIM_SYMBOL:
     case DIM_BOUNDED:
     case DIM_MOD: return true;
     case DIM_ADD:
-    case DIM_MUL: return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+    case DIM_MUL: return dim_never_negative(t, dim_at(t, d)->lhs) && dim_never_negative(t, dim_at(t, d)->rhs);
     case DIM_FLOORDIV:
-    case DIM_CEILDIV: return never_negative(t, dim_at(t, d)->lhs);
-    case DIM_MAX_OF: return never_negative(t, dim_at(t, d)->lhs) || never_negative(t, dim_at(t, d)->rhs);
-    case DIM_MIN_OF: return never_negative(t, dim_at(t, d)->lhs) && never_negative(t, dim_at(t, d)->rhs);
+    case DIM_CEILDIV: return dim_never_negative(t, dim_at(t, d)->lhs);
+    case DIM_MAX_OF: return dim_never_negative(t, dim_at(t, d)->lhs) || dim_never_negative(t, dim_at(t, d)->rhs);
+    case DIM_MIN_OF: return dim_never_negative(t, dim_at(t, d)->lhs) && dim_never_negative(t, dim_at(t, d)->rhs);
     case DIM_NEG: break;
   }
   return false;
@@ -510,4 +532,55 @@ static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data
 
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data) {
   return d == DIM_OVERFLOW ? d : whole(t, substitute(t, d, value, data));
+}
+
+/* --- evaluation --- */
+
+typedef struct evaluation {
+  const dim_table *table;
+  dim_value_fn *value;
+  void *data;
+} evaluation;
+
+static bool evaluate(const evaluation *e, dim d, int64_t *out);
+
+/* Computes the result of an operation of two numbers that are within [-DIM_MAX, DIM_MAX]. */
+static bool operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
+  switch (kind) {
+    case DIM_ADD: *out = a + b; return true;
+    case DIM_MUL: return !__builtin_mul_overflow(a, b, out);
+    case DIM_FLOORDIV: *out = b > 0 ? floor_div(a, b) : 0; return b > 0;
+    case DIM_CEILDIV: *out = b > 0 ? -floor_div(-a, b) : 0; return b > 0;
+    case DIM_MOD: *out = b > 0 ? a - b * floor_div(a, b) : 0; return b > 0;
+    case DIM_MAX_OF: *out = a > b ? a : b; return true;
+    case DIM_MIN_OF: *out = a < b ? a : b; return true;
+    default: return false;
+  }
+}
+
+static bool evaluate_node(const evaluation *e, const dim_node *n, dim d, int64_t *out) {
+  int64_t a, b;
+  switch (n->kind) {
+    case DIM_SYMBOL: *out = e->value(e->data, d); return true;
+    case DIM_BOUNDED: *out = e->value(e->data, n->rhs); return true;
+    case DIM_NEG:
+      if (!evaluate(e, n->lhs, &a)) {
+        return false;
+      }
+      *out = -a;
+      return true;
+    default: return evaluate(e, n->lhs, &a) && evaluate(e, n->rhs, &b) && operate(n->kind, a, b, out);
+  }
+}
+
+static bool evaluate(const evaluation *e, dim d, int64_t *out) {
+  if (dim_is_const(d)) {
+    *out = d;
+    return d <= DIM_MAX;
+  }
+  return d != DIM_OVERFLOW && evaluate_node(e, dim_at(e->table, d), d, out) && *out >= -DIM_MAX && *out <= DIM_MAX;
+}
+
+bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out) {
+  return evaluate(&(evaluation){t, value, data}, d, out);
 }

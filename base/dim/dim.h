@@ -65,6 +65,21 @@ dim dim_min(dim_table *t, dim a, dim b);
 /* Adds a constant that may be negative. */
 dim dim_add_const(dim_table *t, dim a, int64_t c);
 
+/* Signed numbers, such as the elements of an integer array that a model computes from sizes: seq-10, -1.  They have the
+ * same handles, except that a negative constant is of kind DIM_NEG.  Whoever uses one as an extent must have asked
+ * whether it is negative (base/dim/guard.h). */
+dim dim_signed_const(dim_table *t, int64_t c);
+dim dim_signed_add(dim_table *t, dim a, dim b);
+dim dim_signed_sub(dim_table *t, dim a, dim b);
+dim dim_signed_mul(dim_table *t, dim a, dim b);
+/* Returns true, and sets *out, if d is a constant; it may be negative. */
+bool dim_signed_value(const dim_table *t, dim d, int64_t *out);
+
+/* Evaluates d, which may be signed, with the value that `value` returns for each symbol.  Returns false if a result is
+ * outside of [-DIM_MAX, DIM_MAX] or a divisor is not positive. */
+typedef int64_t dim_value_fn(void *data, dim symbol);
+bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out);
+
 /* Returns the extent for which memory is laid out: the bound if d is a bounded dimension, otherwise d itself.  Must not
  * be called for any other expression that contains a bounded dimension. */
 dim dim_layout(const dim_table *t, dim d);
@@ -85,5 +100,6 @@ dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), vo
 const char *dim_print(arena *a, const dim_table *t, dim d);
 /* Parses a dim at *text and moves *text to behind it.  Blanks are allowed around operators. */
 STATUS_MUST_USE status dim_parse(dim_table *t, const char **text, dim *out);
+STATUS_MUST_USE status dim_parse_signed(dim_table *t, const char **text, dim *out);
 
 #endif

@@ -12,6 +12,7 @@ enum { SIZE_MAX_NODES = 256 };
 dim_table *dim_table_create(arena *a) {
   dim_table *t = ARENA_NEW(a, dim_table);
   t->arena = a;
+  t->source = "";
   t->n_slots = 64;
   t->slots = ARENA_NEW_N(a, uint32_t, t->n_slots);
   str_map_init(&t->symbols, a);

@@ -12,7 +12,7 @@
 
 #include <assert.h>
 
-#include "base/dim/dim.h"
+#include "base/dim/guard.h"
 #include "base/hash.h"
 
 typedef struct dim_node {
@@ -22,6 +22,8 @@ typedef struct dim_node {
   uint32_t size;
   dim lhs, rhs;
   const char *name;
+  int64_t hint; /* of a symbol, if has_hint is set (guard.h) */
+  bool has_hint;
 } dim_node;
 
 struct dim_table {
@@ -31,6 +33,9 @@ struct dim_table {
   uint32_t *slots; /* open addressing; slots have the index + 1 of a node that is not a symbol, or 0 if they are free */
   uint32_t n_slots;
   str_map symbols;
+  dim_guard *guards;
+  uint32_t n_guards, cap_guards;
+  const char *source; /* of guards (dim_set_source) */
 };
 
 /* Returns the node of an expression; d must not be a constant. */
@@ -43,6 +48,10 @@ static inline const dim_node *dim_at(const dim_table *t, dim d) {
 dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);
 /* Compares in a total order that does not depend on the values of handles. */
 int dim_compare(const dim_table *t, dim a, dim b);
+
+/* Returns true if it is known that d, which may be signed, is not negative, assuming that symbols are not negative and
+ * divisors are positive. */
+bool dim_never_negative(const dim_table *t, dim d);
 
 /* --- monomials: interned products of atoms; the empty product is the constant 1 --- */
 

@@ -238,8 +238,9 @@ static status parse_term(reader *r, dim *out) {
   return NULL;
 }
 
-/* Parses a sum.  Positive and negative terms are added separately, since only the result must not be negative. */
-static status parse_sum(reader *r, dim *out) {
+/* Parses a sum.  Positive and negative terms are added separately, since only the result must not be negative.  If it
+ * is `is_signed`, it may be negative too. */
+static status parse_terms(reader *r, bool is_signed, dim *out) {
   dim plus = 0, minus = 0;
   char sign = accept_operator(r, "-");
   do {
@@ -248,15 +249,21 @@ static status parse_sum(reader *r, dim *out) {
     dim *side = sign == '-' ? &minus : &plus;
     *side = dim_add(r->table, *side, term);
   } while ((sign = accept_operator(r, "+-")));
-  *out = dim_sub(r->table, plus, minus);
+  *out = is_signed ? dim_signed_sub(r->table, plus, minus) : dim_sub(r->table, plus, minus);
   return NULL;
 }
 
-status dim_parse(dim_table *t, const char **start, dim *out) {
+static status parse_sum(reader *r, dim *out) { return parse_terms(r, false, out); }
+
+static status parse_whole(dim_table *t, const char **start, bool is_signed, dim *out) {
   reader r = {.table = t, .at = *start};
-  TRY(parse_sum(&r, out));
+  TRY(parse_terms(&r, is_signed, out));
   CHECK_THAT(*out != DIM_OVERFLOW, STATUS_INVALID_FILE, "dimension '%.*s' is negative, too large or too complex",
              (int)(r.at - *start < 60 ? r.at - *start : 60), *start);
   *start = r.at;
   return NULL;
 }
+
+status dim_parse(dim_table *t, const char **start, dim *out) { return parse_whole(t, start, false, out); }
+
+status dim_parse_signed(dim_table *t, const char **start, dim *out) { return parse_whole(t, start, true, out); }

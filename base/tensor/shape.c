@@ -60,6 +60,23 @@ int64_t shape_elements(const shape *s) { return shape_product(s, 0, s->rank); }
 
 int64_t shape_bytes(const shape *s) { return shape_elements(s) * (int64_t)dtype_bytes(s->type); }
 
+bool shape_is_empty(const shape *s) {
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+dim shape_dim_product(dim_table *t, const shape *s, int from, int to) {
+  dim n = 1;
+  for (int k = from; k < to; k++) {
+    n = dim_mul(t, n, s->dims[k]);
+  }
+  return n;
+}
+
 void shape_strides(const shape *s, int64_t *strides) {
   int64_t stride = 1;
   for (int i = s->rank - 1; i >= 0; i--) {

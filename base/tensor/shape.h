@@ -32,6 +32,9 @@ bool shape_equal(const shape *a, const shape *b); /* Returns true if type, kind,
 bool shape_same_dims(const shape *a, const shape *b);
 bool shape_is_static(const shape *s); /* Returns true if every dim is a constant. */
 
+/* Returns true if a dimension is the constant 0, so that there are no elements. */
+bool shape_is_empty(const shape *s);
+
 /* Fails for a shape with DIM_OVERFLOW and for a constant shape of more than 2^56 bytes.  The message begins with
  * `what`. */
 STATUS_MUST_USE status shape_check(const shape *s, const char *what);
@@ -41,6 +44,8 @@ int64_t shape_elements(const shape *s);
 int64_t shape_bytes(const shape *s);
 /* Returns the product of dims[from], ..., dims[to - 1]. */
 int64_t shape_product(const shape *s, int from, int to);
+/* Returns the same product as a dim, which may be symbolic. */
+dim shape_dim_product(dim_table *t, const shape *s, int from, int to);
 /* Writes row-major strides, counted in elements, to strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);
 

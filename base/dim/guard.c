@@ -1,0 +1,210 @@
+/* guard.c - implements guard.h. */
+#include "base/dim/guard.h"
+
+#include "base/dim/dim_nodes.h"
+
+/* --- hints --- */
+
+void dim_set_hint(dim_table *t, dim symbol, int64_t hint) {
+  assert(dim_get_kind(t, symbol) == DIM_SYMBOL && hint >= 0);
+  dim_node *n = &t->nodes[-(symbol + 1)];
+  n->has_hint = true;
+  n->hint = hint;
+}
+
+typedef struct hints {
+  const dim_table *table;
+  bool missing;
+} hints;
+
+static int64_t hint_of(void *data, dim symbol) {
+  hints *h = data;
+  const dim_node *n = dim_at(h->table, symbol);
+  h->missing |= !n->has_hint;
+  return n->hint;
+}
+
+bool dim_hint(const dim_table *t, dim d, int64_t *out) {
+  hints h = {.table = t};
+  return dim_evaluate(t, d, hint_of, &h, out) && !h.missing;
+}
+
+/* --- guards --- */
+
+void dim_set_source(dim_table *t, const char *source) { t->source = source ? source : ""; }
+
+static void add_guard(dim_table *t, dim_relation relation, dim a, dim b) {
+  for (uint32_t k = 0; k < t->n_guards; k++) {
+    const dim_guard *g = &t->guards[k];
+    if (g->relation == relation && g->a == a && g->b == b) {
+      return;
+    }
+  }
+  *ARENA_PUSH(t->arena, t->guards, t->n_guards, t->cap_guards) = (dim_guard){relation, a, b, t->source};
+}
+
+const dim_guard *dim_guards(const dim_table *t, uint32_t *n) {
+  *n = t->n_guards;
+  return t->guards;
+}
+
+/* --- questions --- */
+
+/* The difference a - b may be of either sign; a non-zero constant proves that a and b differ. */
+static bool known_difference(dim_table *t, dim a, dim b, int64_t *out) {
+  return dim_signed_value(t, dim_signed_sub(t, a, b), out);
+}
+
+bool dim_known_equal(dim_table *t, dim a, dim b) {
+  int64_t difference;
+  return a != DIM_OVERFLOW && b != DIM_OVERFLOW && (a == b || (known_difference(t, a, b, &difference) && !difference));
+}
+
+static bool known_less(dim_table *t, dim a, dim b) {
+  return dim_never_negative(t, dim_signed_sub(t, dim_signed_sub(t, b, a), 1));
+}
+
+bool dim_equal(dim_table *t, dim a, dim b) {
+  int64_t difference, x, y;
+  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
+    return false;
+  }
+  if (a == b) {
+    return true;
+  }
+  if (known_difference(t, a, b, &difference)) {
+    return difference == 0;
+  }
+  if (known_less(t, a, b) || known_less(t, b, a) || !dim_hint(t, a, &x) || !dim_hint(t, b, &y)) {
+    return false;
+  }
+  add_guard(t, x == y ? DIM_EQUAL : DIM_NOT_EQUAL, a, b);
+  return x == y;
+}
+
+bool dim_known_at_most(dim_table *t, dim a, dim b) {
+  int64_t difference;
+  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
+    return false;
+  }
+  if (known_difference(t, a, b, &difference)) {
+    return difference <= 0;
+  }
+  return dim_never_negative(t, dim_signed_sub(t, b, a));
+}
+
+bool dim_at_most(dim_table *t, dim a, dim b) {
+  int64_t x, y;
+  if (dim_known_at_most(t, a, b)) {
+    return true;
+  }
+  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW || known_less(t, b, a) || !dim_hint(t, a, &x) || !dim_hint(t, b, &y)) {
+    return false;
+  }
+  if (x <= y) {
+    add_guard(t, DIM_AT_MOST, a, b);
+  } else {
+    add_guard(t, DIM_LESS, b, a);
+  }
+  return x <= y;
+}
+
+static dim pin_symbol(void *data, dim symbol) {
+  dim_table *t = data;
+  const dim_node *n = dim_at(t, symbol);
+  if (n->has_hint) {
+    add_guard(t, DIM_EQUAL, symbol, n->hint);
+  }
+  return symbol;
+}
+
+int64_t dim_pin(dim_table *t, dim d) {
+  int64_t hint;
+  if (!dim_hint(t, d, &hint)) {
+    return 0;
+  }
+  (void)dim_substitute(t, d, pin_symbol, t);
+  return hint;
+}
+
+/* --- checking and solving --- */
+
+bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data) {
+  int64_t a, b;
+  if (!dim_evaluate(t, g->a, value, data, &a) || !dim_evaluate(t, g->b, value, data, &b)) {
+    return false;
+  }
+  switch (g->relation) {
+    case DIM_EQUAL: return a == b;
+    case DIM_NOT_EQUAL: return a != b;
+    case DIM_AT_MOST: return a <= b;
+    case DIM_LESS: return a < b;
+  }
+  return false;
+}
+
+const char *dim_guard_print(arena *a, const dim_table *t, const dim_guard *g) {
+  static const char *const signs[] = {
+      [DIM_EQUAL] = "==", [DIM_NOT_EQUAL] = "!=", [DIM_AT_MOST] = "<=", [DIM_LESS] = "<"};
+  return arena_printf(a, "%s %s %s", dim_print(a, t, g->a), signs[g->relation], dim_print(a, t, g->b));
+}
+
+typedef struct search {
+  dim symbol;
+  bool found;
+} search;
+
+static dim find_symbol(void *data, dim symbol) {
+  search *s = data;
+  s->found |= symbol == s->symbol;
+  return symbol;
+}
+
+static bool contains(dim_table *t, dim d, dim symbol) {
+  search s = {symbol, false};
+  (void)dim_substitute(t, d, find_symbol, &s);
+  return s.found;
+}
+
+/* Solves sum = 0 for a symbol that is a term of the sum with the factor 1 or -1, and is nowhere else in it. */
+static bool solve_term(dim_table *t, dim sum, dim term, dim *symbol, dim *equals) {
+  bool negative = dim_get_kind(t, term) == DIM_NEG;
+  dim x = negative ? dim_lhs(t, term) : term;
+  if (dim_get_kind(t, x) != DIM_SYMBOL) {
+    return false;
+  }
+  dim rest = negative ? dim_signed_add(t, sum, x) : dim_signed_sub(t, sum, x);
+  if (rest == DIM_OVERFLOW || contains(t, rest, x)) {
+    return false;
+  }
+  *symbol = x;
+  *equals = negative ? rest : dim_signed_sub(t, 0, rest);
+  return *equals != DIM_OVERFLOW;
+}
+
+/* Terms are tried from the last one on, so that of two symbols the one whose name comes later is replaced. */
+bool dim_guard_solve(dim_table *t, const dim_guard *g, dim *symbol, dim *equals) {
+  if (g->relation != DIM_EQUAL) {
+    return false;
+  }
+  /* A side that is a symbol alone is preferred: total = past+seq is solved for total. */
+  for (int side = 0; side < 2; side++) {
+    dim x = side ? g->a : g->b, other = side ? g->b : g->a;
+    if (dim_get_kind(t, x) == DIM_SYMBOL && !contains(t, other, x)) {
+      *symbol = x;
+      *equals = other;
+      return true;
+    }
+  }
+  dim sum = dim_signed_sub(t, g->a, g->b);
+  for (dim d = sum; d != DIM_OVERFLOW; d = dim_lhs(t, d)) {
+    bool last = dim_get_kind(t, d) != DIM_ADD;
+    if (solve_term(t, sum, last ? d : dim_rhs(t, d), symbol, equals)) {
+      return true;
+    }
+    if (last) {
+      break;
+    }
+  }
+  return false;
+}

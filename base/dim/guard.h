@@ -1,0 +1,50 @@
+/* guard.h - questions about symbolic sizes, whose answers become guards.
+ *
+ * A model is compiled for sizes at hand, the hints of its symbols, but the program is to serve other sizes too.
+ * Whoever must decide something that depends on a size asks here.  What the algebra of dims proves needs nothing.
+ * Otherwise the hints answer, and the table keeps the answer as a guard: the program is right only for sizes at which
+ * the answer is the same.  (PyTorch's ShapeEnv works in this way.)
+ *
+ * Symbols without hints, as in a module that was read from text, have no guards: what is not proven is then false. */
+#ifndef BASE_DIM_GUARD_H
+#define BASE_DIM_GUARD_H
+
+#include "base/dim/dim.h"
+
+typedef enum dim_relation { DIM_EQUAL, DIM_NOT_EQUAL, DIM_AT_MOST, DIM_LESS } dim_relation;
+
+/* a EQUAL b, a AT_MOST b, and so on.  The dims may be signed. */
+typedef struct dim_guard {
+  dim_relation relation;
+  dim a, b;
+  const char *source; /* who asked first: the label of an ONNX node, or the name of a pass; never NULL */
+} dim_guard;
+
+void dim_set_hint(dim_table *t, dim symbol, int64_t hint);
+/* Returns true, and sets *out, if d is a constant or all of its symbols have hints. */
+bool dim_hint(const dim_table *t, dim d, int64_t *out);
+/* Sets the source of the guards that follow; the text is borrowed.  NULL means "". */
+void dim_set_source(dim_table *t, const char *source);
+
+/* Return true if a is equal to b, or at most b.  May add a guard. */
+bool dim_equal(dim_table *t, dim a, dim b);
+bool dim_at_most(dim_table *t, dim a, dim b);
+/* These return true only for what is proven for all sizes; they add no guard. */
+bool dim_known_equal(dim_table *t, dim a, dim b);
+bool dim_known_at_most(dim_table *t, dim a, dim b);
+
+/* Returns the hint of d, and adds the guard that each symbol of d equals its hint (pins it).  If a symbol has no hint,
+ * the result is 0 and nothing is added. */
+int64_t dim_pin(dim_table *t, dim d);
+
+/* The guards in the order in which they were added; there are no duplicates. */
+const dim_guard *dim_guards(const dim_table *t, uint32_t *n);
+/* Returns true if the guard holds for these values of symbols. */
+bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data);
+const char *dim_guard_print(arena *a, const dim_table *t, const dim_guard *g);
+
+/* If the guard is an equation from which a symbol follows (total = past+seq, batch = 1), sets *symbol and *equals and
+ * returns true.  The expression does not contain the symbol. */
+bool dim_guard_solve(dim_table *t, const dim_guard *g, dim *symbol, dim *equals);
+
+#endif

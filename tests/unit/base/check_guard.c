@@ -1,0 +1,164 @@
+/* check_guard.c - questions about symbolic sizes: what is proven, what becomes a guard, and what follows from it. */
+#include <check.h>
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "tests/suite.h"
+
+static arena *memory;
+static dim_table *table;
+
+/* The hints of all tests: batch 1, seq 7, past 3, total 10. */
+static void setup(void) {
+  memory = arena_create(NULL);
+  table = dim_table_create(memory);
+  dim_set_hint(table, dim_symbol(table, "batch"), 1);
+  dim_set_hint(table, dim_symbol(table, "seq"), 7);
+  dim_set_hint(table, dim_symbol(table, "past"), 3);
+  dim_set_hint(table, dim_symbol(table, "total"), 10);
+}
+
+static void teardown(void) { arena_destroy(memory); }
+
+static dim parse(const char *text) {
+  dim d = DIM_OVERFLOW;
+  status s = dim_parse_signed(table, &text, &d);
+  ck_assert_msg(!s, "%s", status_message(s));
+  return d;
+}
+
+/* Returns all guards as text, separated by commas. */
+static const char *guards(void) {
+  uint32_t n;
+  const dim_guard *list = dim_guards(table, &n);
+  const char *text = "";
+  for (uint32_t k = 0; k < n; k++) {
+    text = arena_printf(memory, "%s%s%s", text, k ? ", " : "", dim_guard_print(memory, table, &list[k]));
+  }
+  return text;
+}
+
+typedef struct question {
+  char relation; /* '=' or '<' (at most) */
+  const char *a, *b;
+  bool answer;
+  const char *guards; /* that it adds */
+} question;
+
+static const question questions[] = {
+    {'=', "seq+1", "1+seq", true, ""},          {'=', "seq+1", "seq", false, ""},
+    {'=', "seq", "past", false, "seq != past"}, {'=', "total", "past+seq", true, "total == past+seq"},
+    {'=', "batch", "1", true, "batch == 1"},    {'=', "seq", "1", false, "seq != 1"},
+    {'=', "seq+past", "-1", false, ""},         {'=', "unknown", "1", false, ""}, /* it has no hint */
+    {'<', "seq", "seq+past", true, ""},         {'<', "seq+1", "seq", false, ""},
+    {'<', "0", "seq*past", true, ""},           {'<', "seq", "1024", true, "seq <= 1024"},
+    {'<', "seq", "past", false, "past < seq"},  {'<', "past-5", "-1", true, "past-5 <= -1"},
+    {'<', "unknown", "1", false, ""},
+};
+
+START_TEST(answers_a_question) {
+  const question *q = &questions[_i];
+  dim a = parse(q->a), b = parse(q->b);
+  bool answer = q->relation == '=' ? dim_equal(table, a, b) : dim_at_most(table, a, b);
+  ck_assert_msg(answer == q->answer, "%s %c %s", q->a, q->relation, q->b);
+  ck_assert_str_eq(guards(), q->guards);
+  (void)(q->relation == '=' ? dim_equal(table, a, b) : dim_at_most(table, a, b));
+  ck_assert_str_eq(guards(), q->guards);
+}
+END_TEST
+
+START_TEST(known_questions_add_no_guard) {
+  ck_assert(!dim_known_equal(table, parse("total"), parse("past+seq")));
+  ck_assert(dim_known_equal(table, parse("2*seq-seq"), parse("seq")));
+  ck_assert(!dim_known_at_most(table, parse("seq"), 1024));
+  ck_assert(dim_known_at_most(table, 0, parse("seq")));
+  ck_assert_str_eq(guards(), "");
+}
+END_TEST
+
+START_TEST(a_pin_names_every_symbol) {
+  dim_set_source(table, "conv: Conv");
+  ck_assert_int_eq(dim_pin(table, parse("seq*2+past")), 17);
+  ck_assert_str_eq(guards(), "seq == 7, past == 3");
+  uint32_t n;
+  ck_assert_str_eq(dim_guards(table, &n)[0].source, "conv: Conv");
+  ck_assert_int_eq(dim_pin(table, parse("unknown")), 0);
+  ck_assert_int_eq(dim_pin(table, 12), 12);
+}
+END_TEST
+
+static int64_t double_hint(void *data, dim symbol) {
+  int64_t hint;
+  (void)data;
+  return dim_hint(table, symbol, &hint) ? 2 * hint : 0;
+}
+
+START_TEST(guards_hold_or_not) {
+  static const struct {
+    dim_relation relation;
+    const char *a, *b;
+    bool holds; /* at twice the hints */
+  } cases[] = {
+      {DIM_EQUAL, "total", "past+seq", true},
+      {DIM_EQUAL, "batch", "1", false},
+      {DIM_NOT_EQUAL, "seq", "14", false},
+      {DIM_NOT_EQUAL, "seq", "1", true},
+      {DIM_AT_MOST, "seq", "14", true},
+      {DIM_AT_MOST, "seq", "13", false},
+      {DIM_LESS, "seq", "14", false},
+      {DIM_LESS, "seq", "15", true},
+      {DIM_EQUAL, "seq/(past-6)", "seq", false}, /* it cannot be computed */
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    dim_guard g = {cases[k].relation, parse(cases[k].a), parse(cases[k].b), ""};
+    ck_assert_msg(dim_guard_holds(table, &g, double_hint, NULL) == cases[k].holds, "%s",
+                  dim_guard_print(memory, table, &g));
+  }
+}
+END_TEST
+
+START_TEST(equations_are_solved) {
+  static const char *const cases[][4] = {
+      /* an equation, and what follows: symbol and expression, or "" */
+      {"total", "past+seq", "total", "past+seq"},
+      {"past+seq", "total", "total", "past+seq"},
+      {"batch", "1", "batch", "1"},
+      {"seq+3", "total", "total", "seq+3"},
+      {"past+seq", "total+1", "total", "past+seq-1"},
+      {"2*seq", "3*past", "", ""},
+      {"seq*seq", "past*past", "", ""},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    dim_guard g = {DIM_EQUAL, parse(cases[k][0]), parse(cases[k][1]), ""};
+    dim symbol, equals;
+    bool solved = dim_guard_solve(table, &g, &symbol, &equals);
+    ck_assert_msg(solved == (*cases[k][2] != 0), "%s = %s", cases[k][0], cases[k][1]);
+    if (solved) {
+      ck_assert_str_eq(dim_print(memory, table, symbol), cases[k][2]);
+      ck_assert_str_eq(dim_print(memory, table, equals), cases[k][3]);
+    }
+  }
+}
+END_TEST
+
+START_TEST(values_are_bounded) {
+  int64_t v;
+  ck_assert(dim_evaluate(table, parse("seq*2-20"), double_hint, NULL, &v) && v == 8);
+  ck_assert(dim_evaluate(table, parse("ceil((seq+1)/2)+seq%4+max(seq,past)+min(seq,past)"), double_hint, NULL, &v));
+  ck_assert_int_eq(v, 8 + 2 + 14 + 6);
+  ck_assert(!dim_evaluate(table, parse("seq*9007199254740992"), double_hint, NULL, &v)); /* above DIM_MAX */
+  ck_assert(!dim_evaluate(table, DIM_OVERFLOW, double_hint, NULL, &v));
+}
+END_TEST
+
+int main(void) {
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, setup, teardown);
+  tcase_add_loop_test(all, answers_a_question, 0, sizeof questions / sizeof *questions);
+  tcase_add_test(all, known_questions_add_no_guard);
+  tcase_add_test(all, a_pin_names_every_symbol);
+  tcase_add_test(all, guards_hold_or_not);
+  tcase_add_test(all, equations_are_solved);
+  tcase_add_test(all, values_are_bounded);
+  return run_suite("guard", all);
+}

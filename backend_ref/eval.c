@@ -37,6 +37,7 @@ static const row table[HLO_OP_COUNT] = {
     [HLO_SELECT] = {ref_select, ANYTHING},
     [HLO_CLAMP] = {ref_clamp_op, NUMBERS},
 
+    [HLO_SIZES] = {ref_sizes, NUMBERS},
     [HLO_EMPTY] = {ref_empty, NUMBERS | COMPLEX},
     [HLO_COPY] = {ref_copy, ANYTHING},
     [HLO_IOTA] = {ref_iota, NUMBERS | COMPLEX},

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend_ref/ref.h"
+#include "hlo/ir/fold_sizes.h"
 
 /* --- boxes --- */
 
@@ -119,6 +120,20 @@ status ref_empty(ref_call *c) {
   size_t bytes = (size_t)shape_bytes(&c->out[0].shape);
   if (bytes) {
     memset(r, 0, bytes);
+  }
+  return NULL;
+}
+
+/* Only elements that are constants can be evaluated; a module is bound first (hlo/ir/bind.h). */
+status ref_sizes(ref_call *c) {
+  int64_t values[HLO_MAX_SIZES];
+  int n = (int)hlo_n_ints(c->i, HLO_ATTR_ELEMENTS);
+  CHECK_THAT(n <= HLO_MAX_SIZES &&
+                 hlo_constant_sizes(c->i->parent->module->dims, n, hlo_ints(c->i, HLO_ATTR_ELEMENTS), values),
+             STATUS_UNSUPPORTED, "the elements are not constants");
+  size_t size = dtype_bytes((dtype)c->out[0].shape.type);
+  for (int k = 0; k < n; k++) {
+    dtype_store_i64((dtype)c->out[0].shape.type, (char *)ref_result(c, 0) + (size_t)k * size, values[k]);
   }
   return NULL;
 }

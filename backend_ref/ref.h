@@ -167,7 +167,8 @@ ref_fn *ref_elementwise(hlo_op op);
 ref_fn ref_unary, ref_binary, ref_is_finite, ref_convert, ref_compare, ref_select, ref_clamp_op, ref_bitcast;
 ref_fn ref_part, ref_make_complex;
 /* movement.c */
-ref_fn ref_empty, ref_copy, ref_iota, ref_broadcast, ref_transpose, ref_reverse, ref_slice, ref_pad, ref_concatenate;
+ref_fn ref_sizes, ref_empty, ref_copy, ref_iota, ref_broadcast, ref_transpose, ref_reverse, ref_slice, ref_pad,
+    ref_concatenate;
 ref_fn ref_dynamic_slice, ref_gather;
 /* update.c */
 ref_fn ref_dynamic_update_slice, ref_scatter;

@@ -18,10 +18,12 @@ hlo_sources = \
 	hlo/gradient/math.c \
 	hlo/gradient/move.c \
 	hlo/gradient/while.c \
+	hlo/ir/bind.c \
 	hlo/ir/builder.c \
 	hlo/ir/composite_recurrence.c \
 	hlo/ir/composites.c \
 	hlo/ir/flatten_calls.c \
+	hlo/ir/fold_sizes.c \
 	hlo/ir/ir.c \
 	hlo/ir/op_table.c \
 	hlo/ir/shape_loops.c \
@@ -85,10 +87,12 @@ hlo_files = \
 	hlo/gradient/rules.h \
 	hlo/ir/OPS.md \
 	hlo/ir/attrs.def \
+	hlo/ir/bind.h \
 	hlo/ir/builder.h \
 	hlo/ir/composites.def \
 	hlo/ir/composites.h \
 	hlo/ir/flatten_calls.h \
+	hlo/ir/fold_sizes.h \
 	hlo/ir/ir.h \
 	hlo/ir/ops.def \
 	hlo/ir/shape_rules.h \

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "hlo/ir/fold_sizes.h"
+
 hlo_builder hlo_builder_make(hlo_computation *c) { return (hlo_builder){.computation = c, .source = ""}; }
 
 hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name) {
@@ -34,6 +37,21 @@ static const hlo_value no_value;
 
 /* --- constant folding --- */
 
+/* Makes i an instruction without operands.  It has no users yet, so only its uses of its operands are removed. */
+static void replace_in_place(hlo_instr *i, hlo_op op, hlo_attr attr) {
+  i->op = op;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    hlo_instr *def = i->operands[k].def;
+    for (uint32_t u = def->n_uses; u-- > 0;) {
+      if (def->uses[u].user == i) {
+        def->uses[u] = def->uses[--def->n_uses];
+      }
+    }
+  }
+  i->n_operands = 0;
+  i->attrs = arena_memdup(i->parent->module->arena, &attr, sizeof attr);
+}
+
 /* Replaces an instruction whose operands are constants by its value.  Returns true if it did. */
 static bool fold(hlo_builder *b, hlo_instr *i) {
   if (!b->eval || i->op == HLO_CONSTANT || i->n_results != 1 || i->op == HLO_PARAMETER ||
@@ -52,19 +70,26 @@ static bool fold(hlo_builder *b, hlo_instr *i) {
     status_free(s);
     return false;
   }
-  i->op = HLO_CONSTANT; /* replaced in place: it has no users yet, so only its uses of its operands must be removed */
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    hlo_instr *def = i->operands[k].def;
-    for (uint32_t u = def->n_uses; u-- > 0;) {
-      if (def->uses[u].user == i) {
-        def->uses[u] = def->uses[--def->n_uses];
-      }
-    }
-  }
-  i->n_operands = 0;
-  i->attrs = ARENA_NEW(hlo_arena(b), hlo_attr);
-  i->attrs[0].value = arena_memdup(hlo_arena(b), &result, sizeof result);
+  replace_in_place(i, HLO_CONSTANT, (hlo_attr){.value = arena_memdup(hlo_arena(b), &result, sizeof result)});
   return true;
+}
+
+/* Replaces an instruction on sizes by `sizes` or, if all of its elements are constants, by a constant. */
+static void fold_sizes(hlo_instr *i) {
+  dim elements[HLO_MAX_SIZES];
+  int64_t values[HLO_MAX_SIZES];
+  int n = hlo_fold_sizes(i, elements);
+  arena *a = i->parent->module->arena;
+  if (n < 0) {
+    return;
+  }
+  if (!hlo_constant_sizes(i->parent->module->dims, n, elements, values)) {
+    hlo_attr attr = {.n = (uint32_t)n, .ints = arena_memdup(a, elements, (size_t)n * sizeof *elements)};
+    replace_in_place(i, HLO_SIZES, attr);
+    return;
+  }
+  literal l = hlo_sizes_literal(a, i->shapes[0], values);
+  replace_in_place(i, HLO_CONSTANT, (hlo_attr){.value = arena_memdup(a, &l, sizeof l)});
 }
 
 hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_value *operands, uint32_t n_results,
@@ -89,7 +114,10 @@ hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_v
     i->attrs[k] = attrs[k];
     switch (hlo_attr_get_info(info->attrs[k])->kind) {
       case HLO_KIND_INTS:
-      case HLO_KIND_DIMS: i->attrs[k].ints = arena_memdup(a, attrs[k].ints, attrs[k].n * sizeof *attrs[k].ints); break;
+      case HLO_KIND_DIMS:
+      case HLO_KIND_SIGNED_DIMS:
+        i->attrs[k].ints = arena_memdup(a, attrs[k].ints, attrs[k].n * sizeof *attrs[k].ints);
+        break;
       case HLO_KIND_FLOATS:
         i->attrs[k].floats = arena_memdup(a, attrs[k].floats, attrs[k].n_floats * sizeof *attrs[k].floats);
         break;
@@ -105,7 +133,9 @@ hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_v
     hlo_fail(b, s);
     return NULL;
   }
-  fold(b, i);
+  if (!fold(b, i)) {
+    fold_sizes(i);
+  }
   return i;
 }
 
@@ -226,10 +256,13 @@ status hlo_broadcast_shape(dim_table *t, const shape *x, const shape *y, shape *
   int shift = longer->rank - shorter->rank;
   for (int k = shift; k < longer->rank; k++) {
     dim a = longer->dims[k], c = shorter->dims[k - shift];
-    CHECK_THAT(a == c || a == 1 || c == 1, STATUS_INVALID_MODEL,
-               "%s and %s do not broadcast: dimension %d from the end differs and neither is 1", SHAPE_STR(t, x),
-               SHAPE_STR(t, y), longer->rank - 1 - k);
-    out->dims[k] = a == 1 ? c : a;
+    if (a == 1 || (c != 1 && !dim_equal(t, a, c) && dim_equal(t, a, 1))) {
+      out->dims[k] = c;
+    } else {
+      CHECK_THAT(c == 1 || dim_equal(t, a, c) || dim_equal(t, c, 1), STATUS_INVALID_MODEL,
+                 "%s and %s do not broadcast: dimension %d from the end differs and neither is 1", SHAPE_STR(t, x),
+                 SHAPE_STR(t, y), longer->rank - 1 - k);
+    }
   }
   return NULL;
 }

@@ -175,7 +175,8 @@ static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind 
   switch (kind) {
     case HLO_KIND_STRING: v.s = v.s ? arena_strdup(a, v.s) : NULL; break;
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS: v.ints = arena_memdup(a, v.ints, v.n * sizeof *v.ints); break;
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: v.ints = arena_memdup(a, v.ints, v.n * sizeof *v.ints); break;
     case HLO_KIND_FLOATS: v.floats = arena_memdup(a, v.floats, v.n_floats * sizeof *v.floats); break;
     case HLO_KIND_LITERAL:
       v.value = arena_memdup(a, v.value, sizeof *v.value); /* the elements are shared */
@@ -382,7 +383,8 @@ static bool same_attr(hlo_attr_kind kind, const hlo_attr *a, const hlo_attr *b) 
   switch (kind) {
     case HLO_KIND_STRING: return strcmp(a->s, b->s) == 0;
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS: return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: return a->n == b->n && (!a->n || memcmp(a->ints, b->ints, a->n * sizeof *a->ints) == 0);
     case HLO_KIND_FLOATS:
       return a->n_floats == b->n_floats &&
              (!a->n_floats || memcmp(a->floats, b->floats, a->n_floats * sizeof *a->floats) == 0);
@@ -419,7 +421,8 @@ static uint64_t attr_hash(uint64_t h, hlo_attr_kind kind, const hlo_attr *v) {
   switch (kind) {
     case HLO_KIND_STRING: return hash_bytes(v->s, strlen(v->s), h);
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS: return hash_bytes(v->ints, v->n * sizeof *v->ints, h);
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: return hash_bytes(v->ints, v->n * sizeof *v->ints, h);
     case HLO_KIND_FLOATS: return hash_bytes(v->floats, v->n_floats * sizeof *v->floats, h);
     case HLO_KIND_LITERAL: return hash_mix(h, literal_hash(v->value));
     case HLO_KIND_COMPS:

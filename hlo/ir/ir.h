@@ -36,6 +36,7 @@ typedef enum hlo_attr_kind {
   HLO_KIND_STRING,
   HLO_KIND_INTS,
   HLO_KIND_DIMS,
+  HLO_KIND_SIGNED_DIMS,
   HLO_KIND_FLOATS,
   HLO_KIND_LITERAL,
   HLO_KIND_COMPS,
@@ -106,7 +107,7 @@ typedef struct hlo_attr {
     struct {
       uint32_t n;
       const int64_t *ints;
-    }; /* for kinds INTS and DIMS */
+    }; /* for kinds INTS, DIMS and SIGNED_DIMS */
     struct {
       uint32_t n_floats;
       const double *floats;

@@ -86,7 +86,7 @@ static const char *dim_text(char *buffer, dim_table *dims, dim d) {
 
 status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y) {
   char x_text[SHAPE_TEXT_MAX], y_text[SHAPE_TEXT_MAX];
-  if (x == y && x != DIM_OVERFLOW) {
+  if (dim_equal(dims, x, y)) {
     return NULL;
   }
   bool known = dim_is_const(x) && dim_is_const(y);
@@ -101,7 +101,11 @@ status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x,
 }
 
 status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name, const shape *y) {
-  if (shape_same_dims(x, y)) {
+  bool equal = x->rank == y->rank;
+  for (int k = 0; k < x->rank && equal; k++) {
+    equal = dim_equal(dims, x->dims[k], y->dims[k]);
+  }
+  if (equal) {
     return NULL;
   }
   bool known = x->rank != y->rank;
@@ -218,6 +222,13 @@ status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {
              "the value is %s; only arrays of constant extents are values", SHAPE_STR(dims, &l->shape));
   results[0] = l->shape;
   return shape_finish(i, &results[0]);
+}
+
+status hlo_shape_sizes(const hlo_instr *i, dim_table *dims, shape *results) {
+  const shape *s = &results[0];
+  CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank <= 1 && dtype_is_int((dtype)s->type), INVALID,
+             "the result is %s; a list of integers is needed", SHAPE_STR(dims, s));
+  return shape_need_count(i, HLO_ATTR_ELEMENTS, s->rank && dim_is_const(s->dims[0]) ? (uint32_t)s->dims[0] : 1);
 }
 
 /* Sets *out to computation number k of `i`, which must call n computations. */

@@ -12,6 +12,7 @@
 #ifndef HLO_IR_SHAPE_RULES_H
 #define HLO_IR_SHAPE_RULES_H
 
+#include "base/dim/guard.h"
 #include "hlo/ir/ir.h"
 
 #define HLO(id, text, min, max, results, rule, ...) hlo_shape_rule hlo_shape_##rule;

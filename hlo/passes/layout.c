@@ -264,7 +264,7 @@ static void listed(layout *l, const hlo_instr *i) {
   const hlo_op_info *info = hlo_info(i);
   for (uint32_t k = 0; t.def && k < info->n_attrs; k++) {
     hlo_attr_kind kind = hlo_attr_get_info(info->attrs[k])->kind;
-    if (kind == HLO_KIND_INTS || kind == HLO_KIND_DIMS) {
+    if (kind == HLO_KIND_INTS || kind == HLO_KIND_DIMS || kind == HLO_KIND_SIGNED_DIMS) {
       t.def->attrs[k].ints = moved(l, i->attrs[k].ints, &p, i->shapes[0].rank);
     }
   }

@@ -125,9 +125,9 @@ typedef struct int_list {
   uint32_t n, cap;
 } int_list;
 
-static status read_dim(parser *p, int64_t *out) {
+static status read_dim(parser *p, bool is_signed, int64_t *out) {
   text_skip(&p->in);
-  TRY(dim_parse(p->module->dims, &p->in.at, out));
+  TRY((is_signed ? dim_parse_signed : dim_parse)(p->module->dims, &p->in.at, out));
   CHECK_THAT(*out != DIM_OVERFLOW, STATUS_INVALID_FILE, "the dimension is negative or too large");
   return NULL;
 }
@@ -140,7 +140,7 @@ static status read_ints(parser *p, hlo_attr_kind kind, hlo_attr *v) {
     if (list.n) {
       TRY(text_expect(&p->in, ","));
     }
-    TRY(kind == HLO_KIND_DIMS ? read_dim(p, &item) : text_read_int(&p->in, &item));
+    TRY(kind == HLO_KIND_INTS ? text_read_int(&p->in, &item) : read_dim(p, kind == HLO_KIND_SIGNED_DIMS, &item));
     *ARENA_PUSH(p->local, list.items, list.n, list.cap) = item;
   }
   v->n = list.n;
@@ -223,7 +223,8 @@ static status read_attr_value(parser *p, hlo_attr_kind kind, hlo_attr *v) {
     case HLO_KIND_BOOL: return read_bool(p, v);
     case HLO_KIND_STRING: return text_read_quoted(&p->in, &v->s);
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS: return read_ints(p, kind, v);
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: return read_ints(p, kind, v);
     case HLO_KIND_FLOATS: return read_floats(p, v);
     case HLO_KIND_LITERAL: return text_read_literal(&p->in, p->module->dims, p->options, &p->budget, &v->value);
     case HLO_KIND_COMPS: return read_computations(p, v);

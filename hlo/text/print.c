@@ -50,7 +50,7 @@ static void put_ints(printer *p, hlo_attr_kind kind, const hlo_attr *v) {
   text_puts(&p->out, "[");
   for (uint32_t k = 0; k < v->n; k++) {
     text_puts(&p->out, k ? "," : "");
-    if (kind == HLO_KIND_DIMS) {
+    if (kind != HLO_KIND_INTS) {
       put_dim(p, v->ints[k]);
     } else {
       text_printf(&p->out, "%" PRId64, v->ints[k]);
@@ -83,7 +83,8 @@ static void put_attr(printer *p, hlo_attr_kind kind, const hlo_attr *v) {
     case HLO_KIND_BOOL: text_puts(&p->out, v->i ? "true" : "false"); break;
     case HLO_KIND_STRING: text_put_quoted(&p->out, v->s ? v->s : ""); break;
     case HLO_KIND_INTS:
-    case HLO_KIND_DIMS: put_ints(p, kind, v); break;
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: put_ints(p, kind, v); break;
     case HLO_KIND_FLOATS: put_floats(p, v); break;
     case HLO_KIND_LITERAL:
       put_shape(p, &v->value->shape);

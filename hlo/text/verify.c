@@ -25,9 +25,10 @@ typedef struct verifier {
 
 /* --- attributes --- */
 
-static status check_dims(const hlo_module *m, const hlo_attr *v) {
+static status check_dims(const hlo_module *m, const hlo_attr *v, bool is_signed) {
+  CHECK_THAT(v->ints || !v->n, INVALID, "the list is missing");
   for (uint32_t k = 0; k < v->n; k++) {
-    bool whole = v->ints[k] != DIM_OVERFLOW && dim_get_kind(m->dims, v->ints[k]) != DIM_NEG;
+    bool whole = v->ints[k] != DIM_OVERFLOW && (is_signed || dim_get_kind(m->dims, v->ints[k]) != DIM_NEG);
     CHECK_THAT(whole && v->ints[k] <= DIM_MAX, INVALID, "entry %u is negative or too large", k);
   }
   return NULL;
@@ -42,7 +43,8 @@ static status check_attr_value(const hlo_module *m, hlo_attr_kind kind, const hl
     case HLO_KIND_FLOATS: CHECK_THAT(v->floats || !v->n_floats, INVALID, "the list is missing"); return NULL;
     case HLO_KIND_COMPS: CHECK_THAT(v->comps || !v->n_comps, INVALID, "the list is missing"); return NULL;
     case HLO_KIND_LITERAL: CHECK_THAT(v->value != NULL, INVALID, "the literal is missing"); return NULL;
-    case HLO_KIND_DIMS: CHECK_THAT(v->ints || !v->n, INVALID, "the list is missing"); return check_dims(m, v);
+    case HLO_KIND_DIMS:
+    case HLO_KIND_SIGNED_DIMS: return check_dims(m, v, kind == HLO_KIND_SIGNED_DIMS);
     default: CHECK_THAT(hlo_enum_name(kind, v->i), INVALID, "%" PRId64 " has no name", v->i); return NULL;
   }
 }

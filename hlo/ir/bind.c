@@ -1,0 +1,181 @@
+/* bind.c - implements bind.h. */
+#include "hlo/ir/bind.h"
+
+#include <inttypes.h>
+
+#include "base/dim/guard.h"
+#include "hlo/ir/fold_sizes.h"
+
+#define MISMATCH (STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE)
+
+/* --- values of symbols --- */
+
+typedef struct symbol_value {
+  dim symbol;
+  int64_t value;
+} symbol_value;
+
+typedef struct binding {
+  dim_table *dims;
+  symbol_value *items;
+  uint32_t n, cap;
+  dim missing; /* the first symbol without a value for which one was asked, or 0 */
+} binding;
+
+static int64_t value_of(void *data, dim symbol) {
+  binding *b = data;
+  for (uint32_t k = 0; k < b->n; k++) {
+    if (b->items[k].symbol == symbol) {
+      return b->items[k].value;
+    }
+  }
+  b->missing = b->missing ? b->missing : symbol;
+  return 0;
+}
+
+static status evaluate(binding *b, arena *a, dim d, int64_t *out) {
+  if (dim_is_const(d)) {
+    *out = d;
+    return NULL;
+  }
+  bool possible = dim_evaluate(b->dims, d, value_of, b, out);
+  CHECK_THAT(!b->missing, STATUS_INVALID_ARGUMENT, "no input tells the size %s", dim_print(a, b->dims, b->missing));
+  CHECK_THAT(possible, MISMATCH, "the size %s cannot be computed for these inputs", dim_print(a, b->dims, d));
+  return NULL;
+}
+
+static status check_rank(const hlo_module *m, uint32_t k, const shape *given) {
+  const shape *want = &m->entry->params[k]->shapes[0];
+  CHECK_THAT(given->rank == want->rank && given->type == want->type, MISMATCH, "input %" PRIu32 " is %s instead of %s",
+             k, SHAPE_STR(NULL, given), SHAPE_STR(m->dims, want));
+  return NULL;
+}
+
+static void bind_symbols(arena *a, binding *b, const shape *declared, const shape *given) {
+  for (int k = 0; k < declared->rank; k++) {
+    dim d = declared->dims[k];
+    if (dim_get_kind(b->dims, d) == DIM_SYMBOL) {
+      b->missing = 0;
+      (void)value_of(b, d);
+      if (b->missing) {
+        *ARENA_PUSH(a, b->items, b->n, b->cap) = (symbol_value){d, given->dims[k]};
+      }
+    }
+  }
+  b->missing = 0;
+}
+
+static status check_input(arena *a, binding *b, const hlo_module *m, uint32_t k, const shape *given) {
+  const shape *want = &m->entry->params[k]->shapes[0];
+  for (int i = 0; i < want->rank; i++) {
+    int64_t size;
+    TRY(evaluate(b, a, want->dims[i], &size));
+    CHECK_THAT(size == given->dims[i], MISMATCH,
+               "input %" PRIu32 " is %s; dimension %d of %s must be %" PRId64 " with the other inputs", k,
+               SHAPE_STR(NULL, given), i, SHAPE_STR(m->dims, want), size);
+  }
+  return NULL;
+}
+
+static status check_guards(arena *a, binding *b) {
+  uint32_t n;
+  const dim_guard *guards = dim_guards(b->dims, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    CHECK_THAT(dim_guard_holds(b->dims, &guards[k], value_of, b), MISMATCH, "%s: the program is for sizes with %s",
+               guards[k].source, dim_guard_print(a, b->dims, &guards[k]));
+  }
+  return NULL;
+}
+
+/* --- instructions --- */
+
+static status bind_list(binding *b, arena *a, hlo_attr *v) {
+  int64_t *values = ARENA_NEW_N(a, int64_t, v->n);
+  for (uint32_t k = 0; k < v->n; k++) {
+    TRY(evaluate(b, a, v->ints[k], &values[k]));
+  }
+  v->ints = values;
+  return NULL;
+}
+
+/* `sizes` becomes a constant. */
+static status bind_sizes(binding *b, arena *a, hlo_instr *i) {
+  TRY(bind_list(b, a, &i->attrs[0]));
+  literal l = hlo_sizes_literal(a, i->shapes[0], i->attrs[0].ints);
+  i->op = HLO_CONSTANT;
+  i->attrs[0] = (hlo_attr){.value = arena_memdup(a, &l, sizeof l)};
+  return NULL;
+}
+
+static status bind_instr(binding *b, arena *a, hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    for (int d = 0; d < i->shapes[k].rank; d++) {
+      int64_t size;
+      TRY(evaluate(b, a, i->shapes[k].dims[d], &size));
+      i->shapes[k].dims[d] = size < 0 ? DIM_OVERFLOW : size;
+    }
+    TRY(shape_check(&i->shapes[k], hlo_info(i)->name));
+  }
+  if (i->op == HLO_SIZES) {
+    return bind_sizes(b, a, i);
+  }
+  for (uint32_t k = 0; k < hlo_info(i)->n_attrs; k++) {
+    if (hlo_attr_get_info(hlo_info(i)->attrs[k])->kind == HLO_KIND_DIMS) {
+      TRY(bind_list(b, a, &i->attrs[k]));
+    }
+  }
+  return NULL;
+}
+
+status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module **out) {
+  binding b = {.dims = m->dims};
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    TRY(check_rank(m, k, &inputs[k]));
+    bind_symbols(a, &b, &m->entry->params[k]->shapes[0], &inputs[k]);
+  }
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    TRY(check_input(a, &b, m, k, &inputs[k]));
+  }
+  TRY(check_guards(a, &b));
+  *out = hlo_module_clone(a, m);
+  for (uint32_t k = 0; k < (*out)->n_computations; k++) {
+    HLO_FOR_EACH(i, (*out)->computations[k]) { TRY(bind_instr(&b, a, i)); }
+  }
+  return NULL;
+}
+
+/* --- queries --- */
+
+static bool list_is_static(const hlo_attr *v) {
+  for (uint32_t k = 0; k < v->n; k++) {
+    if (!dim_is_const(v->ints[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool instr_is_static(const hlo_instr *i) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    if (!shape_is_static(&i->shapes[k])) {
+      return false;
+    }
+  }
+  for (uint32_t k = 0; k < hlo_info(i)->n_attrs; k++) {
+    if (hlo_attr_get_info(hlo_info(i)->attrs[k])->kind == HLO_KIND_DIMS && !list_is_static(&i->attrs[k])) {
+      return false;
+    }
+  }
+  return i->op != HLO_SIZES;
+}
+
+bool hlo_is_static(const hlo_module *m) {
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    HLO_FOR_EACH(i, m->computations[k]) {
+      if (!instr_is_static(i)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}

@@ -1,0 +1,241 @@
+/* fold_sizes.c - implements fold_sizes.h. */
+#include "hlo/ir/fold_sizes.h"
+
+#include <string.h>
+
+#include "base/dim/guard.h"
+
+static dim_table *table_of(hlo_value v) { return v.def->parent->module->dims; }
+
+static int constant_elements(dim_table *t, const literal *l, dim *elements) {
+  int64_t n = shape_elements(&l->shape);
+  if (l->shape.rank > 1 || n > HLO_MAX_SIZES || (!dtype_is_int((dtype)l->shape.type) && l->shape.type != DTYPE_PRED)) {
+    return -1;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    elements[k] = dim_signed_const(t, literal_i64(l, k));
+  }
+  return (int)n;
+}
+
+int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
+  const literal *l = hlo_literal(v);
+  if (l) {
+    return constant_elements(table_of(v), l, elements);
+  }
+  if (v.def->op != HLO_SIZES || hlo_n_ints(v.def, HLO_ATTR_ELEMENTS) > HLO_MAX_SIZES) {
+    return -1;
+  }
+  uint32_t n = hlo_n_ints(v.def, HLO_ATTR_ELEMENTS);
+  memcpy(elements, hlo_ints(v.def, HLO_ATTR_ELEMENTS), n * sizeof *elements);
+  return (int)n;
+}
+
+/* --- arithmetic --- */
+
+static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_at_most(t, a, b) == larger ? b : a; }
+
+/* Division truncates towards zero, and the algebra's towards minus infinity; they agree for a >= 0 and b > 0. */
+static dim divide(dim_table *t, dim a, dim b, bool rest) {
+  if (!dim_at_most(t, 0, a) || !dim_at_most(t, 1, b)) {
+    return DIM_OVERFLOW;
+  }
+  return rest ? dim_mod(t, a, b) : dim_floordiv(t, a, b);
+}
+
+static bool compare(dim_table *t, hlo_comparison c, dim a, dim b) {
+  switch (c) {
+    case HLO_EQ: return dim_equal(t, a, b);
+    case HLO_NE: return !dim_equal(t, a, b);
+    case HLO_LT: return !dim_at_most(t, b, a);
+    case HLO_LE: return dim_at_most(t, a, b);
+    case HLO_GT: return !dim_at_most(t, a, b);
+    case HLO_GE: return dim_at_most(t, b, a);
+  }
+  return false;
+}
+
+/* Returns DIM_OVERFLOW if the operation is not one on sizes. */
+static dim operate(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
+  switch (op) {
+    case HLO_ADD: return dim_signed_add(t, a, b);
+    case HLO_SUB: return dim_signed_sub(t, a, b);
+    case HLO_MUL: return dim_signed_mul(t, a, b);
+    case HLO_DIV: return divide(t, a, b, false);
+    case HLO_REM: return divide(t, a, b, true);
+    case HLO_MAX: return choose(t, a, b, true);
+    case HLO_MIN: return choose(t, a, b, false);
+    case HLO_NEG: return dim_signed_sub(t, 0, a);
+    case HLO_ABS: return dim_at_most(t, 0, a) ? a : dim_signed_sub(t, 0, a);
+    case HLO_COPY: return a;
+    case HLO_COMPARE: return compare(t, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), a, b);
+    default: return DIM_OVERFLOW;
+  }
+}
+
+/* A conversion keeps the number if it fits into the type. */
+static dim convert(dim_table *t, dim a, dtype to) {
+  if (to == DTYPE_PRED) {
+    return !dim_equal(t, a, 0);
+  }
+  bool fits = to == DTYPE_S64 ||
+              (to == DTYPE_S32 && dim_at_most(t, a, INT32_MAX) && dim_at_most(t, dim_signed_const(t, INT32_MIN), a));
+  return fits ? a : DIM_OVERFLOW;
+}
+
+/* --- instructions --- */
+
+typedef struct known {
+  int n;
+  dim elements[HLO_MAX_SIZES];
+} known;
+
+static int fold_elementwise(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
+  dtype type = (dtype)i->shapes[0].type;
+  if (type != DTYPE_S64 && type != DTYPE_S32 && type != DTYPE_PRED) {
+    return -1;
+  }
+  for (int k = 0; k < x[0].n; k++) {
+    dim a = x[0].elements[k], b = i->n_operands > 1 ? x[1].elements[k] : 0;
+    out[k] = i->op == HLO_CONVERT  ? convert(t, a, type)
+             : i->op == HLO_SELECT ? (a ? b : x[2].elements[k])
+                                   : operate(i, t, i->op, a, b);
+    if (out[k] == DIM_OVERFLOW) {
+      return -1;
+    }
+  }
+  return x[0].n;
+}
+
+static int fold_concatenate(const hlo_instr *i, const known *x, dim *out) {
+  int n = 0;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    for (int j = 0; j < x[k].n; j++) {
+      if (n == HLO_MAX_SIZES) {
+        return -1;
+      }
+      out[n++] = x[k].elements[j];
+    }
+  }
+  return n;
+}
+
+static int fold_slice(const hlo_instr *i, const known *x, dim *out) {
+  int n = 0;
+  for (int64_t k = hlo_ints(i, HLO_ATTR_STARTS)[0]; k < hlo_ints(i, HLO_ATTR_LIMITS)[0];
+       k += hlo_ints(i, HLO_ATTR_STRIDES)[0]) {
+    out[n++] = x->elements[k];
+  }
+  return n;
+}
+
+static int fold_broadcast(const hlo_instr *i, const known *x, dim *out) {
+  int64_t n = shape_elements(&i->shapes[0]);
+  for (int64_t k = 0; k < n; k++) {
+    out[k] = x->elements[x->n == 1 ? 0 : k];
+  }
+  return (int)n;
+}
+
+/* A gather of single elements of a list, by constant indices: the indices are in x[1]. */
+static int fold_gather(const hlo_instr *i, const known *x, dim *out) {
+  if (hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS) != 1 || !hlo_literal(i->operands[1])) {
+    return -1;
+  }
+  for (int k = 0; k < x[1].n; k++) {
+    int64_t at = x[1].elements[k] < 0 ? 0 : x[1].elements[k];
+    out[k] = x[0].elements[at < x[0].n ? at : x[0].n - 1];
+  }
+  return x[0].n ? x[1].n : -1;
+}
+
+static int fold_reverse(const known *x, dim *out) {
+  for (int k = 0; k < x->n; k++) {
+    out[k] = x->elements[x->n - 1 - k];
+  }
+  return x->n;
+}
+
+static int fold_reduce(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
+  hlo_reducer r = (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER);
+  if (!x->n || r > HLO_REDUCE_MIN || i->shapes[0].type == DTYPE_PRED) {
+    return -1;
+  }
+  out[0] = x->elements[0];
+  for (int k = 1; k < x->n; k++) {
+    out[0] = operate(i, t, hlo_reducer_op(r), out[0], x->elements[k]);
+  }
+  return out[0] == DIM_OVERFLOW ? -1 : 1;
+}
+
+static int fold(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
+  switch (i->op) {
+    case HLO_CONCAT: return fold_concatenate(i, x, out);
+    case HLO_SLICE: return fold_slice(i, x, out);
+    case HLO_BROADCAST: return fold_broadcast(i, x, out);
+    case HLO_GATHER: return fold_gather(i, x, out);
+    case HLO_REVERSE: return fold_reverse(x, out);
+    case HLO_REDUCE: return fold_reduce(i, t, x, out);
+    case HLO_RESHAPE:
+    case HLO_TRANSPOSE: memcpy(out, x->elements, (size_t)x->n * sizeof *out); return x->n;
+    default: return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY ? fold_elementwise(i, t, x, out) : -1;
+  }
+}
+
+/* Returns true if i has one result that is a short list, and an operand that is `sizes`. */
+static bool may_fold(const hlo_instr *i) {
+  enum { MAX_OPERANDS = 16 };
+  bool sizes = false;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    sizes |= i->operands[k].def->op == HLO_SIZES;
+  }
+  const shape *s = i->shapes;
+  return sizes && i->n_results == 1 && i->n_operands <= MAX_OPERANDS && s->kind == SHAPE_ARRAY && s->rank <= 1 &&
+         shape_is_static(s) && shape_elements(s) <= HLO_MAX_SIZES;
+}
+
+int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]) {
+  if (!may_fold(i)) {
+    return -1;
+  }
+  dim_table *t = i->parent->module->dims;
+  known *operands = ARENA_NEW_N(i->parent->module->arena, known, i->n_operands);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    operands[k].n = hlo_sizes_of(i->operands[k], operands[k].elements);
+    if (operands[k].n < 0) {
+      return -1;
+    }
+  }
+  return fold(i, t, operands, elements);
+}
+
+bool hlo_constant_sizes(const dim_table *t, int n, const dim *elements, int64_t *values) {
+  for (int k = 0; k < n; k++) {
+    if (!dim_signed_value(t, elements[k], &values[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+literal hlo_sizes_literal(arena *a, shape s, const int64_t *values) {
+  void *data;
+  literal l = literal_new(a, s, &data);
+  size_t size = dtype_bytes((dtype)s.type);
+  for (int64_t k = 0, n = shape_elements(&s); k < n; k++) {
+    dtype_store_i64((dtype)s.type, (char *)data + (size_t)k * size, values[k]);
+  }
+  return l;
+}
+
+hlo_value hlo_sizes(hlo_builder *b, dtype type, int n, const dim *elements) {
+  int64_t values[HLO_MAX_SIZES];
+  uint32_t count = n < 0 ? 1 : (uint32_t)n;
+  shape s = shape_make(type, n < 0 ? 0 : 1, (dim[]){n});
+  if (count <= HLO_MAX_SIZES && hlo_constant_sizes(b->computation->module->dims, (int)count, elements, values)) {
+    return hlo_constant(b, hlo_sizes_literal(hlo_arena(b), s, values));
+  }
+  hlo_attr attr = {.n = count, .ints = elements};
+  hlo_instr *i = hlo_build(b, HLO_SIZES, 0, NULL, 1, &s, &attr);
+  return (hlo_value){i, 0};
+}

@@ -1,0 +1,134 @@
+/* check_fold_sizes.c - the arithmetic of sizes is folded to `sizes` or constants while it is built. */
+#include <stdlib.h>
+
+#include "backend_ref/eval.h"
+#include "base/dim/guard.h"
+#include "hlo/ir/fold_sizes.h"
+#include "tests/unit/hlo/hlo_case.h"
+
+static arena *memory;
+static hlo_builder b;
+static dim_table *table;
+
+/* The symbols n, with the hint 6, and m, with the hint 2. */
+static void setup(void) {
+  memory = arena_create(NULL);
+  hlo_module *m = hlo_module_create(memory, "m");
+  m->entry = hlo_computation_create(m, "main");
+  b = hlo_builder_make(m->entry);
+  b.eval = ref_fold;
+  b.fold_bytes = 1024;
+  table = m->dims;
+  dim_set_hint(table, dim_symbol(table, "n"), 6);
+  dim_set_hint(table, dim_symbol(table, "m"), 2);
+}
+
+static void teardown(void) { arena_destroy(memory); }
+
+static dim parse(const char *text) {
+  dim d = DIM_OVERFLOW;
+  ASSERT_OK(dim_parse_signed(table, &text, &d));
+  return d;
+}
+
+/* Makes the list of sizes "n,4,-1" of the type. */
+static hlo_value sizes_of(dtype type, const char *text) {
+  dim elements[HLO_MAX_SIZES];
+  int n = 0;
+  for (const char *at = text; *at; n++) {
+    size_t length = strcspn(at, ",");
+    elements[n] = parse(arena_strndup(memory, at, length));
+    at += length + (at[length] == ',');
+  }
+  return hlo_sizes(&b, type, n, elements);
+}
+
+static hlo_value sizes(const char *text) { return sizes_of(DTYPE_S64, text); }
+
+/* Asserts that v is known, and has these elements. */
+static void expect(hlo_value v, const char *want) {
+  dim elements[HLO_MAX_SIZES];
+  ck_assert_msg(!b.error, "%s", status_message(b.error));
+  int n = hlo_sizes_of(v, elements);
+  ck_assert_msg(n >= 0, "%s is not folded", want);
+  const char *text = "";
+  for (int k = 0; k < n; k++) {
+    text = arena_printf(memory, "%s%s%s", text, k ? "," : "", dim_print(memory, table, elements[k]));
+  }
+  ck_assert_str_eq(text, want);
+}
+
+static hlo_value op(hlo_op o, const char *x, const char *y) { return hlo_binary(&b, o, sizes(x), sizes(y)); }
+
+START_TEST(arithmetic) {
+  expect(op(HLO_ADD, "n,4", "m,1"), "m+n,5");
+  expect(op(HLO_SUB, "n,m", "n,n"), "0,m-n");
+  expect(op(HLO_MUL, "n,n+1", "m,-1"), "m*n,-n-1");
+  expect(op(HLO_DIV, "n,4*n", "4,4"), "n/4,n");
+  expect(op(HLO_REM, "n,4*n", "4,4"), "n%4,0");
+  expect(op(HLO_MAX, "n,3", "m,n"), "n,n");
+  expect(op(HLO_MIN, "n,3", "m,n"), "m,3");
+  expect(hlo_unary(&b, HLO_NEG, sizes("n,-3")), "-n,3");
+  expect(hlo_unary(&b, HLO_ABS, sizes("m-n,n")), "n-m,n");
+}
+END_TEST
+
+START_TEST(movement) {
+  hlo_value x = sizes("n,m,7");
+  expect(hlo_slice_dim(&b, x, 0, 1, 3), "m,7");
+  expect(hlo_slice(&b, x, (dim[]){0}, (dim[]){3}, (int64_t[]){2}), "n,7");
+  expect(hlo_concatenate(&b, 2, (hlo_value[]){x, hlo_s64s(&b, (int64_t[]){-1}, 1)}, 0), "n,m,7,-1");
+  expect(hlo_take(&b, x, hlo_s64s(&b, (int64_t[]){2, 0}, 2), 0), "7,n");
+  expect(hlo_reverse(&b, x, 1, (int64_t[]){0}), "7,m,n");
+  expect(hlo_reshape(&b, sizes("n"), 0, NULL), "n");
+  expect(
+      hlo_broadcast(&b, hlo_sizes(&b, DTYPE_S64, -1, (dim[]){parse("n")}), shape_make(DTYPE_S64, 1, (dim[]){2}), NULL),
+      "n,n");
+  expect(hlo_reduce(&b, x, HLO_REDUCE_MUL, 1, (int64_t[]){0}), "7*m*n");
+  expect(hlo_reduce(&b, x, HLO_REDUCE_ADD, 1, (int64_t[]){0}), "m+n+7");
+}
+END_TEST
+
+/* What is the same for all sizes becomes a constant; comparisons become guards. */
+START_TEST(constants_and_guards) {
+  hlo_value one = hlo_slice_dim(&b, sizes("n,7"), 0, 1, 2);
+  ck_assert_ptr_nonnull(hlo_literal(one));
+  ck_assert_ptr_nonnull(hlo_literal(op(HLO_SUB, "n+2", "n")));
+  expect(hlo_compare(&b, HLO_EQ, sizes("n,n"), sizes("1,6")), "0,1");
+  expect(hlo_compare(&b, HLO_LT, sizes("n,m"), sizes("m,n")), "0,1");
+  expect(hlo_select(&b, hlo_compare(&b, HLO_GE, sizes("n"), sizes("m")), sizes("n"), sizes("m")), "n");
+  uint32_t n;
+  (void)dim_guards(table, &n);
+  ck_assert_uint_ge(n, 3);
+}
+END_TEST
+
+START_TEST(conversions) {
+  expect(hlo_convert(&b, sizes("n,-4"), DTYPE_S32), "n,-4");
+  expect(hlo_convert(&b, sizes_of(DTYPE_S32, "n"), DTYPE_S64), "n");
+  hlo_value f = hlo_convert(&b, sizes("n"), DTYPE_F32);
+  ck_assert_int_eq(f.def->op, HLO_CONVERT); /* numbers that are not integers are data */
+  hlo_value narrow = hlo_convert(&b, sizes("n"), DTYPE_U8);
+  ck_assert_int_eq(narrow.def->op, HLO_CONVERT);
+}
+END_TEST
+
+/* A division whose sign the sizes do not tell truncates, which the algebra does not. */
+START_TEST(is_not_folded) {
+  ck_assert_int_eq(op(HLO_DIV, "m-n", "4").def->op, HLO_DIV);
+  ck_assert_int_eq(op(HLO_AND, "n", "m").def->op, HLO_AND);
+  hlo_value data = hlo_result(hlo_parameter(b.computation, shape_make(DTYPE_S64, 1, (dim[]){1})), 0);
+  ck_assert_int_eq(hlo_binary(&b, HLO_ADD, sizes("n"), data).def->op, HLO_ADD);
+}
+END_TEST
+
+int main(void) {
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, setup, teardown);
+  tcase_add_test(all, arithmetic);
+  tcase_add_test(all, movement);
+  tcase_add_test(all, constants_and_guards);
+  tcase_add_test(all, conversions);
+  tcase_add_test(all, is_not_folded);
+  return run_suite("fold_sizes", all);
+}

@@ -14,6 +14,7 @@ frontend_sources = \
 	frontend/import/segment.c \
 	frontend/import/sequence.c \
 	frontend/import/sizes.c \
+	frontend/import/symbolic.c \
 	frontend/model/attributes.c \
 	frontend/model/external_data.c \
 	frontend/model/functions.c \
@@ -83,6 +84,7 @@ frontend_files = \
 	frontend/import/scope.h \
 	frontend/import/sequence.h \
 	frontend/import/sizes.h \
+	frontend/import/symbolic.h \
 	frontend/model/attributes.h \
 	frontend/model/external_data.h \
 	frontend/model/functions.h \

@@ -65,6 +65,8 @@ typedef struct onnx_frame {
                       numbers; 0 means the main graph */
   int depth;       /* the number of frames around it, including those of functions */
   bool unchecked;  /* as in onnx_import_options (import.h) */
+  /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants. */
+  dim_table *dims;
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
    * depend on it were deferred. */
   onnx_findings *findings;

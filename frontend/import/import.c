@@ -12,6 +12,7 @@
 #include "frontend/import/op_types.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
 
 /* --- scopes --- */
@@ -57,12 +58,12 @@ void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v) {
   }
 }
 
-/* Copies an outer constant, or the broadcast of one, into the scope's computation, so that its value is known there
- * too.  Returns false if the value is neither. */
+/* Copies an outer constant, a list of sizes, or the broadcast of a constant, into the scope's computation, so that its
+ * value is known there too.  Returns false if the value is neither. */
 static bool copy_constant(onnx_scope *s, hlo_value outer, hlo_value *out) {
   hlo_computation *c = s->b->computation;
   hlo_instr *def = outer.def;
-  if (def->op == HLO_CONSTANT) {
+  if (def->op == HLO_CONSTANT || def->op == HLO_SIZES) {
     *out = hlo_result(hlo_instr_clone(c, NULL, def, NULL), 0);
     return true;
   }
@@ -216,6 +217,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, row, &sizes));
   s->b->source = onnx_node_source(a, node);
+  TRY(onnx_check_symbols(&n, row));
   status failed = row->importer(&n);
   status in_builder = hlo_builder_take_error(s->b);
   if (failed) {

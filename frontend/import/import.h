@@ -23,6 +23,18 @@ typedef struct onnx_input_shape {
   const literal *value;
 } onnx_input_shape;
 
+/* What is known of the symbols of a model: that a symbol equals an expression of others, as text (total is past+seq,
+ * batch is 1). */
+typedef struct onnx_definition {
+  const char *symbol, *equals;
+  const char *source; /* who needs it: the label of a node */
+} onnx_definition;
+
+typedef struct onnx_definitions {
+  uint32_t n, cap;
+  onnx_definition *items;
+} onnx_definitions;
+
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
@@ -40,6 +52,8 @@ typedef struct onnx_import_options {
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
   onnx_findings *findings;
+  /* NULL, or the import keeps the dimensions that the model leaves open as symbols (symbolic.h). */
+  const onnx_definitions *symbols;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
 
@@ -48,6 +62,10 @@ typedef struct onnx_import_options {
  * *complete is false, sizes depend on what the model computes, and the module is only the first segment (frame.h). */
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
+
+/* Imports the frame of the main graph, which onnx_frame_main has made with these options, as onnx_import does. */
+STATUS_MUST_USE status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_options *options,
+                                         hlo_module **out, bool *complete);
 
 /* Returns the frame of the main graph.  Its arrays are the inputs, with the shapes and contents that the options give.
  */
@@ -65,12 +83,15 @@ typedef struct onnx_sizes onnx_sizes;
 typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
 /* The reasons for which a node may be host-interpreted; onnx_ops.def explains them. */
 typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences } onnx_host;
+/* Whether an importer takes inputs with symbolic dimensions (symbolic.h). */
+typedef enum onnx_symbols { onnx_symbols_fixed, onnx_symbols_open } onnx_symbols;
 /* One row of onnx_ops.def: an operator from one version of its operator set on. */
 typedef struct onnx_op_row {
   const char *domain, *name;
   int since;
   uint32_t min_inputs, max_inputs, min_outputs, max_outputs; /* UINT32_MAX means no limit */
   onnx_sizes_fn *sizes;                                      /* the rule for dynamic dimensions (sizes.h) */
+  onnx_symbols symbols;
   onnx_host host;
   onnx_import_fn *importer;
 } onnx_op_row;

@@ -4,9 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "base/tensor/bounds.h"
 #include "frontend/import/scope.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -22,7 +25,7 @@ hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
 
 hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
   const shape *s = hlo_shape(n->in[k]);
-  if (shape_elements(s) != 1) {
+  if (!dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, s->rank), 1)) {
     hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is required", what, SHAPE_STR(NULL, s)));
     return (hlo_value){0};
   }
@@ -86,11 +89,16 @@ hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t 
 }
 
 hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *axes) {
-  double count = 1;
-  for (uint32_t k = 0; k < n; k++) {
-    count *= (double)hlo_shape(x)->dims[axes[k]];
+  dim count = 1;
+  for (uint32_t k = 0; k < n && x.def; k++) {
+    count = dim_mul(b->computation->module->dims, count, hlo_shape(x)->dims[axes[k]]);
   }
-  return onnx_binary_scalar(b, HLO_DIV, onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, axes), count);
+  hlo_value sum = onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, axes);
+  if (dim_is_const(count)) {
+    return onnx_binary_scalar(b, HLO_DIV, sum, (double)count);
+  }
+  hlo_value number = hlo_convert(b, hlo_sizes(b, DTYPE_S64, -1, &count), hlo_type(x));
+  return hlo_binary(b, HLO_DIV, sum, hlo_broadcast_to(b, number, hlo_shape(sum)));
 }
 
 hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r) {
@@ -117,7 +125,7 @@ hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, dou
 static status align_at_axis(onnx_node *n, hlo_value x, hlo_value *y) {
   const shape *sx = hlo_shape(x), *sy = hlo_shape(*y);
   int64_t axis;
-  if (shape_elements(sy) == 1) {
+  if (dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), sy, 0, sy->rank), 1)) {
     *y = hlo_reshape(n->b, *y, 0, NULL);
     return NULL;
   }
@@ -177,7 +185,7 @@ status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t co
   for (uint32_t k = 0; k < count; k++) {
     zero_fits &= low[k] <= 0 && high[k] > 0;
   }
-  if (n->b->error || shape_elements(hlo_shape(x)) == 0) {
+  if (n->b->error || shape_is_empty(hlo_shape(x))) {
     return NULL;
   }
   if (known) { /* a constant is checked now, since constant folding skips large constants */
@@ -205,6 +213,27 @@ static bool has_negative(const literal *l) {
   return negative;
 }
 
+/* Resolves indices that are known, into dimensions of which some are symbolic.  Others pin these dimensions: a check
+ * at run time needs constants. */
+static status symbolic_indices(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *sizes,
+                               hlo_value *out) {
+  dim_table *t = onnx_dims(n);
+  dim elements[HLO_MAX_SIZES];
+  int known = hlo_sizes_of(x, elements);
+  for (uint32_t j = 0; j < count && known < 0; j++) {
+    (void)dim_pin(t, sizes[j]);
+  }
+  CHECK_THAT(known >= 0, STATUS_UNSUPPORTED, "%s are not known, and index a dimension of symbolic size", what);
+  for (int k = 0; k < known; k++) {
+    dim size = sizes[(uint32_t)k % count];
+    elements[k] = dim_at_most(t, 0, elements[k]) ? elements[k] : dim_signed_add(t, elements[k], size);
+    CHECK_THAT(dim_at_most(t, 0, elements[k]) && dim_at_most(t, dim_signed_add(t, elements[k], 1), size), INVALID,
+               "%s[%d] is outside of its dimension", what, k);
+  }
+  *out = hlo_sizes(n->b, hlo_type(x), hlo_rank(x) ? known : -1, elements);
+  return NULL;
+}
+
 status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes, hlo_value *out) {
   hlo_value x = n->in[k];
   int64_t low[SHAPE_MAX_RANK];
@@ -212,8 +241,13 @@ status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t co
   if (count == 0) {
     return NULL;
   }
+  bool fixed = true;
   for (uint32_t j = 0; j < count; j++) {
+    fixed &= dim_is_const(sizes[j]);
     low[j] = -sizes[j];
+  }
+  if (!fixed) {
+    return symbolic_indices(n, x, what, count, sizes, out);
   }
   TRY(onnx_check(n, x, what, count, low, sizes));
   if (hlo_literal(x) && !has_negative(hlo_literal(x))) {

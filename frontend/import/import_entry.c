@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/frame.h"
 #include "frontend/import/import.h"
 
@@ -98,18 +99,53 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
   return NULL;
 }
 
-/* Replaces the symbolic dimensions of an input's shape by their values. */
+typedef struct resolution {
+  dim_table *dims;
+  const onnx_definitions *definitions;
+  status failed;
+} resolution;
+
+/* Returns the definition of a symbol as a dim of symbols without definitions, or the symbol if it has none.  A later
+ * definition never contains a symbol that has an earlier one, so the recursion ends. */
+static dim resolve(void *data, dim symbol) {
+  resolution *r = data;
+  for (uint32_t k = 0; k < r->definitions->n && !r->failed; k++) {
+    const char *text = r->definitions->items[k].equals;
+    if (strcmp(r->definitions->items[k].symbol, dim_name(r->dims, symbol)) == 0) {
+      dim d = symbol;
+      r->failed = dim_parse(r->dims, &text, &d);
+      return r->failed ? symbol : dim_substitute(r->dims, d, resolve, r);
+    }
+  }
+  return symbol;
+}
+
+/* Returns what a symbol is defined as; otherwise the symbol, which gets a hint: its value. */
+static status open_dim(const bindings *b, dim symbol, int64_t value, dim *out) {
+  resolution r = {.dims = b->dims, .definitions = b->options->symbols};
+  *out = resolve(&r, symbol);
+  if (*out == symbol) {
+    dim_set_hint(b->dims, symbol, value);
+  }
+  return r.failed;
+}
+
+/* Replaces the symbolic dimensions of an input's shape by their values, or gives hints to the symbols. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
   CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model declares no rank for input '%s', so its shape must be given", name);
   for (int k = 0; k < s->rank; k++) {
     dim d = s->dims[k];
-    if (dim_is_const(d) || find_binding(b, d, &s->dims[k])) {
+    int64_t value = b->options->open_dim;
+    if (dim_is_const(d)) {
       continue;
     }
-    CHECK_THAT(b->options->open_dim > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+    CHECK_THAT(find_binding(b, d, &value) || value > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
-    s->dims[k] = b->options->open_dim;
+    s->dims[k] = value;
+    if (b->options->symbols) {
+      TRY(open_dim(b, d, value, &s->dims[k]));
+    }
   }
   return shape_check(s, name);
 }
@@ -120,7 +156,12 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   TRY(onnx_value_shape(b->dims, input, out));
   if (given) {
     TRY(bind_given(a, b, input->name, out, &given->shape));
-    *out = given->shape;
+    bool keep = b->options->symbols &&
+                out->kind != SHAPE_UNRANKED; /* a declared 0 accepts every size, so it is kept as given */
+    for (int k = 0; k < given->shape.rank && keep; k++) {
+      out->dims[k] = dim_is_const(out->dims[k]) ? given->shape.dims[k] : out->dims[k];
+    }
+    *out = keep ? *out : given->shape;
   }
   return NULL;
 }
@@ -152,6 +193,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   f->findings = options->findings;
   f->unchecked = options->unchecked;
   bindings b = {.options = options, .dims = dim_table_create(a)};
+  f->dims = options->symbols ? b.dims : NULL;
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);
     *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
@@ -177,8 +219,13 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
 status onnx_import(arena *a, const onnx_model *model, const onnx_import_options *options, hlo_module **out,
                    bool *complete) {
   onnx_frame *f;
-  onnx_segment segment;
   TRY(onnx_frame_main(a, model, options, &f));
+  return onnx_import_frame(a, f, options, out, complete);
+}
+
+status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_options *options, hlo_module **out,
+                         bool *complete) {
+  onnx_segment segment;
   TRY(onnx_import_segment(a, f, true, options->eval, &segment));
   const char *asked = NULL;
   for (uint32_t k = segment.module->entry->n_params; k-- > 0;) {

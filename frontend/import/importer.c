@@ -6,6 +6,7 @@
 
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
 
 bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->proto->output[k]; }
@@ -17,7 +18,7 @@ bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->p
 static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   const hlo_instr *i = v.def;
   const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;
-  if (!scalar || shape_elements(&scalar->shape) != 1) {
+  if (!scalar || shape_elements(&scalar->shape) != 1 || !shape_is_static(hlo_shape(v))) {
     return NULL;
   }
   void *data;
@@ -85,7 +86,8 @@ enum { FEW = 16 };
 static bool computed_from_few(hlo_value v, const sources *s) {
   int64_t elements = 0;
   for (uint32_t k = 0; k < s->arrays.n; k++) {
-    elements += shape_elements(&s->arrays.items[k].array->value.shape);
+    const shape *array = &s->arrays.items[k].array->value.shape;
+    elements += shape_is_static(array) ? shape_elements(array) : FEW + 1;
   }
   bool itself = v.def->op == HLO_PARAMETER;
   return s->arrays.n && !s->more && (itself || elements <= FEW);
@@ -112,7 +114,7 @@ void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirem
 
 void onnx_require_constant(const onnx_node *n, uint32_t k) {
   onnx_importer *im = n->scope->importer;
-  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_require_inputs(n, k)) {
+  if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_pin_value(n, n->in[k]) || onnx_require_inputs(n, k)) {
     return;
   }
   if (n->scope->frame) {

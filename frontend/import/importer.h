@@ -97,7 +97,7 @@ STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, u
                                           const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 
 /* Declares all importers that onnx_ops.def names. */
-#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, work, host, importer) \
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   onnx_import_fn onnx_import_##importer;
 #include "frontend/import/onnx_ops.def"
 

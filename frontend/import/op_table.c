@@ -12,8 +12,18 @@
 #define MANY UINT32_MAX
 
 static const onnx_op_row rows[] = {
-#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, work, host, importer) \
-  {domain, name, since, min_in, max_in, min_out, max_out, onnx_sizes_##sizes, onnx_host_##host, onnx_import_##importer},
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
+  {domain,                                                                                                \
+   name,                                                                                                  \
+   since,                                                                                                 \
+   min_in,                                                                                                \
+   max_in,                                                                                                \
+   min_out,                                                                                               \
+   max_out,                                                                                               \
+   onnx_sizes_##sizes,                                                                                    \
+   onnx_symbols_##symbols,                                                                                \
+   onnx_host_##host,                                                                                      \
+   onnx_import_##importer},
 #include "frontend/import/onnx_ops.def"
 };
 

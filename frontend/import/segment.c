@@ -337,6 +337,7 @@ static status import_frame(onnx_scope *s, bool signature) {
 status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval, onnx_segment *out) {
   const char *name = f->graph ? f->graph->name : f->function->proto->name;
   hlo_module *m = hlo_module_create(a, name && *name ? name : "model");
+  m->dims = f->dims ? f->dims : m->dims;
   m->entry = hlo_computation_create(m, "main");
   hlo_builder b = hlo_builder_make(m->entry);
   b.eval = eval;

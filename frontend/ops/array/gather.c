@@ -5,7 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -17,8 +20,12 @@ static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 
 static bool give_empty(onnx_node *n, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   void *data;
-  if (shape_elements(&s) != 0) {
+  if (!dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), &s, 0, rank), 0)) {
     return false;
+  }
+  if (!shape_is_static(&s)) {
+    n->out[0] = hlo_splat(n->b, s, 0);
+    return true;
   }
   n->out[0] = hlo_constant(n->b, literal_new(n->arena, s, &data));
   return true;
@@ -55,10 +62,10 @@ status onnx_import_gather(onnx_node *n) {
   if (give_empty(n, to.rank, to.dims)) {
     return NULL;
   }
-  const literal *known = hlo_literal(indices);
-  if (known && shape_elements(&known->shape) == 1) {
-    int64_t index = literal_i64(known, 0);
-    n->out[0] = hlo_reshape(n->b, hlo_slice_dim(n->b, n->in[0], axis, index, index + 1), to.rank, to.dims);
+  dim index[HLO_MAX_SIZES];
+  if (hlo_sizes_of(indices, index) == 1) {
+    dim next = dim_add_const(onnx_dims(n), *index, 1);
+    n->out[0] = hlo_reshape(n->b, hlo_slice_dim(n->b, n->in[0], axis, *index, next), to.rank, to.dims);
   } else {
     n->out[0] = hlo_take(n->b, n->in[0], indices, axis);
   }

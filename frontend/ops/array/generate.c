@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
 
 #define INVALID STATUS_INVALID_MODEL
@@ -98,12 +100,12 @@ status onnx_import_constant(onnx_node *n) {
 }
 
 status onnx_import_constant_of_shape(onnx_node *n) {
-  const int64_t *dims;
+  const dim *dims;
   int64_t rank;
   const Onnx__TensorProto *t;
   float zero = 0;
   literal value = floats_literal(n, 0, 1, &zero);
-  TRY(onnx_const_ints(n, 0, "input", &dims, &rank));
+  TRY(onnx_const_dims(n, 0, "input", &dims, &rank));
   TRY(onnx_attr_tensor(n->proto, "value", &t));
   if (t) {
     TRY(onnx_node_tensor(n, t, &value));
@@ -113,7 +115,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input has %" PRId64 " entries; at most %d are supported",
              rank, SHAPE_MAX_RANK);
   for (int64_t k = 0; k < rank; k++) {
-    CHECK_THAT(dims[k] >= 0 && dims[k] <= DIM_MAX, INVALID, "input[%" PRId64 "] is %" PRId64, k, dims[k]);
+    CHECK_THAT(dim_at_most(onnx_dims(n), 0, dims[k]) && dims[k] < DIM_MAX, INVALID, "input[%" PRId64 "] is %s", k,
+               dim_print(n->arena, onnx_dims(n), dims[k]));
   }
   value.shape.rank = 0;
   memset(value.shape.dims, 0, sizeof value.shape.dims);
@@ -125,8 +128,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
 
 /* --- Range --- */
 
-/* Returns the number of elements of an integer range, which ends before `limit`.  It is computed exactly for all 64-bit
- * values, without overflow. */
+/* Returns the number of elements of an integer range of constants, which ends before `limit`.  It is computed exactly
+ * for all 64-bit values, without overflow. */
 static status range_count_ints(const onnx_node *n, int64_t *count) {
   int64_t start, limit, delta;
   TRY(onnx_const_int(n, 0, "start", &start));
@@ -141,6 +144,25 @@ static status range_count_ints(const onnx_node *n, int64_t *count) {
     *count = steps > DIM_MAX ? DIM_MAX : (int64_t)steps;
   }
   return NULL;
+}
+
+/* Returns the number of elements of a range of which start or limit is computed from sizes. */
+static status range_count_sizes(const onnx_node *n, dim *out) {
+  dim_table *t = onnx_dims(n);
+  const dim *start, *limit;
+  int64_t delta, count[2];
+  TRY(onnx_const_dims(n, 0, "start", &start, &count[0]));
+  TRY(onnx_const_dims(n, 1, "limit", &limit, &count[1]));
+  TRY(onnx_const_int(n, 2, "delta", &delta));
+  CHECK_THAT(count[0] == 1 && count[1] == 1, INVALID, "start and limit must be scalars");
+  CHECK_THAT(delta != 0 && delta >= -DIM_MAX && delta <= DIM_MAX, INVALID, "delta is %" PRId64, delta);
+  dim span = delta > 0 ? dim_signed_sub(t, *limit, *start) : dim_signed_sub(t, *start, *limit);
+  *out = dim_at_most(t, 0, span) ? dim_ceildiv(t, span, delta > 0 ? delta : -delta) : 0;
+  return NULL;
+}
+
+static bool computed_from_sizes(const onnx_node *n) {
+  return n->in[0].def->op == HLO_SIZES || n->in[1].def->op == HLO_SIZES;
 }
 
 static status range_count_floats(const onnx_node *n, int64_t *count) {
@@ -158,8 +180,10 @@ static status range_count_floats(const onnx_node *n, int64_t *count) {
 status onnx_import_range(onnx_node *n) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(n->in[0]), t = dtype_compute_type(type);
-  int64_t count;
-  TRY(dtype_is_float(type) ? range_count_floats(n, &count) : range_count_ints(n, &count));
+  dim count;
+  TRY(computed_from_sizes(n) ? range_count_sizes(n, &count)
+      : dtype_is_float(type) ? range_count_floats(n, &count)
+                             : range_count_ints(n, &count));
   shape s = shape_make(t, 1, &count);
   TRY(shape_check(&s, "the result"));
   hlo_value start = hlo_convert(b, onnx_scalar_input(n, 0, "start"), t);

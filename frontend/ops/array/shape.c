@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "frontend/import/import_common.h"
+#include "base/dim/guard.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
-
-static dim_table *dims_of(const onnx_node *n) { return n->b->computation->module->dims; }
 
 /* --- shapes as values --- */
 
@@ -24,7 +25,7 @@ status onnx_import_shape(onnx_node *n) {
   TRY(onnx_attr_int(n->proto, "end", s->rank, &end));
   start = clamp_position(start, s->rank);
   end = clamp_position(end, s->rank);
-  n->out[0] = hlo_s64s(n->b, s->dims + start, end > start ? end - start : 0);
+  n->out[0] = hlo_sizes(n->b, DTYPE_S64, end > start ? (int)(end - start) : 0, s->dims + start);
   for (int64_t d = start; d < end; d++) {
     hlo_value size = onnx_dynamic_dim_get(n->scope->importer, n->in[0], (int)d);
     if (size.def) {
@@ -40,7 +41,7 @@ status onnx_import_size(onnx_node *n) {
   n->out[0] = hlo_scalar_int(n->b, DTYPE_S64, 1);
   for (int d = 0; d < s->rank; d++) {
     hlo_value size = onnx_dynamic_dim_get(n->scope->importer, n->in[0], d);
-    size = size.def ? size : hlo_scalar_int(n->b, DTYPE_S64, s->dims[d]);
+    size = size.def ? size : hlo_sizes(n->b, DTYPE_S64, -1, &s->dims[d]);
     n->out[0] = hlo_binary(n->b, HLO_MUL, n->out[0], size);
   }
   return NULL;
@@ -50,45 +51,52 @@ status onnx_import_size(onnx_node *n) {
 
 /* Resolves the requested shape: a 0 copies the input's dimension unless `allowzero` is set, and one -1 stands for the
  * extent that gives the input's number of elements. */
-static status reshape_dims(const shape *s, const int64_t *want, int64_t rank, bool allowzero, dim *dims) {
-  int64_t open = -1, product = 1, elements = shape_elements(s);
+static status reshape_dims(const onnx_node *n, const dim *want, int64_t rank, bool allowzero, dim *dims) {
+  const shape *s = hlo_shape(n->in[0]);
+  dim_table *t = onnx_dims(n);
+  dim product = 1, elements = shape_dim_product(t, s, 0, s->rank);
+  int64_t open = -1, value;
   for (int64_t k = 0; k < rank; k++) {
     dims[k] = want[k];
-    if (want[k] == 0 && !allowzero) {
+    if (!allowzero && (k >= s->rank || want[k] != s->dims[k]) && dim_equal(t, want[k], 0)) {
       CHECK_THAT(k < s->rank, INVALID, "shape[%" PRId64 "] is 0 but data is %s and has no such dimension", k,
-                 SHAPE_STR(NULL, s));
+                 SHAPE_STR(t, s));
       dims[k] = s->dims[k];
     }
-    CHECK_THAT(dims[k] >= -1, INVALID, "shape[%" PRId64 "] is %" PRId64 "; only -1 may be negative", k, dims[k]);
-    CHECK_THAT(dims[k] != -1 || open < 0, INVALID, "shape has -1 twice, at %" PRId64 " and %" PRId64, open, k);
-    if (dims[k] == -1) {
-      open = k;
-    } else {
-      CHECK_THAT(!__builtin_mul_overflow(product, dims[k], &product), INVALID, "the product of shape overflows");
+    if (dim_at_most(t, 0, dims[k])) {
+      product = dim_mul(t, product, dims[k]);
+      CHECK_THAT(product != DIM_OVERFLOW, INVALID, "the product of shape overflows");
+      continue;
     }
+    bool known = dim_signed_value(t, dims[k], &value);
+    CHECK_THAT(known && value == -1, INVALID, "shape[%" PRId64 "] is %s; only -1 may be negative", k,
+               dim_print(n->arena, t, dims[k]));
+    CHECK_THAT(open < 0, INVALID, "shape has -1 twice, at %" PRId64 " and %" PRId64, open, k);
+    open = k;
   }
   if (open >= 0) {
-    CHECK_THAT(product > 0 && elements % product == 0, INVALID,
-               "data is %s, which does not divide by the %" PRId64 " elements that shape gives without -1",
-               SHAPE_STR(NULL, s), product);
-    dims[open] = elements / product;
+    bool positive = dim_at_most(t, 1, product);
+    dims[open] = positive ? dim_floordiv(t, elements, product) : 0;
+    CHECK_THAT(positive && dim_equal(t, dim_mul(t, dims[open], product), elements), INVALID,
+               "data is %s, which does not divide by the %s elements that shape gives without -1", SHAPE_STR(t, s),
+               dim_print(n->arena, t, product));
     return NULL;
   }
-  CHECK_THAT(product == elements, INVALID, "data is %s but shape has %" PRId64 " elements", SHAPE_STR(NULL, s),
-             product);
+  CHECK_THAT(dim_equal(t, product, elements), INVALID, "data is %s but shape has %s elements", SHAPE_STR(t, s),
+             dim_print(n->arena, t, product));
   return NULL;
 }
 
 status onnx_import_reshape(onnx_node *n) {
-  const int64_t *want;
+  const dim *want;
   int64_t rank;
   bool allowzero;
   dim dims[SHAPE_MAX_RANK];
-  TRY(onnx_ints_attr_or_input(n, "shape", 1, &want, &rank));
+  TRY(onnx_dims_attr_or_input(n, "shape", 1, &want, &rank));
   TRY(onnx_attr_bool(n->proto, "allowzero", false, &allowzero));
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "shape has %" PRId64 " entries; at most %d are supported",
              rank, SHAPE_MAX_RANK);
-  TRY(reshape_dims(hlo_shape(n->in[0]), want, rank, allowzero, dims));
+  TRY(reshape_dims(n, want, rank, allowzero, dims));
   n->out[0] = hlo_reshape(n->b, n->in[0], (int)rank, dims);
   return NULL;
 }
@@ -105,8 +113,9 @@ status onnx_import_squeeze(onnx_node *n) {
   for (int k = 0, next = 0; k < s->rank; k++) {
     bool named = next < count && sorted[next] == k;
     next += named;
-    CHECK_THAT(!named || s->dims[k] == 1, INVALID, "axis %d of %s is not 1", k, SHAPE_STR(NULL, s));
-    if (!named && !(all && s->dims[k] == 1)) {
+    bool is_one = (named || all) && dim_equal(onnx_dims(n), s->dims[k], 1);
+    CHECK_THAT(!named || is_one, INVALID, "axis %d of %s is not 1", k, SHAPE_STR(onnx_dims(n), s));
+    if (!is_one) {
       dims[rank++] = s->dims[k];
     }
   }
@@ -142,7 +151,8 @@ status onnx_import_flatten(onnx_node *n) {
   int64_t axis;
   TRY(onnx_attr_int_in(n->proto, "axis", 1, n->since >= 11 ? -(int64_t)s->rank : 0, s->rank, &axis));
   axis = axis < 0 ? axis + s->rank : axis;
-  dim dims[] = {shape_product(s, 0, (int)axis), shape_product(s, (int)axis, s->rank)};
+  dim dims[] = {shape_dim_product(onnx_dims(n), s, 0, (int)axis),
+                shape_dim_product(onnx_dims(n), s, (int)axis, s->rank)};
   n->out[0] = hlo_reshape(n->b, n->in[0], 2, dims);
   return NULL;
 }
@@ -202,7 +212,7 @@ status onnx_import_depth_to_space(onnx_node *n) {
   const dim *d = hlo_shape(n->in[0])->dims;
   CHECK_THAT(d[1] % (k * k) == 0, INVALID, "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
-  dim c = d[1] / (k * k), to[] = {d[0], c, dim_mul(dims_of(n), d[2], k), dim_mul(dims_of(n), d[3], k)};
+  dim c = d[1] / (k * k), to[] = {d[0], c, dim_mul(onnx_dims(n), d[2], k), dim_mul(onnx_dims(n), d[3], k)};
   n->out[0] = inner ? regroup(n->b, n->in[0], (dim[]){d[0], c, k, k, d[2], d[3]}, (int64_t[]){0, 1, 4, 2, 5, 3}, to)
                     : regroup(n->b, n->in[0], (dim[]){d[0], k, k, c, d[2], d[3]}, (int64_t[]){0, 3, 4, 1, 5, 2}, to);
   return NULL;
@@ -220,7 +230,7 @@ status onnx_import_space_to_depth(onnx_node *n) {
   CHECK_THAT(d[2] % k == 0 && d[3] % k == 0, INVALID, "input is %s; its last dims do not divide by blocksize %" PRId64,
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
   dim from[] = {d[0], d[1], d[2] / k, k, d[3] / k, k};
-  dim to[] = {d[0], dim_mul(dims_of(n), d[1], k * k), d[2] / k, d[3] / k};
+  dim to[] = {d[0], dim_mul(onnx_dims(n), d[1], k * k), d[2] / k, d[3] / k};
   n->out[0] = regroup(n->b, n->in[0], from, inner ? by_channel : by_block, to);
   return NULL;
 }
@@ -229,17 +239,18 @@ status onnx_import_space_to_depth(onnx_node *n) {
 
 /* Expand broadcasts in both directions: where the input `shape` has 1, the extent of the array is kept. */
 status onnx_import_expand(onnx_node *n) {
-  const int64_t *want;
+  const dim *want;
   int64_t rank;
-  TRY(onnx_const_ints(n, 1, "shape", &want, &rank));
+  TRY(onnx_const_dims(n, 1, "shape", &want, &rank));
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "shape has %" PRId64 " entries; at most %d are supported",
              rank, SHAPE_MAX_RANK);
   for (int64_t k = 0; k < rank; k++) {
-    CHECK_THAT(want[k] >= 0, INVALID, "shape[%" PRId64 "] is %" PRId64 "; it must not be negative", k, want[k]);
+    CHECK_THAT(dim_at_most(onnx_dims(n), 0, want[k]), INVALID, "shape[%" PRId64 "] is %s; it must not be negative", k,
+               dim_print(n->arena, onnx_dims(n), want[k]));
   }
   const shape *s = hlo_shape(n->in[0]);
   shape target = shape_make(hlo_type(n->in[0]), (int)rank, want), to;
-  TRY(hlo_broadcast_shape(dims_of(n), s, &target, &to));
+  TRY(hlo_broadcast_shape(onnx_dims(n), s, &target, &to));
   TRY(shape_check(&to, "the result"));
   n->out[0] = hlo_broadcast_to(n->b, n->in[0], &to);
   return NULL;
@@ -282,7 +293,7 @@ status onnx_import_tile(onnx_node *n) {
   shape spread = shape_scalar((dtype)s.type), flat = s;
   int rank = 0;
   for (int k = 0; k < s.rank; k++) {
-    flat.dims[k] = dim_mul(dims_of(n), s.dims[k], times[k]);
+    flat.dims[k] = dim_mul(onnx_dims(n), s.dims[k], times[k]);
     rank += 1 + (times[k] != 1);
   }
   TRY(shape_check(&flat, "the result"));

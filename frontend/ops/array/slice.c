@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -13,31 +15,45 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? lo
 /* The selected elements of one dimension: a slice with a positive stride, which is reversed afterwards if `reversed`.
  */
 typedef struct slice_dim {
-  int64_t start, limit, stride;
+  dim start, limit;
+  int64_t stride;
   bool reversed;
 } slice_dim;
 
+/* Resolves a position that counts from the end if it is negative, and clamps it. */
+static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) {
+  v = dim_at_most(t, 0, v) ? v : dim_signed_add(t, v, extent);
+  return !dim_at_most(t, low, v) ? low : v == high || dim_at_most(t, v, high) ? v : high;
+}
+
 /* Resolves x[start:end:step].  Unlike in numpy, a start before the first element means the first element even if the
  * step is negative.  The step may be any int64: it is clamped, since steps beyond the extent select the same elements.
- */
-static slice_dim resolve_slice(int64_t start, int64_t end, int64_t step, int64_t extent) {
+ * An end of DIM_MAX, as exporters write it, is the end of every dimension. */
+static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, dim extent) {
   bool back = step < 0;
-  int64_t stride = clamp(step, -extent - 1, extent + 1), highest = back ? extent - 1 : extent;
+  int64_t most = dim_is_const(extent) ? extent + 1 : DIM_MAX, stride = clamp(step, -most, most);
+  dim highest = back ? dim_signed_sub(t, extent, 1) : extent;
   stride = back ? -stride : stride;
-  start = clamp(start < 0 ? start + extent : start, 0, highest);
-  end = clamp(end < 0 ? end + extent : end, back ? -1 : 0, highest);
-  int64_t span = back ? start - end : end - start;
-  if (span <= 0 || extent == 0) {
+  start = resolve_position(t, start, 0, highest, extent);
+  end = end == DIM_MAX ? highest : resolve_position(t, end, back ? dim_signed_const(t, -1) : 0, highest, extent);
+  dim span = back ? dim_signed_sub(t, start, end) : dim_signed_sub(t, end, start);
+  bool empty = extent == 0 || (dim_is_const(span) || back ? !dim_at_most(t, 1, span) : !dim_at_most(t, 0, span));
+  if (empty) {
     return (slice_dim){0, 0, 1, false};
   }
-  int64_t last = (span - 1) / stride * stride; /* the distance between the first and the last selected element */
-  return back ? (slice_dim){start - last, start + 1, stride, true} : (slice_dim){start, end, stride, false};
+  if (!back) {
+    return (slice_dim){start, end, stride, false};
+  }
+  /* the distance between the first and the last selected element */
+  dim last = dim_mul(t, dim_floordiv(t, dim_sub(t, span, 1), stride), stride);
+  return (slice_dim){dim_sub(t, start, last), dim_add_const(t, start, 1), stride, true};
 }
 
 /* The arguments of Slice; each list has n entries.  If axes is NULL, the first n axes are meant; if steps is NULL, all
  * steps are 1. */
 typedef struct slice_args {
-  const int64_t *starts, *ends, *axes, *steps;
+  const dim *starts, *ends;
+  const int64_t *axes, *steps;
   int64_t n;
 } slice_args;
 
@@ -55,8 +71,8 @@ static status slice_arguments(const onnx_node *n, slice_args *a) {
     TRY(onnx_attr_required(n->proto, k ? "ends" : "starts"));
   }
   *a = (slice_args){0};
-  TRY(onnx_ints_attr_or_input(n, "starts", 1, &a->starts, &a->n));
-  TRY(onnx_ints_attr_or_input(n, "ends", 2, &a->ends, &count));
+  TRY(onnx_dims_attr_or_input(n, "starts", 1, &a->starts, &a->n));
+  TRY(onnx_dims_attr_or_input(n, "ends", 2, &a->ends, &count));
   TRY(same_count("ends", count, a->n));
   TRY(onnx_ints_attr_or_input(n, "axes", 3, &a->axes, &count));
   if (a->axes) {
@@ -89,7 +105,7 @@ status onnx_import_slice(onnx_node *n) {
   for (int64_t k = 0; k < a.n; k++) {
     int64_t axis = !a.axes ? k : a.axes[k] < 0 ? a.axes[k] + s->rank : a.axes[k], step = a.steps ? a.steps[k] : 1;
     CHECK_THAT(step != 0, INVALID, "steps[%" PRId64 "] is 0", k);
-    slice_dim d = resolve_slice(a.starts[k], a.ends[k], step, s->dims[axis]);
+    slice_dim d = resolve_slice(onnx_dims(n), a.starts[k], a.ends[k], step, s->dims[axis]);
     starts[axis] = d.start;
     limits[axis] = d.limit;
     strides[axis] = d.stride;
@@ -109,29 +125,31 @@ status onnx_import_slice(onnx_node *n) {
 /* --- Split --- */
 
 /* Computes the sizes of equal parts, for a Split without `split`.  Since version 18 the last part may be smaller. */
-static status equal_parts(const onnx_node *n, int64_t extent, int64_t *sizes) {
+static status equal_parts(const onnx_node *n, dim extent, dim *sizes) {
   int64_t parts;
+  dim_table *t = onnx_dims(n);
   TRY(onnx_attr_int(n->proto, "num_outputs", n->n_out, &parts));
   CHECK_THAT(parts == n->n_out, INVALID, "num_outputs is %" PRId64 " but the node has %" PRIu32 " outputs", parts,
              n->n_out);
-  CHECK_THAT(n->since >= 18 || extent % parts == 0, INVALID,
-             "dimension %" PRId64 " does not divide into %" PRId64 " parts", extent, parts);
-  int64_t part = extent / parts + (extent % parts != 0);
+  CHECK_THAT(n->since >= 18 || dim_equal(t, dim_mod(t, extent, parts), 0), INVALID,
+             "dimension %s does not divide into %" PRId64 " parts", dim_print(n->arena, t, extent), parts);
+  dim part = dim_ceildiv(t, extent, parts), left = extent;
   for (int64_t k = 0; k < parts; k++) {
-    sizes[k] = clamp(extent - k * part, 0, part);
+    sizes[k] = dim_at_most(t, part, left) ? part : left;
+    left = dim_sub(t, left, sizes[k]);
   }
   return NULL;
 }
 
 /* Reads the sizes of the parts.  In version 1 they may be an input of the same, possibly floating-point, type as the
  * data. */
-static status given_sizes(const onnx_node *n, const int64_t **given, int64_t *count) {
+static status given_sizes(const onnx_node *n, const dim **given, int64_t *count) {
   if (n->since > 1 || !onnx_has_in(n, 1)) {
-    return onnx_ints_attr_or_input(n, "split", 1, given, count);
+    return onnx_dims_attr_or_input(n, "split", 1, given, count);
   }
   const double *numbers;
   TRY(onnx_const_floats(n, 1, "split", &numbers, count));
-  int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
+  dim *list = ARENA_NEW_N(n->arena, dim, (size_t)*count);
   for (int64_t k = 0; k < *count; k++) {
     CHECK_THAT(numbers[k] >= 0 && numbers[k] <= DIM_MAX, INVALID, "split[%" PRId64 "] is %g", k, numbers[k]);
     list[k] = (int64_t)numbers[k];
@@ -140,9 +158,11 @@ static status given_sizes(const onnx_node *n, const int64_t **given, int64_t *co
   return NULL;
 }
 
-static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
-  const int64_t *given;
-  int64_t count, sum = 0;
+static status split_sizes(const onnx_node *n, dim extent, dim *sizes) {
+  const dim *given;
+  int64_t count;
+  dim_table *t = onnx_dims(n);
+  dim left = extent;
   TRY(given_sizes(n, &given, &count));
   if (!given) {
     return equal_parts(n, extent, sizes);
@@ -151,23 +171,27 @@ static status split_sizes(const onnx_node *n, int64_t extent, int64_t *sizes) {
   CHECK_THAT(count == n->n_out, INVALID, "split has %" PRId64 " entries but the node has %" PRIu32 " outputs", count,
              n->n_out);
   for (int64_t k = 0; k < count; k++) {
-    CHECK_THAT(given[k] >= 0 && given[k] <= extent - sum, INVALID,
-               "split[%" PRId64 "] is %" PRId64 "; %" PRId64 " of %" PRId64 " elements are left", k, given[k],
-               extent - sum, extent);
-    sum += sizes[k] = given[k];
+    CHECK_THAT(dim_at_most(t, 0, given[k]) && dim_at_most(t, given[k], left), INVALID,
+               "split[%" PRId64 "] is %s; %s of %s elements are left", k, dim_print(n->arena, t, given[k]),
+               dim_print(n->arena, t, left), dim_print(n->arena, t, extent));
+    sizes[k] = given[k];
+    left = dim_sub(t, left, given[k]);
   }
-  CHECK_THAT(sum == extent, INVALID, "split sums to %" PRId64 ", not to the dimension %" PRId64, sum, extent);
+  CHECK_THAT(dim_equal(t, left, 0), INVALID, "split sums to %s, not to the dimension %s",
+             dim_print(n->arena, t, dim_sub(t, extent, left)), dim_print(n->arena, t, extent));
   return NULL;
 }
 
 status onnx_import_split(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
-  int64_t axis, *sizes = ARENA_NEW_N(n->arena, int64_t, n->n_out), start = 0;
+  int64_t axis;
+  dim *sizes = ARENA_NEW_N(n->arena, dim, n->n_out), start = 0;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(split_sizes(n, s->dims[axis], sizes));
   for (uint32_t k = 0; k < n->n_out; k++) {
-    n->out[k] = hlo_slice_dim(n->b, n->in[0], axis, start, start + sizes[k]);
-    start += sizes[k];
+    dim limit = dim_add(onnx_dims(n), start, sizes[k]);
+    n->out[k] = hlo_slice_dim(n->b, n->in[0], axis, start, limit);
+    start = limit;
   }
   return NULL;
 }

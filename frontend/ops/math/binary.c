@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
 
 /* --- operators that are one HLO operation --- */
 
@@ -133,7 +134,8 @@ status onnx_import_where(onnx_node *n) {
 static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   hlo_value r = hlo_convert(n->b, n->in[0], t);
   for (uint32_t k = 1; k < n->n_in; k++) {
-    if (n->since < 8 && !shape_same_dims(hlo_shape(n->in[k]), hlo_shape(n->in[0]))) {
+    const shape *first = hlo_shape(n->in[0]);
+    if (n->since < 8 && !onnx_has_dims(n, hlo_shape(n->in[k]), first->rank, first->dims)) {
       hlo_fail(n->b,
                status_error(STATUS_INVALID_MODEL, "input %u is %s but input 0 is %s; version %d does not broadcast", k,
                             SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])), n->since));

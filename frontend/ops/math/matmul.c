@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 /* --- Gemm --- */
 
@@ -14,11 +16,11 @@ static status check_c(const onnx_node *n, const shape *y) {
   if (!broadcast) {
     TRY(onnx_attr_bool(n->proto, "broadcast", false, &broadcast));
   }
-  CHECK_THAT(c->rank <= 2 && (broadcast || shape_same_dims(c, y)), STATUS_INVALID_MODEL, "C is %s but A * B is %s",
-             SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
+  CHECK_THAT(c->rank <= 2 && (broadcast || onnx_has_dims(n, c, y->rank, y->dims)), STATUS_INVALID_MODEL,
+             "C is %s but A * B is %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
   for (int k = 0; k < c->rank; k++) {
     dim have = c->dims[c->rank - 1 - k];
-    CHECK_THAT(have == 1 || have == y->dims[1 - k], STATUS_INVALID_MODEL,
+    CHECK_THAT(have == 1 || dim_equal(onnx_dims(n), have, y->dims[1 - k]), STATUS_INVALID_MODEL,
                "C is %s, which does not broadcast to A * B, %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
   }
   return NULL;
@@ -36,9 +38,9 @@ status onnx_import_gemm(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
   const shape *sa = onnx_in_shape(n, 0), *sb = onnx_in_shape(n, 1);
   int64_t ka = trans_a ? 0 : 1, kb = trans_b ? 1 : 0;
-  CHECK_THAT(sa->dims[ka] == sb->dims[kb], STATUS_INVALID_MODEL, "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64,
-             SHAPE_STR(NULL, sa), trans_a ? " transposed" : "", SHAPE_STR(NULL, sb), trans_b ? " transposed" : "",
-             sa->dims[ka], sb->dims[kb]);
+  CHECK_THAT(dim_equal(onnx_dims(n), sa->dims[ka], sb->dims[kb]), STATUS_INVALID_MODEL,
+             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, sa), trans_a ? " transposed" : "",
+             SHAPE_STR(NULL, sb), trans_b ? " transposed" : "", sa->dims[ka], sb->dims[kb]);
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &ka, .rhs_contract = &kb};
   hlo_value y = hlo_dot(b, n->in[0], n->in[1], &d), c = n->in[2];
   dtype type = hlo_type(n->in[0]);
@@ -62,8 +64,8 @@ static status check_k(const onnx_node *n, uint32_t ak, uint32_t bk) {
   TRY(onnx_need_rank(n, ak, "A", 1, SHAPE_MAX_RANK));
   TRY(onnx_need_rank(n, bk, "B", 1, SHAPE_MAX_RANK));
   dim ka = a->dims[a->rank - 1], kb = c->dims[c->rank == 1 ? 0 : c->rank - 2];
-  CHECK_THAT(ka == kb, STATUS_INVALID_MODEL, "A is %s but B is %s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, a),
-             SHAPE_STR(NULL, c), ka, kb);
+  CHECK_THAT(dim_equal(onnx_dims(n), ka, kb), STATUS_INVALID_MODEL, "A is %s but B is %s; K %" PRId64 " != %" PRId64,
+             SHAPE_STR(NULL, a), SHAPE_STR(NULL, c), ka, kb);
   return NULL;
 }
 

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
 
 /* The axes that a node reduces, in ascending order. */
 typedef struct axis_list {
@@ -137,7 +139,8 @@ status onnx_import_arg_reduce(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "keepdims", true, &keepdims));
   TRY(onnx_attr_bool(n->proto, "select_last_index", false, &last));
   shape s = *hlo_shape(x);
-  CHECK_THAT(s.dims[l.axes[0]] > 0, STATUS_INVALID_MODEL, "data is %s; the axis has no elements", SHAPE_STR(NULL, &s));
+  CHECK_THAT(dim_at_most(onnx_dims(n), 1, s.dims[l.axes[0]]), STATUS_INVALID_MODEL,
+             "data is %s; the axis has no elements", SHAPE_STR(NULL, &s));
   s.dims[l.axes[0]] = 1;
   hlo_value y = hlo_arg_reduce(n->b, x, l.axes[0], strcmp(n->proto->op_type, "ArgMax") == 0, last);
   n->out[0] = keepdims ? hlo_reshape(n->b, y, s.rank, s.dims) : y;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 /* Returns x op kept, where `kept` is a result of a reduction of x and has extent 1 in the reduced dimensions. */
 static hlo_value op_kept(hlo_builder *b, hlo_op op, hlo_value x, hlo_value kept) {
@@ -33,7 +34,8 @@ status onnx_import_softmax(onnx_node *n) {
   int64_t axis;
   TRY(onnx_axis_attr(n, n->since >= 13 ? -1 : 1, s.rank, &axis));
   if (n->since < 13) {
-    dim rows_columns[] = {shape_product(&s, 0, (int)axis), shape_product(&s, (int)axis, s.rank)};
+    dim rows_columns[] = {shape_dim_product(onnx_dims(n), &s, 0, (int)axis),
+                          shape_dim_product(onnx_dims(n), &s, (int)axis, s.rank)};
     x = hlo_reshape(b, x, 2, rows_columns);
     axis = 1;
   }

@@ -135,8 +135,8 @@ FAULTS = [
         "a slice that runs backwards by steps ends at the wrong element",
         (
             "frontend/ops/array/slice.c",
-            "(slice_dim){start - last, start + 1, stride, true}",
-            "(slice_dim){end + 1, start + 1, stride, true}",
+            "(slice_dim){dim_sub(t, start, last), dim_add_const(t, start, 1), stride, true}",
+            "(slice_dim){dim_add_const(t, end, 1), dim_add_const(t, start, 1), stride, true}",
         ),
     ),
     fault(

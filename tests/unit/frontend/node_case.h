@@ -7,7 +7,11 @@
  * mode=edge a string and value=f32[1]:7 a tensor.  Inputs are arrays separated by spaces; "-" is an absent one.  Inputs
  * after a '=' are initializers; the others are graph inputs, whose values the import gets if it asks for them.  The
  * expected result is an array for each output, or a part of an error message: after "!" that of a STATUS_INVALID_MODEL,
- * after "?" that of a STATUS_UNSUPPORTED, after "#" that of any error. */
+ * after "?" that of a STATUS_UNSUPPORTED, after "#" that of any error.
+ *
+ * A case with results is imported once more with every dimension of its inputs open (frontend/import/symbolic.h).  The
+ * module, bound to the sizes of the case, must give the expected results too; bound to sizes that are larger by one, it
+ * must compute what the model imported for these sizes does. */
 #ifndef TESTS_UNIT_FRONTEND_NODE_CASE_H
 #define TESTS_UNIT_FRONTEND_NODE_CASE_H
 
@@ -18,8 +22,10 @@
 #include <stdio.h>
 
 #include "backend_ref/eval.h"
-#include "frontend/import/import.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
+#include "hlo/ir/bind.h"
+#include "tests/hlo/same_values.h"
 #include "tests/unit/frontend/build_model.h"
 
 typedef struct node_case {
@@ -116,7 +122,8 @@ static inline void case_attributes(arena *a, Onnx__NodeProto *node, const char *
   }
 }
 
-static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const literal *l) {
+/* If `open`, the dimensions are declared as symbols. */
+static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const literal *l, bool open) {
   Onnx__ValueInfoProto *v = new_value(a, name);
   v->type = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);
   v->type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
@@ -129,6 +136,10 @@ static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const
         PB_NEW(a, Onnx__TensorShapeProto__Dimension, ONNX__TENSOR_SHAPE_PROTO__DIMENSION__INIT);
     d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
     d->dim_value = l->shape.dims[k];
+    if (open) {
+      d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+      d->dim_param = arena_printf(a, "%s.%d", name, k);
+    }
     PB_ADD(a, v->type->tensor_type->shape->dim, v->type->tensor_type->shape->n_dim, d);
   }
   return v;
@@ -137,6 +148,7 @@ static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const
 typedef struct case_run {
   arena *arena;
   const node_case *c;
+  bool open; /* whether the model's inputs have symbolic dimensions */
   uint32_t n_inputs, n_outputs;
   onnx_input_shape inputs[NODE_CASE_MAX];
   literal values[NODE_CASE_MAX], expected[NODE_CASE_MAX], *results;
@@ -159,7 +171,7 @@ static inline void case_inputs(case_run *r, Onnx__GraphProto *g, Onnx__NodeProto
     if (constant) {
       PB_ADD(a, g->initializer, g->n_initializer, case_tensor(a, name, &l));
     } else {
-      PB_ADD(a, g->input, g->n_input, case_input(a, name, &l));
+      PB_ADD(a, g->input, g->n_input, case_input(a, name, &l, r->open));
       r->inputs[r->n_inputs] = (onnx_input_shape){.name = name, .shape = l.shape};
       r->values[r->n_inputs++] = l;
     }
@@ -203,20 +215,23 @@ static inline void case_cut(const hlo_module *h, literal *results) {
   }
 }
 
-/* Imports the model, again with the values of inputs if the import asks for them, and evaluates the module. */
-static inline status case_call(void *data) {
-  case_run *r = data;
-  arena *a = r->arena;
-  onnx_model *m;
-  hlo_module *h;
+static inline status case_load(case_run *r, onnx_model **out) {
   size_t size;
-  uint8_t *bytes = pack(a, case_model(r), &size);
-  TRY(onnx_model_from_memory(a, bytes, size, NULL, NULL, &m));
+  uint8_t *bytes = pack(r->arena, case_model(r), &size);
+  return onnx_model_from_memory(r->arena, bytes, size, NULL, NULL, out);
+}
+
+/* Imports the model, again with the values of inputs if the import asks for them.  With `definitions`, it is imported
+ * with symbols. */
+static inline status case_import(case_run *r, const onnx_model *m, onnx_definitions *definitions, hlo_module **out) {
+  arena *a = r->arena;
   bool wanted[NODE_CASE_MAX] = {false};
-  onnx_import_options options = {.inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .eval = ref_fold};
+  onnx_import_options options = {
+      .inputs = r->inputs, .n_inputs = r->n_inputs, .wanted = wanted, .unchecked = r->open, .eval = ref_fold};
   bool complete;
   for (bool again = true; again;) {
-    status failed = onnx_import(a, m, &options, &h, &complete);
+    status failed = definitions ? onnx_import_symbolic(a, m, &options, definitions, out, &complete)
+                                : onnx_import(a, m, &options, out, &complete);
     failed = failed || complete ? failed : status_error(STATUS_UNSUPPORTED, "sizes depend on what is computed");
     again = false;
     for (uint32_t k = 0; failed && k < r->n_inputs; k++) {
@@ -230,10 +245,63 @@ static inline status case_call(void *data) {
     }
     status_free(failed);
   }
-  r->results = ARENA_NEW_N(a, literal, h->entry->n_roots);
-  TRY(ref_eval_computation(h->entry, r->values, a, r->results));
+  return NULL;
+}
+
+static inline status case_evaluate(case_run *r, const hlo_module *h) {
+  r->results = ARENA_NEW_N(r->arena, literal, h->entry->n_roots);
+  TRY(ref_eval_computation(h->entry, r->values, r->arena, r->results));
   case_cut(h, r->results);
   return NULL;
+}
+
+static inline status case_call(void *data) {
+  case_run *r = data;
+  onnx_model *m;
+  hlo_module *h;
+  TRY(case_load(r, &m));
+  TRY(case_import(r, m, NULL, &h));
+  return case_evaluate(r, h);
+}
+
+static inline status case_bind(case_run *r, const hlo_module *general, hlo_module **out) {
+  shape *shapes = ARENA_NEW_N(r->arena, shape, general->entry->n_params);
+  for (uint32_t k = 0; k < general->entry->n_params; k++) {
+    shapes[k] = r->inputs[k].shape;
+  }
+  return hlo_bind(r->arena, general, shapes, out);
+}
+
+/* Enlarges all dimensions of inputs that the import has not defined as constants. */
+static inline void case_enlarge(case_run *r, const hlo_module *general) {
+  for (uint32_t k = 0; k < r->n_inputs; k++) {
+    for (int d = 0; d < r->inputs[k].shape.rank; d++) {
+      r->inputs[k].shape.dims[d] += !dim_is_const(general->entry->params[k]->shapes[0].dims[d]);
+    }
+  }
+}
+
+/* Imports the model with symbols, and evaluates the module that is bound to the sizes of the case.  Then compares the
+ * module that is bound to larger sizes with the model imported for these.  Sizes for which either is refused are not
+ * compared. */
+static inline status case_symbols(void *data) {
+  case_run *r = data;
+  onnx_model *m;
+  onnx_definitions definitions = {0};
+  hlo_module *general, *bound, *exact;
+  r->open = true;
+  TRY(case_load(r, &m));
+  TRY(case_import(r, m, &definitions, &general));
+  TRY(case_bind(r, general, &bound));
+  TRY(case_evaluate(r, bound));
+  case_enlarge(r, general);
+  status refused = case_import(r, m, NULL, &exact);
+  refused = refused ? refused : case_bind(r, general, &bound);
+  if (refused) {
+    status_free(refused);
+    return NULL;
+  }
+  return same_values(exact, bound, SAME_BITS, r->arena);
 }
 
 static inline void case_compare(const node_case *c, const literal *want, const literal *got) {
@@ -267,6 +335,12 @@ static inline void run_node_case(const node_case *c) {
     ck_assert_msg(!s, "%s-%d %s %s: %s", c->op, c->opset, c->attributes, c->inputs, status_message(s));
     for (uint32_t k = 0; k < r.n_outputs; k++) {
       case_compare(c, &r.expected[k], &r.results[k]);
+    }
+    case_run open = {.arena = r.arena, .c = c};
+    s = guard_run(case_symbols, &open);
+    ck_assert_msg(!s, "%s-%d %s %s with symbols: %s", c->op, c->opset, c->attributes, c->inputs, status_message(s));
+    for (uint32_t k = 0; k < r.n_outputs; k++) {
+      case_compare(c, &open.expected[k], &open.results[k]);
     }
   }
   arena_destroy(r.arena);

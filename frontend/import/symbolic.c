@@ -1,0 +1,170 @@
+/* symbolic.c - implements symbolic.h. */
+#include "frontend/import/symbolic.h"
+
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "frontend/import/scope.h"
+#include "hlo/ir/fold_sizes.h"
+
+dim_table *onnx_dims(const onnx_node *n) { return n->b->computation->module->dims; }
+
+/* --- what importers ask --- */
+
+static bool pin_shape(dim_table *t, const shape *s) {
+  for (int k = 0; k < s->rank; k++) {
+    (void)dim_pin(t, s->dims[k]);
+  }
+  return !shape_is_static(s);
+}
+
+status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row) {
+  bool pinned = false;
+  dim_set_source(onnx_dims(n), n->b->source);
+  for (uint32_t k = 0; row->symbols == onnx_symbols_fixed && k < n->n_in; k++) {
+    pinned |= onnx_has_in(n, k) && pin_shape(onnx_dims(n), hlo_shape(n->in[k]));
+  }
+  CHECK_THAT(!pinned, STATUS_UNSUPPORTED, "%s is imported for constant sizes only", n->proto->op_type);
+  return NULL;
+}
+
+/* Visits the instructions from which v is computed. */
+static bool pin_operands(dim_table *t, const hlo_instr *i, bool *seen) {
+  bool pinned = false;
+  if (seen[i->id]) {
+    return false;
+  }
+  seen[i->id] = true;
+  if (i->op == HLO_SIZES) {
+    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_ELEMENTS); k++) {
+      (void)dim_pin(t, hlo_ints(i, HLO_ATTR_ELEMENTS)[k]);
+    }
+    return true;
+  }
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    pinned |= pin_shape(t, &i->shapes[k]);
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    pinned |= pin_operands(t, i->operands[k].def, seen);
+  }
+  return pinned;
+}
+
+bool onnx_pin_value(const onnx_node *n, hlo_value v) {
+  const onnx_frame *f = n->scope->importer->frame;
+  if (!f->dims) {
+    return false;
+  }
+  hlo_computation *c = n->b->computation;
+  hlo_number(c);
+  return pin_operands(onnx_dims(n), v.def, ARENA_NEW_N(n->arena, bool, c->n_ids));
+}
+
+static const dim *dims_from(const onnx_node *n, const int64_t *ints, int64_t count) {
+  dim *list = ARENA_NEW_N(n->arena, dim, (size_t)count);
+  for (int64_t k = 0; k < count; k++) {
+    int64_t v = ints[k] < -DIM_MAX ? -DIM_MAX : ints[k] > DIM_MAX ? DIM_MAX : ints[k];
+    list[k] = dim_signed_const(onnx_dims(n), v);
+  }
+  return list;
+}
+
+status onnx_const_dims(const onnx_node *n, uint32_t k, const char *what, const dim **values, int64_t *count) {
+  dim elements[HLO_MAX_SIZES];
+  const int64_t *ints;
+  if (onnx_has_in(n, k) && n->in[k].def->op == HLO_SIZES) {
+    *count = hlo_sizes_of(n->in[k], elements);
+    *values = arena_memdup(n->arena, elements, (size_t)*count * sizeof *elements);
+    return NULL;
+  }
+  TRY(onnx_const_ints(n, k, what, &ints, count));
+  *values = dims_from(n, ints, *count);
+  return NULL;
+}
+
+status onnx_dims_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const dim **values, int64_t *count) {
+  const int64_t *ints;
+  if (onnx_has_in(n, k)) {
+    return onnx_const_dims(n, k, name, values, count);
+  }
+  TRY(onnx_ints_attr_or_input(n, name, k, &ints, count));
+  *values = ints ? dims_from(n, ints, *count) : NULL;
+  return NULL;
+}
+
+bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims) {
+  bool equal = s->rank == rank;
+  for (int k = 0; k < rank && equal; k++) {
+    equal = dim_equal(onnx_dims(n), s->dims[k], dims[k]);
+  }
+  return equal;
+}
+
+/* --- the import --- */
+
+static bool is_defined(const onnx_definitions *d, const char *symbol) {
+  for (uint32_t k = 0; k < d->n; k++) {
+    if (strcmp(d->items[k].symbol, symbol) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static void define(arena *a, dim_table *t, const dim_guard *g, dim symbol, dim equals, onnx_definitions *out) {
+  const char *name = dim_name(t, symbol);
+  if (!is_defined(out, name)) {
+    *ARENA_PUSH(a, out->items, out->n, out->cap) =
+        (onnx_definition){arena_strdup(a, name), dim_print(a, t, equals), arena_strdup(a, g->source)};
+  }
+}
+
+/* Pins of symbols to constants come first, since expressions may contain these symbols.  Only one equation between
+ * expressions is taken at a time, since others may follow from it. */
+static bool take_equations(arena *a, dim_table *t, onnx_definitions *out) {
+  uint32_t n, before = out->n;
+  dim symbol, equals;
+  for (int expressions = 0; expressions < 2 && out->n == before; expressions++) {
+    for (uint32_t k = 0; k < (dim_guards(t, &n), n) && (!expressions || out->n == before); k++) {
+      const dim_guard *g = &dim_guards(t, &n)[k];
+      if (dim_guard_solve(t, g, &symbol, &equals) && (expressions || dim_is_const(equals))) {
+        define(a, t, g, symbol, equals, out);
+      }
+    }
+  }
+  return out->n > before;
+}
+
+/* Equations that cannot be solved (2*h = 3*w) pin their symbols. */
+static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
+  uint32_t n, before;
+  const dim_guard *guards = dim_guards(t, &n);
+  before = n;
+  for (uint32_t k = 0; k < before; k++) {
+    if (guards[k].relation == DIM_EQUAL) {
+      dim_set_source(t, guards[k].source);
+      (void)dim_pin(t, guards[k].a);
+      (void)dim_pin(t, guards[k].b);
+      guards = dim_guards(t, &n);
+    }
+  }
+  return n > before && take_equations(a, t, out);
+}
+
+status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
+                            onnx_definitions *definitions, hlo_module **out, bool *complete) {
+  enum { ATTEMPTS = 100 };
+  for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    onnx_import_options o = *options;
+    onnx_frame *f;
+    o.symbols = definitions;
+    TRY(onnx_frame_main(a, m, &o, &f));
+    status failed = onnx_import_frame(a, f, &o, out, complete);
+    if (take_equations(a, f->dims, definitions) || pin_unsolved(a, f->dims, definitions)) {
+      status_free(failed);
+      continue;
+    }
+    return failed;
+  }
+  return status_error(STATUS_RESOURCE, "the sizes of the model's inputs depend on each other in too many ways");
+}

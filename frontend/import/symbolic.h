@@ -1,0 +1,38 @@
+/* symbolic.h - imports a model for any sizes: dimensions that the model leaves open stay symbols.
+ *
+ * Each symbol has as its hint the size at hand.  What the import must decide is asked of base/dim/guard.h, so the
+ * module has guards.  An importer that needs constants pins the symbols on which they depend.  An equation among the
+ * guards (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the end only
+ * inequalities are left. */
+#ifndef FRONTEND_IMPORT_SYMBOLIC_H
+#define FRONTEND_IMPORT_SYMBOLIC_H
+
+#include "frontend/import/importer.h"
+
+/* Like onnx_import, with the sizes in the options as hints.  The definitions that were necessary are appended to
+ * *definitions, which may already have some.  A guard with its source can be read from the module's table of dims. */
+STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
+                                            onnx_definitions *definitions, hlo_module **out, bool *complete);
+
+/* If the row's importer needs constant dimensions and an input of the node has symbolic ones, pins them and returns an
+ * error, which ends the import; it is then repeated. */
+STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
+
+/* Pins the symbols of which v is computed, by `sizes` instructions.  Returns false if there are none. */
+bool onnx_pin_value(const onnx_node *n, hlo_value v);
+
+/* The table in which the node's dimensions are. */
+dim_table *onnx_dims(const onnx_node *n);
+
+/* Returns true if the shape has these dimensions, as far as the sizes at hand tell (base/dim/guard.h). */
+bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims);
+
+/* Like onnx_const_ints, but elements may be expressions of symbols, and are signed (dim_signed_value).
+ * Constants beyond DIM_MAX become DIM_MAX, and those below -DIM_MAX become -DIM_MAX. */
+STATUS_MUST_USE status onnx_const_dims(const onnx_node *n, uint32_t k, const char *what, const dim **values,
+                                       int64_t *count);
+/* Like onnx_ints_attr_or_input, with the elements of onnx_const_dims. */
+STATUS_MUST_USE status onnx_dims_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const dim **values,
+                                               int64_t *count);
+
+#endif

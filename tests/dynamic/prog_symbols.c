@@ -1,0 +1,160 @@
+/* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
+ * computes with the model imported for those sizes.
+ *   prog_symbols [-n] [-p] MODEL [DIM=HINT[,SIZE]...]...
+ * DIM is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
+ * computed, modules are only bound and verified.  -p: the module is printed.  Prints the definitions and guards with
+ * their sources, and a line for each binding.  The exit status is 1 if something differs. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/bind.h"
+#include "hlo/text/text.h"
+#include "hlo/text/verify.h"
+#include "tests/hlo/same_values.h"
+
+enum { MAX_DIMS = 64, MAX_SIZES = 64, DEFAULT_SIZE = 5 };
+
+typedef struct dimension {
+  char *name;
+  uint32_t n;
+  int64_t sizes[MAX_SIZES]; /* the first one is the hint */
+} dimension;
+
+typedef struct call {
+  arena *a;
+  const char *path;
+  bool only_bind, print;
+  dimension dims[MAX_DIMS];
+  uint32_t n_dims, n_sets;
+  uint32_t failures, refused;
+} call;
+
+/* The options of an import at set number `set` of the sizes. */
+static onnx_import_options options_of(const call *c, uint32_t set) {
+  onnx_dim_binding *dims = ARENA_NEW_N(c->a, onnx_dim_binding, c->n_dims);
+  for (uint32_t k = 0; k < c->n_dims; k++) {
+    const dimension *d = &c->dims[k];
+    dims[k] = (onnx_dim_binding){d->name, d->sizes[set < d->n ? set : d->n - 1]};
+  }
+  return (onnx_import_options){
+      .dims = dims, .n_dims = c->n_dims, .open_dim = DEFAULT_SIZE, .unchecked = true, .eval = ref_fold};
+}
+
+static void fail(call *c, const char *what, status s) {
+  printf("FAIL: %s: %s\n", what, status_message(s));
+  status_free(s);
+  c->failures++;
+}
+
+static void run_set(call *c, const onnx_model *m, const hlo_module *general, uint32_t set) {
+  onnx_import_options o = options_of(c, set);
+  hlo_module *exact, *bound;
+  bool complete;
+  status s = onnx_import(c->a, m, &o, &exact, &complete);
+  if (s || !complete) {
+    printf("set %u: refused when imported for these sizes: %s\n", set, s ? status_message(s) : "segments");
+    status_free(s);
+    return;
+  }
+  shape *shapes = ARENA_NEW_N(c->a, shape, exact->entry->n_params);
+  for (uint32_t k = 0; k < exact->entry->n_params; k++) {
+    shapes[k] = exact->entry->params[k]->shapes[0];
+  }
+  s = hlo_bind(c->a, general, shapes, &bound);
+  if (s) {
+    printf("set %u: not for these sizes: %s\n", set, status_message(s));
+    status_free(s);
+    c->refused++;
+    return;
+  }
+  s = hlo_verify(bound);
+  if (s) {
+    fail(c, "verification", s);
+    return;
+  }
+  s = c->only_bind ? NULL : same_values(exact, bound, SAME_BITS, c->a);
+  bool evaluated = !s || (status_get_code(s) != STATUS_UNSUPPORTED && status_get_code(s) != STATUS_RESOURCE);
+  if (s && evaluated) {
+    fail(c, "values", s);
+    return;
+  }
+  printf("set %u: %s\n", set, !s ? "the same" : status_message(s));
+  status_free(s);
+}
+
+static void report(const call *c, const hlo_module *m, const onnx_definitions *d) {
+  uint32_t n;
+  for (uint32_t k = 0; k < d->n; k++) {
+    printf("definition %s = %s: %s\n", d->items[k].symbol, d->items[k].equals, d->items[k].source);
+  }
+  const dim_guard *guards = dim_guards(m->dims, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    printf("guard %s: %s\n", dim_guard_print(c->a, m->dims, &guards[k]), guards[k].source);
+  }
+}
+
+static status run(void *data) {
+  call *c = data;
+  onnx_model *m;
+  hlo_module *general;
+  onnx_definitions definitions = {0};
+  bool complete;
+  TRY(onnx_model_open(c->a, c->path, NULL, &m));
+  onnx_import_options o = options_of(c, 0);
+  TRY(onnx_import_symbolic(c->a, m, &o, &definitions, &general, &complete));
+  CHECK_THAT(complete, STATUS_UNSUPPORTED, "the model runs segment by segment");
+  report(c, general, &definitions);
+  if (c->print) {
+    const char *text;
+    size_t size;
+    TRY(hlo_print(c->a, general, &(hlo_print_options){.literals = HLO_LITERAL_ELIDE}, &text, &size));
+    fwrite(text, 1, size, stdout);
+  }
+  TRY(hlo_verify(general));
+  for (uint32_t set = 0; set < c->n_sets; set++) {
+    run_set(c, m, general, set);
+  }
+  return NULL;
+}
+
+static void read_dimension(call *c, char *text) {
+  char *equals = strchr(text, '=');
+  if (!equals || c->n_dims == MAX_DIMS) {
+    fprintf(stderr, "DIM=HINT[,SIZE]... expected: %s\n", text);
+    exit(2);
+  }
+  dimension *d = &c->dims[c->n_dims++];
+  *equals = '\0';
+  d->name = text;
+  for (char *at = equals; at && d->n < MAX_SIZES; at = strchr(at + 1, ',')) {
+    d->sizes[d->n++] = strtoll(at + 1, NULL, 10);
+  }
+  c->n_sets = d->n > c->n_sets ? d->n : c->n_sets;
+}
+
+int main(int argc, char **argv) {
+  call c = {.a = arena_create(NULL), .n_sets = 1};
+  for (int k = 1; k < argc; k++) {
+    if (strcmp(argv[k], "-n") == 0) {
+      c.only_bind = true;
+    } else if (strcmp(argv[k], "-p") == 0) {
+      c.print = true;
+    } else if (!c.path) {
+      c.path = argv[k];
+    } else {
+      read_dimension(&c, argv[k]);
+    }
+  }
+  status s = c.path ? guard_run(run, &c) : status_error(STATUS_INVALID_ARGUMENT, "no model is given");
+  if (s) {
+    fail(&c, "import", s);
+  }
+  printf("%u differ, %u refused by guards\n", c.failures, c.refused);
+  arena_destroy(c.a);
+  return c.failures > 0;
+}

@@ -113,7 +113,7 @@ static bool read_line(char *line, autotune_log_entry *out) {
   return how >= 0;
 }
 
-/* Reads all lines and returns how many are damaged. */
+/* Adds the entries of all lines of a log file's text to l, and returns how many lines are damaged. */
 static uint32_t read_lines(autotune_log *l, const char *bytes, size_t size) {
   uint32_t damaged = 0;
   for (const char *at = bytes, *end = bytes + size; at < end;) {
@@ -142,7 +142,7 @@ static void close_log(void *data) {
   }
 }
 
-/* Returns the reason why the file cannot be used, or NULL if it can. */
+/* Returns the reason why the log file cannot be used, or NULL if it can. */
 static const char *refuse(int fd, struct stat *s) {
   if (fstat(fd, s) != 0 || !S_ISREG(s->st_mode)) {
     return "it is no regular file";
@@ -153,7 +153,7 @@ static const char *refuse(int fd, struct stat *s) {
   return s->st_size > max_size ? "it is too large" : NULL;
 }
 
-/* Reads the file.  It is not mapped, since other processes append to it and somebody may truncate it.  Returns the
+/* Reads the log file.  It is not mapped, since other processes append to it and somebody may truncate it.  Returns the
  * number of bytes. */
 static size_t read_all(int fd, char *bytes, size_t size) {
   size_t n = 0;

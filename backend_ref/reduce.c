@@ -185,7 +185,8 @@ typedef struct extreme {
   bool largest, last;
 } extreme;
 
-/* Returns true if x replaces `best`, which comes earlier in the line.  The first NaN is never replaced. */
+/* Returns true if x replaces `best`, an earlier element of the line, as the extreme one.  The first NaN is never
+ * replaced. */
 static bool beats(const extreme *e, const void *x, const void *best) {
   if (ref_is_nan(e->class, best)) {
     return false;

@@ -246,7 +246,7 @@ static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   return true;
 }
 
-/* Returns true if the values are whole numbers after the post-ops of c. */
+/* Returns true if the results of the call c are whole numbers after its post-ops. */
 static bool are_whole(const cpu_contraction *c) {
   for (uint32_t k = c->n_post_ops; k-- > 0;) {
     const cpu_post_op *p = &c->post_ops[k];

@@ -88,9 +88,9 @@ static bool reads_once(const cpu_problem *p) {
   return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
-/* Lists the block size that emit_product_choose finds best, the same in narrower vectors if the columns fill only
- * these, and for larger products some that read B less often, or A.  Weights that are read once come from memory faster
- * in one or two streams (20 % faster than in eight, measured). */
+/* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
+ * the columns fill only these, and for larger products some that read B less often, or A.  Weights that are read once
+ * come from memory faster in one or two streams (20 % faster than in eight, measured). */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;

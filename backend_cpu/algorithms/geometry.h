@@ -5,12 +5,12 @@
 #include "backend_cpu/runtime/contraction.h"
 #include "hlo/ir/ir.h"
 
-/* Sets the sizes, strides and types of a dot or convolution, but not the members for its epilogue and parts.  Returns
- * false if the library has no call for it. */
+/* Sets g's sizes, strides and types to those of a dot or convolution, but not the members for its epilogue and parts.
+ * Returns false if the library has no call for it. */
 bool cpu_geometry_of(const hlo_instr *contraction, cpu_geometry *g);
 
-/* Sets the sizes and strides, but not the types.  Returns false if the library has no call for operands of such sizes.
- */
+/* Sets g's sizes and strides, but not the types.  Returns false if the library has no call for operands of such
+ * sizes. */
 bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g);
 
 /* `dims` has a bit for each dimension of the dot's result.  Sets *out to a mask of the library's dimensions [batch, m,

@@ -49,7 +49,7 @@ bool cpu_is_embedded(hlo_value v);
 
 typedef enum cpu_isolation {
   CPU_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
-  CPU_OUTLINE_PROGRAM /* all constants are copied */
+  CPU_OUTLINE_PROGRAM /* all constants are copied, and only other operands become parameters */
 } cpu_isolation;
 
 /* Copies `i` alone into a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.

@@ -59,7 +59,7 @@ static inline cpu_item item_at(const cpu_line *l, int64_t k) {
   return (cpu_item){l->descending ? ~key : key, k};
 }
 
-/* Writes all items of the line; f32, the commonest type, has a loop of its own. */
+/* Writes an item for each element of the line l to x. f32, the commonest type, has a loop of its own. */
 static void load_items(const cpu_line *l, cpu_item *x) {
   uint64_t flip = l->descending ? UINT64_MAX : 0;
   for (int64_t k = 0; l->type == DTYPE_F32 && k < l->n; k++) {
@@ -196,7 +196,7 @@ static int64_t scan(const cpu_line *l, int64_t k, int64_t limit) {
 
 /* --- the first few --- */
 
-/* Finds the first few items by keeping them in order while the line is scanned. */
+/* Finds the first `wanted` items of the line, which are few, by keeping them in order while the line is scanned. */
 static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
   for (int64_t k = 0; k < wanted; k++) {
     insert(x, k, item_at(l, k));

@@ -197,7 +197,7 @@ static status read_dictionary(reader *r, header *h) {
   return NULL;
 }
 
-/* Reads magic, version and dictionary; *data is the offset of the elements. */
+/* Reads magic, version and dictionary of a .npy file; *data is set to the offset of the array's elements. */
 static status read_header(const uint8_t *bytes, size_t size, header *h, size_t *data) {
   CHECK_THAT(size >= MAGIC_SIZE + 4 && !memcmp(bytes, MAGIC, MAGIC_SIZE), STATUS_INVALID_FILE, "it is not a .npy file");
   unsigned version = bytes[6];

@@ -70,7 +70,7 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
 
 /* --- sums --- */
 
-/* Returns true if tap k of position i reads column `column` of the line and that column exists. */
+/* Returns true if tap k of the tile's position i reads column `column` of the input's line, and that column exists. */
 static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
   const emit_depthwise *p = g->p;
   int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];
@@ -191,8 +191,8 @@ static LLVMValueRef tile_at(const depthwise *g, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(g->ir->builder, sums_type(g), g->tile, &at, 1, "");
 }
 
-/* Stores the sums to memory and runs the epilogue in a loop over the positions, so that its code is written once for
- * each vector of channels and not once for each position. */
+/* Stores the sums to memory and runs the epilogue in a loop over the tile's positions, so that its code is written once
+ * for each vector of channels and not once for each position. */
 static void finish_loop(depthwise *g, const tile *t, const LLVMValueRef *sums) {
   emit_loop l;
   for (int64_t k = 0; k < t->width * t->vectors; k++) {

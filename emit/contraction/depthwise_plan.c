@@ -76,7 +76,7 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
 
 /* --- tiles --- */
 
-/* Returns true if all taps of the positions [first, first + n) are inside of the input's row. */
+/* Returns true if all taps of positions [first, first + n) of the result's row are inside of the input's row. */
 static bool is_inside(const emit_depthwise *d, int64_t first, int64_t n) {
   int64_t last = (first + n - 1) * d->strides[1] - d->low[1] + (d->taps[1] - 1) * d->dilation[1];
   return first * d->strides[1] >= d->low[1] && last < d->in[1];

@@ -88,7 +88,7 @@ static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef colu
   return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
 }
 
-/* Writes the epilogue for columns [from, to) of one row of the tile, `lanes` at a time. */
+/* Writes the epilogue for columns [from, to) of one row of the sums that were stored in k->tile, `lanes` at a time. */
 static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMValueRef column, LLVMValueRef from,
                        LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &k->w.e;
@@ -103,7 +103,7 @@ static void finish_run(kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMV
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* Writes the epilogue for a block whose sums are in the tile and whose first column is `column`; `width` of its
+/* Writes the epilogue for a block whose sums were stored in k->tile and whose first column is `column`; `width` of its
  * columns exist. */
 static void finish_tile(kernel *k, LLVMValueRef row, LLVMValueRef rows, LLVMValueRef column, LLVMValueRef width) {
   const emit_ir *w = k->w.e.w;

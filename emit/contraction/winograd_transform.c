@@ -279,7 +279,7 @@ void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
 
 /* --- the transform of results, and the epilogue --- */
 
-/* Writes the epilogue for the vector at row i and column j of the tile, which is column j of `line`. */
+/* Writes the epilogue for the vector at row i and column j of the output tile, which is column j of `line`. */
 static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
                           LLVMValueRef line) {
   emit_element *e = &g->w->e;
@@ -308,7 +308,7 @@ static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
 }
 
-/* Transforms a column of the tile back; data points at the address of the tile's vector in M. */
+/* Transforms a column of the tile back; `data` points at the address of the tile's vector in M. */
 static void finish_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
   const emit_winograd *p = g->p;
   const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);

@@ -178,7 +178,7 @@ static emit_pair join_arms(const concat *c, const arm *arms, uint32_t n) {
   return r;
 }
 
-/* Returns an i1 that says whether all lanes are in [start, start + n). */
+/* Returns an i1 that says whether the positions of all lanes (c->p) are in [start, start + n). */
 static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
   emit_pos own = emit_pos_add_const(&c->e->x, c->p, -start);
   LLVMValueRef first = emit_icmp(c->e->w, LLVMIntULT, own.base, emit_i(own.base, n));
@@ -370,8 +370,8 @@ static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from,
   return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
 }
 
-/* Returns the address of the table if the table is an input of the kernel, and the indices (converted bytes) are not.
- * Otherwise returns NULL. */
+/* Returns the address of the gather's lookup table if the table is an input of the kernel, and the indices (converted
+ * bytes) are not.  Otherwise returns NULL. */
 static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   LLVMValueRef base = NULL;
   for (uint32_t k = 0; k < e->n_inputs; k++) {

@@ -38,7 +38,7 @@ static LLVMValueRef special_register(const emit_ir *ir, const char *name) {
   return LLVMBuildZExt(ir->builder, LLVMBuildCall2(ir->builder, type, f, NULL, 0, ""), ir->i64, "");
 }
 
-/* Writes a grid-stride loop over all elements. */
+/* Writes a grid-stride loop over all elements of the results. */
 static void blocks_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
                         const void *data) {
   (void)lanes, (void)serial;

@@ -17,7 +17,8 @@ static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *
   return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
 }
 
-/* Adds the array as a constant.  It is copied, since the segment may run again after the array is freed. */
+/* Adds the array to the module as a constant.  It is copied, since the segment may run again after the array is
+ * freed. */
 static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
   const literal *l = &array->value;

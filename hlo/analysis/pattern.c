@@ -48,7 +48,7 @@ static bool is_operation(hlo_value v, const hlo_pattern *p) {
   return (int)v.def->op == p->number && v.def->n_operands == n;
 }
 
-/* Adds i to the matched instructions, if they are listed.  Returns false if the list is full. */
+/* Adds i to the list m of matched instructions, if m is not NULL.  Returns false if the list is full. */
 static bool list(hlo_instr *i, hlo_matched *m) {
   if (m && m->n == HLO_MATCHED_MOST) {
     return false;
@@ -94,7 +94,7 @@ static bool reach_first(const goal *g, hlo_matched *m) {
   return false;
 }
 
-/* Matches all goals from g on.  If that fails, the instructions that it listed are removed from the list. */
+/* Matches all goals from g on.  If that fails, the instructions that this has added to the list m are removed again. */
 static bool reach(const goal *g, hlo_matched *m) {
   uint32_t n = m ? m->n : 0;
   if (!g || reach_first(g, m)) {

@@ -201,8 +201,8 @@ static bool spreads(const growing *g) {
   return false;
 }
 
-/* Returns true if there are enough rows for the threads, or the array is small.  A kernel is divided by rows only, so
- * a few long rows are better computed in other ways. */
+/* Returns true if there are enough rows for the threads, or the array that is reduced is small.  A kernel is divided by
+ * rows only, so a few long rows are better computed in other ways. */
 static bool keeps_threads_busy(const hlo_row_space *s) {
   bool columns = !s->gone[s->rank - 1];
   int64_t parts = columns ? s->rows / 16 : s->rows;

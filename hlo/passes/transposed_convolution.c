@@ -46,7 +46,7 @@ static void find_taps(axis *x) {
   x->places = x->in + x->new_low + x->new_high - x->taps + 1;
 }
 
-/* Reads the sizes.  Returns false if the pass does not apply to this convolution. */
+/* Reads the sizes of convolution i along its n spatial dimensions.  Returns false if the pass does not apply to it. */
 static bool read_axes(const hlo_instr *i, axis *axes, int n) {
   const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]);
   const int64_t most = (int64_t)1 << 20; /* a limit for sizes, so that products do not overflow */

@@ -39,7 +39,8 @@ struct session {
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */
   rt_weight_pool *weight_pool; /* constants of the programs */
-  segmented_model *segments;   /* NULL as long as it is not needed */
+  segmented_model *segments;   /* the segments of a model that runs segment by segment; NULL as long as there are
+                                  none */
   atomic_uint busy;            /* the number of runs and compilations in progress */
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;

@@ -8,8 +8,8 @@ typedef struct saving {
   arena *scratch;
 } saving;
 
-/* Gets the bytes of the model, which the file must contain if the model runs segment by segment, since segments are
- * compiled during runs. */
+/* Gets the bytes of the model, which the .oxla file must contain if the model runs segment by segment, since segments
+ * are compiled during runs. */
 static status take_source(session *s, rt_span *out) {
   const compiler_api *compiler;
   TRY(session_open_compiler(&compiler));

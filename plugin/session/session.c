@@ -48,7 +48,7 @@ static void destroy_compiled(session *s, session_program *c) {
   free(c);
 }
 
-/* Removes the program from the list.  The caller holds the lock. */
+/* Removes the program from the session's list of programs.  The caller holds the lock. */
 static void unlink_compiled(session *s, session_program *c) {
   session_program **at = &s->compiled;
   while (*at != c) {
@@ -484,7 +484,7 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
   return NULL;
 }
 
-/* Adds the program to the list, with one user.  The caller has the turn (session_take_turn). */
+/* Adds the program to the session's list of programs, with one user.  The caller has the turn (session_take_turn). */
 static void add(session *s, session_program *c) {
   pthread_mutex_lock(&s->lock);
   c->users++;

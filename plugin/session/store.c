@@ -308,7 +308,7 @@ static void walk(const content_store *c, void (*see)(void *data, int folder, con
   closedir(models);
 }
 
-/* Returns true if the file is a program or weights. */
+/* Returns true if a file of this name holds a program or weights, and sets *weights to which of them. */
 static bool is_entry(const char *file, bool *weights) {
   size_t n = strcspn(file, ".");
   *weights = strcmp(file + n, suffixes[true]) == 0;

@@ -23,7 +23,7 @@ static status load_copy(rt_thunk *t, rt_loader *l) {
   return NULL;
 }
 
-/* Copies dimensions k and higher of the array; calls itself for each index of dimension k. */
+/* Copies dimensions k and higher of the array `in` to `out`; calls itself for each index of dimension k. */
 static void copy_strided(uint8_t *to, const rt_buffer *out, const uint8_t *from, const rt_buffer *in, int k) {
   size_t size = dtype_bytes(in->type);
   if (k == in->rank) {

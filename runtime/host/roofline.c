@@ -151,7 +151,7 @@ static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
 
 /* --- reading --- */
 
-/* A vector so wide that the loop is bound by loads and not by arithmetic. */
+/* A vector so wide that the loop that reads memory is bound by loads and not by arithmetic. */
 typedef uint64_t words __attribute__((vector_size(64), aligned(64)));
 
 static void read_range(void *data, int64_t begin, int64_t end) {

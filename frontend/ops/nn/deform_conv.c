@@ -89,7 +89,8 @@ static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, c
   return last ? onnx_channels_first(b, sum) : sum;
 }
 
-/* Returns the columns, [N * offset groups, C / offset groups, cells, out...]. */
+/* Returns the array of columns that the comment at the top describes: [N * offset groups, C / offset groups, cells,
+ * out...]. */
 static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) {
   hlo_builder *b = n->b;
   onnx_taps taps[ONNX_MAX_SPATIAL];

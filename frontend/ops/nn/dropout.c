@@ -22,7 +22,7 @@ static status read_old(onnx_node *n, dropout *d) {
   return NULL;
 }
 
-/* Returns true if the scalar v is a constant, and its value. */
+/* If the scalar v is a constant, sets *value to it and returns true, otherwise returns false. */
 static bool is_known(const onnx_node *n, hlo_value v, double *value) {
   const literal *known = n->b->error ? NULL : hlo_literal(v);
   *value = known ? literal_f64(known, 0) : 0;

@@ -140,7 +140,7 @@ static hlo_value over_state(hlo_builder *b, hlo_value v, hlo_value state, int64_
   return hlo_broadcast(b, v, *hlo_shape(state), (int64_t[]){0, 1, last});
 }
 
-/* Multiplies x, [B, H, ., key] or [B, H, key], by the state. */
+/* Multiplies x, [B, H, ., key] or [B, H, key], by the state, [B, H, key, value]. */
 static hlo_value read_state(hlo_builder *b, hlo_value x, hlo_value state) {
   static const int64_t batch[] = {0, 1}, key = 2;
   int64_t last = hlo_rank(x) - 1;

@@ -91,8 +91,8 @@ static int64_t lowest(const walk *w) { return w->step < 0 ? last_of(w) : w->star
 static int64_t highest(const walk *w) { return w->step < 0 ? w->start : last_of(w); }
 static int64_t stride(const walk *w) { return w->step < 0 ? -w->step : w->step; }
 
-/* Returns true if all positions are within the array.  Nothing overflows: if the first position is inside, the others
- * are elements of the indices or in a window. */
+/* Returns true if all positions that are accessed are within the array.  Nothing overflows: if the first position is
+ * inside, the others are elements of the indices or in a window. */
 static bool is_inside(const access *a) {
   bool inside = true;
   for (int d = 0; d < a->x->rank && inside; d++) {

@@ -27,7 +27,7 @@ struct lower_context {
   hlo_buffers *buffers;
   rt_program *program;
   uint32_t cap_constants, cap_names, cap_code;
-  /* by the number of a constant in the buffer assignment: its index in the program + 1; 0 until it is used */
+  /* for each constant of the buffer assignment: its index in the program + 1, or 0 as long as no thunk uses it */
   uint32_t *constant_number;
   provenance provenance;
   rt_sequence *sequence; /* the sequence to which thunks are appended */

@@ -11,7 +11,7 @@ typedef struct provenance {
   arena *arena;
   rt_program *program;
   str_map numbers;  /* maps the text of a node to its index in the program + 1 */
-  uint32_t *listed; /* by the index of a node: the number of the last thunk that lists the node */
+  uint32_t *listed; /* for each node of the program: the number of the last thunk that lists the node */
   uint32_t n_listed, cap_nodes, cap_listed, n_thunks;
 } provenance;
 

@@ -14,10 +14,11 @@
 typedef struct frame {
   arena *a;
   const hlo_computation *c;
-  /* by instruction id, then by result; NULL for an instruction whose values are not computed yet or were freed */
+  /* values[id][r] is result r of the instruction with that id; values[id] is NULL if they are not computed yet or were
+   * freed */
   literal **values;
-  arena **owners; /* by instruction id: the arena of the values; NULL if the values are borrowed */
-  uint32_t *last; /* by instruction id: the id of the last instruction that reads its values */
+  arena **owners; /* for each instruction id: the arena of the instruction's values; NULL if the values are borrowed */
+  uint32_t *last; /* for each instruction id: the id of the last instruction that reads its values */
 } frame;
 
 typedef struct walk {

@@ -7,8 +7,8 @@ typedef struct outline {
   arena *a;
   hlo_module *m;
   literal *const *values;
-  hlo_instr **made;   /* by id of the original instruction: its copy; NULL if there is none */
-  hlo_value **params; /* by instruction id and result: the parameter that replaces the value */
+  hlo_instr **made;   /* for each id of an original instruction: its copy; NULL if there is none */
+  hlo_value **params; /* params[id][r] replaces result r of the original instruction with that id */
   literal *inputs;
   uint32_t n_inputs, cap_inputs;
 } outline;

@@ -18,7 +18,7 @@ struct emit_reductions {
 int emit_reduction_parts(const hlo_instr *i);
 /* Returns one loop for all reductions of g.  The caller sets its space (rank, dims, rows). */
 emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g);
-/* Writes one step of that loop, which accumulates the elements at r. */
+/* Writes one step of the loop of emit_reductions_loop, which accumulates the elements at index r. */
 void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
 /* Returns the value of reduction k from the results of the loop. */
 emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g, int k, const LLVMValueRef *out);

@@ -12,7 +12,8 @@ typedef struct hlo_tape {
   uint32_t n;
   hlo_instr **order;
   bool *active;          /* whether the instruction depends on an x */
-  hlo_value **gradients; /* by instruction and then by result: the sum of the gradients so far; NULL if there is none */
+  hlo_value **gradients; /* gradients[id][r]: the sum of the gradients so far of result r of the instruction with
+                            that id; NULL if there are none */
 } hlo_tape;
 
 /* A rule adds to the gradients of the operands. dy is the gradient of the first result; it is no value if only other

@@ -46,8 +46,8 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
  * depend. */
 typedef struct liveness {
   hlo_computation *body;
-  bool *used;   /* by carried value */
-  bool *marked; /* by instruction id */
+  bool *used;   /* for each carried value: whether it is needed */
+  bool *marked; /* for each instruction id: whether the instruction is needed */
   hlo_instr **stack;
   uint32_t n_stack;
 } liveness;

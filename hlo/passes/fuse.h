@@ -13,9 +13,9 @@ enum { FUSE_MAX_MEMBERS = 64, FUSE_MAX_OPERANDS = 40 };
 typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
-  uint32_t *roots;     /* by id, the number of the computation's roots that are results of the instruction */
-  uint32_t *fusion_of; /* by id, the number of the fusion to which clone[id] belongs */
-  hlo_value *clone;    /* by id, the copy inside of that fusion, for instructions with one result */
+  uint32_t *roots;     /* for each instruction id: how many of the computation's roots are results of the instruction */
+  uint32_t *fusion_of; /* for each instruction id: the number of the fusion to which clone[id] belongs */
+  hlo_value *clone;    /* for each instruction id: the copy inside of that fusion, if the instruction has one result */
   uint32_t n_ids, n_fusions;
 } hlo_fuser;
 

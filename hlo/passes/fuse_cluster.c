@@ -37,9 +37,9 @@ typedef struct clustering {
   hlo_computation *c;
   pass_context *context;
   hlo_fusion_kind kind;
-  hlo_instr **instrs; /* by instruction id */
+  hlo_instr **instrs; /* for each id: the instruction */
   uint32_t *roots;
-  uint32_t *of; /* by id, the instruction's cluster or NONE */
+  uint32_t *of; /* for each id: the instruction's cluster, or NONE */
   uint32_t *space, *next;
   cluster *clusters;
   uint32_t n_clusters;
@@ -79,7 +79,7 @@ static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_o
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
-    return elements_of(x) != elements_of(u); /* the bounds of clamp, which are scalars */
+    return elements_of(x) != elements_of(u); /* true for the bounds of clamp, which are scalars */
   }
   switch (u->op) {
     case HLO_GATHER: return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);

@@ -26,7 +26,7 @@ typedef struct layout {
   pass_context *context;
   hlo_computation *c;
   uint32_t n_ids;
-  held *held; /* by instruction id, for first results only */
+  held *held; /* for each instruction id: how the instruction's first result is represented */
   hlo_instr *at;
   hlo_builder b; /* inserts before `at` */
   bool changed;

@@ -27,8 +27,8 @@ typedef struct growing {
   hlo_computation *c;
   pass_context *context;
   hlo_fuser f;
-  hlo_instr **instrs; /* by instruction id */
-  uint8_t *marks;     /* by instruction id: its mark */
+  hlo_instr **instrs; /* for each id: the instruction */
+  uint8_t *marks;     /* for each id: the instruction's mark */
   hlo_row_space space;
   uint32_t n, n_operands;
   uint32_t first, last;           /* the lowest and the highest id of a member */
@@ -241,7 +241,7 @@ static void fuse(growing *g) {
   hlo_pass_note(g->context, "instructions in them", g->n);
 }
 
-/* Makes ids equal to positions again. */
+/* Numbers the instructions anew, so that ids equal positions in the computation again, and updates g->instrs. */
 static void renumber(growing *g) {
   hlo_fuser_renumber(&g->f);
   for (hlo_instr *i = g->c->first; i; i = i->next) {

@@ -26,8 +26,8 @@ typedef struct unit {
 /* The numbers of a computation's values in the table of units, and the times of its instructions. */
 typedef struct frame {
   const hlo_computation *c;
-  uint32_t *first_unit; /* by instruction id, the unit of result 0 */
-  uint32_t *time;       /* by instruction id, the time at which it runs */
+  uint32_t *first_unit; /* for each instruction id: the unit of the instruction's result 0 */
+  uint32_t *time;       /* for each instruction id: the time at which the instruction runs */
 } frame;
 
 struct hlo_buffers {

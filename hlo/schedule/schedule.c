@@ -13,8 +13,8 @@ typedef struct order {
 
 typedef struct scheduler {
   const hlo_computation *c;
-  uint32_t *pending;   /* by id, the number of operands that have not run */
-  uint32_t *uses_left; /* by id, the number of uses of its results that have not run */
+  uint32_t *pending;   /* for each instruction id: the number of operands that have not run */
+  uint32_t *uses_left; /* for each instruction id: the number of uses of its results that have not run */
   hlo_instr **ready;
   uint32_t n_ready;
 } scheduler;

@@ -9,12 +9,12 @@
  * permits. */
 typedef struct guarded {
   uint8_t *data, *pages; /* data is aligned to 64 bytes; pages is where the readable pages begin */
-  /* bytes: the size of data; page_bytes: the size of the readable pages, at the end of which data is */
+  /* bytes: the size of data; page_bytes: the size of the readable pages (data lies at their end) */
   size_t bytes, page_bytes;
-  uint8_t *map;
-  size_t map_bytes; /* with the inaccessible pages */
+  uint8_t *map;     /* the whole mapping, with the inaccessible pages */
+  size_t map_bytes; /* the size of map */
   bool is_protected;
-  struct guarded *next; /* the next one in a list of a pool */
+  struct guarded *next; /* the next one in a list of guarded_pool.spare */
 } guarded;
 
 /* A pool of guarded memory for short use.  Small pieces are kept for the next use, since mapping them takes longer than

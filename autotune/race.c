@@ -116,7 +116,7 @@ static status run_rounds(race *r) {
   return NULL;
 }
 
-/* Returns how often other processes have taken a core from this one (involuntary context switches). */
+/* Returns how often other processes have taken a core from this process (involuntary context switches). */
 static int64_t interruptions(void) {
   struct rusage u;
   return getrusage(RUSAGE_SELF, &u) == 0 ? u.ru_nivcsw : 0;

@@ -112,7 +112,8 @@ typedef struct trial {
   bool change;
 } trial;
 
-/* Compiles one outline (a part of the module) and sets t->change.  A failure means that it cannot be compiled alone. */
+/* Compiles one outline (a part of the module) and sets t->change to whether a pass changes its results.  A failure
+ * means that it cannot be compiled alone. */
 static status try_outline(void *data) {
   trial *t = data;
   literal *inputs;

@@ -91,8 +91,8 @@ static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_
   return true;
 }
 
-/* Returns the distance in lhs, in elements, between what two neighbouring positions along that axis of the result
- * read. */
+/* Returns the distance in lhs, in elements, between what two positions of the result read that are neighbours along
+ * `axis`. */
 static int64_t lhs_step(const cpu_geometry *g, int axis) {
   if (g->op == CPU_MATMUL) {
     return axis == 0 ? g->lhs_batch_stride : axis == 1 ? g->lhs_m : 0;
@@ -360,7 +360,7 @@ bool cpu_library_is_blas(void) { return false; }
 
 bool cpu_library_has_bytes(void) { return false; }
 
-/* Without a library, nothing depends on the answer. */
+/* A build without a library never uses one, so the return value does not matter. */
 bool cpu_library_is_fast(const cpu_contraction *c) {
   (void)c;
   return true;

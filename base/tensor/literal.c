@@ -68,8 +68,8 @@ bool literal_equal(const literal *a, const literal *b) {
   return !bytes || a->data == b->data || memcmp(a->data, b->data, bytes) == 0;
 }
 
-/* Hashes only the ends and the middle of a long array.  That is enough for tables, which compare the arrays themselves;
- * and each part that is read may be a page of a file. */
+/* Hashes only the ends and the middle of a long array.  That is enough for hash tables, which compare the arrays
+ * themselves, and avoids reading all pages of an array in a file. */
 uint64_t literal_hash(const literal *l) {
   enum { BLOCK = 1024, BLOCKS = 3 };
   size_t bytes = (size_t)shape_bytes(&l->shape);

@@ -110,7 +110,8 @@ static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef ba
  * counts 1/256 bytes), so that it advances evenly. */
 enum { PLACE_BITS = 8, LINE = 64 };
 
-/* Returns by how much that offset advances in each of `steps` steps of k (an i64, at least 1). */
+/* Returns by how much the offset of the line to prefetch, in 1/256 bytes, advances in each of `steps` steps of k (an
+ * i64, at least 1). */
 static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
   return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
 }

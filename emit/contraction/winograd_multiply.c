@@ -66,7 +66,8 @@ void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLV
 
 /* --- products with the on-the-fly transform of weights --- */
 
-/* Transforms n channels of a panel, W[n][taps][panel], to U[products][u_plane]. */
+/* Transforms the weights of n channels of a panel, W[n][taps][panel], to the matrices U, which are u_plane elements
+ * apart. */
 static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LLVMValueRef u) {
   const emit_winograd *p = g->p;
   const int64_t panel = emit_winograd_panel(p);

@@ -71,8 +71,8 @@ static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, 
   return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, low), x, low);
 }
 
-/* If q->v divides x by a constant, sets *v to that quotient, with x clamped to the limits times the divisor, and
- * *number to an i1 that is false if x is NaN.  Otherwise returns false. */
+/* If q->v is x / c for a constant c, sets *v to that quotient, where x is first clamped such that the quantised value
+ * is within the limits of its type, and *number to an i1 that is false if x is NaN.  Otherwise returns false. */
 static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
                     LLVMValueRef *number) {
   const emit_ir *w = e->w;

@@ -40,6 +40,7 @@ typedef struct clustering {
   hlo_instr **instrs; /* for each id: the instruction */
   uint32_t *roots;
   uint32_t *of; /* for each id: the instruction's cluster, or NONE */
+  /* For each id of a member: its space (see the top of this file), and the id of the next member of its cluster. */
   uint32_t *space, *next;
   cluster *clusters;
   uint32_t n_clusters;
@@ -71,7 +72,7 @@ static bool keeps_order(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
-/* Returns the space in which user u needs its operands. */
+/* Returns the space of user u's operands.  A space stands for an index (see the top of this file). */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
 /* Returns true if operand j of u should be computed by a kernel before the cluster's, since u reads it more often than
@@ -136,8 +137,8 @@ static bool is_cut_up(const hlo_instr *i) {
   return i->op == HLO_DYNAMIC_SLICE && read <= elements_of(i);
 }
 
-/* Sets the space of i in cluster c, which is MANY_SPACES if its users there need different ones.  Returns false if i
- * must not join them. */
+/* Sets *space to the space of i in cluster c, or to MANY_SPACES if its users in c need i at different indices.  Returns
+ * false if i must not join the cluster. */
 static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint32_t *space) {
   bool first = true;
   uint32_t n = 0;

@@ -16,8 +16,9 @@ typedef struct order {
   int64_t p[SHAPE_MAX_RANK];
 } order;
 
+/* How a value v is represented. */
 typedef struct held {
-  hlo_value t; /* def is NULL if v has no other representation */
+  hlo_value t; /* v with its dimensions in the order p; def is NULL if only v itself exists */
   order p;
   hlo_value plain; /* v itself, computed from t; set when something needs it */
 } held;
@@ -67,7 +68,8 @@ static order channels_last(int rank) {
 
 static int64_t *int_list(layout *l, int n) { return ARENA_NEW_N(l->c->module->arena, int64_t, (size_t)n); }
 
-/* Returns a list that has one entry for each dimension of v, rearranged for the dimensions of t. */
+/* Returns `list`, which has one entry for each dimension of a value, for the same value with its dimensions in the
+ * order p. */
 static const int64_t *moved(layout *l, const int64_t *list, const order *p, int rank) {
   int64_t *out = int_list(l, rank);
   for (int i = 0; i < rank; i++) {
@@ -98,7 +100,7 @@ static void hold(layout *l, const hlo_instr *i, hlo_value t, const order *p) {
   }
 }
 
-/* Returns v itself, which is computed from t if necessary. */
+/* Returns v with its dimensions in the original order.  Transposes the value that represents v, if necessary. */
 static hlo_value plain(layout *l, hlo_value v) {
   held *h = held_of(l, v);
   if (!h) {
@@ -131,7 +133,8 @@ static hlo_value reorder_broadcast(layout *l, const hlo_instr *i, const order *p
   return hlo_broadcast(&l->b, x, moved_shape(&i->shapes[0], p), dims);
 }
 
-/* Returns the representation t of v for the order p. */
+/* Returns v with its dimensions in the order p: the value that represents v, a new broadcast or iota, or a
+ * transpose. */
 static hlo_value in_order(layout *l, hlo_value v, const order *p) {
   int rank = hlo_rank(v);
   const held *h = held_of(l, v);
@@ -199,9 +202,9 @@ static bool is_free(layout *l, hlo_value v) {
   return !held_of(l, v) && (v.def->op == HLO_BROADCAST || v.def->op == HLO_IOTA || hlo_splat_of(v, &scalar));
 }
 
-/* Chooses the order in which an operation is rebuilt, from its operands.  Returns false if it should use the plain
- * values, since fewer operands must then be transposed.  If both are equal, an order other than the plain one is
- * chosen, since more convolutions are likely to follow. */
+/* Chooses the order of dimensions in which i is rebuilt.  Returns false if i should stay as it is, because fewer of its
+ * operands must then be transposed.  If both need as many transposes, i is rebuilt if the order is channels-last, since
+ * more convolutions are likely to follow. */
 static bool best_order(layout *l, const hlo_instr *i, int rank, order *p) {
   const held *best = NULL;
   int with = 0, without = 0;
@@ -356,7 +359,7 @@ static void take(layout *l, const hlo_instr *i) {
 typedef struct group {
   int from, from_end, to, to_end; /* a reshape turns dimensions [from, from_end) of its operand into [to, to_end) of
                                      its result */
-  int64_t place;                  /* the lowest number that one of the operand's dimensions in this group has in t */
+  int64_t place; /* the lowest number that one of the operand's dimensions in this group has in held.t */
 } group;
 
 static int find_groups(const shape *x, const shape *y, group *out) {
@@ -397,7 +400,7 @@ static void sort_groups(int n, group *g) {
 }
 
 /* Computes an order in which the dimensions of each group are adjacent, and the groups are in the order that they have
- * in t. */
+ * in the value that represents the operand (held.t). */
 static void place_groups(const shape *x, const order *p, int n, group *g, order *grouped) {
   for (int k = 0; k < n; k++) {
     g[k].place = SHAPE_MAX_RANK;

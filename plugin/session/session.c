@@ -372,8 +372,8 @@ static status check_inputs(const session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* Compiles a program or finds it in the cache; it is not added to the list.  The caller has the turn
- * (session_take_turn). */
+/* Compiles a program or finds it in the cache.  It is not added to the session's list of programs; `add` does that.
+ * The caller has the turn (session_take_turn). */
 static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);

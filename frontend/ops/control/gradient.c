@@ -86,8 +86,9 @@ static bool gives_any(const Onnx__NodeProto *node, const str_map *names) {
   return found;
 }
 
-/* Sets needed[k] for each node k on which y depends; the search ends at xs and zs.  It visits the nodes from the last
- * to the first, since they are in dependency order.  `names` receives the values that the needed nodes must define. */
+/* Sets needed[k] for each node k on which y, the differentiated value, depends.  The search ends at the values that the
+ * node's attributes xs and zs name.  It visits the nodes from the last to the first, since they are in dependency
+ * order.  `names` receives the values that the needed nodes must define. */
 static status find_needed(const gradient *g, bool *needed, str_map *names) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;
@@ -133,8 +134,8 @@ static bool reads_any(arena *a, const Onnx__NodeProto *node, const str_map *name
   return found;
 }
 
-/* Lists the needed nodes that must be imported again: those that depend on xs or zs, and those that have not been
- * imported yet. */
+/* Lists the needed nodes that must be imported again: those that depend on a value named by xs or zs, and those that
+ * have not been imported yet. */
 static status find_between(const gradient *g, Onnx__NodeProto ***out, size_t *n_out) {
   arena *a = g->n->arena;
   const onnx_scope *s = g->graph;

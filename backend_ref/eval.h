@@ -13,7 +13,7 @@
 #include "hlo/ir/ir.h"
 
 /* Returns true if the instruction can be evaluated: its operation supports the element types, its shapes are static,
- * and so for all instructions of the computations that it calls. */
+ * and the same holds for all instructions of the computations that it calls. */
 bool ref_supports(const hlo_instr *i);
 
 /* Evaluates one instruction, also one that calls computations, into results[n_results].  The elements of a result are

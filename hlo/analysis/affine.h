@@ -20,8 +20,8 @@ typedef struct hlo_affine {
 
 /* Returns the region of all elements of an array, whose shape must be static. */
 hlo_region hlo_whole_region(const shape *s);
-/* Returns true if the elements of this region of v are known to have such a form, and sets *out to it.  The region must
- * not be empty. */
+/* Returns true if the elements of this region of v are known to be a function of their index as hlo_affine describes
+ * it, and sets *out to that function.  The region must not be empty. */
 bool hlo_affine_of(hlo_value v, const hlo_region *region, hlo_affine *out);
 
 #endif

@@ -15,8 +15,8 @@ typedef struct hlo_in_place_update {
   int64_t rows, run, pitch, first;
 } hlo_in_place_update;
 
-/* Returns false if `i` is no such instruction, if the base is read for something else, or if the part is smaller than
- * the base along several dimensions. */
+/* Describes the instruction `i`.  Returns false if it does not write one array, the part, into a larger one, the base;
+ * if it reads the base for something else; or if the part is smaller than the base along several dimensions. */
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out);
 
 #endif

@@ -13,9 +13,10 @@ typedef struct hlo_along {
   int64_t step;
 } hlo_along;
 
-/* Returns false if v is no such array, or if it is a constant of more than 2^16 bytes. */
+/* Describes v.  Returns false if v is not broadcast from one number or one list of numbers, or if it is a constant of
+ * more than 2^16 bytes. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
-/* Returns true if the numbers are constants.  The function below then returns number k. */
+/* Returns true if the numbers are constants.  Only then may hlo_along_at be called, which returns number k. */
 bool hlo_along_is_const(const hlo_along *a);
 double hlo_along_at(const hlo_along *a, int64_t k);
 /* Returns true if both have equal constants along the same axis. */

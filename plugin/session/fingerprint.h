@@ -44,9 +44,9 @@ bool fingerprint_same_file(const struct stat *a, const struct stat *b);
  * fingerprint_is_whole returns true if this was recorded and the file has not changed since. */
 void fingerprint_mark_whole(const fingerprints *c, int fd);
 bool fingerprint_is_whole(const fingerprints *c, int fd);
-/* fingerprint_mark_used records that such a file was used, and fingerprint_last_used returns the time of its last use
- * in nanoseconds since the epoch.  The time is stored as the modification time of the fingerprint's file.  Setting a
- * time of the file itself would change its ctime. */
+/* fingerprint_mark_used records that a file of the cache folder was used, and fingerprint_last_used returns the time of
+ * its last use in nanoseconds since the epoch.  The time is stored as the modification time of the file in which the
+ * fingerprint is kept, since setting a time of the file itself would change its ctime. */
 void fingerprint_mark_used(const fingerprints *c, int fd, const struct timespec *when);
 int64_t fingerprint_last_used(const fingerprints *c, const struct stat *st);
 

@@ -27,12 +27,12 @@ typedef struct content_store {
 } content_store;
 
 /* Opens the folder, and creates it if it does not exist.  Returns INVALID_ARGUMENT if somebody else could write to it.
- * If max_bytes is 0, it is the default. */
+ * max_bytes is the limit for the size of the folder; 0 means CONTENT_STORE_GIGABYTES. */
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
 /* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
- * it does not exist or is damaged; a damaged file is removed. */
+ * one of these files does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* Does the same for a file of weights, on which programs can be based. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);

@@ -26,7 +26,7 @@ typedef struct autotune_problem {
   const char *what; /* a description for people in one line without tabs, which is written to the log */
   rt_span identity; /* everything on which the measured times depend, except the machine; equal bytes mean equal
                        problems */
-  /* the same text for all problems that differ only in the number of rows; NULL if no problem is similar */
+  /* a text that is equal for all problems that differ only in the number of rows; NULL if no problem is similar */
   const char *similar;
   uint32_t n_configs;
   autotune_config *configs; /* sorted by estimate, the best first */

@@ -25,7 +25,7 @@ const char *machine_architecture(void);
 /* A row of x86_features.def. */
 typedef struct machine_feature {
   const char *name;
-  bool here; /* whether this processor has it */
+  bool here; /* whether this processor has the feature */
 } machine_feature;
 
 /* Searches x86_features.def for a name of n bytes.  Returns false if it is not there; on processors that are not

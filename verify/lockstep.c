@@ -196,7 +196,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
 
 /* Computes the values of an instruction that has no thunk: a view, or one whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
-  if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* its value is whatever the memory contains */
+  if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* the result is whatever the memory contains */
     f->values[i->id] = read_results(w, f, find_origin(w, i));
     return NULL;
   }

@@ -170,7 +170,7 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
                       const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
   for (uint32_t k = 0; k < v->n_places; k++) {
-    if (is_same(v->places[k], place_of(i))) { /* it is known from another iteration of the loop */
+    if (is_same(v->places[k], place_of(i))) { /* the difference is known from another iteration of the loop */
       return NULL;
     }
   }

@@ -28,9 +28,10 @@ typedef struct kernel {
   int64_t rows;      /* emit_options.rows */
   cpu_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
   const char *symbol;
-  double cost;     /* the estimated nanoseconds to compile it */
+  double cost;     /* the estimated nanoseconds to compile the kernel */
   bool found;      /* whether another program has compiled this kernel */
-  uint32_t object; /* the number of the code object that has it; those that are compiled now come first */
+  uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
+                      lowest numbers */
   emit_kernel_info info;
 } kernel;
 

@@ -114,7 +114,7 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
     magnitude = (unsigned)rounded;
   }
   if (!f->negative_zero && !(magnitude & 0x7f)) {
-    return (uint16_t)magnitude; /* such a type has no negative zero and only one NaN */
+    return (uint16_t)magnitude; /* a type without a negative zero has only one NaN, too */
   }
   return (uint16_t)(magnitude | sign);
 }

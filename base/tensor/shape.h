@@ -44,7 +44,7 @@ int64_t shape_elements(const shape *s);
 int64_t shape_bytes(const shape *s);
 /* Returns the product of dims[from], ..., dims[to - 1]. */
 int64_t shape_product(const shape *s, int from, int to);
-/* Returns the same product as a dim, which may be symbolic. */
+/* Returns the product of dims[from], ..., dims[to - 1] as a dim, which may be symbolic. */
 dim shape_dim_product(dim_table *t, const shape *s, int from, int to);
 /* Writes row-major strides, counted in elements, to strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);

@@ -32,7 +32,7 @@ typedef struct emit_attention {
 /* Describes the kernel for an attention.  Returns false if there is none: it needs f32, at least eight rows of q, few
  * enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
-/* Does the same for a fusion of kind attention. */
+/* Describes the kernel for a fusion of kind attention.  Returns false in the cases in which emit_attention_of does. */
 bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);
 
 uint32_t emit_attention_phases(const emit_attention *c);

@@ -80,7 +80,7 @@ typedef enum emit_packing {
  * that this file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
-/* Does the same for a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
+/* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
 /* Appends an innermost level.  If it and the last level can be one loop (in A and, with merge_b, in B), they are merged
  * instead.  Returns false if there are too many levels. */
@@ -114,7 +114,8 @@ uint64_t emit_product_packed_bytes(const emit_product *p);
  * to each, so that none is negative. */
 int emit_product_quantized_bits(const emit_product *p);
 int emit_product_quantized_offset(const emit_product *p);
-/* Returns true if kernels can read such weights: no byte holds weights of two blocks that have different scales. */
+/* Returns true if kernels can read the quantised weights w: no byte holds weights of two blocks that have different
+ * scales. */
 bool emit_product_reads_quantized(const hlo_quantized_weights *w);
 /* Packs B into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as the instruction's
  * operand is laid out. */

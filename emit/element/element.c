@@ -396,7 +396,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
   }
   emit_pair r;
   int lanes = e->x.lanes;
-  if (lanes > 1 && at.step == 0) { /* the same in all lanes, so it is computed once as a scalar */
+  if (lanes > 1 && at.step == 0) { /* the element is the same in all lanes, so it is computed once as a scalar */
     const emit_index *u = uniform_index(e, i);
     e->x.lanes = 1;
     r = emit_value(e, v, u);

@@ -14,8 +14,9 @@
 
 typedef struct emit_input {
   hlo_value value;   /* a value that is loaded and not computed */
-  LLVMValueRef base; /* the pointer to its elements */
-  bool shared;       /* whether a result is in the same buffer, so that its loads must stay in order with stores */
+  LLVMValueRef base; /* the address of the value's elements */
+  bool shared;       /* whether a result of the kernel is in the same buffer, so that loads of the value must stay in
+                        order with stores */
 } emit_input;
 
 /* Only for the kernels of row-wise fusions (emit/kernel/row_fusion.c).  If the kernel has already computed or stored v

@@ -4,8 +4,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* The element at index i of the view is element number offset + sum of i[d] * strides[d] of the other array.  A stride
- * is 0 if elements are repeated. */
+/* A view is an array whose elements are elements of another array, the base.  The element at index i of the view is
+ * element number offset + sum of i[d] * strides[d] of the base.  A stride is 0 if elements are repeated. */
 typedef struct emit_view {
   int64_t offset, strides[SHAPE_MAX_RANK];
 } emit_view;

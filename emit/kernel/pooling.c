@@ -338,7 +338,8 @@ static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n
   emit_index *flat = emit_index_new(&e->x, 1, rows);
   emit_axis_at(flat, 0, emit_pos_at(LLVMBuildNSWAdd(w->builder, first, l.iv, ""), 1));
   s->at = p->rank > 1 ? emit_index_reshape(&e->x, flat, p->rank - 1, p->dims) : flat;
-  for (int k = 0; k < p->rank - 1; k++) { /* computed before the inner loops, which then find it in e->x.table */
+  for (int k = 0; k < p->rank - 1; k++) { /* computes the positions before the inner loops, which then find them in
+                                             e->x.table */
     (void)emit_index_dim(&e->x, s->at, k);
   }
   f(p, s);

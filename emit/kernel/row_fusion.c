@@ -28,7 +28,7 @@ typedef struct fact {
   const hlo_instr *instr;
   int level;            /* the number of phases that must run before the instruction can be computed */
   uint64_t phases;      /* a bit for each phase that needs the instruction's value for each element of the row */
-  bool hot;             /* whether it depends on a reduction */
+  bool hot;             /* whether the instruction depends on a reduction */
   emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */
   LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
 } fact;

@@ -19,18 +19,19 @@
  * the elements. */
 typedef struct onnx_array {
   literal value;                /* if data is NULL, only the shape is known */
-  bool known;                   /* whether it is a constant in the modules of segments; otherwise it is a parameter */
+  bool known;                   /* whether the value is a constant in the modules of segments; otherwise it is a
+                                   parameter */
   bool asked;                   /* set by an import if a size depends on the content; import again with `known` set */
   uint32_t n;                   /* the number of elements of a sequence */
-  struct onnx_array **elements; /* NULL if it is not a sequence */
+  struct onnx_array **elements; /* the elements of a sequence; NULL for an array */
 } onnx_array;
 
 typedef enum onnx_node_state {
-  ONNX_NODE_DEFERRED,        /* it needs values that have not been computed yet */
-  ONNX_NODE_DONE,            /* it ran in this segment or in an earlier one */
-  ONNX_NODE_HOST_INTERPRETED /* it cannot be part of a module, so the caller runs it outside of one: a function call,
-                                If, Loop or Scan whose body needs the contents of values that the body computes, or a
-                                node that reads sequences of the frame (onnx_reads_sequences) */
+  ONNX_NODE_DEFERRED,        /* the node needs values that have not been computed yet */
+  ONNX_NODE_DONE,            /* the node ran in this segment or in an earlier one */
+  ONNX_NODE_HOST_INTERPRETED /* the node cannot be part of a module, so the caller runs it outside of one: a function
+                                call, If, Loop or Scan whose body needs the contents of values that the body
+                                computes, or a node that reads sequences of the frame (onnx_reads_sequences) */
 } onnx_node_state;
 
 /* The reason why a node cannot be imported. */
@@ -51,7 +52,7 @@ typedef struct onnx_findings {
 typedef struct onnx_frame {
   const onnx_model *model;
   const struct onnx_frame *outer; /* the frame around a subgraph; NULL if nothing around it is visible */
-  const Onnx__GraphProto *graph;  /* NULL if it is a function's body */
+  const Onnx__GraphProto *graph;  /* NULL if the frame is a function's body */
   /* If the frame is a function's body, the function and the node that calls it, after onnx_node_bind; otherwise NULL.
    */
   const onnx_function *function;
@@ -63,7 +64,7 @@ typedef struct onnx_frame {
   arena *arena;    /* for the frame's tables, not for the arrays */
   uint64_t place;  /* a hash that identifies the body, so that random operators in different bodies draw different
                       numbers; 0 means the main graph */
-  int depth;       /* the number of frames around it, including those of functions */
+  int depth;       /* the number of frames around this one, including those of functions */
   bool unchecked;  /* as in onnx_import_options (import.h) */
   /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants. */
   dim_table *dims;
@@ -128,7 +129,7 @@ typedef struct onnx_segment {
   hlo_module *module;
   onnx_array **params;       /* in the order of the module's parameters */
   onnx_array_uses constants; /* arrays that the module uses as constants */
-  onnx_array_uses sequences; /* sequences that it uses element by element */
+  onnx_array_uses sequences; /* sequences that the segment uses element by element */
   onnx_leaving *leaving;
   uint32_t n_leaving, cap_leaving;
   uint8_t *states;    /* the states of the frame's nodes after this segment has run */

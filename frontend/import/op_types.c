@@ -63,7 +63,7 @@ static bool next_part(part *list, const char *ends, part *out) {
 /* A formal input or output, as the standard lists it. */
 typedef struct formal {
   part name, type;
-  bool alone;  /* whether it is variadic and its values may have different types */
+  bool alone;  /* whether it is a variadic input or output whose values may have different types */
   uint32_t of; /* the index of the value among those of a variadic input; 0 if it is not variadic */
 } formal;
 

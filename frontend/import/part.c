@@ -17,7 +17,7 @@ typedef struct finder {
   const onnx_model *m;
   str_map sources;   /* from a requested source to its index plus 1 */
   uint32_t *holders; /* for each source: the number of main-graph nodes that have it, or contain a node that has it */
-  uint32_t *last;    /* for each source: the index plus 1 of the last such node */
+  uint32_t *last;    /* for each source: the index plus 1 of the last main-graph node that `holders` counts */
   uint32_t at;       /* the index plus 1 of the main-graph node that is being searched */
 } finder;
 

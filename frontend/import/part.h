@@ -26,7 +26,7 @@ onnx_model *onnx_model_with_outputs(arena *a, const onnx_model *m, uint32_t n, c
 typedef struct onnx_part_value {
   const char *name;
   literal value;
-  bool is_constant; /* for inputs: whether it becomes an initializer of the new model */
+  bool is_constant; /* for inputs: whether the input becomes an initializer of the new model */
 } onnx_part_value;
 
 /* Returns the part as the bytes of a self-contained model file, on the arena.  `inputs` and `results` are in the order

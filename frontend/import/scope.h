@@ -9,10 +9,11 @@
 /* The reasons why a node of the frame (the graph that runs segment by segment, frame.h) cannot be imported in this
  * segment.  If the import of a node fails and no reason is noted here, the node is invalid or not supported. */
 typedef struct onnx_requirements {
-  bool deferred;         /* it reads a result of a deferred node, or a value that this segment must compute first */
-  bool host_interpreted; /* it must be host-interpreted (ONNX_NODE_HOST_INTERPRETED) */
-  onnx_array_uses asked; /* arrays of the frame whose content it needs */
-  onnx_names contents;   /* values of this segment whose content it needs */
+  bool deferred;         /* the node reads a result of a deferred node, or a value that this segment must compute
+                            first */
+  bool host_interpreted; /* the node must be host-interpreted (ONNX_NODE_HOST_INTERPRETED) */
+  onnx_array_uses asked; /* arrays of the frame whose content the node needs */
+  onnx_names contents;   /* values of this segment whose content the node needs */
 } onnx_requirements;
 
 /* A dimension of a value whose size is known only at run time.  The value's shape has the bound of the dimension;

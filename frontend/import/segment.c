@@ -290,7 +290,7 @@ static void add_signature(onnx_scope *s) {
     const char *name = g->input[k]->name;
     onnx_array *array = str_map_get(&im->frame->arrays, name);
     if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
-      *str_map_put(&im->deferred, name) = im; /* its shape was not given, so nodes that read it are deferred */
+      *str_map_put(&im->deferred, name) = im; /* the input's shape was not given, so nodes that read it are deferred */
     }
     if (array) {
       hlo_value v = add_parameter(im, name, array);

@@ -25,9 +25,9 @@ bool onnx_require_sizes(onnx_importer *im, hlo_value v);
 struct onnx_sizes {
   hlo_value size[SHAPE_MAX_RANK]; /* def is NULL for a dimension that is constant */
 };
-/* Applies the row's rule before the node's importer runs.  *out is NULL if no input has a dynamic dimension.  If an
- * input has one and the rule does not accept the node, it returns an error and notes that the node needs constant
- * dimensions (onnx_require_sizes). */
+/* Applies the rule that onnx_ops.def has for the operator, before the node's importer runs. *out is NULL if no input
+ * has a dynamic dimension.  If an input has one and the rule does not accept the node, it returns an error and notes
+ * that the node needs constant dimensions (onnx_require_sizes). */
 STATUS_MUST_USE status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out);
 /* Declares the dynamic dimensions of the node's first output after its importer has run.  `s` may be NULL. */
 void onnx_sizes_after(onnx_node *n, const onnx_sizes *s);

@@ -71,7 +71,7 @@ static bool guess_form(const literal *l, const hlo_region *r, const int64_t *str
   return true;
 }
 
-/* Computes the value of the form for element i of the region.  Returns false if it overflows. */
+/* Computes the value of the affine form `a` for element i of the region.  Returns false if it overflows. */
 static bool value_of(const hlo_affine *a, int rank, const int64_t *i, int64_t *value) {
   *value = a->start;
   for (int d = 0; d < rank; d++) {
@@ -112,8 +112,8 @@ static bool find_in_iota(const hlo_instr *i, const hlo_region *r, hlo_affine *ou
 
 /* --- movement: translates the region and its dimensions to the operand --- */
 
-/* Computes the form of the result from region q of operand k.  Dimension d of the operand is dimension to[d] of the
- * result.  If the result has no such dimension, to[d] is -1, and the region has one element along d. */
+/* Computes the affine form of the result from region q of operand k.  Dimension d of the operand is dimension to[d] of
+ * the result.  If the result has no such dimension, to[d] is -1, and the region has one element along d. */
 static bool find_moved(const hlo_instr *i, uint32_t k, const hlo_region *q, const int *to, int64_t *work,
                        hlo_affine *out) {
   hlo_affine x;

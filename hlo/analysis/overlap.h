@@ -11,13 +11,13 @@
 /* The order in which the implementation of an instruction reads and writes.  Each order permits all that the ones
  * before it permit. */
 typedef enum hlo_access {
-  /* It reads in an unknown order, or some elements more than once.  No operand may overlap a result. */
+  /* The implementation reads in an unknown order, or some elements more than once.  No operand may overlap a result. */
   HLO_READS_WHILE_WRITING,
-  /* It reads everything on which an element (in row-wise fusions, a row) of a result depends before it writes that
-   * element, and does not read it again.  A result may overwrite an operand if each of its elements (rows) depends only
-   * on the same element (row) of the operand. */
+  /* The implementation reads everything on which an element (in row-wise fusions, a row) of a result depends before it
+   * writes that element, and does not read it again.  A result may overwrite an operand if each of its elements (rows)
+   * depends only on the same element (row) of the operand. */
   HLO_READS_ROW_FIRST,
-  /* It reads everything before it writes anything.  A result may overwrite any operand. */
+  /* The implementation reads everything before it writes anything.  A result may overwrite any operand. */
   HLO_READS_ALL_FIRST
 } hlo_access;
 

@@ -241,7 +241,7 @@ bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out) 
     return false;
   }
   int contract = (int)hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)[0];
-  if (v.def != matrix.def) { /* transposed: its two dimensions change places */
+  if (v.def != matrix.def) { /* a transpose exchanges the matrix's two dimensions */
     contract = (int)hlo_ints(v.def, HLO_ATTR_PERMUTATION)[contract];
   }
   if (!measure(matrix, scaled, contract, out)) {

@@ -6,7 +6,8 @@
 hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n) {
   hlo_computation **list = ARENA_NEW_N(scratch, hlo_computation *, m->n_computations + 1);
   for (uint32_t k = 0; k < m->n_computations; k++) {
-    m->computations[k]->n_ids = 0; /* until it is numbered: 1 if the computation has been reached */
+    m->computations[k]->n_ids = 0; /* until a computation is numbered, its n_ids says whether it has been reached: 1
+                                      or 0 */
   }
   m->entry->n_ids = 1;
   /* Callers come first, since they are after their callees in the list. */

@@ -90,7 +90,7 @@ enum { MAX_BODY = 512, MAX_REDUCES = 48 };
 typedef struct body {
   uint32_t n;
   const hlo_instr *of[MAX_BODY];
-  bool hot[MAX_BODY]; /* whether it depends on a reduction */
+  bool hot[MAX_BODY]; /* for each instruction of the body: whether it depends on a reduction */
 } body;
 
 static bool is_hot(const body *b, const hlo_instr *i) {

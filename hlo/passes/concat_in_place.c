@@ -16,7 +16,7 @@
 
 typedef struct part {
   hlo_value value;
-  int64_t start; /* the position of its first element along the concatenated dimension */
+  int64_t start; /* the position of the operand's first element along the concatenated dimension */
   bool written;  /* whether the instruction that computes this operand can write it to its part of the result */
 } part;
 

@@ -23,7 +23,7 @@ typedef struct hlo_pass {
   const struct hlo_pass *group; /* the steps of the group */
   uint32_t n_group;
   uint32_t max_rounds; /* the limit of repetitions of a group; 0 means 8. Reaching it is not an error */
-  bool needed;         /* whether later steps rely on it, so that it cannot be skipped */
+  bool needed;         /* whether later steps rely on the pass, so that it cannot be skipped */
 } hlo_pass;
 
 /* An element of an array of steps, such as HLO_STEP(fold). */

@@ -227,7 +227,7 @@ static status run_conditional(checker *c, const hlo_instr *i) {
 
 static status run_instr(checker *c, const hlo_instr *i) {
   switch (i->op) {
-    case HLO_PARAMETER: /* the caller provides it */ return NULL;
+    case HLO_PARAMETER: /* the caller provides the value */ return NULL;
     case HLO_CONSTANT: hold(c, hlo_result((hlo_instr *)i, 0)); return NULL;
     case HLO_WHILE: return run_while(c, i);
     case HLO_CONDITIONAL: return run_conditional(c, i);

@@ -9,7 +9,7 @@ typedef struct interpreted_node {
   interpreter_run *run;
   interpreter_site *site;
   onnx_frame *outer;
-  size_t number;               /* its index in `outer` */
+  size_t number;               /* the node's index in `outer` */
   const Onnx__NodeProto *node; /* after onnx_node_bind */
 } interpreted_node;
 

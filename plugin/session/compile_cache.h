@@ -9,9 +9,9 @@
 
 #include "plugin/session/internal.h"
 
-/* Computes the key of the model in the session's file.  If the model's description is in the cache, s->source is set to
- * it, and the model itself is not opened.  If the folder cannot be used, s->cache stays NULL and s->warning says why.
- * s->cache also stays NULL if the file cannot be read. */
+/* Computes the key of the model in the session's file.  If the cache has the model's description, s->source is set to
+ * it, and the model itself is not opened.  If the cache's folder cannot be used, s->cache stays NULL and s->warning
+ * says why. s->cache also stays NULL if the model's file cannot be read. */
 void compile_cache_open(session *s);
 /* Must be called after the model was opened.  Closes the cache if the file has changed since compile_cache_open. */
 void compile_cache_check_model(session *s);

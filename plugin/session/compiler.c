@@ -62,7 +62,7 @@ static status open_library(void **library) {
   char path[PATH_MAX];
   CHECK_THAT(session_compiler_path(path), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "it lies neither beside this one nor in %s", ONNX_XLA_PKGLIBDIR);
-  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors need memory while it is opened */
+  TRY(headroom_check(HEADROOM_COMPILER)); /* LLVM's constructors need memory while the library is opened */
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!*library) {
     TRY(headroom_check(HEADROOM_COMPILER)); /* another thread may have taken the memory meanwhile */

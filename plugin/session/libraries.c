@@ -27,7 +27,7 @@ static void look(void) {
   /* OpenBLAS is asked only if it is mapped already, since loading it starts threads. */
   char *(*config)(void);
   *(void **)&config = dlsym(RTLD_DEFAULT, "openblas_get_config");
-  if (config) { /* it returns "OpenBLAS 0.3.21 NO_LAPACKE ..." */
+  if (config) { /* the function returns "OpenBLAS 0.3.21 NO_LAPACKE ..." */
     char version[32] = "";
     add("OpenBLAS", sscanf(config(), "OpenBLAS %31s", version) == 1 ? version : "of some version");
   }

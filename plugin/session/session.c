@@ -118,7 +118,7 @@ void session_close(session *s) {
   if (!s) {
     return;
   }
-  compile_cache_close(s); /* comes first, since it may still write programs */
+  compile_cache_close(s); /* comes first, since the cache's thread may still write programs */
   while (s->compiled) {
     session_program *c = s->compiled;
     unlink_compiled(s, c);
@@ -126,7 +126,8 @@ void session_close(session *s) {
   }
   if (s->segments) {
     const compiler_api *compiler;
-    status_free(session_open_compiler(&compiler)); /* it cannot fail, since it is open if there are segments */
+    status_free(session_open_compiler(&compiler)); /* this cannot fail, since the library is open if there are
+                                                      segments */
     compiler->segments_destroy(s->segments);
   }
   rt_weight_pool_destroy(s->weight_pool);
@@ -325,7 +326,7 @@ static status compile_guarded(void *data) {
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   TRY(file_check(s->arena));
   double seconds = clock_seconds() - start;
-  c->arena = NULL; /* the program takes it over */
+  c->arena = NULL; /* the program takes the arena over */
   TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;

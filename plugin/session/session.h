@@ -33,7 +33,7 @@ typedef struct session_options {
   /* The value of dimensions that neither dims nor a run's inputs give; 0 means that they are an error. */
   int64_t open_dim;
   uint64_t max_memory; /* the limit in bytes of everything that the session does, including runs; 0 means no limit */
-  mem_budget *outer;   /* a budget that also counts its memory; NULL if there is none */
+  mem_budget *outer;   /* a budget that also counts the session's memory; NULL if there is none */
   double max_seconds;  /* the limit in seconds for loading, for each compilation and for each run; 0 means no limit */
   const compiler_constant *constants; /* inputs that never change; their data is borrowed until the session is closed */
   uint32_t n_constants;
@@ -91,7 +91,7 @@ uint32_t session_threads(const session *s);
 typedef struct session_inputs {
   const shape *const *shapes;
   const void *const *values;
-  /* If it becomes nonzero, compiling and running end soon with STATUS_RESOURCE.  May be NULL. */
+  /* If *stopped becomes nonzero, compiling and running end soon with STATUS_RESOURCE.  May be NULL. */
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
   uint64_t deadline;

@@ -18,7 +18,7 @@ static const uint64_t max_image = (uint64_t)1 << 30;
 typedef enum group { GROUP_CODE, GROUP_CONSTANT, GROUP_DATA, GROUP_COUNT } group;
 
 struct rt_code {
-  uint8_t *base; /* NULL until it is mapped */
+  uint8_t *base; /* NULL until the image is mapped */
   size_t size;
   str_map symbols;
 };

@@ -76,7 +76,7 @@ typedef struct rt_device {
 } rt_device;
 
 typedef struct rt_target {
-  uint32_t abi; /* the RT_ABI for which it was built */
+  uint32_t abi; /* the RT_ABI for which the target was built */
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
@@ -167,7 +167,7 @@ typedef struct rt_report {
 
 typedef struct rt_compiler {
   uint32_t abi;
-  const char *name; /* the name of its target */
+  const char *name; /* the name of the compiler's target */
   /* Runs the target's passes on the module, which they change, and lowers it to a program.  The program is on `a` and
    * borrows the module's constants.  Like the functions of the target, it is called inside guard_run. */
   status (*compile)(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,

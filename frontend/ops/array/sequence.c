@@ -184,7 +184,8 @@ status onnx_import_concat_from_sequence(onnx_node *n) {
  * of nested nodes multiply. */
 enum { MAX_STEPS = 1 << 16 };
 
-/* Returns the number of steps, which is the length of the input sequences; they must have equal lengths. */
+/* Returns the number of steps of a SequenceMap, which is the length of the input sequences; they must have equal
+ * lengths. */
 static status check_lengths(const onnx_node *n, uint32_t *steps) {
   *steps = onnx_sequence_length(n->in[0]);
   for (uint32_t k = 1; k < n->n_in; k++) {

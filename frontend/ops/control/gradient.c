@@ -225,7 +225,8 @@ static status import_y(gradient *g, hlo_value *y) {
   TRY(bind_inputs(g, &s));
   bool host_interpreted = n->scope->importer->requirements.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  /* A requirement of one of these nodes to be host-interpreted is dropped, since the host cannot run it separately. */
+  /* If one of the imported nodes must be host-interpreted, this is forgotten, since the host cannot run it
+   * separately. */
   n->scope->importer->requirements.host_interpreted = host_interpreted;
   TRY(failed);
   n->b->source = source;

@@ -19,7 +19,7 @@ typedef struct onnx_loop {
   onnx_node *n;
   bool is_scan; /* if false (Loop), the body has the iteration and the condition as its first inputs, and a condition as
                    its first output */
-  hlo_computation *body; /* NULL until it is imported */
+  hlo_computation *body; /* NULL until the body is imported */
   onnx_captures captures;
   uint32_t n_states;
   uint32_t n_in;       /* the number of scan inputs, including the one that Scan's importer adds for the step numbers */

@@ -32,8 +32,8 @@ typedef struct lower_backend {
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the number of bytes of scratch memory that `i` needs while it runs.  Its last buffer is that memory.  NULL
-   * means that no instruction needs any. */
+  /* Returns the number of bytes of scratch memory that `i` needs while it runs.  The last buffer of the thunk is that
+   * memory.  NULL means that no instruction needs any. */
   uint64_t (*scratch)(void *data, const hlo_instr *i);
   /* Returns the estimated time of `i`, which is not control flow.  NULL means that all instructions run one after the
    * other. */

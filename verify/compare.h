@@ -52,7 +52,7 @@ verify_move_fn verify_move_instr; /* its data is a verify_evaluation */
 
 /* How much the results of an instruction may differ.  It depends on what the instruction computes. */
 typedef struct verify_tolerance {
-  double unit;       /* the u of compare.h; 0 means that elements must be equal */
+  double unit;       /* u in the formula at the top of this file; 0 means that elements must be equal */
   double of_element; /* the allowed difference of an element relative to itself */
   double of_largest; /* the allowed difference relative to the largest element of the array */
 } verify_tolerance;

@@ -47,7 +47,7 @@ typedef struct cpu_config {
   double estimate; /* expected nanoseconds; decides what is timed first, and what is taken where nothing is timed */
   /* bytes of packed weights and scratch memory if these may be large; 0 if they are no larger than the plain weights */
   double bytes;
-  bool idle; /* whether threads are left without work; the autotuner takes it only if clearly faster */
+  bool idle; /* whether threads are left without work; the autotuner takes such a config only if it is clearly faster */
 } cpu_config;
 
 /* A plan that is a generated kernel.  Its phases run one after the other, each divided over its own grid.  All phases

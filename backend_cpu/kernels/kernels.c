@@ -16,7 +16,7 @@ enum {
 };
 
 typedef struct kernel {
-  uint64_t hash; /* a hash of the text and the aliases */
+  uint64_t hash; /* a hash of the instruction's text and of the aliases */
   /* a hash of everything on which the kernel's code depends; a kernel of another program with the same identity is
    * reused */
   hash128 identity;

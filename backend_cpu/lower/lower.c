@@ -47,7 +47,7 @@ static bool is_view(const hlo_instr *i) {
   switch (i->op) {
     case HLO_RESHAPE: return true;
     case HLO_BITCAST: return hlo_is_bitcast_view(i);
-    case HLO_BROADCAST: /* a broadcast that only adds dimensions of one element */
+    case HLO_BROADCAST: /* a view if it only adds dimensions of one element */
       return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
              hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
     case HLO_TRANSPOSE: return is_trivial_transpose(i);

@@ -115,7 +115,7 @@ static const struct {
     {"uint4", DTYPE_U4},
     {"int2", DTYPE_S2},
     {"uint2", DTYPE_U2},
-    {"<f1", DTYPE_F8E5M2}, /* the name that np.save writes for it */
+    {"<f1", DTYPE_F8E5M2}, /* the name that np.save writes for this type */
 };
 
 static bool is_text(const char *text, size_t n, const char *want) {

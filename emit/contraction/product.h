@@ -37,8 +37,8 @@ typedef struct emit_level {
 /* This struct has only int64_t members, so that equal bytes mean equal kernels. */
 typedef struct emit_product {
   int64_t type; /* the dtype of A, B and C */
-  /* The nests of loops over batches, rows and s, each with its outermost level first.  Levels that can be one loop are
-   * merged. The stride of rows in B is 0. */
+  /* The nests of loops over batches, over rows, and over s (the products that are added up to a sum), each with its
+   * outermost level first.  Levels that can be one loop are merged.  The stride of rows in B is 0. */
   int64_t n_batch, n_rows, n_sums;
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
   emit_level group;          /* the groups of a convolution, whose columns are next to each other in C */

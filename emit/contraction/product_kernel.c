@@ -19,7 +19,7 @@ typedef struct kernel {
       first; /* the numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on: arguments of the kernel
                 if p->dynamic_m, otherwise constants */
   emit_gemm_parts columns; /* the columns of a group, counted in vectors */
-  int64_t n_sums;          /* the number of loops over s, the innermost of which is last in `sums` */
+  int64_t n_sums;          /* the number of loops over s (the products of a sum); the innermost is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];
   int64_t b_vector; /* the distance of two column vectors in B, in elements of b_type */
   LLVMTypeRef b_type;

@@ -127,7 +127,7 @@ typedef struct onnx_segment {
   /* The module's parameters and results have the names of the graph's values; the additional roots for sizes of dynamic
    * dimensions (hlo_module.size_of) have no names. */
   hlo_module *module;
-  onnx_array **params;       /* in the order of the module's parameters */
+  onnx_array **params;       /* the arrays that are the module's parameters, in order */
   onnx_array_uses constants; /* arrays that the module uses as constants */
   onnx_array_uses sequences; /* sequences that the segment uses element by element */
   onnx_leaving *leaving;

@@ -22,7 +22,7 @@ typedef struct onnx_dynamic_dim {
   hlo_value value;
   int axis;
   hlo_value size; /* s64[] */
-  uint32_t node;  /* the index of the frame's node whose import declared it */
+  uint32_t node;  /* the index of the frame's node whose import declared the dimension */
 } onnx_dynamic_dim;
 
 /* The state of the import of one segment. */
@@ -33,7 +33,7 @@ typedef struct onnx_importer {
   onnx_segment *segment;
   onnx_array_uses params, constants; /* the arrays that the module has as parameters (in order) and as constants */
   str_map deferred;                  /* names that deferred nodes define */
-  onnx_requirements requirements;    /* those of the node that is being imported */
+  onnx_requirements requirements;    /* the requirements of the node that is being imported */
   uint32_t node;                     /* the index of the frame's node that is being imported */
   bool sequences;                    /* whether the frame has sequences */
   uint32_t n_written_out;            /* the number of steps of SequenceMap nodes that have been unrolled so far */

@@ -22,7 +22,7 @@ typedef struct hlo_attention {
   /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
   hlo_value shift, total;
   hlo_instr *root;             /* pv, or a transpose of its result */
-  int64_t batches, rows, keys; /* the sizes of b, m and n */
+  int64_t batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n) */
   uint32_t n;
   /* The instructions of the fusion.  Of these, only `root` is used by other instructions. */
   hlo_instr *members[HLO_ATTENTION_MEMBERS];

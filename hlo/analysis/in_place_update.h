@@ -7,8 +7,8 @@
 #include "hlo/ir/ir.h"
 
 typedef struct hlo_in_place_update {
-  uint32_t base;   /* the number of the operand into which the part is written: outside of the part, the result has
-                      its elements */
+  uint32_t base;   /* the number of the operand into which the part is written; outside of the part, the result
+                      equals this operand */
   hlo_value value; /* the part that is written; for a fusion a value of its body */
   /* The position of the part's elements in row-major order: `rows` runs of `run` elements, `pitch` apart, starting at
    * element `first`. */

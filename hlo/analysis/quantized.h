@@ -8,7 +8,7 @@
 /* An array that is broadcast from one number, or from a list of numbers along one of its dimensions. */
 typedef struct hlo_along {
   hlo_value v; /* the array that holds the numbers: number k is element k * step */
-  int axis;    /* the dimension of the broadcast array; -1 if it is one number */
+  int axis;    /* the dimension of the broadcast array along which the numbers run; -1 if there is one number */
   int64_t n;   /* how many numbers there are */
   int64_t step;
 } hlo_along;

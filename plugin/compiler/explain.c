@@ -172,7 +172,7 @@ static status explain_node(void *data) {
   TRY(compiler_find_node(c->s, c->node, c->a, &e.label));
   const compiler_api *compiler = onnx_xla_compiler_get(COMPILER_ABI);
   compile_request request = *c->request;
-  request.options.keep_text = true; /* makes the table of buffers */
+  request.options.keep_text = true; /* makes the compiler write the table of buffers */
   request.options.dump = look;
   request.options.dump_data = &e;
   rt_program *program;

@@ -16,7 +16,7 @@ typedef struct parts_call {
   verify_report *report;
   onnx_part *parts; /* the nodes of each finding */
   str_map numbers;  /* from the name of an input or result of a part to its index in `names`, plus 1 */
-  uint32_t n, cap;  /* of `names`, `values` and `is_open` */
+  uint32_t n, cap;  /* the number and the capacity of the entries of `names`, `values` and `is_open` */
   const char **names;
   onnx_part_value *values;
   bool *is_open; /* for each value: whether its size depends on what the model computes */

@@ -19,7 +19,7 @@ typedef struct segment {
   struct segment *next;
   mem_budget budget; /* the budget of `arena`; while the segment is compiled, it has the run's deadline */
   arena *arena;
-  uint8_t *before; /* the states of the frame's nodes (onnx_node_state) for which it was imported */
+  uint8_t *before; /* the states of the frame's nodes (onnx_node_state) for which the segment was imported */
   onnx_segment info;
   uint32_t n_uses;
   used_array *uses;

@@ -39,7 +39,7 @@ typedef struct session_options {
   uint32_t n_constants;
   bool check_memory;    /* whether all runs check accesses to memory (runtime/exec/check_memory.h) */
   bool keep_programs;   /* whether programs are kept in the cache folder and found there (store.h) */
-  uint64_t cache_bytes; /* the limit in bytes of the programs that are kept there; 0 means CONTENT_STORE_GIGABYTES */
+  uint64_t cache_bytes; /* the limit in bytes of the programs in the cache folder; 0 means CONTENT_STORE_GIGABYTES */
   /* Whether checksums of constants are compared when a compiled file, or a program in the cache folder, is opened. */
   bool verify;
   void (*log)(void *data, session_log_level level,

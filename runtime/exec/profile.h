@@ -18,9 +18,9 @@ typedef struct rt_profiled {
   uint32_t contraction;
   int64_t operations, bytes; /* for one call; if the thunk does not state `bytes`, the sizes of its buffers are added */
   uint64_t calls;            /* the number of calls in all runs together */
-  uint32_t depth;            /* the number of bodies of control flow around it */
+  uint32_t depth;            /* the number of bodies of control flow around the thunk */
   uint32_t cap;
-  double *seconds; /* for each run, the seconds of all its calls, without the time of thunks in its bodies */
+  double *seconds; /* for each run, the seconds of all calls of the thunk, without the time of thunks in its bodies */
 } rt_profiled;
 
 typedef struct rt_profile_event {
@@ -37,7 +37,7 @@ typedef struct rt_profile {
   uint32_t n_events;
   /* the events of the fastest run, ordered by their ends; at most RT_PROFILE_EVENTS */
   const rt_profile_event *events;
-  bool cut; /* whether the fastest run had more events than that */
+  bool cut; /* whether the fastest run had more than RT_PROFILE_EVENTS events */
 } rt_profile;
 
 enum { RT_PROFILE_EVENTS = 1 << 18 };

@@ -43,7 +43,7 @@ typedef struct loop {
 typedef struct worker {
   rt_thread_pool *pool;
   pthread_t thread;
-  uint32_t number; /* the index of the share that it works on first; the caller has number 0 */
+  uint32_t number; /* the index of the share that the worker works on first; the caller has number 0 */
 } worker;
 
 struct rt_thread_pool {

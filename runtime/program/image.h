@@ -12,7 +12,7 @@
 
 typedef struct rt_image {
   const char *model;    /* the name of the module */
-  const char *producer; /* the versions of the libraries that made it, for messages */
+  const char *producer; /* the versions of the libraries that made the programs, for messages */
   const char *target;   /* the target that runs the programs */
   uint32_t n_programs;
   rt_program **programs;

@@ -94,7 +94,7 @@ typedef struct rt_io {
 } rt_io;
 
 typedef struct rt_program {
-  const char *target; /* the name of the rt_target that runs it */
+  const char *target; /* the name of the rt_target that runs the program */
   /* the processor for which the code was compiled, as the target writes it; checked when the program is loaded */
   const char *cpu;
   uint32_t n_params, n_results, n_constants, n_code, n_nodes;

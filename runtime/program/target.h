@@ -83,8 +83,8 @@ typedef struct rt_target {
   /* Whether programs may be stored in files, where they are found by a key: a hash of what they were compiled from.
    * Then programs must depend on nothing else, except on the versions that `libraries` returns. */
   bool keeps_programs;
-  /* Returns the versions of the libraries that its programs call, as text.  It may be NULL or return NULL if there are
-   * none. */
+  /* Returns the versions of the libraries that the target's programs call, as text.  It may be NULL or return NULL if
+   * there are none. */
   const char *(*libraries)(void);
   /* Returns an error if this machine cannot run code that was compiled for `cpu` (rt_program.cpu).  A target that can
    * always run it has NULL here. */

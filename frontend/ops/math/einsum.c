@@ -21,7 +21,7 @@ typedef struct equation {
   const char *text;
   uint32_t n_terms;
   term *terms, out;
-  dim extent[N_LABELS]; /* for each label; -1 if it is not known yet */
+  dim extent[N_LABELS]; /* the extent of each label; -1 if it is not known yet */
   int ellipsis_rank;    /* the largest number of dimensions that "..." stands for in a term */
 } equation;
 

@@ -56,7 +56,7 @@ typedef struct verify_finding {
   uint32_t n_sources;
   const char **sources;
   verify_example model; /* a model of those nodes; a caller that has the original model writes it */
-  /* whether that model shows the difference, or why there is no such model; NULL if the caller has no model */
+  /* whether `model` shows the difference, or why no model was made; NULL if the caller has no model */
   const char *model_note;
 } verify_finding;
 

@@ -76,8 +76,8 @@ typedef enum emit_packing {
 } emit_packing;
 
 /* Sets the geometry of the dot or convolution that `i` is or, if it is a fusion, contains.  In a fusion only
- * elementwise operations may lead from its result to the fusion's results.  Returns false if `i` has no contraction
- * that this file supports. */
+ * elementwise operations may lead from the contraction's result to the fusion's results.  Returns false if `i` has no
+ * contraction that this file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */

@@ -55,7 +55,8 @@ typedef struct hlo_quantized_weights {
   hlo_value q;
   hlo_value scale, zero;              /* with the dimensions of `scaled`; zero.def is NULL if there is none */
   const hlo_instr *scaled;            /* the multiplication by scale */
-  int64_t sums, columns, block;       /* the matrix is [sums, columns]; the dot contracts the first; block divides it */
+  int64_t sums, columns, block;       /* the matrix is [sums, columns]; the dot contracts the dimension of `sums`;
+                                         `block` divides `sums` */
   int64_t sum_step, column_step;      /* the distances in q between neighbours along sums and along columns */
   int sum_dim, column_dim, block_dim; /* dimensions of `scaled`; sum_dim counts blocks if block_dim is not -1 */
   uint32_t n;

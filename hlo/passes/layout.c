@@ -68,8 +68,8 @@ static order channels_last(int rank) {
 
 static int64_t *int_list(layout *l, int n) { return ARENA_NEW_N(l->c->module->arena, int64_t, (size_t)n); }
 
-/* Returns `list`, which has one entry for each dimension of a value, for the same value with its dimensions in the
- * order p. */
+/* Rearranges `list`, which has an entry for each dimension of a value, for that value with its dimensions in the order
+ * p: entry i of `list` becomes entry p[i]. */
 static const int64_t *moved(layout *l, const int64_t *list, const order *p, int rank) {
   int64_t *out = int_list(l, rank);
   for (int i = 0; i < rank; i++) {

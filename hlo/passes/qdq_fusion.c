@@ -340,7 +340,7 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* Returns the constants that are added to *converted before the conversion to f32; n is 0 if there are none. */
+/* Sets *converted to the operand of conversion `sum` without the constants added to it; returns these (n 0: none). */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];

@@ -125,7 +125,7 @@ typedef struct session_output {
   void *own; /* grows if necessary and remains from run to run */
   size_t own_bytes;
 } session_output;
-/* Makes o->own at least that many bytes large; its contents may be lost. */
+/* Makes o->own at least `bytes` bytes large; its contents may be lost. */
 STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what,
                                               const char *name);
 /* Frees o->own. */

@@ -1,6 +1,7 @@
 /* import_helpers.c - functions that importers of neural-network operators share: checks of shapes, small compositions
  * of HLO, and the attributes of sliding windows. */
 #include "frontend/import/import_helpers.h"
+#include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 
 #include <inttypes.h>
@@ -191,13 +192,26 @@ status onnx_read_window(const onnx_node *n, int spatial, const dim *kernel, onnx
   return NULL;
 }
 
-void onnx_window_same_pads(onnx_window *w, const dim *in) {
+/* Returns the size at hand of an extent of which only the remainder by `stride` and that it is not 0 decide anything;
+ * both become guards. */
+static int64_t size_by_remainder(const onnx_node *n, dim extent, int64_t stride) {
+  dim_table *t = onnx_dims(n);
+  int64_t size = 0;
+  if (dim_hint(t, extent, &size) && !dim_is_const(extent)) {
+    (void)dim_at_most(t, 1, extent);
+    (void)dim_equal(t, dim_mod(t, extent, stride), size % stride);
+  }
+  return size;
+}
+
+void onnx_window_same_pads(const onnx_node *n, onnx_window *w, const dim *in) {
   if (w->auto_pad != ONNX_PAD_SAME_UPPER && w->auto_pad != ONNX_PAD_SAME_LOWER) {
     return;
   }
   for (int k = 0; k < w->n; k++) {
-    int64_t positions = (in[k] + w->strides[k] - 1) / w->strides[k];
-    int64_t total = (positions - 1) * w->strides[k] + onnx_window_extent(w, k) - in[k];
+    int64_t size = size_by_remainder(n, in[k], w->strides[k]);
+    int64_t positions = (size + w->strides[k] - 1) / w->strides[k];
+    int64_t total = (positions - 1) * w->strides[k] + onnx_window_extent(w, k) - size;
     total = total > 0 ? total : 0;
     int64_t less = total / 2;
     w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? less : total - less;
@@ -205,13 +219,14 @@ void onnx_window_same_pads(onnx_window *w, const dim *in) {
   }
 }
 
-status onnx_window_fits(const onnx_window *w, const dim *in) {
+status onnx_window_fits(const onnx_node *n, const onnx_window *w, const dim *in) {
+  dim_table *t = onnx_dims(n);
   for (int k = 0; k < w->n; k++) {
-    int64_t padded = in[k] + w->low[k] + w->high[k];
-    CHECK_THAT(onnx_window_extent(w, k) <= padded, STATUS_INVALID_MODEL,
+    dim padded = dim_signed_add(t, in[k], dim_signed_const(t, w->low[k] + w->high[k]));
+    CHECK_THAT(dim_at_most(t, onnx_window_extent(w, k), padded), STATUS_INVALID_MODEL,
                "the kernel covers %" PRId64 " (kernel %" PRId64 ", dilation %" PRId64
-               ") of spatial dimension %d, whose padded extent is %" PRId64,
-               onnx_window_extent(w, k), w->kernel[k], w->dilations[k], k, padded);
+               ") of spatial dimension %d, whose padded extent is %s",
+               onnx_window_extent(w, k), w->kernel[k], w->dilations[k], k, dim_print(n->arena, t, padded));
   }
   return NULL;
 }

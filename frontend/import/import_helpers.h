@@ -64,8 +64,8 @@ static inline int64_t onnx_window_extent(const onnx_window *w, int k) {
 }
 /* Computes the pads of auto_pad SAME_UPPER and SAME_LOWER for an input of these spatial extents, such that the window
  * has ceil(in / stride) positions.  For other values of auto_pad it does nothing. */
-void onnx_window_same_pads(onnx_window *w, const dim *in);
+void onnx_window_same_pads(const onnx_node *n, onnx_window *w, const dim *in);
 /* Returns an error if the kernel is larger than the padded input. */
-STATUS_MUST_USE status onnx_window_fits(const onnx_window *w, const dim *in);
+STATUS_MUST_USE status onnx_window_fits(const onnx_node *n, const onnx_window *w, const dim *in);
 
 #endif

@@ -28,6 +28,12 @@ status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row) {
   return NULL;
 }
 
+status onnx_need_constant_dims(const onnx_node *n, uint32_t k, const char *what) {
+  CHECK_THAT(!pin_shape(onnx_dims(n), hlo_shape(n->in[k])), STATUS_UNSUPPORTED,
+             "the dimensions of %s must be constants", what);
+  return NULL;
+}
+
 /* Visits the instructions from which v is computed. */
 static bool pin_operands(dim_table *t, const hlo_instr *i, bool *seen) {
   bool pinned = false;
@@ -135,13 +141,18 @@ static bool take_equations(arena *a, dim_table *t, onnx_definitions *out) {
   return out->n > before;
 }
 
+/* A guard on a remainder (width % 8 == 0) does not say that two sizes are equal, so it can stay a guard. */
+static bool is_remainder(const dim_table *t, const dim_guard *g) {
+  return dim_get_kind(t, g->a) == DIM_MOD && dim_is_const(g->b);
+}
+
 /* Equations that cannot be solved (2*h = 3*w) pin their symbols. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
   const dim_guard *guards = dim_guards(t, &n);
   before = n;
   for (uint32_t k = 0; k < before; k++) {
-    if (guards[k].relation == DIM_EQUAL) {
+    if (guards[k].relation == DIM_EQUAL && !is_remainder(t, &guards[k])) {
       dim_set_source(t, guards[k].source);
       (void)dim_pin(t, guards[k].a);
       (void)dim_pin(t, guards[k].b);

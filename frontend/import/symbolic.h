@@ -27,6 +27,10 @@ dim_table *onnx_dims(const onnx_node *n);
 /* Returns true if the shape has these dimensions, as far as the sizes at hand tell (base/dim/guard.h). */
 bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims);
 
+/* Pins the symbols in the shape of input k, which must have constant dimensions, and returns an error if there are any.
+ */
+STATUS_MUST_USE status onnx_need_constant_dims(const onnx_node *n, uint32_t k, const char *what);
+
 /* Like onnx_const_ints, but elements may be expressions of symbols, and are signed (dim_signed_value).
  * Constants beyond DIM_MAX become DIM_MAX, and those below -DIM_MAX become -DIM_MAX. */
 STATUS_MUST_USE status onnx_const_dims(const onnx_node *n, uint32_t k, const char *what, const dim **values,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hlo/ir/composites.h"
+#include "hlo/ir/fold_sizes.h"
 
 int hlo_cell_gates(hlo_composite_id cell) { return cell == HLO_COMPOSITE_LSTM ? 4 : cell == HLO_COMPOSITE_GRU ? 3 : 1; }
 
@@ -183,7 +184,8 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
   const sizes *n = &l->n;
   hlo_value step = in[STEP];
   if (l->reverse) {
-    step = hlo_binary(b, HLO_SUB, hlo_scalar_int(b, DTYPE_S64, n->steps - 1), step);
+    dim last = dim_signed_sub(b->computation->module->dims, n->steps, 1);
+    step = hlo_binary(b, HLO_SUB, hlo_sizes(b, DTYPE_S64, -1, &last), step);
   }
   hlo_value starts = step_starts(b, step);
   dim width = hlo_cell_gates(l->r->cell) * n->hidden;
@@ -210,7 +212,7 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carried in;
   take_parameters(&condition, state, in);
-  hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_scalar_int(&condition, DTYPE_S64, l->n.steps));
+  hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_sizes(&condition, DTYPE_S64, -1, &l->n.steps));
   hlo_set_roots(condition.computation, 1, &left);
   build_body(&body, l, state);
   if (body.error || condition.error) {
@@ -277,7 +279,7 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
     state[LENGTHS] = hlo_convert(b, r->lengths, DTYPE_S64);
   }
   state[Y] = hlo_splat(b, shape_make(hlo_type(r->x), 3, (dim[]){l->n.steps, l->n.batch, l->n.hidden}), 0);
-  if (l->n.steps > 0 && !b->error) {
+  if (l->n.steps != 0 && !b->error) {
     run_loop(b, l, state);
   }
   out[0] = with_direction(b, state[Y], 1);

@@ -47,7 +47,7 @@ status hlo_shape_broadcast(const hlo_instr *i, dim_table *dims, shape *results) 
   TRY(shape_need_dims(i, HLO_ATTR_DIMENSIONS, to->rank, true, &seen));
   for (int k = 0; k < x->rank; k++) {
     dim wanted = to->dims[hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]];
-    if (x->dims[k] != 1) {
+    if (x->dims[k] != 1 && !dim_equal(dims, x->dims[k], wanted) && !dim_equal(dims, x->dims[k], 1)) {
       TRY(status_prefix(shape_need_equal(dims, "dimension", k, x->dims[k], wanted), "%s to %s", SHAPE_STR(dims, x),
                         SHAPE_STR(dims, to)));
     }

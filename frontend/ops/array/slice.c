@@ -247,14 +247,17 @@ static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64
   memset(low, 0, SHAPE_MAX_RANK * sizeof *low);
   memset(high, 0, SHAPE_MAX_RANK * sizeof *high);
   for (int64_t k = 0; k < n_axes; k++) {
-    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k], extent = s->dims[axis];
+    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k];
+    dim extent = s->dims[axis];
     low[axis] = pads[k];
     high[axis] = pads[k + n_axes];
     CHECK_THAT(low[axis] >= -DIM_MAX && low[axis] <= DIM_MAX && high[axis] >= -DIM_MAX && high[axis] <= DIM_MAX,
                INVALID, "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64, name, axis, low[axis], high[axis]);
-    CHECK_THAT(extent + low[axis] + high[axis] >= 0, INVALID,
-               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %" PRId64 " elements",
-               name, axis, low[axis], high[axis], extent);
+    dim_table *t = onnx_dims(n);
+    dim padded = dim_signed_add(t, extent, dim_signed_const(t, low[axis] + high[axis]));
+    CHECK_THAT(dim_at_most(t, 0, padded), INVALID,
+               "%s of axis %" PRId64 " are %" PRId64 " and %" PRId64 ", which takes more than its %s elements", name,
+               axis, low[axis], high[axis], dim_print(n->arena, t, extent));
   }
   return NULL;
 }
@@ -283,6 +286,42 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   }
   p = p % period + (p % period < 0 ? period : 0);
   return p < extent ? p : period - p;
+}
+
+/* Pads one axis of symbolic extent: joins pieces of *x, of which those before and after it are single elements or
+ * runs that are reversed (reflect) or not (wrap).  A run must fit into the extent. */
+static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
+  dim_table *t = onnx_dims(n);
+  hlo_builder *b = n->b;
+  dim extent = hlo_shape(*x)->dims[axis];
+  hlo_value parts[3];
+  uint32_t count = 0;
+  for (int side = 0; side < 3; side++) { /* before, the array, after */
+    int64_t width = side == 0 ? low : side == 2 ? high : 1, skip = mode == PAD_REFLECT;
+    if (width <= 0) {
+      continue;
+    }
+    if (side == 1) {
+      dim start = low < 0 ? -low : 0, limit = high < 0 ? dim_add_const(t, extent, high) : extent;
+      parts[count++] = hlo_slice_dim(b, *x, axis, start, limit);
+      continue;
+    }
+    int64_t run = mode == PAD_EDGE ? 1 : width + skip;
+    if (!dim_at_most(t, run, extent)) {
+      return onnx_need_constant_dims(n, 0, "data");
+    }
+    bool at_start = (side == 0) != (mode == PAD_WRAP);
+    dim from = at_start ? (mode == PAD_EDGE ? 0 : skip) : dim_add_const(t, extent, -run);
+    hlo_value part = hlo_slice_dim(b, *x, axis, from, dim_add_const(t, from, mode == PAD_EDGE ? 1 : width));
+    if (mode == PAD_EDGE) {
+      shape to = *hlo_shape(part);
+      to.dims[axis] = width;
+      part = hlo_broadcast_to(b, part, &to);
+    }
+    parts[count++] = mode == PAD_REFLECT ? hlo_reverse(b, part, 1, &axis) : part;
+  }
+  *x = hlo_concatenate(b, count, parts, axis);
+  return NULL;
 }
 
 /* Pads one axis of *x: slices it if both paddings are negative or 0, otherwise gathers elements at a constant list of
@@ -317,8 +356,9 @@ status onnx_import_pad(onnx_node *n) {
     return NULL;
   }
   for (int k = 0; k < hlo_rank(n->in[0]); k++) {
+    bool open = !dim_is_const(hlo_shape(x)->dims[k]);
     if (low[k] || high[k]) {
-      TRY(pad_axis(n, mode, k, low[k], high[k], &x));
+      TRY((open ? pad_open_axis : pad_axis)(n, mode, k, low[k], high[k], &x));
     }
   }
   n->out[0] = x;

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/import/import_common.h"
 
 /* Computes an activation function of x, a float array.  p[] has the values of the attributes that the operator's row in
@@ -188,8 +190,9 @@ status onnx_import_gelu(onnx_node *n) {
  * each channel, or X's shape. */
 static hlo_value prelu_slope(onnx_node *n) {
   const shape *x = hlo_shape(n->in[0]), *slope = hlo_shape(n->in[1]);
-  int64_t count = shape_elements(slope);
-  if (n->since >= 7 || (count == 1 && slope->rank <= 1) || shape_same_dims(slope, x)) {
+  dim count = shape_dim_product(onnx_dims(n), slope, 0, slope->rank);
+  if (n->since >= 7 || (slope->rank <= 1 && dim_equal(onnx_dims(n), count, 1)) ||
+      onnx_has_dims(n, slope, x->rank, x->dims)) {
     return n->in[1];
   }
   dim dims[SHAPE_MAX_RANK];
@@ -206,7 +209,7 @@ static hlo_value prelu_slope(onnx_node *n) {
 static hlo_value prelu_operand(const onnx_node *n, hlo_value slope) {
   const shape *x = hlo_shape(n->in[0]), *s = hlo_shape(slope);
   int more = s->rank - x->rank;
-  if (more <= 0 || shape_product(s, 0, more) != 1) {
+  if (more <= 0 || !dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, more), 1)) {
     return n->in[0];
   }
   dim dims[SHAPE_MAX_RANK];

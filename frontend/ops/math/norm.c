@@ -3,7 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct dim_list {
   uint32_t n;
@@ -211,14 +213,14 @@ status onnx_import_group_normalization(onnx_node *n) {
   if (n->since >= 21) {
     TRY(read_stash(n, &stash));
   }
-  CHECK_THAT(groups >= 1 && x->dims[1] % groups == 0, STATUS_INVALID_MODEL,
+  CHECK_THAT(groups >= 1 && dim_pin(onnx_dims(n), x->dims[1]) % groups == 0, STATUS_INVALID_MODEL,
              "num_groups is %" PRId64 "; it must divide the %" PRId64 " channels of X", groups, x->dims[1]);
   bool by_group = n->since < 21;
   dim each = by_group ? groups : x->dims[1];
   TRY(onnx_need_dims(n, 1, "scale", 1, &each));
   TRY(onnx_need_dims(n, 2, "bias", 1, &each));
   shape grouped = shape_make(stash, 3, (dim[]){x->dims[0], groups, 0});
-  int64_t inner = x->dims[1] / groups * shape_product(x, 2, x->rank);
+  dim inner = dim_mul(onnx_dims(n), x->dims[1] / groups, shape_dim_product(onnx_dims(n), x, 2, x->rank));
   grouped.dims[2] = inner;
   dim_list over = {.n = 1, .dims = {2}};
   hlo_value y = hlo_reshape(b, hlo_convert(b, n->in[0], stash), 3, grouped.dims);

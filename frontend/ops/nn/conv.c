@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct conv_attrs {
   onnx_window window;
@@ -16,9 +18,10 @@ static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool trans
   const shape *x = onnx_in_shape(n, xk), *w = onnx_in_shape(n, wk);
   TRY(onnx_need_rank(n, xk, "X", 3, SHAPE_MAX_RANK));
   TRY(onnx_need_rank(n, wk, "W", x->rank, x->rank));
+  TRY(onnx_need_constant_dims(n, wk, "W"));
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
   int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
-  CHECK_THAT(x->dims[1] == channels, STATUS_INVALID_MODEL,
+  CHECK_THAT(dim_equal(onnx_dims(n), x->dims[1], channels), STATUS_INVALID_MODEL,
              "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64, SHAPE_STR(NULL, x),
              SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
   CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL,
@@ -39,8 +42,8 @@ static hlo_value convolve(hlo_builder *b, hlo_value x, hlo_value w, const conv_a
 /* Resolves auto_pad and checks that the kernel fits into the padded input xk. */
 static status finish_window(const onnx_node *n, uint32_t xk, conv_attrs *c) {
   const dim *in = onnx_in_shape(n, xk)->dims + 2;
-  onnx_window_same_pads(&c->window, in);
-  return onnx_window_fits(&c->window, in);
+  onnx_window_same_pads(n, &c->window, in);
+  return onnx_window_fits(n, &c->window, in);
 }
 
 /* Adds input k, a bias [channels], to y [N, channels, spatial...] if it is present. */

@@ -34,7 +34,7 @@ static status read_deform(const onnx_node *n, deform *d) {
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &d->groups));
   TRY(onnx_attr_int_in(n->proto, "offset_group", 1, 1, ONNX_WINDOW_MAX, &d->offset_groups));
   TRY(onnx_read_window(n, x->rank - 2, w->dims + 2, &d->w));
-  TRY(onnx_window_fits(&d->w, x->dims + 2));
+  TRY(onnx_window_fits(n, &d->w, x->dims + 2));
   d->batch = x->dims[0];
   d->channels = x->dims[1];
   CHECK_THAT(

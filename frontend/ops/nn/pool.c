@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 /* A pooling operator.  The members from `window` on are the attributes of HLO's reduce-window; their first two entries
  * are those for batch and channels. */
@@ -17,33 +19,43 @@ typedef struct pool {
       dilation[SHAPE_MAX_RANK];
 } pool;
 
+/* Returns how much of the padded input in dimension k the window does not cover. */
+static dim room_of(dim_table *t, const onnx_window *w, int k, dim in) {
+  return dim_signed_add(t, in, dim_signed_const(t, w->low[k] + w->high[k] - onnx_window_extent(w, k)));
+}
+
 /* Returns the number of positions of the window in dimension k; window_fits has checked that there is one.  With
  * ceil_mode the window at the last position may extend beyond the padding, but it must start within the input or the
  * padding before it. */
-static int64_t positions(const onnx_window *w, int k, int64_t in, bool ceil_mode) {
-  int64_t room = in + w->low[k] + w->high[k] - onnx_window_extent(w, k), stride = w->strides[k];
+static dim positions(dim_table *t, const onnx_window *w, int k, dim in, bool ceil_mode) {
+  dim room = room_of(t, w, k, in);
+  int64_t stride = w->strides[k];
   if (!ceil_mode) {
-    return room / stride + 1;
+    return dim_add_const(t, dim_floordiv(t, room, stride), 1);
   }
-  int64_t n = (room + stride - 1) / stride + 1;
-  return (n - 1) * stride >= in + w->low[k] ? n - 1 : n;
+  dim more = dim_floordiv(t, dim_signed_add(t, room, stride - 1), stride);
+  bool starts_after = dim_at_most(t, dim_add_const(t, in, w->low[k]), dim_mul(t, more, stride));
+  return starts_after ? more : dim_add_const(t, more, 1);
 }
 
 /* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
  * stride. */
-static status window_fits(const onnx_window *w, const dim *in, bool ceil_mode) {
+static status window_fits(const onnx_node *n, const onnx_window *w, const dim *in, bool ceil_mode) {
   dim enough[SHAPE_MAX_RANK];
   for (int k = 0; k < w->n; k++) {
     int64_t extent = onnx_window_extent(w, k), padded = in[k] + w->low[k] + w->high[k];
-    bool starts = ceil_mode && in[k] + w->low[k] > 0 && extent - padded < w->strides[k];
+    bool starts = dim_is_const(in[k]) && ceil_mode && in[k] + w->low[k] > 0 && extent - padded < w->strides[k];
     enough[k] = starts && extent > in[k] ? extent : in[k];
   }
-  return onnx_window_fits(w, enough);
+  return onnx_window_fits(n, w, enough);
 }
 
 /* If the window has only one position in dimension k, removes from the window those elements that lie after the input,
  * since they contribute nothing. */
 static void leave_out_cells(pool *p, int k) {
+  if (!dim_is_const(p->in[k])) {
+    return;
+  }
   int64_t d = p->dilation[2 + k], cells = (p->in[k] + p->low[2 + k] + d - 1) / d;
   if (p->out[k] == 1 && cells > 0 && cells < p->window[2 + k]) {
     int64_t reach = (cells - 1) * d + 1 - p->in[k] - p->low[2 + k];
@@ -53,28 +65,42 @@ static void leave_out_cells(pool *p, int k) {
   }
 }
 
+/* Returns how far the window at the last position extends past the input.  For a symbolic extent that depends on the
+ * remainder of the room by the stride, which becomes a guard. */
+static int64_t last_reach(dim_table *t, const pool *p, int k) {
+  int64_t in = 0, out = 0, room = 0, stride = p->w.strides[k];
+  dim left = room_of(t, &p->w, k, p->in[k]);
+  (void)dim_hint(t, p->in[k], &in);
+  (void)dim_hint(t, p->out[k], &out);
+  if (!dim_is_const(p->in[k]) && dim_at_most(t, 0, left) && dim_hint(t, left, &room)) {
+    (void)dim_equal(t, dim_mod(t, left, stride), room % stride);
+  }
+  int64_t reach = (out - 1) * stride + onnx_window_extent(&p->w, k) - in - p->w.low[k];
+  return reach > 0 ? reach : 0;
+}
+
 static status read_pool(const onnx_node *n, pool *p) {
   const shape *x = onnx_in_shape(n, 0);
+  dim_table *t = onnx_dims(n);
   bool ceil_mode;
   TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
   TRY(onnx_read_window(n, x->rank - 2, NULL, &p->w));
   TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
   p->rank = x->rank;
   memcpy(p->in, x->dims + 2, (size_t)p->w.n * sizeof *p->in);
-  onnx_window_same_pads(&p->w, p->in);
-  TRY(window_fits(&p->w, p->in, ceil_mode));
+  onnx_window_same_pads(n, &p->w, p->in);
+  TRY(window_fits(n, &p->w, p->in, ceil_mode));
   for (int k = 0; k < 2; k++) {
     p->window[k] = p->strides[k] = p->dilation[k] = 1;
     p->low[k] = p->high[k] = 0;
   }
   for (int k = 0; k < p->w.n; k++) {
-    p->out[k] = positions(&p->w, k, p->in[k], ceil_mode);
-    int64_t reach = (p->out[k] - 1) * p->w.strides[k] + onnx_window_extent(&p->w, k) - p->in[k] - p->w.low[k];
+    p->out[k] = positions(t, &p->w, k, p->in[k], ceil_mode);
     p->window[2 + k] = p->w.kernel[k];
     p->strides[2 + k] = p->w.strides[k];
     p->dilation[2 + k] = p->w.dilations[k];
     p->low[2 + k] = p->w.low[k];
-    p->beyond[k] = p->high[2 + k] = !ceil_mode ? p->w.high[k] : reach > 0 ? reach : 0;
+    p->beyond[k] = p->high[2 + k] = ceil_mode ? last_reach(t, p, k) : p->w.high[k];
     leave_out_cells(p, k);
   }
   return NULL;
@@ -87,22 +113,21 @@ static hlo_window window_of(const pool *p) {
 
 /* --- average --- */
 
-/* Returns for each window position in dimension k the number of elements that count for the average, as a constant of
- * rank 1.  Elements in the padding count if include_pad is set; elements that ceil_mode adds after the padding never
- * count. */
-static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad) {
-  float *counts = ARENA_NEW_N(n->arena, float, (size_t)p->out[k]);
+/* Returns for each window position in dimension k the number of elements that count for the average, in x's type.
+ * Elements in the padding count if include_pad is set; elements that ceil_mode adds after the padding never count. */
+static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad, dtype type) {
   const onnx_window *w = &p->w;
-  int64_t first = include_pad ? -w->low[k] : 0, end = p->in[k] + (include_pad ? w->high[k] : 0);
-  for (int64_t o = 0; o < p->out[k];
-       o++) { /* counts each i from 0 to kernel - 1 for which start + i * dilation is in [first, end) */
-    int64_t start = o * w->strides[k] - w->low[k], d = w->dilations[k];
-    int64_t from = start >= first ? 0 : (first - start + d - 1) / d;
-    int64_t to = end <= start ? 0 : (end - start + d - 1) / d;
-    to = to < w->kernel[k] ? to : w->kernel[k];
-    counts[o] = (float)(to > from ? to - from : 0);
+  int64_t more = include_pad ? w->low[k] + w->high[k] : 0;
+  dim counted = dim_add_const(onnx_dims(n), p->in[k], more);
+  int64_t low = include_pad ? 0 : w->low[k], high = p->beyond[k] - (include_pad ? w->high[k] : 0);
+  hlo_window window = {
+      .window = &w->kernel[k], .strides = &w->strides[k], .low = &low, .high = &high, .dilation = &w->dilations[k]};
+  hlo_value ones = hlo_splat(n->b, shape_make(type, 1, &counted), 1);
+  if (high < 0) { /* the last window ends before the padding does */
+    ones = hlo_slice_dim(n->b, ones, 0, 0, dim_add_const(onnx_dims(n), counted, high));
+    high = 0;
   }
-  return onnx_f32_array(n, counts, 1, &p->out[k]);
+  return hlo_reduce_window(n->b, ones, HLO_REDUCE_ADD, &window);
 }
 
 status onnx_import_average_pool(onnx_node *n) {
@@ -124,7 +149,7 @@ status onnx_import_average_pool(onnx_node *n) {
   }
   hlo_value count = hlo_like(b, sum, uniform ? whole : 1);
   for (int k = 0; k < p.w.n && !uniform; k++) {
-    hlo_value c = hlo_convert(b, cell_counts(n, &p, k, include_pad), hlo_type(sum));
+    hlo_value c = cell_counts(n, &p, k, include_pad, hlo_type(sum));
     count = hlo_binary(b, HLO_MUL, count, hlo_broadcast(b, c, *hlo_shape(sum), (int64_t[]){2 + k}));
   }
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_DIV, sum, count), hlo_type(n->in[0]));
@@ -163,7 +188,10 @@ status onnx_import_max_pool(onnx_node *n) {
   n->out[0] = hlo_reduce_window(n->b, n->in[0], HLO_REDUCE_MAX, &w);
   if (onnx_has_out(n, 1)) {
     hlo_value index = hlo_arg_reduce_window(n->b, n->in[0], &w);
-    n->out[1] = columns && shape_elements(onnx_in_shape(n, 0)) > 0 ? column_major(n, &p, index) : index;
+    if (columns) {
+      TRY(onnx_need_constant_dims(n, 0, "X"));
+    }
+    n->out[1] = columns && !shape_is_empty(onnx_in_shape(n, 0)) ? column_major(n, &p, index) : index;
   }
   return NULL;
 }

@@ -128,6 +128,7 @@ script_tests = \
 	tests/conformance/test-conformance-old \
 	tests/debug/test-gdb \
 	tests/dynamic/test-dynamic \
+	tests/dynamic/test-symbols \
 	tests/e2e/provider/test-ort-cases \
 	tests/e2e/provider/test-ort-ep \
 	tests/e2e/test-cache \
@@ -336,6 +337,7 @@ tests_files = \
 	tests/dynamic/sequence_cases.py \
 	tests/dynamic/sequence_programs.py \
 	tests/dynamic/test-dynamic \
+	tests/dynamic/test-symbols \
 	tests/e2e/README \
 	tests/e2e/check_values.py \
 	tests/e2e/compare_ort.py \
@@ -573,6 +575,7 @@ tests_files = \
 	tests/hlo/simplify/root.expected \
 	tests/hlo/simplify/update.expected \
 	tests/hlo/test-run-hlo \
+	tests/hlo/test_target.h \
 	tests/hlo/text/all-ops.expected \
 	tests/hlo/text/names.expected \
 	tests/hlo/text/refused-empty-fusion.expected \

@@ -1,9 +1,10 @@
 /* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
  * computes with the model imported for those sizes.
- *   prog_symbols [-n] [-p] MODEL [DIM=HINT[,SIZE]...]...
+ *   prog_symbols [-n] [-p] [-q PASSES] MODEL [DIM=HINT[,SIZE]...]...
  * DIM is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
- * computed, modules are only bound and verified.  -p: the module is printed.  Prints the definitions and guards with
- * their sources, and a line for each binding.  The exit status is 1 if something differs. */
+ * computed, modules are only bound and verified.  -p: the module is printed.  -q: these passes, separated by commas,
+ * run on the module with symbols; sums may then be in another order.  Prints the definitions and guards with their
+ * sources, and a line for each binding.  The exit status is 1 if something differs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
 #include "tests/hlo/same_values.h"
+#include "tests/hlo/test_target.h"
 
 enum { MAX_DIMS = 64, MAX_SIZES = 64, DEFAULT_SIZE = 5 };
 
@@ -27,7 +29,7 @@ typedef struct dimension {
 
 typedef struct call {
   arena *a;
-  const char *path;
+  const char *path, *passes;
   bool only_bind, print;
   dimension dims[MAX_DIMS];
   uint32_t n_dims, n_sets;
@@ -77,7 +79,7 @@ static void run_set(call *c, const onnx_model *m, const hlo_module *general, uin
     fail(c, "verification", s);
     return;
   }
-  s = c->only_bind ? NULL : same_values(exact, bound, SAME_BITS, c->a);
+  s = c->only_bind ? NULL : same_values(exact, bound, c->passes ? SAME_ROUNDED : SAME_BITS, c->a);
   bool evaluated = !s || (status_get_code(s) != STATUS_UNSUPPORTED && status_get_code(s) != STATUS_RESOURCE);
   if (s && evaluated) {
     fail(c, "values", s);
@@ -85,6 +87,14 @@ static void run_set(call *c, const onnx_model *m, const hlo_module *general, uin
   }
   printf("set %u: %s\n", set, !s ? "the same" : status_message(s));
   status_free(s);
+}
+
+static status run_passes(call *c, hlo_module *m) {
+  const hlo_pass *steps;
+  uint32_t n;
+  pass_context context = {.arena = c->a, .eval = ref_fold, .target = &test_target, .any_order = true, .verify = true};
+  TRY(hlo_pass_parse_list(c->a, c->passes, &steps, &n));
+  return hlo_run_passes(m, steps, n, &context);
 }
 
 static void report(const call *c, const hlo_module *m, const onnx_definitions *d) {
@@ -108,6 +118,9 @@ static status run(void *data) {
   onnx_import_options o = options_of(c, 0);
   TRY(onnx_import_symbolic(c->a, m, &o, &definitions, &general, &complete));
   CHECK_THAT(complete, STATUS_UNSUPPORTED, "the model runs segment by segment");
+  if (c->passes) {
+    TRY(run_passes(c, general));
+  }
   report(c, general, &definitions);
   if (c->print) {
     const char *text;
@@ -144,6 +157,8 @@ int main(int argc, char **argv) {
       c.only_bind = true;
     } else if (strcmp(argv[k], "-p") == 0) {
       c.print = true;
+    } else if (strcmp(argv[k], "-q") == 0 && k + 1 < argc) {
+      c.passes = argv[++k];
     } else if (!c.path) {
       c.path = argv[k];
     } else {

@@ -13,6 +13,7 @@
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
 #include "tests/hlo/same_values.h"
+#include "tests/hlo/test_target.h"
 
 static char *read_file(const char *path, size_t *n) {
   FILE *f = fopen(path, "rb");
@@ -36,35 +37,6 @@ static status print_out(void *data, const char *text, size_t n) {
   return NULL;
 }
 
-/* So that tests of passes see both answers: the target takes composites whose name begins with "kernel", epilogues
- * that are elementwise, fuses elementwise operations, movement and reductions, and multiplies bytes. */
-static bool takes_composite(void *data, const hlo_instr *composite) {
-  return strncmp(hlo_attr_of(composite, HLO_ATTR_NAME)->s, "kernel", 6) == 0;
-}
-
-static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
-  return hlo_info(consumer)->kind == HLO_ELEMENTWISE;
-}
-
-static bool takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
-  return true;
-}
-
-static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
-  hlo_kind k = hlo_info(i)->kind;
-  return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
-}
-
-static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
-
-static bool takes_quantized_weights(void *data, const hlo_instr *dot) { return true; }
-static bool takes_attention(void *data, const hlo_attention *a) { return true; }
-
-static bool takes_in_place_update(void *data, const hlo_instr *i) {
-  bool output = i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
-  return output || hlo_info(i)->kind == HLO_CONTRACTION;
-}
-
 typedef struct job {
   arena *arena;
   const char *passes, *text;
@@ -74,24 +46,16 @@ typedef struct job {
 } job;
 
 static status run(void *data) {
-  static const hlo_target target = {.name = "test",
-                                    .takes_composite = takes_composite,
-                                    .takes_epilogue = takes_epilogue,
-                                    .takes_activation = takes_activation,
-                                    .takes_fused = takes_fused,
-                                    .takes_bytes = takes_bytes,
-                                    .takes_quantized_weights = takes_quantized_weights,
-                                    .takes_attention = takes_attention,
-                                    .takes_in_place_update = takes_in_place_update,
-                                    .channels_last = true,
-                                    .lookup_tables = true,
-                                    .canonical_dots = true};
   job *j = data;
   hlo_module *m = NULL;
   const hlo_pass *steps = NULL;
   uint32_t n_steps = 0;
-  pass_context context = {
-      .arena = j->arena, .eval = ref_fold, .target = &target, .any_order = true, .verify = true, .check_changed = true};
+  pass_context context = {.arena = j->arena,
+                          .eval = ref_fold,
+                          .target = &test_target,
+                          .any_order = true,
+                          .verify = true,
+                          .check_changed = true};
   TRY(hlo_parse(j->arena, j->text, j->n, NULL, &m));
   TRY(hlo_pass_parse_list(j->arena, j->passes, &steps, &n_steps));
   hlo_module *before = n_steps ? hlo_module_clone(j->arena, m) : NULL;

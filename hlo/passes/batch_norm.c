@@ -6,6 +6,7 @@
  * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant weights,
  * and to chains in which each value has one user.  A dot's weights are its second operand, with one free dimension. */
 #include <math.h>
+#include <string.h>
 
 #include "hlo/analysis/pattern.h"
 #include "hlo/passes/pass.h"
@@ -124,16 +125,42 @@ static bool is_useful(const channels *c) {
   return c->n_scalings > 0 || c->n_steps > 1;
 }
 
+/* Multiplies n elements by `factor`; `from` may be unaligned. */
+static void scale_any(dtype t, const char *from, int64_t n, double factor, char *to) {
+  size_t size = dtype_bytes(t);
+  for (int64_t k = 0; k < n; k++) {
+    double x = dtype_load_f64(t, from + (size_t)k * size);
+    dtype_store_f64(t, to + (size_t)k * size, x * factor, false, DTYPE_ROUND_NEAREST);
+  }
+}
+
+/* The same for f32, with the same bits.  Most weights have this type and millions of elements, for which the general
+ * conversions would take a quarter of the time of all passes. */
+static void scale_f32(const char *from, int64_t n, double factor, char *to) {
+  for (int64_t k = 0; k < n; k++) {
+    float x;
+    memcpy(&x, from + (size_t)k * sizeof x, sizeof x);
+    x = (float)(x * factor);
+    memcpy(to + (size_t)k * sizeof x, &x, sizeof x);
+  }
+}
+
 /* Returns the weights with the elements at position k of `dimension` multiplied by scale[k]. */
 static literal scaled(const literal *w, int dimension, const double *scale, arena *a) {
   void *data;
   literal l = literal_new(a, w->shape, &data);
   dtype t = (dtype)w->shape.type;
-  int64_t n = shape_elements(&w->shape), inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
-  int64_t rows = w->shape.dims[dimension];
+  int64_t rows = w->shape.dims[dimension], inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
+  int64_t n = inner ? shape_elements(&w->shape) / inner : 0;
+  size_t row = (size_t)inner * dtype_bytes(t);
   for (int64_t k = 0; k < n; k++) {
-    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), literal_f64(w, k) * scale[k / inner % rows], false,
-                    DTYPE_ROUND_NEAREST);
+    const char *from = (const char *)w->data + (size_t)k * row;
+    char *to = (char *)data + (size_t)k * row;
+    if (t == DTYPE_F32) {
+      scale_f32(from, inner, scale[k % rows], to);
+    } else {
+      scale_any(t, from, inner, scale[k % rows], to);
+    }
   }
   return l;
 }

@@ -11,7 +11,10 @@
 #include "base/hash.h"
 #include "hlo/analysis/queries.h"
 
-static const double fast_seconds = 2.5; /* the time that RT_TUNE_FAST may take for a module */
+/* The processor time that RT_TUNE_FAST may use on the compiling thread: fast_seconds at most, and not more than tuning
+ * may save.  It is assumed that a module runs `runs` times and becomes faster by `gain`, and that timing one config of
+ * a problem takes config_seconds, most of which goes into building it. */
+static const double fast_seconds = 2.5, runs = 1000, gain = 0.25, config_seconds = 0.02;
 /* The largest ratios of a config's estimate to the best estimate with which a config is still timed: far_estimate with
  * RT_TUNE_FAST, otherwise farther_estimate.  RT_TUNE_FAST does not time problems whose share of the module's estimated
  * time is at most small_share. */
@@ -43,7 +46,8 @@ typedef struct tuner {
   decision *decisions;
   use *uses;
   autotune_log *log;
-  double start;
+  double estimated;     /* the estimated seconds of a run of all problems */
+  double start, booked; /* the thread's processor time at the start, and the seconds that RT_TUNE_KNOWN counted */
   autotune_result *result;
 } tuner;
 
@@ -267,19 +271,21 @@ static int by_weight(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
-/* Times the problems in the order of their weight, the heaviest first, as long as there is time.  Decides the other
- * ones by similar problems. */
+/* Returns the seconds that timing the problem will take if it is to be timed, otherwise 0.  With RT_TUNE_FULL all
+ * problems are timed; otherwise those whose share of the module's time matters, as long as there is time. */
+static double cost_of_timing(const tuner *t, const decision *d) {
+  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
+  double cost = n > 1 ? n * config_seconds : 0, used = t->booked + clock_thread_seconds() - t->start;
+  bool in_time = used + cost <= fmin(fast_seconds, runs * gain * t->estimated);
+  bool matters = weight_of(d) * 1e-9 > small_share * t->estimated;
+  return t->tune == RT_TUNE_FULL || (in_time && matters) ? cost : 0;
+}
+
+/* Times the problems in the order of their weight, the heaviest first, as long as that pays.  Decides the other ones by
+ * similar problems. */
 static status time_all(tuner *t, uint32_t n, decision **open) {
-  double all = 0;
-  for (uint32_t k = 0; k < t->n; k++) {
-    all += weight_of(&t->decisions[k]);
-  }
-  qsort(open, n, sizeof *open, by_weight);
   for (uint32_t k = 0; k < n; k++) {
-    bool full = t->tune == RT_TUNE_FULL, late = clock_seconds() - t->start > fast_seconds;
-    uint32_t numbers[AUTOTUNE_MAX_CONFIGS];
-    if (worth_timing(t, &open[k]->problem, numbers) > 1 &&
-        (full || (!late && weight_of(open[k]) > small_share * all))) {
+    if (cost_of_timing(t, open[k]) > 0) {
       TRY(decide_by_timing(t, open[k]));
     } else {
       decide_by_near(t, open[k]);
@@ -287,6 +293,16 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
     }
   }
   return NULL;
+}
+
+/* Decides by similar problems and counts those which RT_TUNE_FAST would time. */
+static void estimate_all(tuner *t, uint32_t n, decision **open) {
+  for (uint32_t k = 0; k < n; k++) {
+    double cost = cost_of_timing(t, open[k]);
+    t->booked += cost;
+    t->result->n_untimed += cost > 0;
+    decide_by_near(t, open[k]);
+  }
 }
 
 /* --- all --- */
@@ -307,16 +323,16 @@ static status decide_all(tuner *t) {
   decision **open = ARENA_NEW_N(t->arena, decision *, t->n);
   uint32_t n = 0;
   for (uint32_t k = 0; k < t->n; k++) {
+    t->estimated += 1e-9 * weight_of(&t->decisions[k]);
     if (!decide_by_log(t, &t->decisions[k])) {
       open[n++] = &t->decisions[k];
     }
   }
+  qsort(open, n, sizeof *open, by_weight);
   if (n && t->tune >= RT_TUNE_FAST && can_run(t)) {
     return time_all(t, n, open);
   }
-  for (uint32_t k = 0; k < n; k++) {
-    decide_by_near(t, open[k]);
-  }
+  estimate_all(t, n, open);
   return NULL;
 }
 
@@ -326,7 +342,7 @@ status autotune(arena *a, hlo_module *m, const autotune_backend *backend, rt_tun
   if (tune == RT_TUNE_OFF) {
     return NULL;
   }
-  tuner t = {.arena = a, .backend = backend, .tune = tune, .start = clock_seconds(), .result = out};
+  tuner t = {.arena = a, .backend = backend, .tune = tune, .start = clock_thread_seconds(), .result = out};
   TRY(find_uses(&t, m));
   if (t.n == 0) {
     return NULL;

@@ -40,6 +40,7 @@ typedef struct autotune_backend {
   void *data;
   uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
+  const rt_background *background; /* not NULL if programs of the caller may run meanwhile */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);
   /* Finds by its name a config that list_configs did not list.  Returns false if the problem has no config of that
@@ -68,6 +69,7 @@ typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
   uint32_t n_timed;    /* the number of different problems that this call of autotune() has timed */
+  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: the number of those that RT_TUNE_FAST would time */
   const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
 } autotune_result;
 

@@ -9,6 +9,12 @@ uint64_t clock_nanoseconds(void) {
 
 double clock_seconds(void) { return 1e-9 * (double)clock_nanoseconds(); }
 
+double clock_thread_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 struct timespec clock_after(clockid_t clock, uint64_t nanoseconds) {
   struct timespec t;
   clock_gettime(clock, &t);

@@ -12,6 +12,8 @@ enum { CLOCK_SECOND = 1000000000 }; /* nanoseconds */
 
 uint64_t clock_nanoseconds(void);
 double clock_seconds(void);
+/* Returns the processor time that the calling thread has used. */
+double clock_thread_seconds(void);
 
 /* Returns the time that `clock` (CLOCK_MONOTONIC or CLOCK_REALTIME) will show after `nanoseconds` from now, for
  * functions of pthread that wait until a point in time. */

@@ -16,10 +16,11 @@ plugin_api_sources = \
 	plugin/session/options.c \
 	plugin/session/profile.c \
 	plugin/session/profile_text.c \
+	plugin/session/programs.c \
 	plugin/session/run.c \
 	plugin/session/save.c \
 	plugin/session/session.c \
-	plugin/session/stack.c \
+	plugin/session/specialise.c \
 	plugin/session/store.c \
 	plugin/session/targets.c
 plugin_compiler_sources = \
@@ -127,5 +128,5 @@ plugin_files = \
 	plugin/session/options.h \
 	plugin/session/profile.h \
 	plugin/session/session.h \
-	plugin/session/stack.h \
+	plugin/session/specialise.h \
 	plugin/session/store.h

@@ -10,6 +10,7 @@ runtime_sources = \
 	runtime/exec/trial.c \
 	runtime/host/code_loader.c \
 	runtime/host/roofline.c \
+	runtime/host/stack.c \
 	runtime/host/thread_pool.c \
 	runtime/program/image.c \
 	runtime/program/image_write.c \
@@ -26,6 +27,7 @@ runtime_files = \
 	runtime/exec/trial.h \
 	runtime/host/code_loader.h \
 	runtime/host/roofline.h \
+	runtime/host/stack.h \
 	runtime/host/thread_pool.h \
 	runtime/kernel_abi.h \
 	runtime/kernel_externals.def \

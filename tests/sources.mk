@@ -77,6 +77,7 @@ check_programs = \
 	tests/unit/plugin/check_profile \
 	tests/unit/plugin/check_session \
 	tests/unit/plugin/check_session_threads \
+	tests/unit/plugin/check_specialise \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_image \
 	tests/unit/runtime/check_thread_pool \
@@ -818,6 +819,8 @@ tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_threads_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_session_threads_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_specialise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_specialise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -27,6 +27,7 @@ static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_probl
 static void report_tuning(arena *a, const autotune_result *tuned, const cpu_plans *plans, rt_report *r) {
   r->warning = tuned->warning ? tuned->warning : r->warning;
   r->n_timed = tuned->n_timed;
+  r->n_untimed = tuned->n_untimed;
   r->n_tuned = tuned->n;
   r->tuned = ARENA_NEW_N(a, rt_tuned, tuned->n);
   for (uint32_t k = 0; k < tuned->n; k++) {
@@ -46,6 +47,7 @@ static status tune(arena *a, hlo_module *m, const rt_compile_options *options, c
   autotune_backend backend;
   autotune_result tuned;
   cpu_tunables *tunables = cpu_tunables_create(a, m, problems, &backend);
+  backend.background = options->background;
   rt_tune how = options->numerics.deterministic ? RT_TUNE_OFF : options->tune;
   status failed = autotune(a, m, &backend, how, options->tune_log, &tuned);
   cpu_tunables_destroy(tunables);

@@ -5,7 +5,7 @@
 
 #include "backend_cpu/runtime/target.h"
 #include "plugin/api/internal.h"
-#include "plugin/session/stack.h"
+#include "runtime/host/stack.h"
 
 static status to_status(const oxla_error *e) { return (status)e; }
 

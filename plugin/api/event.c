@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "plugin/api/internal.h"
-#include "plugin/session/stack.h"
+#include "runtime/host/stack.h"
 
 /* --- events --- */
 

@@ -217,6 +217,10 @@ typedef struct oxla_options {
    * were never written; OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs, a handler
    * for SIGSEGV is installed. */
   int check_memory;
+  /* When the first program of a model is tuned (`tune`): "auto" (default) in the background, with low priority and
+   * while no execution is in progress, so that the first execution does not wait for it; later executions then use the
+   * tuned program, whose results may differ in the last digits.  "off": never.  "full": before it first runs. */
+  const char *specialise;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */

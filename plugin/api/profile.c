@@ -35,6 +35,8 @@ static status profile_guarded(void *data) {
   oxla_run *run = x->run;
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
+  session_await_tuned(run->model->session);
+  TRY(api_prepare(run, &inputs)); /* takes the tuned program */
   TRY(session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
                       &x->options, x->arena, &p));
   run->executed = true;

@@ -49,6 +49,7 @@ typedef struct bench {
   session *s;
   const session_program *c;
   const literal *inputs;
+  double compile, load;  /* seconds of making the program of the first run */
   double first, elapsed; /* seconds of the first run, and of all measured runs */
   timings t;
 } bench;
@@ -91,10 +92,13 @@ static void *run_thread(void *data) {
   return NULL;
 }
 
-static status warm_up(runner *r) {
+/* Does the first run, then all later ones with the tuned program. */
+static status warm_up(runner *r, arena *a) {
+  bench *b = r->b;
   double one;
-  TRY(run_once(r, &r->b->first));
-  for (uint32_t k = 0; k < r->b->args->warm_up; k++) {
+  TRY(run_once(r, &b->first));
+  TRY(cli_await_tuned(b->args, b->s, b->inputs, a, &b->c));
+  for (uint32_t k = 0; k < b->args->warm_up; k++) {
     TRY(run_once(r, &one));
   }
   return NULL;
@@ -125,7 +129,7 @@ static void join_timings(bench *b, const runner *all, uint32_t n, arena *a) {
 static status measure(bench *b, arena *a) {
   uint32_t n = b->args->parallel, begun = 0;
   runner *all = make_runners(b, n, a);
-  TRY(warm_up(&all[0]));
+  TRY(warm_up(&all[0], a));
   double start = clock_seconds();
   status failed = NULL;
   for (; begun < n && !failed; begun++) {
@@ -153,17 +157,17 @@ static const struct {
 } columns[] = {{"min", 0}, {"median", 0.5}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"max", 1}};
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-static void print_text(const bench *b, double load) {
+static void print_text(const bench *b) {
   for (int k = 0; k < N_COLUMNS; k++) {
     printf("%s%s %.4f ms", k ? ", " : "", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
   }
   printf(" (%" PRIu32 " runs, %" PRIu32 " at a time, %" PRIu32 " threads, %s)\n", b->t.n, b->args->parallel,
          session_threads(b->s), session_backend(b->s));
   printf("%.1f runs a second, load %.3f s, compile %.3f s, first run %.4f ms, at most %.1f MB of memory\n",
-         b->t.n / b->elapsed, load, b->c->compile_seconds, 1e3 * b->first, peak_megabytes());
+         b->t.n / b->elapsed, b->load, b->compile, 1e3 * b->first, peak_megabytes());
 }
 
-static void print_json(const bench *b, double load) {
+static void print_json(const bench *b) {
   printf("{");
   for (int k = 0; k < N_COLUMNS; k++) {
     printf("\"%s_ms\": %.6f, ", columns[k].name, 1e3 * quantile(&b->t, columns[k].quantile));
@@ -173,7 +177,7 @@ static void print_json(const bench *b, double load) {
   printf(
       "\"compile_s\": %.6f, \"load_s\": %.6f, \"first_ms\": %.6f, \"peak_rss_mb\": %.1f, \"threads\": "
       "%" PRIu32 ", \"backend\": \"%s\"}\n",
-      b->c->compile_seconds, load, 1e3 * b->first, peak_megabytes(), session_threads(b->s), session_backend(b->s));
+      b->compile, b->load, 1e3 * b->first, peak_megabytes(), session_threads(b->s), session_backend(b->s));
 }
 
 status cli_bench(const cli_args *args, arena *a, int *code) {
@@ -189,10 +193,11 @@ status cli_bench(const cli_args *args, arena *a, int *code) {
   TRY(cli_open(args, &options, path, a, &b.s));
   TRY(cli_prepare(args, b.s, a, &inputs, &b.c));
   b.inputs = inputs;
+  b.compile = b.c->compile_seconds;
+  b.load = session_load_seconds(b.s) + b.c->load_seconds;
   cli_progress_start(args->quiet, "measuring", 0);
   TRY(status_name_file(measure(&b, a), path));
   cli_progress_end();
-  double load = session_load_seconds(b.s) + b.c->load_seconds;
-  args->json ? print_json(&b, load) : print_text(&b, load);
+  args->json ? print_json(&b) : print_text(&b);
   return NULL;
 }

@@ -167,6 +167,9 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     return NULL;
   }
   TRY(cli_session_options(args, a, &options));
+  if (!options.specialise || strcmp(options.specialise, "off") != 0) {
+    options.specialise = "full"; /* nothing runs, so there is nobody who must not wait */
+  }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));
   CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: the file is compiled already", path);

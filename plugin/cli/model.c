@@ -221,6 +221,15 @@ status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, co
   return NULL;
 }
 
+status cli_await_tuned(const cli_args *args, session *s, const literal *inputs, arena *a,
+                       const session_program **program) {
+  cli_progress_start(args->quiet, "tuning", 0);
+  session_await_tuned(s);
+  cli_progress_end();
+  session_release(s, *program);
+  return cli_compile_for(s, inputs, a, program);
+}
+
 typedef struct output_list {
   session *s;
   uint32_t n;

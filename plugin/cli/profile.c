@@ -103,6 +103,7 @@ status cli_profile(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   TRY(cli_open(args, &options, path, a, &s));
   TRY(cli_prepare(args, s, a, &inputs, &c));
+  TRY(cli_await_tuned(args, s, inputs, a, &c));
   session_output *outputs = cli_make_outputs(s, a);
   run_profile_options how = {args->warm_up, args->runs, args->seconds};
   session_inputs all = cli_inputs(s, inputs, a);

@@ -134,6 +134,9 @@ static status compile_module(void *data) {
              c->request->backend);
   const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
   TRY(compiler_import(c->s, c->request, c->a, &m, values, &complete));
+  if (c->request->imported) {
+    c->request->imported(c->request->imported_data);
+  }
   *c->out = NULL;
   if (!complete) {
     return NULL;

@@ -276,12 +276,16 @@ static void describe(session *s, arena *a) {
 }
 
 /* If `tune` is RT_TUNE_KNOWN, looks first for a program that another process tuned by measuring. */
-const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
+const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a, rt_tune *tuned) {
   if (!s->cache) {
     return NULL;
   }
+  *tuned = RT_TUNE_FAST;
   const rt_program *p = tune == RT_TUNE_KNOWN ? find_tuned(s, inputs, RT_TUNE_FAST, a) : NULL;
-  p = p ? p : find_tuned(s, inputs, tune, a);
+  if (!p) {
+    *tuned = tune;
+    p = find_tuned(s, inputs, tune, a);
+  }
   if (p) {
     describe(s, a);
   }

@@ -12,6 +12,14 @@
 #include "runtime/program/weight_pool.h"
 
 typedef struct compile_cache compile_cache;
+typedef struct specialisation specialisation;
+
+/* When the first program of a session is tuned by measuring. */
+typedef enum specialise {
+  SPECIALISE_AUTO, /* in the background, while it runs already */
+  SPECIALISE_OFF,
+  SPECIALISE_FULL /* before it runs */
+} specialise;
 
 struct session {
   arena *arena; /* the arena of `options`, `source` and `image` */
@@ -34,14 +42,24 @@ struct session {
   session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
-  bool is_taken; /* whether a thread has the turn */
-  pthread_cond_t turn_ends;
+  bool is_taken;            /* whether a thread has the turn */
+  pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */
   rt_weight_pool *weight_pool; /* constants of the programs */
+  hash_secret secret;          /* that of weight_pool */
   segmented_model *segments;   /* the segments of a model that runs segment by segment; NULL as long as there are
                                   none */
-  atomic_uint busy;            /* the number of runs and compilations in progress */
+  /* the number of runs and compilations that have begun, and of those in progress; a background compilation is not
+   * counted */
+  atomic_uint_fast64_t begun;
+  atomic_uint busy;
+  specialise specialise;
+  specialisation *specialisation; /* the program that is tuned in the background, or was; NULL if there is none */
+  mem_budget specialising;        /* nested in `budget`; what the background allocates */
+  /* programs that were replaced and are still used, and their number */
+  session_program *replaced;
+  atomic_uint n_replaced;
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
 };
@@ -54,14 +72,25 @@ STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out
  * existing programs needs no turn. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);
+/* Mark the begin and the end of a run or of a compilation for a caller. */
+void session_begin_work(session *s);
+void session_end_work(session *s);
 /* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */
 STATUS_MUST_USE status session_need_model(session *s);
 /* Makes a session_program of a program.  `p` is NULL for a model that runs segment by segment.  It is no error if only
  * another machine can run the program (session_program.elsewhere).  Takes over the arena, also after a failure.  Needs
  * the turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
+/* Puts a program in the place of another one, which is freed when no caller holds it.  Needs the turn. */
+void session_replace_program(session *s, session_program *old, session_program *with);
 /* Adds the program to the session.  It must be complete, since other threads can find it from then on. */
 void session_add_program(session *s, session_program *c);
+/* Adds the program with one user, and frees the one that was not used for the longest time if there are too many. Needs
+ * the turn. */
+void session_keep_program(session *s, session_program *c);
+/* Free a program that the session has not, or has no longer; and all that it has. */
+void session_free_program(session *s, session_program *c);
+void session_free_programs(session *s);
 
 /* Writes a line to the session's log, if there is one. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);

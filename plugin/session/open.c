@@ -12,7 +12,8 @@
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
 #include "plugin/session/options.h"
-#include "plugin/session/stack.h"
+#include "plugin/session/specialise.h"
+#include "runtime/host/stack.h"
 
 /* Returns true if n is a number of lanes that emit/llvm/target.h allows. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
@@ -134,7 +135,8 @@ static status check_dims(const session *s) {
 static status set_tuning(session *s) {
   const session_options *o = &s->options;
   TRY(session_set_tuning(s->arena, o->tune, o->cache, &s->options.compile, &s->warning));
-  return session_set_precision(o->precision, &s->options.compile);
+  TRY(session_set_precision(o->precision, &s->options.compile));
+  return specialise_read(o->specialise, &s->specialise);
 }
 
 status session_open_model(const session *s, compiler_model **out) {
@@ -205,7 +207,13 @@ static status open_guarded(void *data) {
   TRY(find_target(s, session_default_backend()));
   TRY(set_tuning(s));
   compile_cache_open(s);
-  TRY(rt_weight_pool_create(&s->budget, compile_cache_secret(s), &s->weight_pool));
+  const hash_secret *secret = compile_cache_secret(s);
+  if (secret) {
+    s->secret = *secret;
+  } else {
+    (void)hash_secret_init(&s->secret);
+  }
+  TRY(rt_weight_pool_create(&s->budget, &s->secret, &s->weight_pool));
   if (s->source) {
     return NULL;
   }
@@ -225,13 +233,14 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   TRY(check_options(options));
   session *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  specialise_end_at_exit();
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->turn_ends, NULL);
   s->options.allocator = options->allocator;
   s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
-  s->compiling.outer = &s->budget;
+  s->compiling.outer = s->specialising.outer = &s->budget;
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
   double start = clock_seconds();
   if (getrandom(&s->entropy, sizeof s->entropy, GRND_NONBLOCK) != sizeof s->entropy) {

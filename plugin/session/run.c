@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "plugin/session/internal.h"
-#include "plugin/session/stack.h"
+#include "runtime/host/stack.h"
 
 enum { ALIGN = 64 }; /* the alignment of inputs; those with less are copied */
 
@@ -185,9 +185,9 @@ status session_run_watched(session *s, const session_program *c, const uint64_t 
                             .profiler = profiler,
                             .check_memory = s->options.check_memory};
   running r = {s, c, &options, inputs, outputs};
-  atomic_fetch_add(&s->busy, 1);
+  session_begin_work(s);
   status failed = run_with_stack(c->program ? SESSION_RUN_STACK : SESSION_COMPILE_STACK, run_guarded, &r);
-  atomic_fetch_sub(&s->busy, 1);
+  session_end_work(s);
   if (s->options.log) {
     session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed",
                 clock_seconds() - start);

@@ -49,6 +49,7 @@ static status save_guarded(void *data) {
 }
 
 static status save(session *s, const char *path, FILE *stream) {
+  session_await_tuned(s);
   session_take_turn(s);
   saving x = {.s = s, .path = path, .stream = stream};
   status failed = guard_run(save_guarded, &x);

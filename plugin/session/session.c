@@ -1,4 +1,4 @@
-/* session.c - the programs of a session, which are compiled when they are requested and found again by their inputs. */
+/* session.c - compiles programs for inputs when they are requested, and finds them again. */
 #include "plugin/session/compile_cache.h"
 
 #include <pthread.h>
@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "plugin/session/stack.h"
+#include "plugin/session/specialise.h"
+#include "runtime/host/stack.h"
 
 uint64_t deadline_after(double seconds) {
   enum { YEARS = 1000000000 };
@@ -35,95 +36,15 @@ status status_name_file(status s, const char *path) {
   return named;
 }
 
-/* --- the list of programs --- */
-
-static void destroy_compiled(session *s, session_program *c) {
-  rt_executable_destroy(c->executable);
-  status_free(c->elsewhere);
-  if (c->program) {
-    rt_weight_pool_release(s->weight_pool, c->program);
-    rt_weight_pool_collect(s->weight_pool);
-  }
-  arena_destroy(c->arena);
-  free(c);
-}
-
-/* Removes the program from the session's list of programs.  The caller holds the lock. */
-static void unlink_compiled(session *s, session_program *c) {
-  session_program **at = &s->compiled;
-  while (*at != c) {
-    at = &(*at)->next;
-  }
-  *at = c->next;
-  s->n_compiled--;
-}
-
-/* If there are too many programs, removes the one that has not been used for the longest time from the list and
- * returns it, otherwise NULL.  Programs of a .oxla file stay, since they cannot be compiled again.  The caller holds
- * the lock. */
-static session_program *take_oldest(session *s) {
-  session_program *oldest = NULL;
-  for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
-    oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
-  }
-  if (oldest) {
-    unlink_compiled(s, oldest);
-  }
-  return oldest;
-}
-
-void session_add_program(session *s, session_program *c) {
-  c->next = s->compiled;
-  s->compiled = c;
-  s->n_compiled++;
-}
-
-/* Returns true if running the program reads a mapped file: if its constants are in one, if it is from a .oxla file, or
- * if segments are compiled from the model. */
-static bool reads_file(const session *s, const rt_program *p) {
-  bool reads = !p || s->image;
-  for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
-    reads = file_is_mapped(s->arena, p->constants[k].data);
-  }
-  return reads;
-}
-
-status session_make_program(session *s, const rt_program *p, arena *a, session_program **out) {
-  session_program *c = calloc(1, sizeof *c);
-  double start = clock_seconds();
-  status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
-  if (!failed && p) {
-    c->elsewhere = s->target->check_cpu ? s->target->check_cpu(p->cpu) : NULL;
-    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, &c->executable);
-  }
-  if (failed) {
-    free(c);
-    arena_destroy(a);
-    return failed;
-  }
-  c->load_seconds = clock_seconds() - start;
-  c->arena = a;
-  c->program = p;
-  c->reads_file = reads_file(s, p);
-  if (p) {
-    rt_weight_pool_retain(s->weight_pool, p);
-  }
-  *out = c;
-  return NULL;
-}
-
 /* --- closing --- */
 
 void session_close(session *s) {
   if (!s) {
     return;
   }
-  compile_cache_close(s); /* comes first, since the cache's thread may still write programs */
-  while (s->compiled) {
-    session_program *c = s->compiled;
-    unlink_compiled(s, c);
-    destroy_compiled(s, c);
-  }
+  specialise_end(s);      /* comes first, since the background adds programs */
+  compile_cache_close(s); /* the next, since the cache's thread may still write programs */
+  session_free_programs(s);
   if (s->segments) {
     const compiler_api *compiler;
     status_free(session_open_compiler(&compiler)); /* this cannot fail, since the library is open if there are
@@ -273,17 +194,19 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
 }
 
 /* Returns how much to tune for the next shapes.  With "fast", only the first program of a session is timed, so that new
- * shapes do not take seconds.  The caller holds the lock. */
+ * shapes do not take seconds; and that one only if its caller wants to wait (SPECIALISE_FULL).  The caller holds the
+ * lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
-  return s->compiled && wanted == RT_TUNE_FAST ? RT_TUNE_KNOWN : wanted;
+  return wanted == RT_TUNE_FAST && (s->compiled || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN : wanted;
 }
 
 static status find_in_cache(compilation *c) {
   session *s = c->s;
   double start = clock_seconds();
   arena *a = c->arena = arena_create(&s->compiling);
-  const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a);
+  rt_tune tuned;
+  const rt_program *p = compile_cache_find(s, c->inputs, c->tune, a, &tuned);
   if (!p) {
     return NULL;
   }
@@ -297,6 +220,7 @@ static status find_in_cache(compilation *c) {
   }
   if (!failed) {
     c->out->from_cache = true;
+    c->out->untuned = tuned < s->options.compile.tune;
     c->out->load_seconds = clock_seconds() - start;
   }
   return failed;
@@ -330,8 +254,11 @@ static status compile_guarded(void *data) {
   TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
-  if (program) {
-    compile_cache_put(s, c->inputs, request.options.tune, c->out);
+  c->out->untuned = report.n_untimed > 0;
+  if (program &&
+      !specialise_wants(s, c->out)) { /* otherwise the tuned program is stored, or this one if there is none */
+    bool as_tuned = c->tune == RT_TUNE_KNOWN && !c->out->untuned;
+    compile_cache_put(s, c->inputs, as_tuned ? s->options.compile.tune : c->tune, c->out);
   }
   return NULL;
 }
@@ -379,14 +306,14 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   s->compiling.stopped = inputs->stopped;
-  atomic_fetch_add(&s->busy, 1);
+  session_begin_work(s);
   status failed = run_with_stack(SESSION_COMPILE_STACK, compile_guarded, &c);
-  atomic_fetch_sub(&s->busy, 1);
+  session_end_work(s);
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
   if (failed && c.out) { /* memory ran out after the program was made */
-    destroy_compiled(s, c.out);
+    session_free_program(s, c.out);
     c.out = NULL;
   }
   rt_weight_pool_collect(s->weight_pool); /* frees weights of programs that failed or were only tried */
@@ -433,23 +360,7 @@ bool session_program_has_values(const session_program *c) {
   return false;
 }
 
-/* --- turns --- */
-
-void session_take_turn(session *s) {
-  pthread_mutex_lock(&s->lock);
-  while (s->is_taken) {
-    pthread_cond_wait(&s->turn_ends, &s->lock);
-  }
-  s->is_taken = true;
-  pthread_mutex_unlock(&s->lock);
-}
-
-void session_end_turn(session *s) {
-  pthread_mutex_lock(&s->lock);
-  s->is_taken = false;
-  pthread_cond_broadcast(&s->turn_ends);
-  pthread_mutex_unlock(&s->lock);
-}
+/* --- finding and compiling --- */
 
 /* Waits until the thread that has the turn (session_take_turn) gives it up, but only for a short time, so that the
  * caller can check its own deadline between waits.  The caller holds the lock. */
@@ -485,29 +396,6 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
   return NULL;
 }
 
-/* Adds the program to the session's list of programs, with one user.  The caller has the turn (session_take_turn). */
-static void add(session *s, session_program *c) {
-  pthread_mutex_lock(&s->lock);
-  c->users++;
-  c->last_used = ++s->clock;
-  session_add_program(s, c);
-  pthread_mutex_unlock(&s->lock);
-}
-
-/* Frees the programs that were not used for the longest time while there are too many.  The caller has the turn
- * (session_take_turn). */
-static void bound_programs(session *s) {
-  session_program *oldest;
-  do {
-    pthread_mutex_lock(&s->lock);
-    oldest = take_oldest(s);
-    pthread_mutex_unlock(&s->lock);
-    if (oldest) {
-      destroy_compiled(s, oldest);
-    }
-  } while (oldest);
-}
-
 status session_compile(session *s, const session_inputs *inputs, const session_program **out) {
   session_program *c = NULL;
   *out = NULL;
@@ -519,18 +407,13 @@ status session_compile(session *s, const session_inputs *inputs, const session_p
   if (!failed && !c) {
     failed = compile(s, inputs, tune, &c);
     if (!failed) {
-      add(s, c);
-      bound_programs(s);
+      session_keep_program(s, c);
+      if (specialise_wants(s, c)) {
+        specialise_begin(s, c);
+      }
     }
     session_end_turn(s);
   }
   *out = failed ? NULL : c;
   return failed;
-}
-
-void session_release(session *s, const session_program *c) {
-  (void)s;
-  if (c) {
-    ((session_program *)(uintptr_t)c)->users--;
-  }
 }

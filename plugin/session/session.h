@@ -1,10 +1,11 @@
 /* session.h - a model with the programs to which it has been compiled so far, one for each set of input shapes.  The C
  * API, the command line and the plugins use it.  It is thread-safe: one compilation runs at a time, and existing
- * programs can run meanwhile. */
+ * programs can run meanwhile; so can one that tunes a program in the background. */
 #ifndef PLUGIN_SESSION_SESSION_H
 #define PLUGIN_SESSION_SESSION_H
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "plugin/compiler/compiler.h"
@@ -56,6 +57,8 @@ enum { SESSION_MAX_PROGRAMS = 64 };
 /* A program that is ready to run, and the time and the report of making it. */
 typedef struct session_program {
   struct session_program *next;
+  atomic_bool replaced;      /* whether another program, which was tuned in the background, has taken its place */
+  bool untuned;              /* whether measuring may find better algorithms for it */
   arena *arena;              /* the program's arena */
   _Atomic uint32_t users;    /* the number of callers that hold the program (session_compile, session_release) */
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
@@ -64,7 +67,7 @@ typedef struct session_program {
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
-  rt_report report;    /* zeros for a program from a .oxla file or the cache */
+  rt_report report;    /* zeros for a program from a .oxla file or the cache, or tuned in the background */
   bool from_cache;
   double compile_seconds, load_seconds;
 } session_program;
@@ -108,6 +111,11 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
+/* Returns true if session_compile would now return another program for the same inputs, which was tuned while this one
+ * ran.  This one can still run; callers change over between two runs, so that its memory is freed. */
+bool session_program_is_replaced(const session_program *c);
+/* Waits until no program is being tuned in the background any more. */
+void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
  * .oxla file. */
 STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
@@ -138,7 +146,8 @@ STATUS_MUST_USE status session_run(session *s, const session_program *c, const u
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run
  * determines.  The shape has no type if not even that is known. */
 shape session_program_output(const session *s, const session_program *c, uint32_t k);
-/* Write a .oxla file with all programs that the session holds, to a path or to a stream. */
+/* Write a .oxla file with all programs that the session holds, to a path or to a stream.  Wait until none is being
+ * tuned in the background. */
 STATUS_MUST_USE status session_save(session *s, const char *path);
 STATUS_MUST_USE status session_save_stream(session *s, FILE *f);
 

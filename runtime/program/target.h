@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 9 };
+enum { RT_ABI = 10 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -117,6 +117,14 @@ typedef enum rt_tune {
   RT_TUNE_FULL /* by the log, otherwise by measuring, without a limit of time */
 } rt_tune;
 
+/* What a compiler needs in order to measure while programs of its caller may run. */
+typedef struct rt_background {
+  /* Waits until none of these programs runs, or until the compilation has to end (its budget then says so).  Returns
+   * the number of runs that have begun so far: if it is another one after a measurement, a run has disturbed it. */
+  uint64_t (*await_idle)(void *data);
+  void *data;
+} rt_background;
+
 /* The types of options that a user sets (compile_options.def). */
 typedef bool rt_option_flag;
 typedef uint32_t rt_option_count;
@@ -160,6 +168,7 @@ typedef struct rt_report {
   uint32_t n_algorithms; /* the largest number of configs of one contraction */
   /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
   uint32_t n_tuned, n_timed;
+  uint32_t n_untimed; /* with RT_TUNE_KNOWN: those that RT_TUNE_FAST would measure */
   rt_tuned *tuned;
   double seconds_tuning;
   const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */

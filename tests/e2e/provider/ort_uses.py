@@ -155,7 +155,7 @@ def check_options(folder, data):
     want = session(m.path, provider=False).run(None, feeds)
     for options in ({"backend": "ref"}, {"backend": "cpu", "threads": "1"}, {"threads": "2", "tune": "off"},
                     {"verify": "1"}, {"exact": "1"}, {"deterministic": "1"}, {"precision": "fp32"}, {"claim": "cost"}, {"claim": "all"},
-                    {"lanes": "4"}, {"skip_passes": "cse,dce"}):
+                    {"specialise": "off"}, {"specialise": "full"}, {"lanes": "4"}, {"skip_passes": "cse,dce"}):
         s = session(m.path, options=options)
         assert NAME in s.get_providers(), options
         same(want, s.run(None, feeds), 1e-4)

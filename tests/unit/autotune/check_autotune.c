@@ -22,6 +22,7 @@ typedef struct fake {
   uint32_t n;
   const way *ways;
   const char *cannot_run; /* NULL: it can */
+  const rt_background *background;
   uint32_t built, alive, runs;
 } fake;
 
@@ -127,6 +128,7 @@ static autotune_result tune(fake *f, hlo_module *m, rt_tune how) {
   autotune_backend b = {.data = f,
                         .machine = 1,
                         .threads = 1,
+                        .background = f->background,
                         .list_configs = list_configs,
                         .find_config = find_config,
                         .can_run = can_run,
@@ -143,11 +145,11 @@ static autotune_result tune(fake *f, hlo_module *m, rt_tune how) {
 /* --- the tests --- */
 
 /* "a:1" has the best estimate and is slow; "b:2" cannot be built; "c:1" is so far behind that it is never tried. */
-static const way ways[] = {{"a:1", 1e5, 300, false, false},
-                           {"b:1", 1.1e5, 100, false, false},
-                           {"b:2", 1.2e5, 10, true, false},
-                           {"a:2", 1.3e5, 200, false, false},
-                           {"c:1", 9e6, 1, false, false}};
+static const way ways[] = {{"a:1", 1e6, 300, false, false},
+                           {"b:1", 1.1e6, 100, false, false},
+                           {"b:2", 1.2e6, 10, true, false},
+                           {"a:2", 1.3e6, 200, false, false},
+                           {"c:1", 9e7, 1, false, false}};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 START_TEST(the_fastest_wins) {
@@ -195,7 +197,7 @@ START_TEST(other_sizes_take_what_won) {
   ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
   ck_assert_str_eq(r.decisions[2].how, "log"); /* the one of the same size */
   /* Unless estimates speak against it. */
-  static const way others[] = {{"a:1", 1e5, 1, false, false}, {"b:1", 5e5, 1, false, false}};
+  static const way others[] = {{"a:1", 1e6, 1, false, false}, {"b:1", 5e6, 1, false, false}};
   r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
   ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
@@ -204,10 +206,10 @@ END_TEST
 
 /* The config that won is known by its name where it is not listed, and taken if its estimate is not much worse. */
 START_TEST(other_sizes_find_what_won_by_its_name) {
-  static const double estimates[] = {1.2e5, 1.5e5};
+  static const double estimates[] = {1.2e6, 1.5e6};
   fake f = {.n = N_WAYS, .ways = ways};
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
-  const way others[] = {{"b:3", 1e5, 1, false, false}, {"b:1", estimates[_i], 1, false, true}};
+  const way others[] = {{"b:3", 1e6, 1, false, false}, {"b:1", estimates[_i], 1, false, true}};
   autotune_result r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
   ck_assert_str_eq(r.decisions[0].how, "near");
   ck_assert_str_eq(r.decisions[0].instr->config, _i ? "b:3" : "b:1");
@@ -253,15 +255,55 @@ END_TEST
 
 /* Fast, three configs of an algorithm are timed at most. */
 START_TEST(few_of_one_algorithm) {
-  static const way many[] = {{"a:1", 1e5, 50, false, false},
-                             {"a:2", 1.01e5, 50, false, false},
-                             {"a:3", 1.02e5, 50, false, false},
-                             {"a:4", 1.03e5, 1, false, false},
-                             {"b", 1.04e5, 60, false, false}};
+  static const way many[] = {{"a:1", 1e6, 50, false, false},
+                             {"a:2", 1.01e6, 50, false, false},
+                             {"a:3", 1.02e6, 50, false, false},
+                             {"a:4", 1.03e6, 1, false, false},
+                             {"b", 1.04e6, 60, false, false}};
   fake f = {.n = 5, .ways = many};
   autotune_result r = tune(&f, module_of(8), _i ? RT_TUNE_FULL : RT_TUNE_FAST);
   ck_assert_uint_eq(f.built, 2 * (_i ? 5 : 4));
   ck_assert_int_eq(strcmp(r.decisions[0].instr->config, "a:4") == 0, _i);
+}
+END_TEST
+
+/* Of modules that take little time, or problems that take a small part of it, nothing is timed: it could not pay. */
+START_TEST(only_what_pays_is_timed) {
+  static const struct {
+    double estimate; /* nanoseconds; the module has three problems of them */
+    uint32_t timed;
+  } cases[] = {{1e2, 0}, {1e4, 0}, {5e4, 0}, {1e6, 2}, {1e9, 2}};
+  const way two[] = {{"a:1", cases[_i].estimate, 20, false, false},
+                     {"b:1", 1.1 * cases[_i].estimate, 10, false, false}};
+  ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_KNOWN).n_untimed, cases[_i].timed);
+  ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_FAST).n_timed, cases[_i].timed);
+  ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_KNOWN).n_untimed, 0);
+}
+END_TEST
+
+/* Asked whether the caller is idle, says that runs have begun meanwhile. */
+typedef struct caller {
+  uint32_t asked, disturbed; /* how often it was asked, and after how many questions no more runs begin */
+  uint64_t begun;
+} caller;
+
+static uint64_t await_idle(void *data) {
+  caller *c = data;
+  return c->begun += c->asked++ < c->disturbed;
+}
+
+/* A measurement during which something else ran is done again. */
+START_TEST(disturbed_measurements_are_repeated) {
+  static const way two[] = {{"a:1", 1e6, 20, false, false}, {"b:1", 1.1e6, 10, false, false}};
+  enum { DISTURBED = 5000 };
+  for (uint32_t disturbed = 0; disturbed <= DISTURBED; disturbed += DISTURBED) {
+    caller c = {.disturbed = disturbed};
+    fake f = {.n = 2, .ways = two, .background = &(rt_background){await_idle, &c}};
+    autotune_result r = tune(&f, module_of(disturbed ? 8 : 9), RT_TUNE_FULL);
+    ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
+    ck_assert_uint_ge(f.runs, disturbed);
+    ck_assert_uint_ge(c.asked, f.runs); /* before the first of some measurements, and after each */
+  }
 }
 END_TEST
 
@@ -277,5 +319,7 @@ int main(void) {
   tcase_add_test(c, where_nothing_can_be_built_the_estimate_stands);
   tcase_add_test(c, what_is_decided_stays);
   tcase_add_loop_test(c, few_of_one_algorithm, 0, 2);
+  tcase_add_loop_test(c, only_what_pays_is_timed, 0, 5);
+  tcase_add_test(c, disturbed_measurements_are_repeated);
   return run_suite("autotune", c);
 }

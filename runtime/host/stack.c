@@ -1,7 +1,6 @@
 /* stack.c - runs work on a stack that is large enough. */
-#include "plugin/session/stack.h"
+#include "runtime/host/stack.h"
 
-#include <pthread.h>
 #include <stdint.h>
 
 enum { LARGE = 8 << 20 };
@@ -46,18 +45,22 @@ static void *run(void *data) {
   return NULL;
 }
 
+bool start_with_stack(void *(*fn)(void *), void *data, pthread_t *out) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  bool started = pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(out, &attributes, fn, data) == 0;
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
 status run_with_stack(size_t bytes, status (*fn)(void *), void *data) {
   if (has_room(bytes)) {
     return guard_run(fn, data);
   }
   work w = {fn, data, NULL};
-  pthread_attr_t attributes;
   pthread_t thread;
-  pthread_attr_init(&attributes);
-  bool started =
-      pthread_attr_setstacksize(&attributes, LARGE) == 0 && pthread_create(&thread, &attributes, run, &w) == 0;
-  pthread_attr_destroy(&attributes);
-  CHECK_THAT(started, STATUS_RESOURCE, "a thread with a stack of %d bytes cannot be started", LARGE);
+  CHECK_THAT(start_with_stack(run, &w, &thread), STATUS_RESOURCE, "a thread with a stack of %d bytes cannot be started",
+             LARGE);
   pthread_join(thread, NULL);
   return w.result;
 }

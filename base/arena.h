@@ -47,8 +47,8 @@ typedef struct mem_budget {
 STATUS_MUST_USE status budget_check(const mem_budget *b);
 /* Returns true if budget_check would fail; for code that cannot return a status. */
 bool budget_expired(const mem_budget *b);
-/* Allocates memory outside of arenas, which the budget counts unless it is NULL.  `bytes` is rounded up to a multiple
- * of `align`, a power of two.  Returns NULL if the budget or the system has no more. */
+/* Allocates memory that belongs to no arena.  The budget counts it, unless `b` is NULL.  `bytes` is rounded up to a
+ * multiple of `align`, a power of two.  Returns NULL if the budget or the system has no more. */
 void *budget_alloc(mem_budget *b, size_t bytes, size_t align);
 /* Frees memory that budget_alloc returned; bytes and align must be those with which it was called.  NULL is allowed. */
 void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align);
@@ -97,7 +97,7 @@ void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size);
  * STATUS_RESOURCE is returned. */
 STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
 /* Jumps to the innermost guard_run of the thread, as a failing allocation does.  `what` becomes the message.  It is for
- * other allocators. */
+ * allocators that do not belong to an arena. */
 _Noreturn void guard_fail(const char *what);
 
 /* A process may contain several copies of this library, in shared objects that call each other.  A copy that opens

@@ -125,8 +125,8 @@ status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, si
   return NULL;
 }
 
-/* The arguments of file_map_fd when it is called inside guard_run, so that file_map closes the descriptor if memory
- * runs out. */
+/* The arguments of file_map_fd, for guard_run.  file_map calls file_map_fd through guard_run, which returns even if
+ * memory runs out, so that file_map can close the descriptor. */
 typedef struct map_call {
   arena *a;
   int fd;

@@ -6,12 +6,12 @@
 
 enum {
   BLOCK = 16,           /* the number of chosen boxes with which a candidate is compared at once */
-  LOOK = 1 << 20,       /* after how many comparisons the budget is checked again */
-  AROUND_CANDIDATE = 64 /* all other work for a candidate, as a number of comparisons */
+  LOOK = 1 << 20,       /* the number of comparisons after which the budget is checked again */
+  AROUND_CANDIDATE = 64 /* the cost of a candidate apart from its comparisons, in comparisons */
 };
 
-/* The chosen boxes of a line, with a separate array for each coordinate and for the areas.  The last block is filled up
- * with boxes of area 0, which suppress nothing. */
+/* The boxes that are chosen in one line (one batch and class, see nms.h), with a separate array for each coordinate and
+ * for the areas.  The last block is filled up with boxes of area 0, which suppress nothing. */
 typedef struct chosen {
   int64_t n;
   float *low[2], *high[2], *area;

@@ -11,8 +11,9 @@
 
 typedef struct nms {
   int64_t batches, classes, boxes; /* boxes is less than 2^32 */
-  int64_t limit;                   /* the number of boxes for which a line of the result has room */
-  int64_t most;                    /* the number of boxes that may be chosen in a line */
+  int64_t limit;                   /* the number of boxes for which the result has room in each line (batch and
+                                      class) */
+  int64_t most;                    /* the number of boxes that may be chosen in each line; may be larger than `limit` */
   const float *corners;            /* [batches, boxes, 4]: the lower ends on both axes, then the upper ends on both */
   const float *scores;             /* [batches, classes, boxes] */
   float overlap;      /* a box is suppressed if its intersection over union with a chosen one is larger than this */
@@ -21,13 +22,14 @@ typedef struct nms {
 
 /* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64. */
 uint64_t nms_scratch(int64_t boxes, int64_t limit);
-/* Chooses boxes of a line in the order of their scores; equal scores are ordered by the index of the box, and NaN comes
- * last.  `rows` is [batches * classes, limit, 3] and is shared by all lines.  The part of this line receives batch,
- * class and index of each chosen box.  Returns how many boxes were chosen.  It may stop early if the budget is used up.
- */
+/* Chooses boxes of a line (one batch and class) in the order of their scores; equal scores are ordered by the index of
+ * the box, and NaN comes last.  `rows` is [batches * classes, limit, 3] and is shared by all lines.  rows[line]
+ * receives batch, class and index of each chosen box.  Returns how many boxes were chosen.  It may stop early if the
+ * budget is used up. */
 int64_t nms_line(const nms *p, int64_t line, void *scratch, int64_t *rows, const mem_budget *budget);
-/* Moves the rows of all lines to the front, in order and without gaps, and fills the rest with zeros.  `counts` has the
- * number of rows of each line.  Returns the number of all rows. */
+/* Makes `rows`, which nms_line has filled for each line, a list without gaps: moves the rows of chosen boxes to the
+ * front, in order, and fills the rest with zeros.  counts[line] is what nms_line returned.  Returns the number of rows
+ * in the list. */
 int64_t nms_join(const nms *p, const int64_t *counts, int64_t *rows);
 
 #endif

@@ -120,8 +120,8 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
 }
 
 /* Encodes f8e8m0, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of
- * two; "nearest" means the nearer number (not exponent), with ties up.  A result outside of the range is clamped if
- * `saturate`, otherwise it is NaN. */
+ * two; "nearest" means the nearer number (not exponent); a tie is rounded up.  A result outside of the range is clamped
+ * if `saturate`, otherwise it is NaN. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;
@@ -342,8 +342,8 @@ double dtype_lowest_f64(dtype t) {
 
 /* --- arrays --- */
 
-/* Returns a double that is rounded to any type narrower than f64 as the integer itself would be.  Bits that do not fit
- * into a double set its lowest bit if they are not 0 (rounding to odd). */
+/* Converts an integer to a double.  Rounding that double to a type narrower than f64 gives the same result as rounding
+ * the integer itself.  Bits that do not fit into a double set its lowest bit if they are not 0 (rounding to odd). */
 static double int_for_rounding(uint64_t magnitude, bool negative) {
   if (magnitude >> 53) {
     magnitude = (magnitude & ~(uint64_t)0x7ff) | (magnitude & 0x7ff ? 0x800 : 0);
@@ -406,7 +406,7 @@ static void convert_one(dtype from, const void *src, dtype to, void *dst, bool s
   FAST(S32, int32_t, PRED, uint8_t, x != 0)              \
   FAST(S64, int64_t, PRED, uint8_t, x != 0)
 
-/* Uses memcpy, since a span of a file may be unaligned; it costs nothing. */
+/* Uses memcpy, which costs nothing, since elements in a mapped file may be unaligned. */
 #define FAST_LOOP(from, from_c, to, to_c, value)                            \
   static void convert_##from##_##to(const char *src, char *dst, size_t n) { \
     for (size_t i = 0; i < n; i++) {                                        \

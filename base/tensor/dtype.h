@@ -46,8 +46,8 @@ static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == 
 static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
 /* Returns true for signed and unsigned integers, but not for pred. */
 static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
-/* Returns true if elements of two types with equally many bits that have equal bits also have equal bytes in memory.
- * They have not if a type has fewer than 8 bits and only one of the two is sign-extended to a byte. */
+/* Returns true if two types with the same number of bits store equal bits as equal bytes in memory.  They do not if a
+ * type has fewer than 8 bits and only one of the two is sign-extended to a byte. */
 static inline bool dtype_same_memory(dtype a, dtype b) {
   return dtype_get_info(a)->bits >= 8 || dtype_is_signed(a) == dtype_is_signed(b);
 }

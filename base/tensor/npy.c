@@ -13,7 +13,7 @@ enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
 static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 
 typedef struct header {
-  dtype type, raw; /* raw: the type that elements with a code such as "<V2" have (npy_parse) */
+  dtype type, raw; /* raw: the type to assume if the code, such as "<V2", states only the size (npy_parse) */
   bool swap, fortran;
   int rank;
   dim dims[SHAPE_MAX_RANK];

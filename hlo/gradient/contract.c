@@ -112,7 +112,7 @@ static hlo_value channels_first(hlo_builder *b, const hlo_instr *i, hlo_value v,
   return hlo_transpose(b, v, from);
 }
 
-/* Splits dimension d of v into two dimensions: the first of extent n, the second with the remaining factor. */
+/* Splits dimension d of v into two dimensions: the first of extent n, the second of the extent of d divided by n. */
 static hlo_value split(hlo_builder *b, hlo_value v, int d, dim n) {
   const shape *s = hlo_shape(v);
   dim dims[SHAPE_MAX_RANK + 1];

@@ -5,8 +5,8 @@
 
 #include "hlo/gradient/rules.h"
 
-/* The largest number of instructions that are differentiated.  Each further derivative may double it; real models stay
- * below. */
+/* The largest number of instructions that are differentiated.  Each time that a derivative is differentiated again,
+ * their number may double; real models stay below the limit. */
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
 /* The rule of each operation, except those elementwise operations of one operand that unary_rows of math.c lists.

@@ -13,11 +13,11 @@
 
 #include "hlo/ir/builder.h"
 
-/* Sets dxs[k] to the derivative of the sum over j of sum(dys[j] * ys[j]) with respect to xs[k], or to no value if no
- * y depends on it.  dys[j] has ys[j]'s shape; if it is no value, ys[j] is left out.  The xs are independent variables:
- * gradients do not flow through one to the values from which it is computed.  Each x is the result of an instruction
- * with one result.  All values are floats and come before the builder's position.  Composites between xs and ys are
- * inlined. */
+/* Sets dxs[k] to the derivative of the sum over j of sum(dys[j] * ys[j]) with respect to xs[k], or to no value (def is
+ * NULL) if no y depends on it.  dys[j] has ys[j]'s shape; if its def is NULL, ys[j] is left out of the sum.  The xs are
+ * independent variables: gradients do not flow through one to the values from which it is computed.  Each x is the
+ * result of an instruction with one result.  All values are floats and come before the builder's position.  Composites
+ * between xs and ys are inlined. */
 void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
                    const hlo_value *xs, hlo_value *dxs);
 

@@ -16,17 +16,17 @@ typedef struct hlo_tape {
                             that id; NULL if there are none */
 } hlo_tape;
 
-/* A rule adds to the gradients of the operands. dy is the gradient of the first result; it is no value if only other
- * results have one. */
+/* A rule adds to the gradients of the operands.  dy is the gradient of the first result; its def is NULL if only other
+ * results have a gradient. */
 typedef void hlo_gradient_rule(hlo_tape *t, hlo_instr *i, hlo_value dy);
 
 /* Returns true if the gradient of operand k of instruction i is needed. */
 bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradient);
-/* Removes and returns the gradient of operand k so far (no value if there is none).  The caller adds to it and puts it
- * back with hlo_tape_add.  So a rule that changes few elements of a large array need not add a whole array. */
+/* Removes and returns the gradient of operand k so far (def is NULL if there is none).  The caller adds to it and puts
+ * it back with hlo_tape_add.  So a rule that changes few elements of a large array need not add a whole array. */
 hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
-/* Returns the gradient of result k, or no value if there is none. */
+/* Returns the gradient of result k; its def is NULL if there is none. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* Fails because the operation, or this form of it, has no rule. */
 void hlo_tape_refuse(hlo_tape *t, const hlo_instr *i, const char *why);

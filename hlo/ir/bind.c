@@ -19,7 +19,7 @@ typedef struct binding {
   dim_table *dims;
   symbol_value *items;
   uint32_t n, cap;
-  dim missing; /* the first symbol without a value for which one was asked, or 0 */
+  dim missing; /* the first symbol that was looked up and has no value; 0 if there is none */
 } binding;
 
 static int64_t value_of(void *data, dim symbol) {
@@ -98,7 +98,7 @@ static status bind_list(binding *b, arena *a, hlo_attr *v) {
   return NULL;
 }
 
-/* `sizes` becomes a constant. */
+/* Turns i, an instruction `sizes` (a list of symbolic sizes), into a constant. */
 static status bind_sizes(binding *b, arena *a, hlo_instr *i) {
   TRY(bind_list(b, a, &i->attrs[0]));
   literal l = hlo_sizes_literal(a, i->shapes[0], i->attrs[0].ints);

@@ -34,7 +34,7 @@ void hlo_fail(hlo_builder *b, status s);
 arena *hlo_arena(const hlo_builder *b);
 
 /* Builds any instruction.  `attrs` are in the order of the operation's row in ops.def.  `declared` are the result
- * shapes of operations that declare them. */
+ * shapes, for operations whose result shapes are declared and not inferred (DECL in ops.def). */
 hlo_instr *hlo_build(hlo_builder *b, hlo_op op, uint32_t n_operands, const hlo_value *operands, uint32_t n_results,
                      const shape *declared, const hlo_attr *attrs);
 

@@ -88,8 +88,9 @@ static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int f
 /* Returns gate k of the pre-activations x. */
 static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) { return gates(b, l, x, 1, k, k + 1); }
 
-/* Returns gates [from, to) of the step's part of the projection, [1, B, G*H], as a matrix.  It is sliced before it is
- * reshaped, so that a kernel which uses the gates can read them in place. */
+/* Returns gates [from, to) of xt as a matrix.  xt is one step of the projected inputs (inputs times w), [1, B, G*H] for
+ * batch B, G gates and hidden size H.  It is sliced before it is reshaped, so that a kernel which uses the gates can
+ * read them in place. */
 static hlo_value step_gates(hlo_builder *b, const layer *l, hlo_value xt, int from, int to) {
   return hlo_reshape(b, gates(b, l, xt, 2, from, to), 2, (dim[]){l->n.batch, (to - from) * l->n.hidden});
 }

@@ -35,7 +35,8 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
 
 static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_at_most(t, a, b) == larger ? b : a; }
 
-/* Division truncates towards zero, and the algebra's towards minus infinity; they agree for a >= 0 and b > 0. */
+/* HLO's division truncates towards zero, and that of dim.h rounds towards minus infinity; they agree if a is not
+ * negative and b is positive. */
 static dim divide(dim_table *t, dim a, dim b, bool rest) {
   if (!dim_at_most(t, 0, a) || !dim_at_most(t, 1, b)) {
     return DIM_OVERFLOW;
@@ -55,7 +56,7 @@ static bool compare(dim_table *t, hlo_comparison c, dim a, dim b) {
   return false;
 }
 
-/* Returns DIM_OVERFLOW if the operation is not one on sizes. */
+/* Applies an operation to two sizes.  Returns DIM_OVERFLOW if it cannot be applied to symbolic sizes. */
 static dim operate(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
   switch (op) {
     case HLO_ADD: return dim_signed_add(t, a, b);
@@ -182,7 +183,8 @@ static int fold(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
   }
 }
 
-/* Returns true if i has one result that is a short list, and an operand that is `sizes`. */
+/* Returns true if i has one result, which is a short list, and an operand that is an instruction `sizes` (a list of
+ * expressions of symbols). */
 static bool may_fold(const hlo_instr *i) {
   enum { MAX_OPERANDS = 16 };
   bool sizes = false;

@@ -1,8 +1,9 @@
 /* fold_sizes.h - folds the arithmetic by which a model computes sizes from the shapes of its inputs.
  *
- * The instruction `sizes` is a list of integers that are expressions of symbols (Shape of an open dimension).  As the
- * reference evaluator folds instructions whose operands are constants, so this folds small integer instructions whose
- * operands are constants and `sizes`, to `sizes` or constants again. */
+ * The instruction `sizes` is a list of integers that are expressions of symbols.  ONNX's operator Shape, for an input
+ * with symbolic dimensions, is imported as such an instruction.  As the reference evaluator folds instructions whose
+ * operands are constants, so this folds small integer instructions whose operands are constants and `sizes`, to `sizes`
+ * or constants again. */
 #ifndef HLO_IR_FOLD_SIZES_H
 #define HLO_IR_FOLD_SIZES_H
 
@@ -25,8 +26,8 @@ bool hlo_constant_sizes(const dim_table *t, int n, const dim *elements, int64_t 
 /* Returns a literal of that shape with the integers in values[]. */
 literal hlo_sizes_literal(arena *a, shape s, const int64_t *values);
 
-/* Returns a constant if all elements are constants, otherwise `sizes`, of the type and with n elements, or a scalar if
- * n is -1. */
+/* Returns a constant if all elements are constants, otherwise an instruction `sizes`.  The result has the type and n
+ * elements, or is a scalar if n is -1. */
 hlo_value hlo_sizes(hlo_builder *b, dtype type, int n, const dim *elements);
 
 #endif

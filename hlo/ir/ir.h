@@ -228,7 +228,8 @@ hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, ui
 /* Returns a copy of `i` in computation `to` with other operands.  The computations that it calls are shared if `to`
  * belongs to the same module, otherwise they are cloned. */
 hlo_instr *hlo_instr_clone(hlo_computation *to, hlo_instr *before, const hlo_instr *i, const hlo_value *operands);
-/* Infers i->shapes by the operation's shape rule.  Declared results must be set before. */
+/* Infers i->shapes by the operation's shape rule.  For operations whose result shapes are declared (DECL in ops.def),
+ * i->shapes must be set before; the rule checks them. */
 STATUS_MUST_USE status hlo_infer(hlo_instr *i);
 
 /* --- changing --- */

@@ -86,8 +86,8 @@ static status check_value(const hlo_computation *c, hlo_value v, uint32_t before
 }
 
 /* Checks that every use of `i` names an operand of the user that is a result of `i`, and that no two uses name the same
- * operand.  The caller compares the numbers of uses and operands, so that every operand has a use.  slot[id] is the
- * number of an instruction's first operand. */
+ * operand.  The caller compares the numbers of uses and operands, so that every operand has a use.  The operands of all
+ * instructions are numbered; slot[id] is the number of the first operand of instruction id. */
 static status check_uses(const hlo_instr *i, const uint32_t *slot, unsigned char *seen, uint64_t *n_uses) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     hlo_use use = i->uses[k];

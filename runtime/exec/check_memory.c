@@ -18,7 +18,7 @@ typedef struct origin {
 struct rt_checker {
   checked_run run;
   uint32_t n_origins, cap_origins;
-  origin *origins; /* origins[k] belongs to the mark MARK_FIRST_ORIGIN + k */
+  origin *origins; /* bytes with the mark MARK_FIRST_ORIGIN + k (trial.h) are undefined because of origins[k] */
 };
 
 static tracked track(arena *a, void *data, uint64_t bytes) {
@@ -191,7 +191,8 @@ static void set_marks(uint32_t *marks, size_t n, uint32_t mark) {
   }
 }
 
-/* Marks the elements in bytes [at, end) of output k.  Some of these bytes differ between the two trials. */
+/* Sets the marks (trial.h) of the elements in bytes [at, end) of output k.  Some of these bytes differ between the two
+ * trials, so these elements are undefined. */
 static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at, uint64_t end,
                           uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];

@@ -11,7 +11,7 @@
 #include "runtime/exec/profile.h"
 
 enum {
-  BUFFER_ALIGN = 64,   /* the alignment of every space, which kernels rely on */
+  BUFFER_ALIGN = 64,   /* the alignment of every space (rt_space), which kernels rely on */
   BODY_DEPTH_MAX = 100 /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
 };
 
@@ -67,7 +67,8 @@ static bool extent_of(const rt_buffer *b, int64_t *bytes) {
   return !__builtin_mul_overflow(last + 1, (int64_t)dtype_bytes(b->type), bytes);
 }
 
-/* Checks that the buffer is inside its space and aligned to its element type. */
+/* Checks that the buffer is inside its space (the run's arena, a constant, an input or an output) and aligned to its
+ * element type. */
 static status check_buffer(const rt_program *p, const rt_buffer *b) {
   int64_t bytes;
   uint64_t space = space_bytes(p, b);
@@ -229,7 +230,8 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
-/* Returns the size of a run's arena, with room for the link with which it is kept for the next run. */
+/* Returns the size of a run's arena, which is at least that of the link (spare_arena) that it holds while it is kept
+ * for later runs. */
 static size_t arena_size(const rt_program *p) {
   return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
 }

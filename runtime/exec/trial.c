@@ -148,7 +148,7 @@ static void fill_wild(const rt_buffer *b, wild kind, uint8_t *to) {
 }
 
 /* Copies the contents of buffer b from the program's memory to `to`.  Undefined bytes are replaced by arbitrary numbers
- * of this kind. */
+ * of the kind that `kind` states. */
 static void fill_content(const checked_run *c, const rt_buffer *b, wild kind, uint8_t *to) {
   const tracked *space = tracked_space(c, b);
   slices p = slices_of(b);

@@ -85,9 +85,9 @@ typedef struct rt_io {
   /* If not NULL, the program may only be run with an input of exactly these contents (shape_bytes of them), since sizes
    * depend on them. */
   const void *value;
-  /* Whether this result is a size: only so many elements of result `sized` are defined along its dimension `axis`.  A
-   * size is s64[] and at most that dimension of the result's shape.  Sizes come after all other results, and only the
-   * session uses them. */
+  /* Whether this result is a size: the number of elements of result `sized` that are defined along its dimension
+   * `axis`.  A size is s64[] and at most the extent that the shape of result `sized` has there.  Sizes come after all
+   * other results, and only the session uses them. */
   bool is_size;
   uint32_t sized;
   uint8_t axis;

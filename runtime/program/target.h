@@ -97,7 +97,7 @@ typedef struct rt_target {
 
 /* An instruction of the scheduled module and where its results are, for comparing values while a program runs
  * (verify/lockstep.h).  rt_origins has the instructions in the order in which they were lowered, without parameters,
- * constants and views. */
+ * constants and views (instructions such as reshape whose result is the memory of the operand). */
 typedef struct rt_origin {
   const struct hlo_instr *instr;
   const rt_buffer *results; /* as many as the instruction has results */

@@ -15,9 +15,9 @@ typedef struct rt_weight_pool rt_weight_pool;
 /* What a compiler needs to share constants with other programs. */
 typedef struct rt_sharing {
   rt_weight_pool *weight_pool;
-  /* Returns true if the memory at `data` stays unchanged as long as the shared arrays.  Its position in the model,
-   * which identifies the contents, is then written to `place` (may be NULL).  If the function is NULL, no memory is
-   * persistent. */
+  /* Returns true if the memory at `data` is persistent: it stays unchanged as long as the weight pool exists.  Its
+   * position in the model, which identifies its contents, is then written to `place` (may be NULL).  If the function is
+   * NULL, no memory is persistent. */
   bool (*is_persistent)(const void *owner, const void *data, rt_writer *place);
   /* Called when the memory at `data` has been copied.  Its pages need not stay in memory if they can be read from a
    * file again.  May be NULL. */
@@ -25,9 +25,9 @@ typedef struct rt_sharing {
   const void *owner;
 } rt_sharing;
 
-/* `secret` is the key of the hashes that identify contents (hash_keyed) and is copied.  It belongs to the folder in
- * which programs with names are stored.  With NULL a random one is used; then the names have no meaning in other
- * processes. */
+/* `secret` is the key of the hashes that identify contents (hash_keyed) and is copied.  It belongs to the folder of the
+ * compile cache, whose programs contain names that are made with it.  With NULL a random secret is used; then the names
+ * have no meaning in other processes. */
 STATUS_MUST_USE status rt_weight_pool_create(mem_budget *budget, const hash_secret *secret, rt_weight_pool **out);
 /* Frees the pool and its arrays.  NULL is allowed. */
 void rt_weight_pool_destroy(rt_weight_pool *s);

@@ -145,8 +145,9 @@ static literal *read_results(walk *w, frame *f, const rt_origin *o) {
 /* Tells which elements of a result are defined. */
 typedef struct meaning {
   const hlo_instr *i;
-  int64_t front, line, step; /* for a sort: how many of the first elements of a line are defined, the line's length, and
-                                the distance of its elements */
+  int64_t front, line, step; /* for a sort, whose lines are the elements along the sorted dimension: how many
+                                elements at the beginning of a line are defined, the length of a line, and the
+                                distance of its elements */
 } meaning;
 
 static bool means_something(const void *data, uint32_t result, int64_t element) {

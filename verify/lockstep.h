@@ -16,7 +16,7 @@ typedef struct verify_lockstep {
   const hlo_module *module;  /* the module after all passes */
   const literal *inputs;     /* the inputs of the module's entry computation */
   dtype reduced_precision;
-  /* limits the memory of the values that are kept, which is about that of the values that live at the same time; may be
+  /* counts the memory for copies of values, which is about that of all values that are live at the same time; may be
    * NULL */
   mem_budget *budget;
   /* Called for each instruction whose results differ, with the values of its operands (NULL for control flow), the
@@ -24,8 +24,8 @@ typedef struct verify_lockstep {
    * failure. */
   status (*differs)(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
                     const rt_thunk *t, const verify_difference *d);
-  /* Called for each instruction that computes something, with its operands and the results of the reference evaluator.
-   * May be NULL. */
+  /* Called for each instruction whose results were compared, with its operands and the results of the reference
+   * evaluator.  May be NULL. */
   status (*compared)(void *data, const hlo_instr *i, const literal *operands, const literal *want);
   /* Called from time to time with the number of instructions of the entry computation that have run.  May be NULL. */
   void (*progress)(void *data, uint32_t done, uint32_t all);

@@ -35,8 +35,8 @@ static void add_params(outline *o, const hlo_instr *i, int depth) {
   }
 }
 
-/* Copies an instruction and the instructions that it reads.  A value that is within `depth` on one path and beyond it
- * on another is copied. */
+/* Copies an instruction and the instructions that it reads.  A value for which add_params has made a parameter, since
+ * it is beyond `depth` on some path, is not copied, even if it is within `depth` on another path. */
 static hlo_instr *copy(outline *o, const hlo_instr *i, int depth) {
   if (o->made[i->id]) {
     return o->made[i->id];

@@ -16,9 +16,9 @@ STATUS_MUST_USE status verify_run(const verify_options *o, const rt_executable *
                                   status (*drive)(void *data, const rt_sequence *body, rt_run *r), void *drive_data,
                                   arena *a, literal *results);
 
-/* Decides whether the results of two modules for these inputs differ by more than another order of additions can
- * explain.  Allowed are 2^11 units of the largest element, plus 16 times the change of the results of m when each input
- * and each constant is changed by 4 units. */
+/* Decides whether the results of two modules for these inputs differ by more than can be explained by additions in
+ * another order.  Allowed are 2^11 units of the largest element, plus 16 times the change of the results of m when each
+ * input and each constant is changed by 4 units. */
 STATUS_MUST_USE status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want,
                                              const literal *got, bool *differ, verify_difference *out);
 

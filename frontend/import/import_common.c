@@ -213,8 +213,9 @@ static bool has_negative(const literal *l) {
   return negative;
 }
 
-/* Resolves indices that are known, into dimensions of which some are symbolic.  Others pin these dimensions: a check
- * at run time needs constants. */
+/* Resolves indices into dimensions of which some are symbolic.  The elements of x must be known (constants or
+ * expressions of symbols).  If they are not, a check at run time is needed, whose bounds must be constants; then this
+ * pins the dimensions (dim_pin: their symbols become constants when the import is repeated) and returns an error. */
 static status symbolic_indices(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *sizes,
                                hlo_value *out) {
   dim_table *t = onnx_dims(n);

@@ -192,8 +192,9 @@ status onnx_read_window(const onnx_node *n, int spatial, const dim *kernel, onnx
   return NULL;
 }
 
-/* Returns the size at hand of an extent of which only the remainder by `stride` and that it is not 0 decide anything;
- * both become guards. */
+/* Returns the hint of a symbolic extent (the size for which the model is being compiled).  The caller's result depends
+ * only on the remainder of the extent by `stride` and on whether the extent is 0, so a guard for each of these facts is
+ * added (base/dim/guard.h). */
 static int64_t size_by_remainder(const onnx_node *n, dim extent, int64_t stride) {
   dim_table *t = onnx_dims(n);
   int64_t size = 0;

@@ -14,7 +14,7 @@ typedef struct onnx_stream {
   bool in_loop;
 } onnx_stream;
 
-/* Makes the stream of a node.  `seed` is u64[]; if its def is NULL, the seed of the run is used. */
+/* Makes the stream of a node with the key `seed`, u64[]; if its def is NULL, the seed of the run is the key. */
 onnx_stream onnx_stream_make(onnx_node *n, hlo_value seed);
 /* Makes the stream of a node, with the float attribute `seed` as its key if the node has it. */
 STATUS_MUST_USE status onnx_stream_attr(onnx_node *n, onnx_stream *out);

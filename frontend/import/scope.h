@@ -82,7 +82,8 @@ const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *no
 /* Adds the failure of a node to onnx_frame.findings.  Returns false, and adds nothing, if the frame lists no findings
  * or if the failure does not mean that the model is invalid or unsupported.  The caller still owns the failure. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
-/* Returns true if the node needs contents of values, and does not merely read a result of a deferred node. */
+/* Returns true if the requirements say that the node needs contents of values, and not merely that it reads a result of
+ * a deferred node. */
 bool onnx_requires_contents(const onnx_requirements *w);
 /* Looks a name up in the scope, its frame and the scopes around it.  Returns false if it is not defined, or, after
  * setting requirements.deferred, if a deferred node defines it. */

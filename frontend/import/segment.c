@@ -113,8 +113,8 @@ bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
 
 /* --- the nodes --- */
 
-/* Returns true if the node or one of its bodies reads a result of a deferred node.  The requirements that were noted do
- * not show this reliably, since the import of a body stops at the first failure. */
+/* Returns true if the node or one of its bodies reads a result of a deferred node.  The node's onnx_requirements do not
+ * show this reliably, since the import of a body stops at the first failure. */
 static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   onnx_names reads = {0};
   onnx_node_reads(im->arena, node, &reads);
@@ -126,8 +126,9 @@ static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
   return false;
 }
 
-/* Marks node k as host-interpreted if it must be and need not wait for other values, otherwise as deferred.  Sets
- * `asked` of the arrays whose contents it needs, and adds its outputs to im->deferred. */
+/* Marks node k as host-interpreted (the host runs it between segments) if it must be and need not wait for other
+ * values, otherwise as deferred.  Sets `asked` of the arrays whose contents it needs, and adds its outputs to
+ * im->deferred. */
 static void defer(onnx_importer *im, size_t k) {
   const onnx_requirements *w = &im->requirements;
   const Onnx__NodeProto *node = im->frame->nodes[k];
@@ -141,8 +142,9 @@ static void defer(onnx_importer *im, size_t k) {
   }
 }
 
-/* Handles a node that failed, and takes ownership of `failed`.  The node is deferred if it has requirements, or if its
- * failure can be listed as a finding; otherwise the import fails. */
+/* Handles a node that failed, and takes ownership of `failed`.  The node is deferred if the failure comes from its
+ * onnx_requirements (it needs values that this segment does not have), or if the failure can be listed as a finding;
+ * otherwise the import fails. */
 static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   onnx_importer *im = s->importer;
   const Onnx__NodeProto *node = im->frame->nodes[k];

@@ -29,7 +29,8 @@ bool onnx_has_dynamic_dims(const onnx_importer *im, hlo_value v) { return find_d
 
 bool onnx_require_sizes(onnx_importer *im, hlo_value v) {
   const onnx_dynamic_dim *d = find_dynamic(im, v, -1);
-  if (d) { /* if the node itself (its body) made the dimension, deferring it cannot help, so it is host-interpreted */
+  if (d) { /* if a body of this node made the dimension dynamic, deferring the node cannot help, so the host
+              interprets it */
     *(d->node == im->node ? &im->requirements.host_interpreted : &im->requirements.deferred) = true;
   }
   return d;

@@ -110,7 +110,8 @@ typedef struct byte_span {
   uint64_t size;
 } byte_span;
 
-/* Finds the bytes of a payload that the wire scan left out of the message, at the place that the span_ fields state. */
+/* Finds the bytes of a payload that the wire scan left out of the message, at the place that the fields span_offset and
+ * span_length state (wire_scan.h). */
 static status cut_span(const onnx_source *src, const Onnx__TensorProto *t, byte_span *out) {
   CHECK_THAT(src && t->span_length <= src->size && t->span_offset <= src->size - t->span_length, STATUS_INTERNAL,
              "its data was cut out, but lies outside the file");

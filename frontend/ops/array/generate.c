@@ -146,7 +146,7 @@ static status range_count_ints(const onnx_node *n, int64_t *count) {
   return NULL;
 }
 
-/* Returns the number of elements of a range of which start or limit is computed from sizes. */
+/* Returns the number of elements of a Range whose start or limit is an expression of symbolic sizes. */
 static status range_count_sizes(const onnx_node *n, dim *out) {
   dim_table *t = onnx_dims(n);
   const dim *start, *limit;

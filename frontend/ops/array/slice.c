@@ -288,8 +288,9 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   return p < extent ? p : period - p;
 }
 
-/* Pads one axis of symbolic extent: joins pieces of *x, of which those before and after it are single elements or
- * runs that are reversed (reflect) or not (wrap).  A run must fit into the extent. */
+/* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  The
+ * padding consists of copies of the first or last element (edge), or is a slice of *x, reversed (reflect) or as it is
+ * (wrap).  The slice must fit into the extent. */
 static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;

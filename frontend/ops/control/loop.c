@@ -109,7 +109,7 @@ static bool keeps_sequences(const onnx_loop *l) {
 }
 
 /* Requires M and cond as constants, if the import can compute them from the model's inputs, because the loop can then
- * be unrolled.  Otherwise the node must be host-interpreted. */
+ * be unrolled.  Otherwise the node must be host-interpreted, that is, run by the host between segments. */
 static void run_interpreted(const onnx_node *n) {
   bool trip = onnx_require_inputs(n, 0), cond = onnx_require_inputs(n, 1);
   if (!trip && !cond) {

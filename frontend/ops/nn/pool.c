@@ -19,7 +19,7 @@ typedef struct pool {
       dilation[SHAPE_MAX_RANK];
 } pool;
 
-/* Returns how much of the padded input in dimension k the window does not cover. */
+/* Returns by how much the padded input is larger than the dilated window in dimension k. */
 static dim room_of(dim_table *t, const onnx_window *w, int k, dim in) {
   return dim_signed_add(t, in, dim_signed_const(t, w->low[k] + w->high[k] - onnx_window_extent(w, k)));
 }
@@ -65,8 +65,8 @@ static void leave_out_cells(pool *p, int k) {
   }
 }
 
-/* Returns how far the window at the last position extends past the input.  For a symbolic extent that depends on the
- * remainder of the room by the stride, which becomes a guard. */
+/* Returns how far the window at the last position extends past the input.  For a symbolic extent this depends on the
+ * remainder of room_of by the stride, so a guard for that remainder is added (base/dim/guard.h). */
 static int64_t last_reach(dim_table *t, const pool *p, int k) {
   int64_t in = 0, out = 0, room = 0, stride = p->w.strides[k];
   dim left = room_of(t, &p->w, k, p->in[k]);

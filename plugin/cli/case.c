@@ -15,7 +15,7 @@ typedef struct difference {
   double largest;
 } difference;
 
-/* Writes element k to `out` as one number, or as two if it is complex, and returns how many these are. */
+/* Writes element k to `out` as one number, or as two if it is complex, and returns how many numbers were written. */
 static int parts_of(const literal *l, int64_t k, double *out) {
   dtype type = (dtype)l->shape.type;
   if (!dtype_is_complex(type)) {
@@ -100,7 +100,8 @@ static bool exists(const char *path) {
   return stat(path, &st) == 0;
 }
 
-/* Makes the inputs that ONNX's runner uses for light models: element i of n is i/n. */
+/* Makes the inputs that ONNX's test runner uses for light models (cli_case.light_output), which have no files of
+ * inputs: element i of n is i/n. */
 static status make_light_inputs(arena *a, const compiler_model *source, literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     shape s = source->inputs[k].shape;
@@ -242,7 +243,8 @@ static status compare_set(const cli_case *c, session *s, const data_set *set, ar
   return NULL;
 }
 
-/* Runs one data set on an arena of its own, since outputs must be freed before their session is closed. */
+/* Runs the model with one data set, on an arena of its own, since outputs must be freed before their session is closed.
+ */
 static status run_set(const cli_case *c, session *s, const data_set *set, cli_case_report *report) {
   arena *a = arena_create(NULL);
   status failed = compare_set(c, s, set, a, report);

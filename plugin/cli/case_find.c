@@ -108,8 +108,8 @@ static status read_json(arena *a, const char *path, cli_case *c, const char **ur
 
 /* --- one folder --- */
 
-/* Finds a light model, which is given by its path in ONNX's source tree.  It is searched for in the folders above the
- * case, directly or in a subfolder "light". */
+/* Finds the file of a light model (cli_case.light_output in case.h), which data.json names by its path in ONNX's source
+ * tree.  It is searched for in the folders above the case, directly or in a subfolder "light". */
 static const char *find_light(arena *a, const char *path, const char *url) {
   const char *slash = strrchr(url, '/'), *base = slash ? slash + 1 : url, *up = path;
   for (int k = 0; k < 8; k++) {

@@ -45,8 +45,8 @@ static void put_place(rt_writer *w, const char *where, int64_t offset) {
   }
 }
 
-/* Returns true if the data is in the model's file or in a file of external data.  Writes its file and offset to
- * `place`, which may be NULL. */
+/* Returns true if the data is in the model's file or in a file of external data.  Writes the name of that file and the
+ * offset of the data in it to `place`, which may be NULL. */
 static bool file_lasts(const opened_model *l, const void *data, rt_writer *place) {
   const onnx_model *m = l->onnx;
   if (m && holds(m->source.bytes, m->source.size, data)) {

@@ -192,7 +192,7 @@ typedef struct compiler_api {
                           support_report *out);
   /* Applies passes, given as comma-separated names, to HLO text and returns the new text. */
   status (*opt)(arena *a, const char *name, const char *text, size_t size, const char *passes, const char **out);
-  /* Returns a line "name: contract" for each pass. */
+  /* Returns a line for each pass, with its name and what it does. */
   const char *(*pass_list)(arena *a);
   /* Returns a page in Markdown that lists the operators of the ONNX standard and says which are supported. */
   const char *(*op_page)(arena *a);

@@ -37,8 +37,8 @@ status interpreter_find_body(const interpreted_node *n, const char *attribute, i
   return interpreter_site_below(n->run, n->site, n->number, which, &out->site);
 }
 
-/* Defines the number of the loop's step in the body's frame, from which random operators make their numbers.  It is
- * hashed with the numbers of the loops around this one, so that each step of a nested loop has its own. */
+/* Defines ONNX_FRAME_STEP in the body's frame, from which random operators derive their seeds: a hash of the number of
+ * the loop's step and of ONNX_FRAME_STEP of the frame around it, so that each step of a nested loop has its own. */
 static status define_step(const interpreter_body *b, onnx_frame *f, int64_t step) {
   onnx_array *outer;
   literal *none;
@@ -143,8 +143,8 @@ static status run_call(const interpreted_node *n, const onnx_function *callee) {
 
 /* --- Loop and Scan --- */
 
-/* The elements of a scan output that the steps so far have computed.  `axis` and `backward` say where they are stacked.
- */
+/* The elements of a scan output that the steps so far have computed.  They are stacked along `axis`, in reverse order
+ * if `backward`. */
 typedef struct elements {
   uint32_t n, cap;
   host_array **items;

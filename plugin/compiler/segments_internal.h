@@ -8,7 +8,8 @@
 #include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/segments.h"
 
-/* An array that a segment reads, as it must be for the segment to be used again. */
+/* An array that a segment reads, with the shape and contents that the array must have again if the segment is to run
+ * again. */
 typedef struct used_array {
   const char *name;
   literal value; /* if data is NULL, the array must have this shape; otherwise also these contents */

@@ -97,8 +97,8 @@ static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *ou
   return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
 }
 
-/* Returns information that is a number.  Rates other than these, and positions on buses, are optional and not provided.
- */
+/* Returns information that is a number.  Rates other than those below, and positions on buses, are optional and not
+ * provided. */
 static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION: *out = (uint64_t)1 << 32; return ONNXIFI_STATUS_SUCCESS;

@@ -62,7 +62,8 @@ typedef enum OrtOpAttrType {
   ORT_OP_ATTR_GRAPH,
   ORT_OP_ATTR_TENSOR
 } OrtOpAttrType;
-typedef int ONNXTensorElementDataType; /* the numbers of TensorProto.DataType up to 16; larger ones differ from it */
+typedef int ONNXTensorElementDataType; /* up to 16 the numbers of TensorProto.DataType; larger numbers mean other
+                                          types than there */
 
 /* The functions at positions [from, to) of a table, which are not used. */
 #define ORT_GAP(from, to) void (*gap_##from[(to) - (from)])(void)

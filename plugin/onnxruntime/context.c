@@ -105,7 +105,7 @@ static OrtStatus *open_beside(const ort_provider *p, const ort_graph *g, const c
 }
 
 /* Reads the attribute's bytes into mapped memory, at the beginning of a page, so that nothing copies them again.  The
- * last `counted_too_much` bytes do not belong to the attribute. */
+ * size that ONNX Runtime returns may include a terminating zero, so its last `counted_too_much` bytes are dropped. */
 static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much,
                                 ort_span *out, size_t *size) {
   const OrtOpAttr *a = NULL;
@@ -150,8 +150,8 @@ OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort
   return failed;
 }
 
-/* Writes the path of the model with compiled models: that of the option, or model.onnx_ctx.onnx, as ONNX Runtime names
- * it. */
+/* Writes the path of the ONNX model in which ONNX Runtime stores the nodes with compiled models: the option
+ * context_file_path, or model.onnx_ctx.onnx, as ONNX Runtime names it. */
 static OrtStatus *context_path(const ort_provider *p, const ort_graph *g, size_t room, char *out) {
   const char *model = "";
   ORT_TRY(p->api->Graph_GetModelPath(g->graph, &model));

@@ -166,8 +166,8 @@ void ort_weights_free(ort_weights *w) {
 
 /* --- values --- */
 
-/* Writes the type of an array.  Symbolic dimensions are written without names: those of ONNX Runtime are not reliable,
- * and two dimensions of one name may have different sizes. */
+/* Writes the type of an array.  Symbolic dimensions are written without names: ONNX Runtime's names for them are not
+ * reliable, since two dimensions with one name may have different sizes. */
 static void put_type(pb_writer *w, const ort_array *x) {
   pb_writer tensor = {0}, shape = {0}, all = {0};
   for (size_t k = 0; k < x->rank; k++) {
@@ -264,8 +264,8 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
   return NULL;
 }
 
-/* Returns true if several elements are packed in a byte in ONNX Runtime's arrays and in models; they are not in those
- * of oxla_constant. */
+/* Returns true if several elements are packed in a byte in ONNX Runtime's arrays and in models; in the arrays of
+ * oxla_constant they are not packed. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
 static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const OrtValueInfo *info,

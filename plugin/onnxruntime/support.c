@@ -35,8 +35,8 @@ static OrtStatus *all_possible(const ort_provider *p, const ort_graph *g, bool *
   return NULL;
 }
 
-/* Checks that the nodes of a body can be imported.  Importing the node around it does not do that for a body that may
- * not run. */
+/* Checks that the nodes of a body can be imported.  Importing the node that has the body does not check a body that may
+ * never run. */
 static OrtStatus *body_possible(const ort_provider *p, const OrtGraph *body, bool *ok) {
   ort_graph g = {0};
   OrtStatus *failed = ort_graph_read(p, body, &g);
@@ -157,7 +157,7 @@ void ort_partition_values_free(ort_partition_values *b) {
   *b = (ort_partition_values){0};
 }
 
-/* Sets *out to whether the sizes of all inputs are known. */
+/* Sets *out to whether the sizes of all inputs of the chosen nodes are known. */
 static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
   *out = true;
   for (size_t k = 0; k < b->inputs.n && *out; k++) {

@@ -120,7 +120,8 @@ static status key_of_path(const session *s, const char *path, content_key *out) 
   return failed;
 }
 
-/* Joins the keys of the external data files, which are found relative to the model's path. */
+/* Computes c->content from c->model and the keys of the external data files, which are found relative to the model's
+ * path. */
 static status join_files(session *s) {
   compile_cache *c = s->cache;
   const char *path = s->file->path;
@@ -215,9 +216,10 @@ static content_key program_key(const session *s, const session_inputs *inputs, r
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
-/* Computes the key of a program that depends on the contents of inputs.  The first program for some shapes is stored
- * under a key without contents; it is `first`, and shows on the contents of which inputs programs depend.  These are
- * added to *key.  Returns false if there is no such input, or if the contents of one are not given. */
+/* Computes the key of a program that depends on the contents of inputs.  The first program that was compiled for some
+ * shapes is `first`, and is stored under a key without contents.  Programs for these shapes depend on the contents of
+ * the same inputs as `first` (rt_io.value), so these contents are added to *key.  Returns false if there is no such
+ * input, or if the contents of one are not given. */
 static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
@@ -328,8 +330,8 @@ static void note_failure(compile_cache *c, status failed) {
   status_free(failed);
 }
 
-/* Stores the weights that the model's programs with these options share in a file of their own.  They are the constants
- * of the first program that have names. */
+/* Stores, in a file of their own, the weights that all programs of the model with these options share: those constants
+ * of p, the first program, that have names (rt_program.names). */
 static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
   const uint64_t much = (uint64_t)16 << 20;
   uint64_t bytes = 0;

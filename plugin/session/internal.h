@@ -36,7 +36,7 @@ struct session {
   const char *warning;
   double load_seconds;
   rt_thread_pool *pool;
-  /* The lock guards the list of programs, their users, and the turn (session_take_turn).  It is only held for short
+  /* The lock guards the list of programs, their users, and `is_taken` (session_take_turn).  It is only held for short
    * times, never while compiling or running. */
   pthread_mutex_t lock;
   session_program *compiled;

@@ -6,7 +6,7 @@
 #include "plugin/session/session.h"
 #include "runtime/program/program.h"
 
-/* Replaces the values of these options that are text by copies on the arena. */
+/* Replaces the strings among the values of these options by copies on the arena. */
 void session_copy_options(arena *a, session_options *o);
 
 /* Appends the options on which compiled programs depend: those that the table marks in_key. */

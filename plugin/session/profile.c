@@ -101,7 +101,7 @@ static void group_all(run_profile *p, arena *a) {
 
 /* --- the whole profile --- */
 
-/* Returns the median time of a run that is outside of all thunks. */
+/* Returns the median, over the runs, of the part of a run's time that is outside of all thunks. */
 static double gaps_of(const rt_profile *raw, arena *a) {
   double *left = arena_memdup(a, raw->run_seconds, raw->n_runs * sizeof *left);
   for (uint32_t k = 0; k < raw->n_thunks; k++) {

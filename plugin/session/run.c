@@ -36,7 +36,8 @@ static status check_given(const session_output *o, const char *name) {
   return NULL;
 }
 
-/* Copies an output that was computed in its own memory to the caller's memory, if there is any. */
+/* Copies an output from o->own, the session's memory, in which it was computed, to o->given, the caller's memory, if
+ * there is any. */
 static status deliver(session_output *o, const char *name) {
   TRY(check_given(o, name));
   if (o->given && o->given_bytes) {

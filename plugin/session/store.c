@@ -147,8 +147,8 @@ typedef struct getting {
 
 static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
 
-/* Finds the weights on which a program is based.  `made` comes from a file that may be damaged, so it is checked that
- * it is a key before it becomes part of a path. */
+/* Finds the weights on which a program is based.  `made`, the key of the weights as text, comes from a file that may be
+ * damaged, so it is checked that it is a key before it becomes part of a path. */
 static rt_image *find_weights(void *data, arena *a, const char *made) {
   const getting *g = data;
   return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;

@@ -36,8 +36,8 @@ void content_store_close(content_store *c);
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* Does the same for a file of weights, on which programs can be based. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
-/* Stores a program.  A full disk is not an error.  Instead of image.producer the key of the file is written, by which
- * content_store_get recognises it. */
+/* Stores a program.  A full disk is not an error.  The file gets its own key as text in place of image.producer, so
+ * that content_store_get can check that the file belongs to the key. */
 STATUS_MUST_USE status content_store_put(content_store *c, content_key model, content_key program, rt_image image);
 STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key model, content_key weights,
                                                  rt_image image);

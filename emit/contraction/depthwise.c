@@ -70,7 +70,8 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
 
 /* --- sums --- */
 
-/* Returns true if tap k of the tile's position i reads column `column` of the input's line, and that column exists. */
+/* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
+ * not padding.  `column` is counted from the first column that the tile reads. */
 static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
   const emit_depthwise *p = g->p;
   int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];
@@ -224,7 +225,7 @@ static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
 /* The row of the result that is being written, for some vectors of channels. */
 typedef struct row {
   tile tile;
-  LLVMValueRef line;     /* the address of the input's line for tap row 0, which may lie outside of the input */
+  LLVMValueRef line; /* the address of the input row that row 0 of the taps reads; it may lie outside of the input */
   LLVMValueRef from, to; /* the rows of taps that lie in the input */
 } row;
 
@@ -337,8 +338,8 @@ static void write_items(depthwise *g) {
   g->w.info->grid = p->images * p->parts * tiles;
 }
 
-/* Returns the number of lanes for vectors of channels.  The last vector may overlap the one before, unless a result
- * overwrites an operand, which must not be computed twice. */
+/* Returns the number of lanes for vectors of channels.  The last vector may overlap the one before, whose channels it
+ * then computes again.  That is not allowed if a result overwrites an operand. */
 static int lanes_of(const depthwise *g) {
   bool shared = false;
   int lanes = (int)g->p->lanes;

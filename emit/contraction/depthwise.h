@@ -23,7 +23,8 @@
 /* This struct has only int64_t members, so that equal bytes mean equal kernels.  In arrays, [0] is for the rows of an
  * image and [1] for the positions in a row. */
 typedef struct emit_depthwise {
-  int64_t type;  /* the dtype of the packed weights; sums have its emit_compute_type; F32 for bytes */
+  int64_t type;  /* the dtype of the packed weights, which is F32 if the operands are bytes; the products are summed in
+                    the type emit_compute_type(type) */
   int64_t input; /* the dtype of the input: the same as `type`, or U8 or S8 */
   int64_t group; /* the number of channels of a group; 1 for an ordinary depthwise convolution */
   int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];

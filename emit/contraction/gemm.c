@@ -34,8 +34,8 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
 }
 
 /* Estimates how many cycles a product of m rows and `columns` column vectors takes for each k.  A cycle does two
- * multiplications or two loads; whichever takes more cycles in all counts in full, and the other one in part.  No k
- * takes less than the latency of a multiplication. */
+ * multiplications or two loads; whichever takes more cycles in all counts in full, and the other one in part.  Each k
+ * takes at least the latency of a multiplication. */
 static double cost(int rows, int vectors, int64_t m, int64_t columns) {
   const double latency = 4;
   double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);

@@ -29,7 +29,8 @@
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
 enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* the limits of a block, which are those of gemm.h */
 
-/* A loop of n iterations; a and b are the strides in A and in B from one iteration to the next, in elements. */
+/* One loop (a level) of a nest of loops: it has n iterations; a and b are the distances in A and in B from one
+ * iteration to the next, in elements. */
 typedef struct emit_level {
   int64_t n, a, b;
 } emit_level;
@@ -82,8 +83,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
 bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
-/* Appends an innermost level.  If it and the last level can be one loop (in A and, with merge_b, in B), they are merged
- * instead.  Returns false if there are too many levels. */
+/* Appends l as the innermost loop of the nest levels[*n].  If l and the loop that was innermost before can be one loop
+ * (in A and, with merge_b, in B), they are merged instead.  Returns false if there are too many loops. */
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
@@ -100,8 +101,9 @@ void emit_product_choose(emit_product *p, const emit_target *t, const emit_produ
 /* Returns the number of all multiplications. */
 double emit_product_size(const emit_product *p);
 
-/* The layout of packed B is [batch][group][panel][s][lanes].  A panel is one vector of columns; if there are fewer
- * columns than lanes in the last panel, it is filled up with zeros.  For dot4 groups with A in s8, a panel begins with
+/* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
+ * vector of columns; if there are fewer columns than lanes in the last panel, it is filled up with zeros.  For dot4
+ * groups with A in s8, a panel begins with
  * the initial values of its sums (the head; see EMIT_DOT4_OFFSET).  These return the number of elements of all panels,
  * of one panel, and of its head. */
 int64_t emit_product_packed(const emit_product *p);
@@ -125,24 +127,26 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
 int64_t emit_product_sums(const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
-/* How the rows are divided into blocks.  The outer levels of rows are ordinary loops; in each of their iterations, the
- * remaining (inner) rows are divided into n_large + n_small blocks.  The size of a block is counted in units: a unit is
- * one row, or all rows of the innermost level if these are few. */
+/* How the rows are divided into blocks.  emit_product.rows is a nest of loops over the rows.  Its first n_outside loops
+ * stay ordinary loops around the blocks.  In each of their iterations, the rows of the remaining one or two loops are
+ * divided into n_large + n_small blocks.  The size of a block is counted in units: a unit is one row, or all rows of
+ * the innermost loop if these are few. */
 typedef struct emit_row_cut {
-  int64_t n_outside, outer; /* the number of outer levels, and of their iterations in all */
+  int64_t n_outside, outer; /* the number of loops around the blocks, and how many iterations these have in all */
+  /* The number of rows of a unit, and the distances in A from unit to unit and from row to row. */
   int64_t unit_rows, unit_step, row_step;
   /* The number of blocks of each size, and the larger size in units (see emit_gemm_parts). */
   int64_t n_large, n_small, large;
-  int64_t inner; /* the number of rows in one iteration of the outer levels */
-  int64_t blocks;
+  int64_t inner;  /* the number of rows in one iteration of the loops around the blocks */
+  int64_t blocks; /* the number of blocks in all iterations together */
 } emit_row_cut;
 emit_row_cut emit_product_rows(const emit_product *p);
 
 /* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
  * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows come from several
  * dimensions that have no common stride, or fit in one block.  Otherwise sets *code to the product for which the kernel
- * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info and args to what the kernel is
- * called with for the rows of p; args are for the last phase. */
+ * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to the grid and costs for the
+ * rows of p, and args to the arguments with which the last of the kernels (phases) is called for these rows. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
                             int64_t args[EMIT_PRODUCT_ARGS]);

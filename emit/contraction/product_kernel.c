@@ -191,7 +191,8 @@ static void sum_level(const kernel *k, emit_gemm *g, int64_t level, LLVMValueRef
   }
 }
 
-/* Returns v, the scales or zero points of the quantised weights, for one block of s and one column vector, in f32. */
+/* Returns the scales (or the zero points) v of the quantised weights in f32: those for the vector of columns that
+ * begins at `column`, and for block number `number` of weights that share a scale. */
 static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LLVMValueRef column) {
   emit_element *e = &k->w.e;
   const hlo_quantized_weights *s = &k->small;
@@ -209,8 +210,8 @@ static LLVMValueRef block_vector(kernel *k, hlo_value v, LLVMValueRef number, LL
   return x.v;
 }
 
-/* Computes the zeros of emit_gemm: the zero points of the weights, and the offset that packing adds to signed
- * integers. */
+/* Sets zeros[v] to the vector that is subtracted from the weights of column vector v after their conversion to f32
+ * (emit_small.zero): the zero points of the weights, the offset that packing added, and EMIT_SMALL_BASE. */
 static void find_zeros(kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column, LLVMValueRef *zeros) {
   const emit_ir *w = k->w.e.w;
   double base = EMIT_SMALL_BASE + emit_product_quantized_offset(k->p);
@@ -337,8 +338,9 @@ static void write_block(kernel *k, const block *b, LLVMValueRef outer, LLVMValue
   }
 }
 
-/* Writes two branches, one with the code that `body` writes for a large part and one with that for a small part.  At
- * run time part number i takes the branch of its size: the first n_large parts are large. */
+/* Writes the code for part number i (a block of rows or of columns) of a range that is divided into `parts`.  It has
+ * two branches: one with the code that `body` writes for a large part, and one for a small part.  At run time the first
+ * n_large parts take the first branch. */
 static void each_size(kernel *k, const emit_gemm_parts *parts, LLVMValueRef n_large, LLVMValueRef i,
                       void (*body)(kernel *k, void *data, LLVMValueRef start, int64_t size), void *data) {
   const emit_ir *w = k->w.e.w;
@@ -459,8 +461,8 @@ static void write_step(kernel *k, LLVMValueRef item) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Sets the loops over s: those of B as it lies in memory, or of panels, in which all s are contiguous.  Quantised
- * weights have loops of their own (sum_quantized). */
+/* Sets k->sums, the loops over s (the products of a sum), with the strides of B as it lies in memory or, if it is
+ * packed, of its panels.  Quantised weights have loops of their own (sum_quantized). */
 static void set_sums(kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;

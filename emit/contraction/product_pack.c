@@ -4,7 +4,8 @@
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/product.h"
 
-/* Packs one panel, of which `columns` columns exist; its rows are in the order of s. */
+/* Packs one panel, of which `columns` columns exist.  Its rows are in the order in which the products of a sum are
+ * added. */
 static void pack_panel(const emit_product *p, size_t bytes, const char *from, int64_t columns, char *to) {
   int64_t sums = emit_product_sums(p);
   emit_level inner = p->n_sums ? p->sums[p->n_sums - 1] : (emit_level){1, 0, 0};

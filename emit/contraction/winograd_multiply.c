@@ -82,8 +82,8 @@ static void spread_weights(const winograd *g, LLVMValueRef n, LLVMValueRef w, LL
 }
 
 /* While one chunk of channels is multiplied, the weights of the next chunk, which begin at `next`, are prefetched.
- * Returns the distance `ahead` (emit_gemm) at which the product number `product` does that.  Sets *each to the number
- * of vectors that it prefetches for each k, so that all products together prefetch all vectors. */
+ * Each of the a*a matrix products prefetches a part of them.  Returns the distance from u to the part that product
+ * number `product` prefetches (emit_gemm.ahead), and sets *each to the number of its vectors for each k. */
 static LLVMValueRef fetch_next(const winograd *g, LLVMValueRef product, LLVMValueRef next, LLVMValueRef u, int *each) {
   const emit_winograd *p = g->p;
   LLVMBuilderRef b = g->ir->builder;

@@ -470,7 +470,8 @@ static uint64_t next_random(uint64_t *state) {
   return *state >> 40;
 }
 
-/* Updates the largest output and the largest error, compared with sums in f64, with those of one tile of one output. */
+/* Computes one tile of one output channel.  Raises *largest to the largest magnitude among its outputs, and *error to
+ * the largest difference from sums in f64, if these are larger. */
 static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u,
                    double *largest, double *error) {
   int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1];

@@ -34,8 +34,9 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 /* Returns the vector width with which a loop over n elements needs the fewest steps: 1, or from 4 to `lanes`. */
 int emit_choose_lanes(int64_t n, int lanes);
 
-/* Returns the number of lanes for the sums of columns of `rows` matrices with n columns each.  They are several
- * vectors, so that more than a cache line is read at once, if that leaves enough work for the threads. */
+/* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
+ * with n columns each.  That is several vectors of `lanes` columns, so that more than a cache line is read at once, if
+ * enough work for the threads is left. */
 int emit_column_lanes(int64_t rows, int64_t n, int lanes);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */

@@ -19,7 +19,8 @@ typedef struct pool {
   const hlo_instr *i;
   int64_t window, stride, hole, low, n; /* along the innermost dimension: size, stride, dilation and low padding of
                                            the window, and extent of the operand */
-  int64_t span;                         /* the number of positions that `block` windows read */
+  int64_t span; /* the number of positions of that dimension that the windows of one block of results read
+                   (pools.block) */
   LLVMValueRef row;
 } pool;
 

@@ -219,7 +219,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   if (n->blocks > 1) {
     block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, emit_i64(ir, n->blocks), ""));
     number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, emit_i64(ir, n->blocks), ""));
-  } else if (e->rows || n->inner > n->lanes) { /* a loop that depends on the position follows */
+  } else if (e->rows || n->inner > n->lanes) { /* a loop follows whose addresses depend on `number` */
     number = emit_opaque(ir, item);
   }
   int64_t *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
@@ -227,7 +227,8 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
   n->rows = emit_index_reshape(&e->x, flat, n->rank > 1 ? n->rank - 1 : 1, n->rank > 1 ? n->extents : flat_dims);
-  for (int k = 0; k < n->rank - 1; k++) { /* computed before the inner loop, which then finds it in e->x.table */
+  for (int k = 0; k < n->rank - 1; k++) { /* computes the positions before the inner loop, which then finds them in
+                                             e->x.table */
     (void)emit_index_dim(&e->x, n->rows, k);
   }
   inner_part(n, block);

@@ -26,7 +26,7 @@ typedef struct stored {
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;            /* the number of phases that must run before the instruction can be computed */
+  int level;            /* the number of phases (loops over the row) that must run before it can be computed */
   uint64_t phases;      /* a bit for each phase that needs the instruction's value for each element of the row */
   bool hot;             /* whether the instruction depends on a reduction */
   emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */
@@ -87,8 +87,8 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Returns true if several phases need the values of f in all elements of the row, and computing them again in each of
- * these phases would take long.  They are then computed once and stored. */
+/* Returns true if several phases (loops over the row) need the values of f for all elements of the row, and computing
+ * them again in each of these phases would take long.  They are then computed once and stored. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
@@ -133,8 +133,9 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   return s;
 }
 
-/* Determines, from the results to the operands, in which phases each instruction is needed, and the rows of which
- * instructions are stored.  Such an instruction is computed only in the first phase that needs it. */
+/* Determines, from the results to the operands, in which phases (loops over the row) each instruction is needed, and
+ * which instructions' values are stored for later phases.  Such an instruction is computed only in the first phase that
+ * needs it. */
 static void find_stored(emit_row_fusion *r) {
   int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
   uint64_t taken = 0;
@@ -294,8 +295,8 @@ static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
   }
 }
 
-/* Computes the reductions of this phase from number `from` on, as many as fit in one loop.  Returns the number of the
- * next one. */
+/* Writes one loop over the row that computes reductions of this phase.  The first one is in r->facts[from] or after it,
+ * and as many follow as fit in one loop.  Returns the index in r->facts from which to continue. */
 static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   emit_element *e = &r->w->e;
   emit_reductions g = {.place = reductions_place, .data = r};

@@ -292,8 +292,8 @@ static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_valu
   return emit_index_reshape(&e->x, i, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* Returns the position of the first element of square number n; the last square is moved back to end with the last
- * element. */
+/* Returns where square number n begins along a dimension of `extent` elements.  The last square is moved back so that
+ * it ends with the last element. */
 static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
   emit_pos at = emit_pos_scale(&e->x, n, side);
   return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1)

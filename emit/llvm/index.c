@@ -1,4 +1,4 @@
-/* index.c - positions, indices and the table of written arithmetic; see index.h. */
+/* index.c - positions, indices and the table of computations that are already written (emit_table); see index.h. */
 #include "emit/llvm/index.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-/* --- the table of written arithmetic --- */
+/* --- the table of computations that are already written --- */
 
 enum { BUCKETS = 1024 };
 typedef struct entry {

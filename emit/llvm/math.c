@@ -446,7 +446,7 @@ static V pow_f32(W w, V x, V y) {
   plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0));
   plain = at_least(w, at_most(w, plain, 1000), -1000);
   V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
-  /* The result for negative x: odd integers keep the sign, and other numbers than integers have no result. */
+  /* The result for negative x: it is negative if y is an odd integer, and NaN if y is not an integer. */
   V half = mul_c(w, y, 0.5);
   V integer = emit_fcmp(w, LLVMRealOEQ, emit_floor(w, y), y);
   V odd = LLVMBuildAnd(b, integer, emit_fcmp(w, LLVMRealUNE, emit_floor(w, half), half), "");

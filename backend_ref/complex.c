@@ -21,7 +21,7 @@ typedef double complex number;
     }                                                                                \
   }
 
-/* These are the formulas of OPS.md.  C's own operators would replace some NaNs by infinities. */
+/* These are the formulas of hlo/ir/OPS.md.  C's own operators would replace some NaNs by infinities. */
 static number product(number x, number y) {
   return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
 }

@@ -15,7 +15,8 @@
       r[k] = (R)(expression);                                                        \
     }                                                                                \
   }
-/* The functions for both classes compute in f64 and round once. */
+/* Defines the kernels of an operation on floats for the classes f32 and f64.  Functions of libm are called in f64, and
+ * the kernel for f32 rounds their results. */
 #define MATH1(name, expression)                 \
   KERNEL1(name##_f32, float, float, expression) \
   KERNEL1(name##_f64, double, double, expression)

@@ -98,7 +98,7 @@ static const void *element(const ref_call *c, uint32_t operand, int64_t offset) 
   return (const char *)c->in[operand].data + offset * (int64_t)element_size(c);
 }
 
-/* Returns a box for the whole of result 0; the caller sets its strides in the operand, which are 0. */
+/* Returns a box for the whole of result 0.  Its strides in the operand are 0; the caller sets them. */
 static ref_box result_box(const ref_call *c) {
   const shape *s = &c->out[0].shape;
   ref_box b = {.rank = s->rank};
@@ -124,7 +124,8 @@ status ref_empty(ref_call *c) {
   return NULL;
 }
 
-/* Only elements that are constants can be evaluated; a module is bound first (hlo/ir/bind.h). */
+/* Evaluates an array of sizes.  They must be constants: before a module with symbolic dimensions is evaluated, these
+ * are replaced by numbers (hlo/ir/bind.h). */
 status ref_sizes(ref_call *c) {
   int64_t values[HLO_MAX_SIZES];
   int n = (int)hlo_n_ints(c->i, HLO_ATTR_ELEMENTS);

@@ -6,8 +6,8 @@
 
 /* --- cumulative --- */
 
-/* For each outer index (ref_lines), the lines of all inner indices are accumulated together, one element of each line
- * at a time. */
+/* The operand is seen as [outer][n][inner], where n is the dimension along which elements are accumulated (ref_lines).
+ * For each outer index, all `inner` accumulations advance together, by one element of each at a time. */
 status ref_cumulative(ref_call *c) {
   const shape *x = &c->in[0].shape;
   dtype t = (dtype)x->type;
@@ -41,11 +41,13 @@ status ref_cumulative(ref_call *c) {
 
 /* --- sort --- */
 
+/* The keys of one line: the elements of the first operand along the sorted dimension, for one index in the other
+ * dimensions. */
 typedef struct keys {
-  ref_class class;
+  ref_class class; /* the C type to which the keys are converted, so that they can be compared (ref.h) */
   bool descending;
-  const char *values; /* the values of a line, converted to one class */
-  int64_t step;       /* the distance of two keys in bytes */
+  const char *values; /* the address of the first key */
+  int64_t step;       /* the distance from one key to the next in bytes */
 } keys;
 
 static bool goes_first(const keys *k, int64_t x, int64_t y) {
@@ -63,7 +65,8 @@ static void merge(const keys *k, const int64_t *from, int64_t middle, int64_t n,
   }
 }
 
-/* Sorts the n keys of a line. *sorted is set to `order` or `other`, whichever holds the sorted positions. */
+/* Sorts the positions of the n keys by their values.  Sets *sorted to `order` or `other`, whichever holds the sorted
+ * positions in the end. */
 static status sort_line(ref_call *c, const keys *k, int64_t n, int64_t *order, int64_t *other, const int64_t **sorted) {
   for (int64_t i = 0; i < n; i++) {
     order[i] = i;

@@ -48,7 +48,8 @@ hlo_instr *cpu_find_contraction(const hlo_instr *i);
 double cpu_multiplications(const hlo_instr *contraction);
 
 /* Describes a dot, a convolution or an output fusion as a library call: sets its geometry, operands and epilogue, but
- * neither its parts nor `call`.  Returns false if no call of the library computes it. */
+ * neither the number of parts into which it is divided nor `call`.  Returns false if no call of the library computes
+ * it. */
 bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p);
 
 #endif

@@ -89,7 +89,7 @@ static bool reads_once(const cpu_problem *p) {
 }
 
 /* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
- * the columns fill only these, and for larger products some that read B less often, or A.  Weights that are read once
+ * the columns fill only these, and for larger products some that read B, or A, less often.  Weights that are read once
  * come from memory faster in one or two streams (20 % faster than in eight, measured). */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
@@ -116,8 +116,8 @@ static status pack(const void *config, const literal *weights, void *packed) {
   return NULL;
 }
 
-/* Returns a config with only those members that packing depends on, so that products with other numbers of rows share
- * packed weights. */
+/* Returns a copy of g with only those members that packing depends on, so that products with other numbers of rows
+ * share packed weights. */
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;

@@ -5,7 +5,7 @@
 #include "base/machine.h"
 #include "emit/contraction/winograd.h"
 
-/* The error that a layer may have against sums in f64, relative to the largest output (see README). */
+/* The error that a layer may have against sums in f64, relative to the largest output (see backend_cpu/README). */
 static const double largest_error = 0x1p-17;
 /* Estimates for one thread.  A multiplication costs what the library's does, and a sixth more for the transforms.
  * Packed weights are read from memory; a byte of them takes less time if the plan is phased, since it is then read only

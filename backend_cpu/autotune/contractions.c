@@ -101,7 +101,7 @@ static const char *similar(arena *a, const cpu_problem *p) {
 }
 
 /* Sets out->identity to the text of the instruction alone, which operands are constants, and the names of the configs.
- * The names belong to it since other configs must be timed anew. */
+ * The names are part of it so that a problem for which there are new configs is timed again. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
   const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights);

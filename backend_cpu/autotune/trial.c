@@ -82,8 +82,8 @@ static const copied *copies_of(cpu_copies *l, const rt_span *bytes, uint64_t spa
   return *ARENA_PUSH(l->arena, l->items, l->n, l->cap) = x;
 }
 
-/* Makes copies of the program's large constants, so that each run can read others than the run before.  A constant of
- * more than weights_span bytes does not fit in a cache in any case, so it is not copied. */
+/* Makes copies of the program's large constants, so that each run can read other copies than the run before.  A
+ * constant of more than weights_span bytes does not fit in a cache in any case, so it is not copied. */
 static void spread_weights(autotune_trial *t) {
   rt_program *p = t->program;
   uint64_t span = t->weights_span;

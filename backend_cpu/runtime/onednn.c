@@ -91,8 +91,8 @@ static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_
   return true;
 }
 
-/* Returns the distance in lhs, in elements, between what two positions of the result read that are neighbours along
- * `axis`. */
+/* Returns the stride, in elements, of the dimension of lhs that corresponds to dimension `axis` of the result; 0 for
+ * the columns of a matrix product, since every part of them reads all of lhs. */
 static int64_t lhs_step(const cpu_geometry *g, int axis) {
   if (g->op == CPU_MATMUL) {
     return axis == 0 ? g->lhs_batch_stride : axis == 1 ? g->lhs_m : 0;

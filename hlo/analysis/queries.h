@@ -10,7 +10,8 @@
  * changed. */
 hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, uint32_t *n);
 
-/* Numbers the computation and returns, by id, how many roots are results of the instruction. */
+/* Numbers the instructions of c (hlo_instr.id).  Returns, for each id, how many of c's roots are results of that
+ * instruction. */
 uint32_t *hlo_count_roots(hlo_computation *c, arena *scratch);
 
 /* Returns true if the instruction must stay even if nobody uses it: it has an effect, or calls a computation with one.

@@ -2,8 +2,6 @@
  * tile, with only the result written to memory. q, k and v are read in place, and factors of q or k become a factor of
  * the scores.
  *
- *
- *
  * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that this
  * reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are divided by the sum of
  * their exponentials after the product with v and not before it; several factors become one).  Breaks: the assumption

@@ -59,7 +59,8 @@ static void mark(liveness *l, hlo_instr *i) {
   }
 }
 
-/* Completes used[]: a carried value on whose next value a used one depends is used as well. */
+/* Completes used[]: a carried value is also used if an effect, or the next value of a used carried value, depends on
+ * it. */
 static void close_carried(liveness *l) {
   for (uint32_t k = 0; k < l->body->n_roots; k++) {
     if (l->used[k]) {

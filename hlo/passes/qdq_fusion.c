@@ -340,7 +340,7 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* Sets *converted to the operand of conversion `sum` without the constants added to it; returns these (n 0: none). */
+/* Sets *converted to what conversion `sum` converts, without constants added to it; returns these (n = 0: none). */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];
@@ -507,7 +507,7 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if maxima of bytes stand for maxima of the numbers.  No window may consist of padding only. */
+/* Returns true if maxima of quantised bytes stand for maxima of the numbers.  No window may be padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

@@ -281,8 +281,8 @@ static double cost_of_timing(const tuner *t, const decision *d) {
   return t->tune == RT_TUNE_FULL || (in_time && matters) ? cost : 0;
 }
 
-/* Times the problems in the order of their weight, the heaviest first, as long as that pays.  Decides the other ones by
- * similar problems. */
+/* Times the problems, those with the most estimated time in the module first, as long as that pays.  Decides the other
+ * ones by similar problems. */
 static status time_all(tuner *t, uint32_t n, decision **open) {
   for (uint32_t k = 0; k < n; k++) {
     if (cost_of_timing(t, open[k]) > 0) {

@@ -4,6 +4,7 @@ man_pages = \
 man3_pages = \
 	doc/onnx-xla.h.3 \
 	doc/oxla_allocator.3 \
+	doc/oxla_await_tuned.3 \
 	doc/oxla_cancel.3 \
 	doc/oxla_check.3 \
 	doc/oxla_checking.3 \
@@ -48,7 +49,6 @@ man3_pages = \
 	doc/oxla_outputs.3 \
 	doc/oxla_profile.3 \
 	doc/oxla_profile_format.3 \
-	doc/oxla_profiles.3 \
 	doc/oxla_run_create.3 \
 	doc/oxla_run_destroy.3 \
 	doc/oxla_runs.3 \

@@ -352,7 +352,11 @@ oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
 /* Frees an event, before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
 
-/* --- profiles: where the time goes --- */
+/* --- tuning and profiles: where the time goes --- */
+
+/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  Executions that
+ * begin later use the tuned program, so a caller that measures times calls this after the first execution. */
+void oxla_await_tuned(oxla_model *model);
 
 typedef enum oxla_profile_format {
   /* One JSON object: times by thunk, kind, ONNX operator and node, and what the machine can reach. */
@@ -360,9 +364,9 @@ typedef enum oxla_profile_format {
   OXLA_PROFILE_TRACE = 1 /* the fastest run, for Chrome's tracing page or for Perfetto */
 } oxla_profile_format;
 
-/* Executes the run `warm_up` times, then `runs` times (at least once) with a clock around each step, measures the
- * machine for some tenths of a second, and returns the report, which the caller frees with oxla_free.  Other executions
- * are not slowed down. */
+/* Waits until the program is tuned (oxla_await_tuned), executes the run `warm_up` times, then `runs` times (at least
+ * once) with a clock around each step, measures the machine for some tenths of a second, and returns the report, which
+ * the caller frees with oxla_free.  Other executions are not slowed down. */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
 
 /* --- versions: what this library is --- */

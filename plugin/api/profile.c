@@ -28,6 +28,12 @@ typedef struct profiling {
   char *text;
 } profiling;
 
+void oxla_await_tuned(oxla_model *model) {
+  if (model) {
+    session_await_tuned(model->session);
+  }
+}
+
 static status profile_guarded(void *data) {
   profiling *x = data;
   session_inputs inputs;
@@ -35,7 +41,7 @@ static status profile_guarded(void *data) {
   oxla_run *run = x->run;
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
-  session_await_tuned(run->model->session);
+  oxla_await_tuned(run->model);
   TRY(api_prepare(run, &inputs)); /* takes the tuned program */
   TRY(session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
                       &x->options, x->arena, &p));

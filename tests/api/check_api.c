@@ -423,6 +423,54 @@ START_TEST(saves_and_loads) {
 }
 END_TEST
 
+/* Counts the lines of the log that say that a tuned program has taken a place. */
+static void count_changes(void *data, oxla_log_level level, const char *line) {
+  (void)level;
+  *(int *)data += strncmp(line, "changed over", 12) == 0;
+}
+
+/* A product that is tuned after its first execution: the next one uses the other program, on the same run. */
+START_TEST(tuned_in_the_background) {
+  static const char text[] =
+      "onnx-xla hlo 1\nmodule \"m\" { entry main(%x: f32[1024,512] \"x\") {\n"
+      "%i = iota() {dimension=0} : f32[262144]\n%s = sine(%i) : f32[262144]\n"
+      "%w = reshape(%s) : f32[512,512]\n"
+      "%d = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : "
+      "f32[1024,512]\nreturn %d \"y\" } }";
+  enum { N = 1024 * 512 };
+  static float x[N], first[N];
+  oxla_model *model;
+  oxla_tensor y;
+  int changes = 0;
+  for (int k = 0; k < N; k++) {
+    x[k] = (float)(k % 7) - 3;
+  }
+  succeed(oxla_load_memory(text, sizeof text - 1,
+                           &(oxla_options){.size = sizeof(oxla_options),
+                                           .threads = 2,
+                                           .tune = "fast",
+                                           .cache = "",
+                                           .log = count_changes,
+                                           .log_data = &changes},
+                           &model));
+  oxla_run *run = new_run(model);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1024, 512}, x));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  memcpy(first, y.data, sizeof first);
+  oxla_await_tuned(model);
+  ck_assert_int_eq(changes, 1);
+  succeed(oxla_execute(run));
+  succeed(oxla_get_output(run, "y", &y));
+  for (int k = 0; k < N; k++) { /* the sums are of 512 products of at most 3, in another order */
+    ck_assert_float_eq_tol(((const float *)y.data)[k], first[k], 1e-3f);
+  }
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  oxla_await_tuned(NULL);
+}
+END_TEST
+
 /* A profile runs the model, and says so. */
 START_TEST(profiles) {
   message m = affine_model(W, B);
@@ -455,8 +503,8 @@ START_TEST(profiles) {
 END_TEST
 
 int main(void) {
-  const TTest *const once[] = {room_for_the_compiler, nothing_given,  wrong_models,
-                               in_many_shapes,        keeps_programs, NULL};
+  const TTest *const once[] = {room_for_the_compiler, nothing_given,           wrong_models, in_many_shapes,
+                               keeps_programs,        tuned_in_the_background, NULL};
   const TTest *const both[] = {
       describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
       seeds,     values_decide_sizes,    saves_and_loads, profiles,     NULL};

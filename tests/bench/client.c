@@ -2,7 +2,8 @@
  * own, which run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of
  * standard input:
  *
- *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds
+ *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds; if
+ * SECONDS is not 0, the engine may first finish what it does in the background
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
  *   carry OUTPUT=INPUT...          from now on these outputs, by number, of a run are inputs of the next one in a list
@@ -148,6 +149,9 @@ static int by_value(const void *a, const void *b) {
 static void measure(double least_seconds, long least_runs, long warm_up) {
   enum { MOST = 1 << 20 };
   static double times[MOST];
+  if (least_seconds > 0 && current->settle) {
+    current->settle();
+  }
   for (long i = 0; i < warm_up; i++) {
     current->run();
   }

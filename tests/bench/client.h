@@ -29,6 +29,8 @@ typedef struct engine {
   void (*run)(void);
   /* The results of the last run, in the model's order: how many. */
   int (*outputs)(tensor *out);
+  /* Waits until runs are as fast as they will be, if not NULL: ours tunes while it runs already. */
+  void (*settle)(void);
   /* Before the process ends, if not NULL: ours may still write its cache. */
   void (*close)(void);
 } engine;

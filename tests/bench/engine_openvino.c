@@ -121,4 +121,4 @@ static int outputs(tensor *out) {
   return (int)n;
 }
 
-const engine engine_openvino = {"openvino", load, set_inputs, carry, run, outputs, NULL};
+const engine engine_openvino = {"openvino", load, set_inputs, carry, run, outputs, NULL, NULL};

@@ -137,4 +137,4 @@ static int outputs(tensor *out) {
   return (int)n_outputs;
 }
 
-const engine engine_ort = {"ort", load, set_inputs, carry, run, outputs, NULL};
+const engine engine_ort = {"ort", load, set_inputs, carry, run, outputs, NULL, NULL};

@@ -3,6 +3,7 @@
 #include "client.h"
 #include "onnx-xla.h"
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,9 @@
 /* clang-format on */
 #define DECLARE(name) static __typeof__(name) *p_##name;
 FUNCTIONS(DECLARE)
+
+/* NULL in builds that tune before the first run. */
+static __typeof__(oxla_await_tuned) *p_oxla_await_tuned;
 
 /* Outputs that are carried belong to a run, so that the two execute in turns. */
 static oxla_model *model;
@@ -53,6 +57,7 @@ static void load(const char *library, const char *path, int threads, int n, tens
   void *lib = open_library(library);
 #define FIND(name) p_##name = (__typeof__(p_##name))need_symbol(lib, #name);
   FUNCTIONS(FIND)
+  p_oxla_await_tuned = (__typeof__(p_oxla_await_tuned))dlsym(lib, "oxla_await_tuned");
   oxla_options options = {.size = sizeof options,
                           .threads = threads,
                           .cache = getenv("ONNX_XLA_CACHE"),
@@ -84,10 +89,16 @@ static int outputs(tensor *out) {
   return (int)n;
 }
 
+static void settle(void) {
+  if (p_oxla_await_tuned) {
+    p_oxla_await_tuned(model);
+  }
+}
+
 static void close_model(void) {
   p_oxla_run_destroy(run);
   p_oxla_run_destroy(other);
   p_oxla_model_destroy(model);
 }
 
-const engine engine_ours = {"ours", load, set_inputs, carry, execute, outputs, close_model};
+const engine engine_ours = {"ours", load, set_inputs, carry, execute, outputs, settle, close_model};

@@ -49,7 +49,7 @@ typedef struct bench {
   session *s;
   const session_program *c;
   const literal *inputs;
-  double compile, load;  /* seconds of making the program of the first run */
+  double compile, load;  /* the seconds of compiling and of loading the program of the first run */
   double first, elapsed; /* seconds of the first run, and of all measured runs */
   timings t;
 } bench;
@@ -92,7 +92,7 @@ static void *run_thread(void *data) {
   return NULL;
 }
 
-/* Does the first run, then all later ones with the tuned program. */
+/* Makes the first run, waits for the tuned program, and makes the warm-up runs with that. */
 static status warm_up(runner *r, arena *a) {
   bench *b = r->b;
   double one;

@@ -168,7 +168,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   }
   TRY(cli_session_options(args, a, &options));
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
-    options.specialise = "full"; /* nothing runs, so there is nobody who must not wait */
+    options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
   }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   TRY(cli_open(args, &options, path, a, &s));

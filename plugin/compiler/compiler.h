@@ -62,8 +62,8 @@ typedef struct compile_request {
    */
   const void *const *values;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
-  /* Called by `compile` when the model has been imported.  From then on it reads nothing of the model but its files, so
-   * that another compilation may begin meanwhile.  May be NULL. */
+  /* Called by `compile` when the model has been imported.  From then on `compile` reads nothing of the compiler_model
+   * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
   void (*imported)(void *data);
   void *imported_data;
 } compile_request;

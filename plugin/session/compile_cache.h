@@ -19,8 +19,8 @@ void compile_cache_close(session *s);
 /* Returns the secret of the folder, under which the names of constants are hashed, or NULL if there is no cache. */
 const hash_secret *compile_cache_secret(const session *s);
 
-/* Returns the program for these inputs, on `a`, if the folder has one that was tuned with `tune` or more thoroughly,
- * which is *tuned; otherwise NULL. */
+/* Returns the program for these inputs, on `a`, if the folder has one that was tuned with `tune` or more thoroughly;
+ * otherwise NULL.  *tuned is how it was tuned. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a, rt_tune *tuned);
 /* Removes the program that compile_cache_find returned last, because it could not be used. */
 void compile_cache_forget(session *s);

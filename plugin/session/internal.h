@@ -16,9 +16,9 @@ typedef struct specialisation specialisation;
 
 /* When the first program of a session is tuned by measuring. */
 typedef enum specialise {
-  SPECIALISE_AUTO, /* in the background, while it runs already */
+  SPECIALISE_AUTO, /* in the background, while the untuned program runs already */
   SPECIALISE_OFF,
-  SPECIALISE_FULL /* before it runs */
+  SPECIALISE_FULL /* before the first run */
 } specialise;
 
 struct session {
@@ -42,22 +42,22 @@ struct session {
   session_program *compiled;
   uint32_t n_compiled;
   uint64_t clock;
-  bool is_taken;            /* whether a thread has the turn */
+  bool is_taken;            /* whether a thread has the turn (session_take_turn) */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */
   rt_weight_pool *weight_pool; /* constants of the programs */
-  hash_secret secret;          /* that of weight_pool */
+  hash_secret secret;          /* the secret of weight_pool (rt_weight_pool_create) */
   segmented_model *segments;   /* the segments of a model that runs segment by segment; NULL as long as there are
                                   none */
-  /* the number of runs and compilations that have begun, and of those in progress; a background compilation is not
-   * counted */
+  /* begun: the number of runs and compilations that have begun so far; busy: the number of those that are in progress.
+   * What specialise.c compiles in the background is not counted */
   atomic_uint_fast64_t begun;
   atomic_uint busy;
   specialise specialise;
   specialisation *specialisation; /* the program that is tuned in the background, or was; NULL if there is none */
-  mem_budget specialising;        /* nested in `budget`; what the background allocates */
-  /* programs that were replaced and are still used, and their number */
+  mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
+  /* the list of programs that tuned ones have replaced and that callers still use, and their number */
   session_program *replaced;
   atomic_uint n_replaced;
   uint64_t entropy;
@@ -72,7 +72,8 @@ STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out
  * existing programs needs no turn. */
 void session_take_turn(session *s);
 void session_end_turn(session *s);
-/* Mark the begin and the end of a run or of a compilation for a caller. */
+/* Must be called at the beginning and at the end of each run, and of each compilation for which a caller waits; they
+ * count these (begun, busy). */
 void session_begin_work(session *s);
 void session_end_work(session *s);
 /* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */
@@ -81,14 +82,14 @@ STATUS_MUST_USE status session_need_model(session *s);
  * another machine can run the program (session_program.elsewhere).  Takes over the arena, also after a failure.  Needs
  * the turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
-/* Puts a program in the place of another one, which is freed when no caller holds it.  Needs the turn. */
+/* Puts the program `with` in the place of `old`, which is freed when it has no users.  Needs the turn. */
 void session_replace_program(session *s, session_program *old, session_program *with);
 /* Adds the program to the session.  It must be complete, since other threads can find it from then on. */
 void session_add_program(session *s, session_program *c);
-/* Adds the program with one user, and frees the one that was not used for the longest time if there are too many. Needs
- * the turn. */
+/* Adds the program to the session, with one user, and frees the program that was not used for the longest time if there
+ * are too many.  Needs the turn. */
 void session_keep_program(session *s, session_program *c);
-/* Free a program that the session has not, or has no longer; and all that it has. */
+/* Free a program that is in no list of the session; and all programs of the session. */
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
 

@@ -1,4 +1,4 @@
-/* programs.c - the list of a session's programs, their users, and the turn. */
+/* programs.c - the list of a session's programs, their users, and the turn (session_take_turn). */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -118,7 +118,8 @@ static void add(session *s, session_program *c) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Frees the oldest programs while there are too many.  The caller has the turn. */
+/* Frees the programs that were not used for the longest time while there are too many.  The caller has the turn
+ * (session_take_turn). */
 static void bound_programs(session *s) {
   session_program *oldest;
   do {
@@ -173,8 +174,8 @@ void session_end_turn(session *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Frees programs that were replaced and have no users.  If another thread has the turn, it does so when the turn ends.
- */
+/* Frees programs that were replaced and have no users.  If another thread has the turn (session_take_turn), that thread
+ * frees them when its turn ends. */
 static void free_replaced(session *s) {
   pthread_mutex_lock(&s->lock);
   bool taken = s->is_taken;
@@ -186,7 +187,8 @@ static void free_replaced(session *s) {
 }
 
 void session_begin_work(session *s) {
-  atomic_fetch_add(&s->begun, 1); /* comes first: whoever sees no work in progress sees that it has begun */
+  atomic_fetch_add(&s->begun, 1); /* comes first, so that whoever reads 0 from `busy` after this work reads a `begun`
+                                     that counts it */
   atomic_fetch_add(&s->busy, 1);
 }
 
@@ -195,7 +197,7 @@ void session_end_work(session *s) { atomic_fetch_sub(&s->busy, 1); }
 void session_release(session *s, const session_program *c) {
   if (c) {
     ((session_program *)(uintptr_t)c)->users--;
-    if (s->n_replaced) { /* `c` must not be read any more */
+    if (s->n_replaced) { /* `c` may have been freed by now */
       free_replaced(s);
     }
   }

@@ -42,7 +42,7 @@ void session_close(session *s) {
   if (!s) {
     return;
   }
-  specialise_end(s);      /* comes first, since the background adds programs */
+  specialise_end(s);      /* comes first, since a specialisation adds programs in the background */
   compile_cache_close(s); /* the next, since the cache's thread may still write programs */
   session_free_programs(s);
   if (s->segments) {
@@ -194,8 +194,8 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
 }
 
 /* Returns how much to tune for the next shapes.  With "fast", only the first program of a session is timed, so that new
- * shapes do not take seconds; and that one only if its caller wants to wait (SPECIALISE_FULL).  The caller holds the
- * lock. */
+ * shapes do not take seconds; and the first program is timed here only if its caller waits for that (SPECIALISE_FULL).
+ * The caller holds the lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
   return wanted == RT_TUNE_FAST && (s->compiled || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN : wanted;
@@ -256,7 +256,7 @@ static status compile_guarded(void *data) {
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;
   if (program &&
-      !specialise_wants(s, c->out)) { /* otherwise the tuned program is stored, or this one if there is none */
+      !specialise_wants(s, c->out)) { /* otherwise specialise.c stores the tuned program, or this one if tuning fails */
     bool as_tuned = c->tune == RT_TUNE_KNOWN && !c->out->untuned;
     compile_cache_put(s, c->inputs, as_tuned ? s->options.compile.tune : c->tune, c->out);
   }

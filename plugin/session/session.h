@@ -1,6 +1,7 @@
 /* session.h - a model with the programs to which it has been compiled so far, one for each set of input shapes.  The C
  * API, the command line and the plugins use it.  It is thread-safe: one compilation runs at a time, and existing
- * programs can run meanwhile; so can one that tunes a program in the background. */
+ * programs can run meanwhile.  One compilation that tunes a program in the background (specialise.h) can run at the
+ * same time. */
 #ifndef PLUGIN_SESSION_SESSION_H
 #define PLUGIN_SESSION_SESSION_H
 
@@ -112,7 +113,8 @@ STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs,
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
 /* Returns true if session_compile would now return another program for the same inputs, which was tuned while this one
- * ran.  This one can still run; callers change over between two runs, so that its memory is freed. */
+ * ran.  This one can still run, but its memory is freed only when all callers have released it, so they should get the
+ * other program between two runs. */
 bool session_program_is_replaced(const session_program *c);
 /* Waits until no program is being tuned in the background any more. */
 void session_await_tuned(session *s);

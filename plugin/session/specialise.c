@@ -1,9 +1,9 @@
 /* specialise.c - see specialise.h.
  *
- * Two threads share the work.  The outer one has the usual priority, since it takes the session's turn, for which
- * others may wait.  The inner one compiles with low priority.  It needs the turn only until the model is imported: it
- * shares weights and kernels with the first program by a weight pool of its own, whose arrays the session's pool takes
- * over in the end.
+ * Two threads share the work.  The outer one has the usual priority, since it takes the session's turn
+ * (session_take_turn, a lock), for which other threads may wait.  The inner one compiles with low priority.  It needs
+ * the turn only until the model is imported: it shares weights and kernels with the first program by a weight pool of
+ * its own, whose arrays the session's pool takes over in the end.
  *
  * Measuring competes with all that runs on the machine, so only one session of a process at a time does it. */
 #include "plugin/session/specialise.h"
@@ -20,12 +20,12 @@
 #include "runtime/host/stack.h"
 
 enum { PAUSE = 1000000, LONG_PAUSE = 16000000, SETTLED = 20000000 /* nanoseconds */ };
-/* how long measurements wait in all for the end of runs before the session counts as too busy */
+/* the seconds that all measurements together may wait for runs to end; after that, the specialisation is cancelled */
 static const double patience = 30;
 
 struct specialisation {
   session *s;
-  session_program *first; /* which is to be replaced; held */
+  session_program *first; /* the program that is to be replaced; the specialisation is one of its users */
   session_inputs inputs;  /* those of `first` */
   pid_t process;          /* the process that started the thread */
   pthread_t thread;
@@ -33,11 +33,11 @@ struct specialisation {
   bool is_over;         /* guarded by the session's lock */
   double waited;        /* the seconds for which measurements waited for the end of runs */
   rt_program *program;  /* the tuned one, on the arena `compiled` */
-  rt_weight_pool *pool; /* its weights; is freed with the arena `pooled` */
+  rt_weight_pool *pool; /* the weights of `program`; freed when `pooled` is destroyed */
   arena *compiled, *pooled;
-  arena *kept; /* the arena of the copy of the program that the session gets */
+  arena *kept; /* the arena of the copy of `program` that the session gets */
   rt_report report;
-  double seconds, processor_seconds; /* of the inner thread */
+  double seconds, processor_seconds; /* times of the inner thread, which compiles */
   status failed;
 };
 
@@ -61,7 +61,7 @@ status specialise_read(const char *word, specialise *out) {
 
 static atomic_int exiting;    /* set when the process ends */
 static atomic_uint n_alive;   /* the number of specialisations whose threads have not ended, in the process `home` */
-static atomic_int home, slot; /* slot: the process that has the slot for measuring, or 0 */
+static atomic_int home, slot; /* slot: the process in which a session measures now, or 0 */
 
 static void sleep_for(int64_t nanoseconds) { (void)nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL); }
 
@@ -92,7 +92,7 @@ void specialise_end_at_exit(void) {
 void specialise_end_at_exit(void) {}
 #endif
 
-/* For a thread other than the main one that ends the process. */
+/* Is for the case that a thread other than the main one ends the process. */
 static void register_end(void) { (void)atexit(end_all); }
 
 static void count_alive(void) {
@@ -133,7 +133,9 @@ static uint64_t await_idle(void *data) {
   return atomic_load(&s->begun);
 }
 
-/* Waits for the slot for measuring.  A process that has forked a child may have left it taken there. */
+/* Waits until no other session of this process measures, and takes `slot`.  In a forked child, `slot` may be the
+ * parent, whose threads the child does not have; then it is taken at once.  Returns false if the specialisation was
+ * cancelled. */
 static bool take_slot(const specialisation *x) {
   for (;;) {
     int none = 0, other = atomic_load(&slot);
@@ -158,11 +160,11 @@ static void end_turn(specialisation *x) {
 }
 
 static void lower_priority(void) {
-  (void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0}); /* of this thread and of those that it starts */
+  (void)sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0}); /* for this thread and those that it starts */
 }
 
-/* A compile_request.imported function.  With files of external data the turn is kept, since another import may map
- * more of them. */
+/* A compile_request.imported function.  Gives up the turn (session_take_turn), except for a model with files of
+ * external data, since another import might map more of them meanwhile. */
 static void is_imported(void *data) {
   specialisation *x = data;
   if (x->s->source->n_files == 0) {
@@ -173,7 +175,7 @@ static void is_imported(void *data) {
 
 static void destroy_pool(void *pool) { rt_weight_pool_destroy(pool); }
 
-/* Makes a weight pool with the arrays of the first program, which stay that program's. */
+/* Makes x->pool, with the arrays of the first program that have names.  They still belong to that program. */
 static status create_pool(specialisation *x) {
   session *s = x->s;
   x->pooled = arena_create(&s->specialising);
@@ -208,7 +210,7 @@ static status compile_tuned(void *data) {
   return budget_check(&s->specialising);
 }
 
-/* The inner thread. */
+/* The function of the inner thread, which compiles. */
 static void *compile_main(void *data) {
   specialisation *x = data;
   double start = clock_seconds(), processor = clock_thread_seconds();
@@ -232,8 +234,8 @@ static void compile(specialisation *x) {
 
 /* --- changing over --- */
 
-/* An rt_sharing.is_persistent function: what was neither made for the tuned program nor packed for it is the model's.
- */
+/* An rt_sharing.is_persistent function: returns true for data of the model itself, that is, data that was neither
+ * allocated while the tuned program was compiled nor is in its weight pool. */
 static bool is_of_model(const void *owner, const void *data, rt_writer *place) {
   const specialisation *x = owner;
   (void)place;
@@ -252,7 +254,7 @@ static status change_over(void *data) {
   rt_sharing sharing = {.weight_pool = s->weight_pool, .is_persistent = is_of_model, .owner = x};
   const rt_program *p = rt_program_keep(x->kept, x->program, &sharing);
   arena *a = x->kept;
-  x->kept = NULL; /* the program takes it over */
+  x->kept = NULL; /* session_make_program takes it over */
   TRY(session_make_program(s, p, a, &c));
   c->compile_seconds = x->seconds;
   session_replace_program(s, x->first, c);
@@ -323,8 +325,8 @@ static session_inputs inputs_of(arena *a, const rt_program *p) {
   return (session_inputs){.shapes = shapes, .values = values};
 }
 
-/* Bounds what the background may use: the time of one compilation, and half of the memory that is left, so that runs
- * find the rest. */
+/* Bounds what the specialisation may use: the time of one compilation, and half of the memory that is left, so that
+ * runs find the rest. */
 static void bound(session *s) {
   uint64_t used = s->budget.used;
   s->specialising.deadline = deadline_after(s->options.max_seconds);
@@ -366,7 +368,7 @@ void specialise_begin(session *s, session_program *c) {
   }
 }
 
-/* Returns true if this process has the threads of the specialisation: a forked child has not. */
+/* Returns true if this process has the threads of the specialisation: a forked child does not have them. */
 static bool has_threads(const specialisation *x) { return x && x->process == getpid(); }
 
 void specialise_end(session *s) {

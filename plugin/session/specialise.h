@@ -1,8 +1,8 @@
 /* specialise.h - tunes the first program of a session in the background.
  *
- * The first run of a model does not wait for measurements: its program is made of what the tuning log knows and of
- * estimates.  Then a thread with low priority compiles it once more and measures, as long as no run is in progress.
- * When it is done, the tuned program takes the place of the first one between two runs. */
+ * The first run of a model does not wait for measurements: its program is compiled with the algorithms that the tuning
+ * log and estimates choose.  Then a thread with low priority compiles it once more and measures, as long as no run is
+ * in progress.  When it is done, the tuned program takes the place of the first one between two runs. */
 #ifndef PLUGIN_SESSION_SPECIALISE_H
 #define PLUGIN_SESSION_SPECIALISE_H
 
@@ -11,13 +11,14 @@
 /* Reads "auto" (or NULL), "off" or "full". */
 STATUS_MUST_USE status specialise_read(const char *word, specialise *out);
 
-/* Called by threads that open sessions: if the thread later ends the process, all specialisations end first. */
+/* Must be called by each thread that opens a session: if this thread later ends the process, all specialisations are
+ * ended before destructors and handlers of atexit run. */
 void specialise_end_at_exit(void);
 
-/* Returns true if the program is one that specialise_begin should tune.  Needs the turn. */
+/* Returns true if the program is one that specialise_begin should tune.  Needs the turn (session_take_turn). */
 bool specialise_wants(const session *s, const session_program *c);
 /* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing happens.
- * Needs the turn. */
+ * Needs the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
 /* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds. */
 void specialise_end(session *s);

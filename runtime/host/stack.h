@@ -14,7 +14,7 @@ enum { SESSION_COMPILE_STACK = 1 << 20, SESSION_RUN_STACK = 192 << 10 };
  * for which the caller waits. */
 STATUS_MUST_USE status run_with_stack(size_t bytes, status (*fn)(void *), void *data);
 
-/* Starts a thread that has a stack for both.  Returns false if it cannot be started. */
+/* Starts a thread whose stack is large enough for compiling and for running.  Returns false if it cannot be started. */
 bool start_with_stack(void *(*fn)(void *), void *data, pthread_t *out);
 
 #endif

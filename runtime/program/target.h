@@ -119,8 +119,9 @@ typedef enum rt_tune {
 
 /* What a compiler needs in order to measure while programs of its caller may run. */
 typedef struct rt_background {
-  /* Waits until none of these programs runs, or until the compilation has to end (its budget then says so).  Returns
-   * the number of runs that have begun so far: if it is another one after a measurement, a run has disturbed it. */
+  /* Waits until no program of the caller runs, or until the compilation must end (then budget_check fails).  Returns
+   * the number of the caller's runs that have begun so far.  If the number has changed after a measurement, a run has
+   * disturbed the measurement. */
   uint64_t (*await_idle)(void *data);
   void *data;
 } rt_background;
@@ -168,7 +169,7 @@ typedef struct rt_report {
   uint32_t n_algorithms; /* the largest number of configs of one contraction */
   /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
   uint32_t n_tuned, n_timed;
-  uint32_t n_untimed; /* with RT_TUNE_KNOWN: those that RT_TUNE_FAST would measure */
+  uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions that RT_TUNE_FAST would measure */
   rt_tuned *tuned;
   double seconds_tuning;
   const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */

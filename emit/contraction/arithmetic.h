@@ -14,12 +14,14 @@ static inline LLVMValueRef emit_times(const emit_ir *w, LLVMValueRef x, int64_t 
   return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");
 }
 
-/* Returns x / n, rounded down. x is not negative.  LLVM's loop passes do not see the division (emit_opaque). */
+/* Returns x / n, rounded down. x is not negative.  The division is hidden from LLVM's loop passes (emit_opaque), which
+ * would otherwise spend long on taking it apart. */
 static inline LLVMValueRef emit_over(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
 }
 
-/* Returns the remainder of x / n. x is not negative.  LLVM's loop passes do not see the division (emit_opaque). */
+/* Returns the remainder of x / n. x is not negative.  The division is hidden from LLVM's loop passes (emit_opaque),
+ * which would otherwise spend long on taking it apart. */
 static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }

@@ -42,7 +42,8 @@ static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, i
   }
 }
 
-/* Writes one line of the copy along the innermost spatial dimension: zeros, the line of A if there is one, zeros. */
+/* Writes one row of the copy, along the innermost spatial dimension: zeros, then the corresponding row of A (zeros if
+ * there is none), then zeros. */
 static void pad_line(const copy_kernel *k, LLVMValueRef line) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;
@@ -155,8 +156,8 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* Writes the loops over s from number `level` inwards.  They pack the rows of B that they visit; `to` is the address to
- * which the first of them is packed. */
+/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  They pack the rows that they
+ * visit; `to` is the address to which the first of them is packed. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

@@ -21,7 +21,7 @@ typedef struct kernel {
   emit_gemm_parts columns; /* the columns of a group, counted in vectors */
   int64_t n_sums;          /* the number of loops over s (the products of a sum); the innermost is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];
-  int64_t b_vector; /* the distance of two column vectors in B, in elements of b_type */
+  int64_t b_vector; /* the distance in B from one vector of columns to the next, in elements of b_type */
   LLVMTypeRef b_type;
   hlo_quantized_weights small;
   LLVMValueRef tile; /* memory for a block's sums, or NULL if none is needed */
@@ -267,7 +267,8 @@ typedef struct block {
   emit_fetch fetch;
 } block;
 
-/* Initialises the sums to zero, or to the head of the panels (emit_product_head). */
+/* Initialises the sums to zero or, where panels begin with initial values for their sums (emit_product_head), to
+ * these. */
 static void start_sums(const kernel *k, emit_gemm *g, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   emit_gemm_zero(w, g, sums);

@@ -116,7 +116,7 @@ static hlo_value find_convolution(const hlo_instr *i) {
   return hlo_result(k, 0);
 }
 
-/* Returns the number of i's operand that the convolution reads as v. */
+/* Returns which operand of i the convolution reads as v: i is the convolution itself or the fusion around it. */
 static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
   if (i->op == HLO_CONVOLUTION) {
     return 0;

@@ -118,7 +118,7 @@ static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, L
   }
 }
 
-/* Sets the first n elements of column `at` of the square. */
+/* Sets the first n elements of column `at` of s, a tile whose columns are transformed. */
 static void put_column(const winograd *g, square *s, LLVMValueRef at, const LLVMValueRef *line, int64_t n) {
   const int64_t lanes = g->p->lanes, columns = emit_winograd_size(g->p, 1);
   if (!g->unrolled) {
@@ -190,6 +190,7 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
 
 /* --- the transform of the input --- */
 
+/* A patch is the part of the input from which one tile is transformed. */
 typedef struct patch {
   place from;              /* the position in the input at which the patch begins, which may lie outside of the input */
   LLVMValueRef start;      /* the offset in the input of the element at that position */

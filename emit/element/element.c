@@ -417,7 +417,7 @@ static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
 }
 
 /* Returns true if the elements of the constant l at the positions `at` have evenly spaced values, and sets *start to
- * them, clamped to [0, limit]. */
+ * these values, clamped to [0, limit]. */
 static bool known_start(const emit_element *e, const literal *l, emit_pos at, int64_t limit, emit_pos *start) {
   if (!l || !emit_pos_inside(at, 0, shape_elements(&l->shape))) {
     return false;

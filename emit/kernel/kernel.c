@@ -74,7 +74,7 @@ void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool
   w->execution->nest(w, rank, extents, lanes, serial, body, data);
 }
 
-/* Returns the vector width for the element size that most of the kernel's arrays have. */
+/* Returns the vector width for the largest element type among the kernel's inputs and results. */
 static int writer_lanes(const emit_writer *w) {
   int lanes = w->e.w->target->lanes;
   size_t largest = 1;

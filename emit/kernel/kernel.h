@@ -22,8 +22,8 @@ typedef struct emit_options {
    * first dimension of all results, and of some operands, then counts rows: row r of a result depends on row r of these
    * operands and on all of the other operands.  `rows` is the extent that this dimension has in `i`, which stands in
    * for the actual number of rows. emit_kernel_info.grid is the grid for `rows` rows.  For n rows the kernel is called
-   * with a grid of grid / rows * n; only for kernels of emit/contraction/product.h does emit_product_dynamic_m compute
-   * the grid. */
+   * with a grid of grid / rows * n, except that emit_product_dynamic_m computes the grid for kernels of
+   * emit/contraction/product.h. */
   int64_t rows;
 } emit_options;
 

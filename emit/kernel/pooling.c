@@ -75,7 +75,8 @@ static void add(pools *p, const hlo_instr *i) {
                          .n = x->dims[last]};
 }
 
-/* Collects the window reductions that v reads at the position of the result's element. */
+/* Adds to p the window reductions from which v is computed by operations that keep the positions of elements
+ * (hlo_is_position_wise). */
 static void collect(pools *p, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(p->w, v) || hlo_literal(v)) {
@@ -92,9 +93,9 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* The number of rows of the result in a step of the grid.  With several, the columns of all of them are reduced and
- * stored first, so that no row is read from memory right after it was stored; and code before the loop over rows runs
- * once for all of them. */
+/* The number of rows of the result in a step of the grid.  With several, the columns of all their windows are reduced
+ * and stored first, so that no row is read from memory right after it was stored; and code before the loop over rows
+ * runs once for all of them. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }

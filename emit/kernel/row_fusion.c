@@ -15,7 +15,8 @@
 
 enum { STACK_BYTES = 16384 };
 
-/* A full array whose row is stored in memory by the first phase that needs it. */
+/* A full array (one with a value for each element of the rows) of which the current row is stored in memory by the
+ * first phase that needs it.  Phases are the kernel's loops over the row. */
 typedef struct stored {
   hlo_value value;
   int phase; /* the phase that writes the row; later phases read it */
@@ -182,7 +183,7 @@ static const emit_index *reductions_place(emit_element *e, const emit_reductions
   return place_in_row(e, g->data, r);
 }
 
-/* Returns the position of i, an index of a full array, in the memory of s. */
+/* Returns the position of the element at i, an index of a full array (hlo_is_full), in the memory where s is stored. */
 static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const stored *s, const emit_index *i) {
   if (s->whole) {
     return emit_index_linear(&e->x, i);

@@ -70,7 +70,8 @@ static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
   return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
 }
 
-/* Collects the transposes that v reads at the position of the result's element. */
+/* Adds to t the transposes from which v is computed by operations that keep the positions of elements
+ * (hlo_is_position_wise). */
 static void collect(tiles *t, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
@@ -100,8 +101,8 @@ static bool takes_rows(const hlo_instr *i) {
   return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] > 1;
 }
 
-/* Returns true if the kernel has no loops inside of elements, which would be written once for each row of a square.  A
- * few gathers of rows are allowed. */
+/* Returns true if no operation of the kernel needs a loop for one element, since the loop's code would be written once
+ * for each row of a square.  A few gathers of rows are allowed. */
 static bool is_simple(const emit_writer *w) {
   enum { MOST_GATHERED = 4 };
   int gathered = 0;
@@ -150,8 +151,8 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
   return true;
 }
 
-/* Sets t's dimensions to those with more than one element, the last two of which are rows and columns.  Returns the
- * number of the columns' dimension in s. */
+/* Sets t's dimensions to those of s with more than one element, the last two of which are rows and columns.  Returns
+ * which dimension of s is that of the columns. */
 static int keep_dims(tiles *t, const shape *s) {
   int columns = 0;
   t->rank = 0;

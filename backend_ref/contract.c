@@ -71,7 +71,7 @@ static arrangement arrange(const hlo_instr *i, const shape *s, hlo_attr_id batch
   return r;
 }
 
-/* Returns the operand transposed to [batch, second, third], in class c. */
+/* Returns the operand transposed to [batch, second, third], with its elements converted to `class` (ref_class). */
 static const void *arranged(ref_call *c, uint32_t operand, const arrangement *r, int second, int third,
                             ref_class class) {
   const literal *l = &c->in[operand];
@@ -245,7 +245,7 @@ static void put_sums(const convolution *v, char *image, int64_t o, int64_t first
   }
 }
 
-/* Convolves one image. x are its elements and `image` the results, in numbers of class `class`. */
+/* Convolves one image. x are its elements and `image` the results, all converted to `class` (ref_class). */
 static status convolve_image(ref_call *c, const convolution *v, ref_class class, const char *x, const char *kernel,
                              int64_t *offsets, char *panel, char *image) {
   int64_t depth = v->group_channels * v->taps, rows = v->out_channels / v->groups, point[SHAPE_MAX_RANK] = {0};

@@ -15,8 +15,8 @@
       r[k] = (R)(expression);                                                        \
     }                                                                                \
   }
-/* Defines the kernels of an operation on floats for the classes f32 and f64.  Functions of libm are called in f64, and
- * the kernel for f32 rounds their results. */
+/* Defines the kernels of an operation on floats for float and for double elements (ref_class).  Functions of libm are
+ * called in f64, and the kernel for float rounds their results. */
 #define MATH1(name, expression)                 \
   KERNEL1(name##_f32, float, float, expression) \
   KERNEL1(name##_f64, double, double, expression)
@@ -188,8 +188,8 @@ static const by_class compare_kernels[] = {
 
 /* --- the loops --- */
 
-/* Runs the kernel over all elements, which are converted to class `in`.  The kernel writes numbers of that class, or
- * uint8_t if `to_pred`. */
+/* Runs the kernel over all elements, which are first converted to the C type that `in` stands for.  The kernel writes
+ * numbers of that type, or uint8_t if `to_pred`. */
 static status map(ref_call *c, ref_kernel *kernel, ref_class in, bool to_pred) {
   if (!kernel) {
     return ref_unsupported(c->i);

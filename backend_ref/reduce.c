@@ -11,7 +11,7 @@
   static void name(void *accs, const void *xs, int64_t acc_stride, int64_t x_stride, int64_t n) { \
     T *acc = accs;                                                                                \
     const T *x = xs;                                                                              \
-    if (acc_stride == 0) { /* a line is reduced to one number, which is kept in a register */     \
+    if (acc_stride == 0) { /* all elements are reduced to one, which is kept in a register */     \
       T a = *acc;                                                                                 \
       for (int64_t k = 0; k < n; k++) {                                                           \
         T b = x[k * x_stride];                                                                    \
@@ -185,7 +185,7 @@ typedef struct extreme {
   bool largest, last;
 } extreme;
 
-/* Returns true if x replaces `best`, an earlier element of the line, as the extreme one.  The first NaN is never
+/* Returns true if x replaces `best`, the largest or smallest of the elements before x.  The first NaN is never
  * replaced. */
 static bool beats(const extreme *e, const void *x, const void *best) {
   if (ref_is_nan(e->class, best)) {

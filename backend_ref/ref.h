@@ -64,6 +64,8 @@ status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_s
 
 /* --- numbers (number.c) --- */
 
+/* The number classes: the C types in which the evaluator computes (float, double, int64_t, uint64_t, double complex).
+ * Elements of other types are converted to one of them. */
 typedef enum ref_class { REF_F32, REF_F64, REF_S64, REF_U64, REF_C128, REF_CLASSES } ref_class;
 enum { REF_CHUNK = 512 }; /* the number of elements computed at a time */
 

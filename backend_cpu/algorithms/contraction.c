@@ -59,8 +59,8 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* a free instruction will be copied into the
-                                                                       fusion */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* an instruction that costs nothing
+                                                                       (hlo_is_free) will be copied into the fusion */
     return false;
   }
   *array = outside(s, v);
@@ -196,8 +196,8 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post_op ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
-/* Returns true if this post-op may be a CPU_POST_OP_SUM, which reads its array from the result's buffer.  Only the
- * first array that is added may. */
+/* Returns true if this post-op may be a CPU_POST_OP_SUM, which reads its array from the result's buffer.  Of the
+ * arrays that are added, only the first one may be read in this way. */
 static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_post_ops; k++) {

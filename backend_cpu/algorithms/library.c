@@ -92,9 +92,9 @@ static double work_of(const cpu_problem *p, const cpu_contraction *c) {
          bytes_of(p->instr) * byte_nanoseconds;
 }
 
-/* Chooses the number of parts: up to several for each thread, so that a thread that is done can take over parts of
- * others, but only as many as are worth starting threads for.  If there are more parts than threads, their number is a
- * multiple of the threads where the shape allows it. */
+/* Chooses the number of parts into which the call is divided: up to several for each thread, so that a thread that is
+ * done can take over parts of others, but only as many as are worth starting threads for.  If there are more parts than
+ * threads, their number is a multiple of the threads where the shape allows it. */
 static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
   int64_t threads = p->options.threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
   double worth = work_of(p, c) / part_nanoseconds;

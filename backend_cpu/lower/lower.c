@@ -101,7 +101,7 @@ static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
   return lines < 1 ? 1 : lines < (int64_t)l->options->threads ? lines : (int64_t)l->options->threads;
 }
 
-/* Returns the number of parts, which is 1 for problems that are too small to be divided. */
+/* Returns the number of parts into which a non-maximum suppression is divided for the threads; 1 if it is too small. */
 static int64_t nms_parts(const lowering *l, const hlo_instr *i) {
   enum { SMALL = 1 << 13 };
   const shape *scores = hlo_shape(i->operands[1]);

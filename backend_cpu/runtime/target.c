@@ -46,7 +46,7 @@ static status check_feature(const char *text, size_t n) {
   return NULL;
 }
 
-/* `cpu` is emit_target_text: triple, LLVM's name of the processor, features, lanes. */
+/* `cpu` is a text that emit_target_text made: triple, LLVM's name of the processor, features, lanes. */
 static status check_cpu(const char *cpu) {
   const char *architecture = machine_architecture();
   if (*cpu == '\0') { /* a program without kernels runs on any machine */

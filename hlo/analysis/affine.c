@@ -209,7 +209,7 @@ static bool find_in_slice(const hlo_instr *i, const hlo_region *r, int64_t *work
   return find(i->operands[0], &q, work, out);
 }
 
-/* Finds the form of a region that lies within one operand of the concatenation. */
+/* Finds the affine form of a region that lies within one operand of the concatenation. */
 static bool find_in_concat(const hlo_instr *i, const hlo_region *r, int64_t *work, hlo_affine *out) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION), begin = 0;
   int64_t one = r->first[d], other = one + r->stride[d] * (r->count[d] - 1);

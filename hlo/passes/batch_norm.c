@@ -81,7 +81,8 @@ static step step_of(channels *c, hlo_value y, hlo_value x) {
                                                      : NO_STEP;
 }
 
-/* Adds the step from x to y to scale and shift.  Returns false if it is no step of a chain. */
+/* Merges the operation that computes y from x into c->scale and c->shift.  Returns false if it is not an operation that
+ * the chain may contain. */
 static bool apply_step(channels *c, hlo_value y, hlo_value x) {
   step s = step_of(c, y, x);
   for (int64_t k = 0; s != NO_STEP && k < c->n; k++) {
@@ -96,8 +97,8 @@ static bool apply_step(channels *c, hlo_value y, hlo_value x) {
   return s != NO_STEP;
 }
 
-/* Follows the chain of operations after the contraction, adds each step to scale and shift, and returns the chain's
- * last value.  The first operation that is no such step ends the chain. */
+/* Follows the chain of operations after the contraction, merges each of them into c->scale and c->shift, and returns
+ * the chain's last value.  The first operation that cannot be merged ends the chain. */
 static hlo_value follow(channels *c, arena *scratch) {
   hlo_value v = hlo_result(c->contraction, 0);
   c->u = ARENA_NEW_N(scratch, double, c->n);

@@ -37,8 +37,8 @@ static roles roles_of(const hlo_instr *dot, uint32_t k) {
   return r;
 }
 
-/* Returns true if these dimensions, the last one fastest, have one stride.  *close is set if their elements are
- * contiguous. */
+/* Returns true if the dimensions dims[n] of an array of shape s can be merged in this order to one dimension with one
+ * stride.  *close is set if the elements along it are contiguous. */
 static bool is_line(const shape *s, uint32_t n, const int64_t *dims, bool *close) {
   int64_t strides[SHAPE_MAX_RANK], stride = 0, count = 1;
   shape_strides(s, strides);

@@ -440,7 +440,7 @@ static void reshape(layout *l, const hlo_instr *i) {
     }
   }
   if (is_identity(&grouped, x->rank)) {
-    return; /* then the operand's plain value is used */
+    return; /* then i stays as it is, and reads the operand with its dimensions in their original order */
   }
   hold(l, i, hlo_reshape(&l->b, in_order(l, i->operands[0], &grouped), s.rank, s.dims), &p);
 }
@@ -467,7 +467,7 @@ static void visit(layout *l, const hlo_instr *i) {
   }
 }
 
-/* An instruction that is not rebuilt gets plain values as operands. */
+/* Gives an instruction that is not rebuilt operands whose dimensions are in their original order. */
 static void keep(layout *l, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = plain(l, i->operands[k]);

@@ -75,7 +75,8 @@ typedef struct hlo_target {
   int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* Returns true if the operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
-  /* Returns true if the target has a kernel for this attention, its views included. */
+  /* Returns true if the target has a kernel for this attention, including the views of its operands and its result that
+   * are part of it (hlo_attention_views). */
   bool (*takes_attention)(void *data, const hlo_attention *a);
   /* Returns true if the kernel of `i` can write its only result as a part of another array
    * (hlo/analysis/in_place_update.h). */

@@ -48,7 +48,7 @@ static hlo_value stretch_number(hlo_builder *b, double number, const shape *s) {
 
 /* --- weights --- */
 
-/* Returns the dimensions of the weights that run over outputs, as bits. */
+/* Returns the dimensions of the weights that run over output channels, as bits. */
 static uint32_t output_dims(const hlo_instr *i) {
   if (i->op == HLO_CONVOLUTION) {
     return 1;
@@ -60,7 +60,7 @@ static uint32_t output_dims(const hlo_instr *i) {
   return out;
 }
 
-/* Returns the only dimension of the weights that runs over outputs, or -1 if there is none or more than one. */
+/* Returns the only dimension of the weights that runs over output channels, or -1 if there is none or several. */
 static int output_dim(const hlo_instr *i) {
   uint32_t dims = output_dims(i);
   if (dims == 0 || (dims & (dims - 1)) || (i->op == HLO_DOT && hlo_n_ints(i, HLO_ATTR_RHS_BATCH))) {
@@ -69,16 +69,16 @@ static int output_dim(const hlo_instr *i) {
   return __builtin_ctz(dims);
 }
 
-/* Returns the dimension of the result that runs over outputs. */
+/* Returns the dimension of the result that runs over output channels. */
 static int64_t channel_dim(const hlo_instr *i) {
   bool first = i->op == HLO_CONVOLUTION && hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
   return first ? 1 : i->shapes[0].rank - 1;
 }
 
 typedef struct weights {
-  int64_t n;     /* the number of outputs */
+  int64_t n;     /* the number of output channels */
   literal bytes; /* s8, after subtracting the zero point */
-  int64_t *sums; /* the sum of the weights of each output */
+  int64_t *sums; /* the sum of the weights of each output channel */
 } weights;
 
 /* Sets *out to weight k of x minus its zero point.  Returns false if that is not an s8. */
@@ -223,7 +223,7 @@ static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quant
   return sum;
 }
 
-/* Handles dequantised operands in f32: returns the exact sum times a factor for each output, or no value. */
+/* Handles dequantised operands in f32: returns the exact sum times a factor for each output channel, or no value. */
 static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y;
   weights w;
@@ -309,7 +309,7 @@ static bool take_bounds(affine *f, hlo_value *v) {
 }
 
 /* If *v is `op` of a value and constants, in either order, sets *v to the value.  The constants are one number, or one
- * for each output. */
+ * for each output channel. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {

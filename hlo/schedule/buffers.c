@@ -14,6 +14,7 @@
 
 enum { DEPTH_MAX = 100 };
 
+/* A unit is a set of values that share memory. */
 typedef struct unit {
   uint32_t parent; /* the unit into which this one was joined; its own number if it is a representative */
   hlo_space space;
@@ -214,7 +215,7 @@ static void set_lifetimes(hlo_buffers *b, const hlo_computation *c, uint32_t end
 
 /* --- third pass: values that may share a buffer --- */
 
-/* Returns true if another instruction of i's concurrent group reads unit u. */
+/* Returns true if another instruction of i's concurrent group reads a value in the memory of unit u. */
 static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint32_t u) {
   for (const hlo_instr *j = hlo_first_concurrent(i); j; j = hlo_next_concurrent(j)) {
     for (uint32_t k = 0; k < j->n_operands && j != i; k++) {
@@ -226,7 +227,8 @@ static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint3
   return false;
 }
 
-/* Returns true if the result may overwrite every operand that is in the unit `memory`; there may be several of them. */
+/* Returns true if the result may overwrite every operand of i that belongs to the unit `memory` (a set of values that
+ * share memory).  There may be several of them. */
 static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {

@@ -152,7 +152,7 @@ static status run_view(checker *c, const hlo_instr *i) {
 
 static status run_computation(checker *c, const hlo_computation *body);
 
-/* Runs a body and copies its roots to the results of the instruction, one after the other. */
+/* Simulates a body of `i` and the copies of its roots to the results of `i`, one after the other. */
 static status run_body(checker *c, const hlo_instr *i, const hlo_computation *body) {
   TRY(run_computation(c, body));
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -175,7 +175,8 @@ static void give_carried(checker *c, const hlo_instr *i, const hlo_computation *
   }
 }
 
-/* Runs the condition three times and the body twice, so that the second run reads what the first one left. */
+/* Simulates a while: the condition three times and the body twice, so that the second run reads what the first one
+ * left. */
 static status run_while(checker *c, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     TRY(move(c, i, i->operands[k], slice_of(c, hlo_result((hlo_instr *)i, k))));
@@ -203,7 +204,7 @@ static status run_branch(checker *c, const hlo_instr *i, const hlo_computation *
   return run_body(c, i, branch);
 }
 
-/* Runs each branch of a conditional.  Afterwards only those values are intact that every branch leaves intact. */
+/* Simulates each branch of a conditional.  Afterwards only those values are intact that every branch leaves intact. */
 static status run_conditional(checker *c, const hlo_instr *i) {
   checker after = {0};
   TRY(need(c, i, i->operands[0]));

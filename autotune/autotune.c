@@ -46,8 +46,10 @@ typedef struct tuner {
   decision *decisions;
   use *uses;
   autotune_log *log;
-  double estimated;     /* the estimated seconds of a run of all problems */
-  double start, booked; /* the thread's processor time at the start, and the seconds that RT_TUNE_KNOWN counted */
+  double estimated; /* the estimated seconds of a run of all problems */
+  /* `start` is the thread's processor time at the start.  Where nothing is timed, `booked` is the number of seconds
+   * that timing the problems so far would have taken. */
+  double start, booked;
   autotune_result *result;
 } tuner;
 
@@ -295,7 +297,7 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
   return NULL;
 }
 
-/* Decides by similar problems and counts those which RT_TUNE_FAST would time. */
+/* Decides the n open problems without timing them, and counts those that RT_TUNE_FAST would time. */
 static void estimate_all(tuner *t, uint32_t n, decision **open) {
   for (uint32_t k = 0; k < n; k++) {
     double cost = cost_of_timing(t, open[k]);

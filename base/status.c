@@ -9,7 +9,7 @@
 
 struct status_record {
   unsigned code;  /* a status_code, plus one of STATUS_ABOUT_... */
-  bool is_static; /* must not be freed, not even by another copy of this file in the process */
+  bool is_static; /* must not be freed, not even by a copy of this code in another of the process's shared libraries */
   const char *message;
   const char *node;
 };

@@ -227,7 +227,7 @@ static status move(comparison *c) {
 }
 
 /* Returns by how much element k of the reference's result r changes at most when the reference is evaluated with
- * slightly changed numbers (MOVES).  It is infinite if the element becomes or ceases to be a special value, or becomes
+ * slightly changed numbers (MOVES).  It is infinite if the element becomes or ceases to be NaN or infinite, or becomes
  * another integer. */
 static double movement(const comparison *c, uint32_t r, int64_t k) {
   numbers want = numbers_of(&c->want[r]);

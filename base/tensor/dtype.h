@@ -85,8 +85,8 @@ double dtype_load_f64(dtype t, const void *element);
  */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
-/* Load and store an integer, a pred, or the number of a string.  A u64 is passed as its bits.  Storing wraps modulo
- * 2^bits; a pred becomes value != 0. */
+/* Load and store an integer, a pred, or the number that stands for a string.  A u64 is passed as its bits.  Storing
+ * wraps modulo 2^bits; a pred becomes value != 0. */
 int64_t dtype_load_i64(dtype t, const void *element);
 void dtype_store_i64(dtype t, void *element, int64_t value);
 

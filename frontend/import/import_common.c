@@ -161,8 +161,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
 
 /* --- indices --- */
 
-/* Returns x with `inside`, a number within the bounds, in place of the undefined elements beyond the sizes of x's
- * dynamic dimensions, so that a check of all elements does not fail because of them. */
+/* The elements of x beyond the sizes of its dynamic dimensions are undefined.  Replaces them by `inside`, a number
+ * within the bounds that are to be checked, so that a check of all elements does not fail because of them. */
 static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(x);

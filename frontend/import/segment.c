@@ -320,8 +320,8 @@ static status import_frame(onnx_scope *s, bool signature) {
   str_map_init(&contents, im->arena);
   if (signature) {
     add_signature(s);
-    if (!im->frame
-             ->findings) { /* with findings they are imported when a node reads them, so that errors name the node */
+    if (!im->frame->findings) { /* if the frame lists findings, initializers are imported when a node reads them, so
+                                   that errors name the node */
       TRY(onnx_import_initializers(s, im->frame->graph));
     }
   }

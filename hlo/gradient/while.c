@@ -196,8 +196,8 @@ static hlo_value row_starts(hlo_builder *b, int rank, hlo_value step) {
 
 static hlo_value number(hlo_builder *b, int64_t v) { return hlo_scalar_int(b, DTYPE_S64, v); }
 
-/* Adds a parameter to c for each loop-carried value that is stored, which is the array with a row for each iteration.
- * Sets rows[k] to the one for value k. */
+/* Adds a parameter to c for each loop-carried value k that is stored: the array with a row for each iteration.  Sets
+ * rows[k] to the parameter. */
 static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows) {
   for (uint32_t k = 0; k < l->n; k++) {
     if (l->stored[k]) {
@@ -206,7 +206,7 @@ static void add_parameters(const looping *l, hlo_computation *c, hlo_value *rows
   }
 }
 
-/* --- the two loops --- */
+/* --- the forward and the backward loop --- */
 
 /* Builds the forward loop.  It runs the iterations of the original loop again and copies each loop-carried value k for
  * which l->stored[k] is true to an array with a row for each iteration.  Sets rows[k] to that array. */

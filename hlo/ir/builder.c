@@ -74,7 +74,8 @@ static bool fold(hlo_builder *b, hlo_instr *i) {
   return true;
 }
 
-/* Replaces an instruction on sizes by `sizes` or, if all of its elements are constants, by a constant. */
+/* Replaces an instruction that computes sizes by an instruction `sizes` or, if all of its elements are constants, by a
+ * constant. */
 static void fold_sizes(hlo_instr *i) {
   dim elements[HLO_MAX_SIZES];
   int64_t values[HLO_MAX_SIZES];

@@ -231,7 +231,7 @@ static void run_loop(hlo_builder *b, const layer *l, carried state) {
   }
 }
 
-/* Returns x[d, ...], with one dimension less, or no value if x is absent. */
+/* Returns x[d, ...], with one dimension less, or no value (def is NULL) if x is absent. */
 static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   if (!x.def) {
     return x;
@@ -241,7 +241,8 @@ static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   return hlo_reshape(b, x, s.rank - 1, s.dims + 1);
 }
 
-/* Returns the inputs of all steps times w, plus the biases that can be added here; *r_bias is the remaining one. */
+/* Returns the inputs of all steps times w, plus the biases.  A bias that can only be added in the loop is left out;
+ * *r_bias is set to it if there is one. */
 static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_value *r_bias) {
   hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)), bias = direction_of(b, l->r->bias, d);
   if (!bias.def) {

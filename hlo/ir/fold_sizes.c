@@ -138,7 +138,7 @@ static int fold_broadcast(const hlo_instr *i, const known *x, dim *out) {
   return (int)n;
 }
 
-/* A gather of single elements of a list, by constant indices: the indices are in x[1]. */
+/* Folds a gather of single elements of the list x[0].  The indices, x[1], must be constants. */
 static int fold_gather(const hlo_instr *i, const known *x, dim *out) {
   if (hlo_n_ints(i, HLO_ATTR_COLLAPSED_DIMS) != 1 || !hlo_literal(i->operands[1])) {
     return -1;

@@ -374,7 +374,7 @@ status interpret_scan(const interpreted_node *n) {
   return finish_loop(&l);
 }
 
-/* --- all of them --- */
+/* --- all host-interpreted nodes --- */
 
 static status run_node(const interpreted_node *n) {
   const onnx_function *callee = onnx_model_callee(n->outer->model, n->node);

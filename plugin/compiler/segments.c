@@ -48,7 +48,7 @@ status interpreter_site_below(interpreter_run *run, interpreter_site *parent, si
   return NULL;
 }
 
-/* --- running one --- */
+/* --- running a segment --- */
 
 static void define(onnx_frame *f, const char *name, host_array *a) {
   void **slot = str_map_put(&f->arrays, name);
@@ -185,7 +185,7 @@ static void release_unread(onnx_frame *f) {
   arena_destroy(scratch);
 }
 
-/* Runs one segment, then the host-interpreted nodes.  *done is set if no node is deferred any more. */
+/* Runs one segment, then the host-interpreted nodes.  Sets *done to whether all nodes of f are done. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
   segment *x;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
@@ -269,7 +269,7 @@ void interpreter_frame_end(interpreter_run *run, onnx_frame *f) {
   free_frame(ended);
 }
 
-/* --- the whole --- */
+/* --- the whole model --- */
 
 typedef struct whole {
   interpreter_run *run;

@@ -41,7 +41,7 @@ struct segmented_model {
   mem_budget *budget;
   pthread_mutex_t lock; /* guards the tree of interpreter_site and the segments in it; held while a segment is imported
                            and compiled */
-  arena *arena;         /* the arena of the tree below `main` */
+  arena *arena;         /* the arena of the tree of interpreter_site below `main` */
   interpreter_site main;
   uint64_t clock;
   double seconds_tuning; /* the time that tuning took, in all segments together */

@@ -145,7 +145,7 @@ static onnxStatus get_option(const char *name, char *value, size_t *length) {
   return *length > room ? ONNXIFI_STATUS_FALLBACK : ONNXIFI_STATUS_SUCCESS;
 }
 
-/* --- finding them --- */
+/* --- finding an extension function --- */
 
 onnxStatus onnxGetExtensionFunctionAddress(onnxBackendID backendID, const char *name,
                                            onnxExtensionFunctionPointer *function) {

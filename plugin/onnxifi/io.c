@@ -192,7 +192,7 @@ static onnxStatus set_outputs(ifi_io *io, const side *s, bool compiled) {
   return result;
 }
 
-/* --- making one --- */
+/* --- making an ifi_io --- */
 
 /* Sets inputs and outputs, and compiles for the shapes alone, since the inputs' contents may not be read before a run's
  * input event is signalled.  If a size depends on the contents, the model is compiled during the run. */

@@ -171,7 +171,7 @@ static OrtStatus *all_known(const ort_partition_values *b, bool *out) {
   return NULL;
 }
 
-/* --- importing it --- */
+/* --- importing the chosen nodes --- */
 
 typedef struct finding {
   const ort_provider *p;

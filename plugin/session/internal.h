@@ -55,7 +55,8 @@ struct session {
   atomic_uint_fast64_t begun;
   atomic_uint busy;
   specialise specialise;
-  specialisation *specialisation; /* the program that is tuned in the background, or was; NULL if there is none */
+  specialisation *specialisation; /* the tuning of a program in the background, which may have ended; NULL if none
+                                     was begun */
   mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
   /* the list of programs that tuned ones have replaced and that callers still use, and their number */
   session_program *replaced;

@@ -43,7 +43,7 @@ void session_close(session *s) {
     return;
   }
   specialise_end(s);      /* comes first, since a specialisation adds programs in the background */
-  compile_cache_close(s); /* the next, since the cache's thread may still write programs */
+  compile_cache_close(s); /* comes second, since the cache's thread may still write programs */
   session_free_programs(s);
   if (s->segments) {
     const compiler_api *compiler;
@@ -300,8 +300,8 @@ static status check_inputs(const session *s, const session_inputs *inputs) {
   return NULL;
 }
 
-/* Compiles a program or finds it in the cache.  It is not added to the session's list of programs; `add` does that.
- * The caller has the turn (session_take_turn). */
+/* Compiles a program or finds it in the cache.  It is not added to the session's list of programs; session_keep_program
+ * does that.  The caller has the turn (session_take_turn). */
 static status compile(session *s, const session_inputs *inputs, rt_tune tune, session_program **out) {
   compilation c = {.s = s, .inputs = inputs, .tune = tune};
   s->compiling.deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);

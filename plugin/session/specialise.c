@@ -232,7 +232,7 @@ static void compile(specialisation *x) {
   end_turn(x);
 }
 
-/* --- changing over --- */
+/* --- replacing the first program --- */
 
 /* An rt_sharing.is_persistent function: returns true for data of the model itself, that is, data that was neither
  * allocated while the tuned program was compiled nor is in its weight pool. */

@@ -236,7 +236,7 @@ status content_store_put_weights(content_store *c, content_key model, content_ke
   return put(c, model, weights, true, image);
 }
 
-/* --- sources --- */
+/* --- descriptions of models (files named source) --- */
 
 rt_span content_store_get_source(content_store *c, arena *a, const char *model) {
   name n = source_name(model);

@@ -31,7 +31,7 @@ struct rt_executable {
   const rt_program *program;
   const rt_target *target;
   void **constants;     /* copies of the constants on the device; NULL if there is no device */
-  rt_sequence body;     /* a copy of the program's body in which the thunks have `ops` and `state` */
+  rt_sequence body;     /* a copy of the program's body in which `ops` and `state` of the thunks are set */
   pthread_mutex_t lock; /* guards `spare` */
   spare_arena *spare;
 };

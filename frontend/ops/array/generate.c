@@ -128,8 +128,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
 
 /* --- Range --- */
 
-/* Returns the number of elements of an integer range of constants, which ends before `limit`.  It is computed exactly
- * for all 64-bit values, without overflow. */
+/* Returns the number of elements of a Range of integers with constant start, limit and delta; it ends before limit.  It
+ * is computed exactly for all 64-bit values, without overflow. */
 static status range_count_ints(const onnx_node *n, int64_t *count) {
   int64_t start, limit, delta;
   TRY(onnx_const_int(n, 0, "start", &start));

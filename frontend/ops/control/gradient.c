@@ -175,7 +175,7 @@ static status check_named(const gradient *g, const char *attribute, const char *
   return NULL;
 }
 
-/* Defines the node's inputs in s under the names of xs and zs, those of xs through a marking copy. */
+/* Defines the node's inputs in s under the names of xs and zs, those of xs as copies (g->marks) that mark them. */
 static status bind_inputs(gradient *g, onnx_scope *s) {
   onnx_node *n = g->n;
   g->marks = ARENA_NEW_N(n->arena, hlo_value, g->n_xs);
@@ -225,7 +225,7 @@ static status import_y(gradient *g, hlo_value *y) {
   TRY(bind_inputs(g, &s));
   bool host_interpreted = n->scope->importer->requirements.host_interpreted;
   status failed = import_between(g, &s, n_nodes, nodes);
-  /* If one of the imported nodes must be host-interpreted, this is forgotten, since the host cannot run it
+  /* If one of the imported nodes must be host-interpreted, that requirement is dropped, since the host cannot run it
    * separately. */
   n->scope->importer->requirements.host_interpreted = host_interpreted;
   TRY(failed);

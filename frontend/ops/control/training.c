@@ -39,7 +39,7 @@ static hlo_value tensor(const step *s, uint32_t group, uint32_t k) { return s->n
 
 static void set(const step *s, uint32_t group, uint32_t k, hlo_value v) { s->n->out[group * s->count + k] = v; }
 
-/* Returns input k, R or T, as a scalar of x's element type. */
+/* Returns input k (0: R, the learning rate; 1: T, the number of updates) as a scalar of x's element type. */
 static hlo_value number(const step *s, uint32_t k, hlo_value x) {
   return hlo_convert(s->b, hlo_reshape(s->b, s->n->in[k], 0, NULL), hlo_type(x));
 }

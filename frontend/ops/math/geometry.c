@@ -116,8 +116,8 @@ static int64_t block_position(const blocks *g, int64_t element, int64_t block) {
   return position;
 }
 
-/* Scatters every element of the columns to its position in the image, where it is added.  The scatter skips elements in
- * the padding, whose position is -1. */
+/* The input has a column for each block of the image.  Scatters every element of the columns to its position in the
+ * image, where it is added.  The scatter skips elements in the padding, whose position is -1. */
 status onnx_import_col2im(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);

@@ -299,7 +299,7 @@ emit_row_cut emit_product_rows(const emit_product *p) {
   return r;
 }
 
-/* Returns true if B already lies in memory as vectors of columns. */
+/* Returns true if the rows of B lie in memory as contiguous whole vectors, so that B need not be packed. */
 static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
 
 /* Returns the number of row blocks in a step of the grid.  Usually their part of A fits in the cache, where it stays

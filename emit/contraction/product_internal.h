@@ -29,7 +29,7 @@ enum {
   EMIT_PRODUCT_FIRST
 };
 
-/* Returns the number of panels of B in a group of a batch. */
+/* Returns the number of panels into which B is packed for one group of one batch. */
 static inline int64_t emit_product_panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
 
 /* Returns the estimated time of the whole product, in nanoseconds. */

@@ -415,8 +415,8 @@ static void column_body(kernel *k, void *data, LLVMValueRef vector, int64_t vect
   emit_loop_end(w, &l, NULL);
 }
 
-/* Consecutive steps go along the first dimension of the grid.  Returns the position of step `item` along that dimension
- * if `place` is true, otherwise the step's number in the other dimensions. */
+/* The steps of the grid are numbered with its first dimension varying fastest.  Returns the position of step `item`
+ * along that dimension if `place` is true, otherwise the step's number in the other dimensions. */
 static LLVMValueRef of_first(const kernel *k, LLVMValueRef item, bool place) {
   const emit_ir *w = k->w.e.w;
   if (LLVMIsAConstantInt(k->first)) {

@@ -167,7 +167,7 @@ static void visit(walk *w, hlo_value v) {
   origins(i, from);
   const shape *s = &i->shapes[v.index];
   int64_t right = 1;
-  int inner = -3; /* the origin of the dimension to the right of k, without dimensions of size 1 */
+  int inner = -3; /* from[] of the next dimension to the right of k with more than one element; -3: none */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
       continue;

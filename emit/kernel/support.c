@@ -115,7 +115,7 @@ bool emit_supports(const hlo_instr *i, const char **why) {
  * value's element, or at other positions. */
 typedef enum reading { NOT_AT_ALL, SAME_PLACE, ELSEWHERE } reading;
 
-enum { MAX_INSTRUCTIONS = 512 }; /* the limit for fusions that overwrite an operand */
+enum { MAX_INSTRUCTIONS = 512 }; /* fusions with more instructions may not overwrite an operand */
 
 typedef struct readings {
   uint32_t n;

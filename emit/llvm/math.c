@@ -225,7 +225,7 @@ static void reduce_large(W w, V table, V x, V *r, V *n) {
     exponent = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, emit_i(bits, 23), ""), emit_i(bits, 255), "");
   V m = LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i(bits, 0x7fffff), ""), emit_i(bits, 0x800000), "");
   m = LLVMBuildZExt(b, m, w->i64, "");
-  /* Digit e - 2 of 2/pi, after 32 zeros. */
+  /* The position in the table of binary digit e - 2 of 2/pi; the table begins with 32 zeros. */
   V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30), "");
   at = emit_intrinsic2(w, "llvm.smin", emit_intrinsic2(w, "llvm.smax", at, emit_i64(w, 0)), emit_i64(w, 134));
   V high = table_bits(w, table, at);

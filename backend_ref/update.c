@@ -37,7 +37,7 @@ static void combine(dtype t, ref_class class, ref_kernel *kernel, void *old, con
     memcpy(old, update, dtype_bytes(t));
     return;
   }
-  double x[2], y[2], r[2]; /* room for one element of any class */
+  double x[2], y[2], r[2]; /* room for one number of any ref_class */
   kernel(ref_load(t, class, old, 0, 1, x), ref_load(t, class, update, 0, 1, y), r, 1, 0);
   ref_store(t, class, r, old, 0, 1);
 }

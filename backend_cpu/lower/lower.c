@@ -187,8 +187,8 @@ static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from,
   lower_add_buffer(c, copy, to);
 }
 
-/* Copies the array that an in-place update changes to the result's buffer, unless it is there already, since the kernel
- * writes only the changed part. */
+/* If `i` is an in-place update, copies the array of which it changes a part to the result's buffer, unless the array is
+ * there already.  The kernel then writes only the changed part. */
 static void bring_base(lower_context *c, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -199,7 +199,8 @@ static void bring_base(lower_context *c, const hlo_instr *i) {
   }
 }
 
-/* Makes the kernel read the array that an in-place update changes from the result's buffer. */
+/* If `i` is an in-place update, passes the result's buffer to the kernel also in place of the operand of which it
+ * changes a part. */
 static void use_base(rt_thunk *t, const hlo_instr *i) {
   hlo_in_place_update place;
   if (hlo_in_place_update_of(i, &place)) {
@@ -332,7 +333,8 @@ static void pack_later(lowering *l, packing p) {
   cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
 }
 
-/* Returns bytes for all that the library's packing depends on. */
+/* Returns bytes that identify the library's packing of weights: equal bytes mean that equal weights are packed alike.
+ */
 static rt_span library_packing(const lowering *l, const cpu_library_plan *p) {
   cpu_geometry g = p->c.g;
   rt_writer w = {.arena = l->arena};

@@ -1,4 +1,4 @@
-/* kinds.h - the thunk kinds of the cpu target; the README says how to add one. */
+/* kinds.h - the thunk kinds of the cpu target; backend_cpu/README says how to add one. */
 #ifndef BACKEND_CPU_RUNTIME_KINDS_H
 #define BACKEND_CPU_RUNTIME_KINDS_H
 

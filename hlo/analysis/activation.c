@@ -28,7 +28,7 @@ static bool has_only(const polynomial *p, unsigned terms) {
   return only;
 }
 
-/* Computes the product of x and y.  Returns false if its degree is too high for a polynomial. */
+/* Computes the product of x and y.  Returns false if it has terms that the struct polynomial cannot hold. */
 static bool product_of(const polynomial *x, const polynomial *y, polynomial *out) {
   *out = (polynomial){{0}};
   for (int i = 0; i < TERMS; i++) {

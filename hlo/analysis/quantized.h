@@ -53,12 +53,14 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  * equal within a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
-  hlo_value scale, zero;              /* with the dimensions of `scaled`; zero.def is NULL if there is none */
-  const hlo_instr *scaled;            /* the multiplication by scale */
-  int64_t sums, columns, block;       /* the matrix is [sums, columns]; the dot contracts the dimension of `sums`;
-                                         `block` divides `sums` */
-  int64_t sum_step, column_step;      /* the distances in q between neighbours along sums and along columns */
-  int sum_dim, column_dim, block_dim; /* dimensions of `scaled`; sum_dim counts blocks if block_dim is not -1 */
+  hlo_value scale, zero;         /* with the dimensions of `scaled`; zero.def is NULL if there is none */
+  const hlo_instr *scaled;       /* the multiplication by scale */
+  int64_t sums, columns, block;  /* the matrix is [sums, columns]; the dot contracts the dimension of `sums`;
+                                    `block` divides `sums` */
+  int64_t sum_step, column_step; /* the distances in q between neighbours along sums and along columns */
+  /* The dimensions of `scaled` that run along sums and along columns.  If block_dim is not -1, sum_dim runs over
+   * blocks, and block_dim over the elements of a block. */
+  int sum_dim, column_dim, block_dim;
   uint32_t n;
   /* The instructions from convert(q) to the dot's operand, in order; each is the only user of the one before it. */
   hlo_instr *members[8];

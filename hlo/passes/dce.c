@@ -8,7 +8,8 @@
  * needed carried value depends, results of a conditional without users, and its arguments that no branch uses. */
 #include "hlo/passes/rewrite.h"
 
-/* Walks backwards, so that every user is visited before its operands; this takes linear time. */
+/* Removes instructions without users or effects.  Walks backwards, so that every user is visited before its operands;
+ * this takes linear time. */
 static bool remove_dead(hlo_computation *c, arena *scratch) {
   uint32_t *roots = hlo_count_roots(c, scratch);
   bool changed = false;

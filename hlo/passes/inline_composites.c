@@ -8,7 +8,8 @@ static bool target_takes(const pass_context *c, const hlo_instr *i) {
   return c->target->takes_composite && c->target->takes_composite(c->target->data, i);
 }
 
-/* Instructions of the decomposition without a source get that of the composite. */
+/* Gives those instructions of a composite's decomposition that have no source (hlo_instr.source) the source of the
+ * composite. */
 static void name_sources(hlo_instr *from, hlo_instr *to) {
   for (hlo_instr *i = from; i != to; i = i->next) {
     if (!i->source[0]) {

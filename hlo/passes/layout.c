@@ -117,7 +117,7 @@ static hlo_value reorder_broadcast(layout *l, const hlo_instr *i, const order *p
   int rank = hlo_rank(x);
   const int64_t *to = hlo_ints(i, HLO_ATTR_DIMENSIONS);
   int64_t *dims = int_list(l, rank), *from = int_list(l, rank);
-  for (int d = 0; d < rank; d++) { /* sorts by the new position */
+  for (int d = 0; d < rank; d++) { /* sorts the operand's dimensions by their new positions */
     int64_t place = p->p[to[d]];
     int k = d;
     for (; k > 0 && dims[k - 1] > place; k--) {

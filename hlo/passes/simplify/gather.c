@@ -41,8 +41,8 @@ static void find_along(access *a) {
   }
 }
 
-/* Sets the walk along each dimension of the array (a->dims) that windows or batch dimensions run along.  Those of
- * windows begin at 0 until walk_index moves them. */
+/* Sets a->dims[], which says what positions are accessed along each dimension of the array, for dimensions that windows
+ * or batch dimensions run along.  Windows begin at 0 until walk_index moves them. */
 static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
@@ -58,8 +58,9 @@ static void walk_windows(access *a) {
   }
 }
 
-/* Moves the walk along the dimension of the array that component k of an index names.  Returns false if that component
- * does not step evenly along one dimension at most, or if it moves a window of several elements. */
+/* Component k of each index vector is a position along one dimension of the array.  Adds these positions to a->dims[]
+ * of that dimension.  Returns false if they do not step evenly along one dimension at most, or if they move a window of
+ * several elements. */
 static bool walk_index(access *a, uint32_t k) {
   const shape *indices = hlo_shape(a->i->operands[1]);
   int64_t vector = hlo_int(a->i, HLO_ATTR_INDEX_VECTOR_DIM), d = hlo_ints(a->i, HLO_ATTR_INDEX_MAP)[k];
@@ -102,7 +103,8 @@ static bool is_inside(const access *a) {
   return inside;
 }
 
-/* Returns how many dimensions of the array have a walk along dimension d of the moved data. */
+/* Returns along how many dimensions of the array the position changes with the position along dimension d of the moved
+ * data. */
 static int count_walks(const access *a, int d) {
   int n = 0;
   for (int k = 0; k < a->x->rank; k++) {
@@ -111,8 +113,9 @@ static int count_walks(const access *a, int d) {
   return n;
 }
 
-/* Finds the walk along each dimension of the array.  Returns false if there is none, or if two dimensions of the array
- * step along the same dimension of the moved data.  The positions may be out of bounds. */
+/* Sets *a to the positions that i accesses along each dimension of the array.  Returns false if they do not step
+ * evenly, or if the positions along two dimensions of the array change with the same dimension of the moved data.  The
+ * positions may be out of bounds. */
 static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   *a = (access){.i = i, .x = hlo_shape(i->operands[0]), .moved = moved};
   if (!shape_is_static(a->x) || !shape_is_static(moved) || shape_elements(moved) == 0 || shape_elements(a->x) == 0) {
@@ -170,7 +173,7 @@ static hlo_value transpose(hlo_builder *b, hlo_value v, const int64_t *order) {
 
 /* --- gather --- */
 
-/* Clamps windows that are always at the same position, as gather does. */
+/* Moves windows that are always at the same position into the array if they reach out of it, as a gather does. */
 static void clamp_windows(access *a) {
   for (int d = 0; d < a->x->rank; d++) {
     walk *w = &a->dims[d];

@@ -39,8 +39,8 @@ typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, 
 /* Returns the array with each element changed as verify_move_fn states if its type is floating, otherwise the array
  * itself. */
 literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed);
-/* Derives from a seed one for the k-th of several arrays, so that they are changed differently.  VERIFY_ALL_UP stays as
- * it is. */
+/* Derives another seed from a seed, for the k-th of several arrays, so that they are changed differently.
+ * VERIFY_ALL_UP stays as it is. */
 uint64_t verify_seed(uint64_t seed, uint64_t k);
 
 /* The data of verify_move_instr: an instruction and its operands. */

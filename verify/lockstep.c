@@ -195,7 +195,8 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
   return failed;
 }
 
-/* Computes the values of an instruction that has no thunk: a view, or one whose results nobody reads. */
+/* Computes the values of an instruction that has no thunk: a view, whose result is the memory of its operand, or one
+ * whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* the result is whatever the memory contains */
     f->values[i->id] = read_results(w, f, find_origin(w, i));

@@ -236,7 +236,8 @@ bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* The rule of Slice: the sliced axes must be constant; other dimensions may be dynamic. */
+/* The rule of Slice: the dimensions that are sliced must not be dynamic, and an input `axes` must be a constant; other
+ * dimensions may be dynamic. */
 bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   bool cut[SHAPE_MAX_RANK] = {false};
   const int64_t *axes = NULL;

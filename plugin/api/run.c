@@ -192,7 +192,8 @@ void oxla_cancel(oxla_run *run, int on) {
 
 status api_begin(oxla_run *run) {
   TRY(api_check_idle(run));
-  int met = API_CANCEL_MET; /* cancelling was switched on and is off again */
+  int met = API_CANCEL_MET; /* the only bit that is set if cancelling was switched on and is off again; it is cleared
+                               then */
   atomic_compare_exchange_strong(&run->cancelled, &met, 0);
   return NULL;
 }

@@ -53,10 +53,9 @@ typedef struct compile_request {
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
-  const shape *const
-      /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL
-       * if all are unknown. */
-      *inputs;
+  /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL if
+   * all are unknown. */
+  const shape *const *inputs;
   /* The contents of the model's inputs, in their order.  An entry is NULL if the contents are unknown; the list may be
    * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
    */

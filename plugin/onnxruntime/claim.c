@@ -139,7 +139,7 @@ static OrtStatus *settle(claim *c) {
 /* --- which partitions save time --- */
 
 /* The work of an operator, from the column `work` of onnx_ops.def: a step for each element of its largest array,
- * several products for each element, or that of its bodies. */
+ * several products for each element, or the work of its bodies. */
 typedef enum node_work { work_elements, work_products, work_bodies } node_work;
 
 static node_work work_of(const char *op) {

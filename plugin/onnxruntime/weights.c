@@ -93,7 +93,8 @@ static void *list_initializers(ort_span file) {
   return all;
 }
 
-/* Finds a constant in the model's file.  The bytes must be equal, since ONNX Runtime may have changed them. */
+/* Returns where the bytes of a constant are in the model's file; NULL if the file does not have them, since ONNX
+ * Runtime may have changed the constant. */
 static const void *in_model(void *const *all, const oxla_constant *c, size_t bytes) {
   initializer key = {.name = {(const uint8_t *)c->name, strlen(c->name)}};
   initializer **found = (initializer **)tfind(&key, all, by_name);

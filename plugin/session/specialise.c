@@ -175,7 +175,8 @@ static void is_imported(void *data) {
 
 static void destroy_pool(void *pool) { rt_weight_pool_destroy(pool); }
 
-/* Makes x->pool, with the arrays of the first program that have names.  They still belong to that program. */
+/* Makes x->pool, with those arrays of the first program that have names by which pools find them.  They still belong to
+ * that program. */
 static status create_pool(specialisation *x) {
   session *s = x->s;
   x->pooled = arena_create(&s->specialising);

@@ -1,5 +1,5 @@
-/* guarded.h - memory between pages that must not be accessed, for checked runs (check_memory.h).  A wrong access is
- * recorded, and the program continues. */
+/* guarded.h - memory between pages that must not be accessed, for checked runs (check_memory.h).  An access to these
+ * pages, or a write to memory that guarded_protect made read-only, is recorded, and the program continues. */
 #ifndef RUNTIME_EXEC_GUARDED_H
 #define RUNTIME_EXEC_GUARDED_H
 
@@ -39,7 +39,7 @@ bool guarded_holds(const guarded *g, uintptr_t address);
 
 typedef enum guarded_access { GUARDED_NONE, GUARDED_TOUCHED, GUARDED_READ, GUARDED_WRITTEN } guarded_access;
 
-/* The first wrong access during a call of guarded_run. */
+/* The first access that is not allowed during a call of guarded_run. */
 typedef struct guarded_fault {
   guarded_access access; /* GUARDED_TOUCHED if the machine does not tell whether it was a read or a write */
   uintptr_t address;

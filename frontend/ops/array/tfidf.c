@@ -11,7 +11,7 @@
 typedef struct vectorizer {
   const char *mode;
   int64_t shortest, longest, skips;
-  const int64_t *starts;  /* for each length minus 1: the position in `pool` where its n-grams start */
+  const int64_t *starts;  /* [k]: the position in `pool` where the n-grams of k + 1 items start */
   const int64_t *columns; /* for each n-gram: its column of the output */
   const int64_t *pool;    /* the items of all n-grams, one after the other */
   size_t n_starts, n_grams, n_pool, n_weights;

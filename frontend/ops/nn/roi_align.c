@@ -81,8 +81,8 @@ static hlo_value repeated(hlo_builder *b, hlo_value x, int64_t n) {
   return hlo_broadcast(b, x, s, (int64_t[]){0});
 }
 
-/* Computes the taps of n positions in each of the R regions, start + size * part.  `part`, [R, n], has them as
- * fractions of the region. */
+/* Computes the taps (neighbours and their weights) of n positions in each of the R regions.  The positions are start +
+ * size * part; `part`, [R, n], is a fraction of the region. */
 static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t) {
   int64_t n = hlo_shape(part)->dims[1];
   hlo_value x = hlo_binary(b, HLO_MUL, part, repeated(b, s->size, n));

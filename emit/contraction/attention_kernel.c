@@ -257,7 +257,7 @@ static void write_softmax(kernel *k) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* --- the sum of the values --- */
+/* --- the product of the softmax with v --- */
 
 static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
                          const LLVMValueRef *sums) {

@@ -68,7 +68,7 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
                : emit_widen(g->ir, t, v);
 }
 
-/* --- sums --- */
+/* --- sums of products --- */
 
 /* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
  * not padding.  `column` is counted from the first column that the tile reads. */

@@ -152,7 +152,7 @@ double emit_depthwise_effort(const emit_depthwise *d) {
   return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 
-/* --- weights --- */
+/* --- packing the weights --- */
 
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d) {
   return (uint64_t)(d->channels * d->taps[0] * d->taps[1] * d->group) * dtype_bytes((dtype)d->type);

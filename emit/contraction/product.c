@@ -12,7 +12,7 @@
 _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS,
                "blocks of other sizes");
 
-/* --- levels (emit_level) --- */
+/* --- nests of loops (emit_level) --- */
 
 bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
   emit_level *last = *n ? &levels[*n - 1] : NULL;

@@ -71,7 +71,7 @@ static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
 /* Returns the number of elements of a panel of weights. */
 static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
 
-/* --- the functions of the files --- */
+/* --- functions that one of the files defines and others call --- */
 
 /* Transforms the input tiles [first, first + n) into rows [0, n) of V. */
 void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);

@@ -273,7 +273,7 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
   return true;
 }
 
-/* --- weights --- */
+/* --- packing the weights --- */
 
 enum {
   MOST_PANEL = EMIT_GEMM_VECTORS * 16,

@@ -450,7 +450,7 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
   return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
 }
 
-/* --- guarded values --- */
+/* --- values at positions that may be out of range (emit_guarded) --- */
 
 static LLVMValueRef both(const emit_element *e, LLVMValueRef x, LLVMValueRef y) {
   return !x ? y : !y ? x : LLVMBuildAnd(e->w->builder, x, y, "");

@@ -209,7 +209,7 @@ int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t exten
   return n;
 }
 
-/* --- split points --- */
+/* --- positions at which loops are split --- */
 
 /* Returns the innermost dimension with more than one element, or -1 if there is none. */
 static int innermost(const shape *s) {

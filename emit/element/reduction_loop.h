@@ -49,7 +49,7 @@ void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, 
  * false if no such condition can be written. */
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
 
-/* --- shared by the operations --- */
+/* --- functions for reductions, windows and contractions --- */
 
 static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pair v) {
   return (emit_pair){emit_widen(e->w, t, v.v), v.im};

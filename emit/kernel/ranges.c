@@ -76,7 +76,7 @@ LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
   return v;
 }
 
-/* --- the loops --- */
+/* --- the loops over a range of the grid --- */
 
 typedef struct nest {
   emit_writer *w;

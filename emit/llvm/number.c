@@ -136,7 +136,8 @@ static LLVMValueRef widen_e8m0(const emit_ir *w, LLVMValueRef raw) {
 }
 
 /* Converts an f32 to e8m0 like e8m0_encode of base/tensor/dtype.c.  Both types have the same exponents, so only
- * denormals are special: from 2^-127 on, which is bit 22, they are in range, and the bits below are their fraction. */
+ * denormal f32 are special: those with bit 22 set, which are at least 2^-127, are in the range of e8m0, and the bits
+ * below bit 22 are their fraction. */
 static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23),

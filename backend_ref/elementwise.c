@@ -186,7 +186,7 @@ static const by_class compare_kernels[] = {
     [HLO_GE] = ALL(ge),
 };
 
-/* --- the loops --- */
+/* --- the loops over all elements --- */
 
 /* Runs the kernel over all elements, which are first converted to the C type that `in` stands for.  The kernel writes
  * numbers of that type, or uint8_t if `to_pred`. */

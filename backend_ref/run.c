@@ -150,7 +150,7 @@ static plan *find_plan(ref_pool *p, const hlo_computation *c) {
   return make_plan(p, c);
 }
 
-/* --- running --- */
+/* --- running computations --- */
 
 typedef struct frame {
   ref_pool *pool;

@@ -4,7 +4,7 @@
 #include "backend_ref/ref.h"
 #include "base/nms.h"
 
-/* --- cumulative --- */
+/* --- cumulative operations --- */
 
 /* The operand is seen as [outer][n][inner], where n is the dimension along which elements are accumulated (ref_lines).
  * For each outer index, all `inner` accumulations advance together, by one element of each at a time. */

@@ -348,7 +348,7 @@ bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_in
   return takes_step(contraction, x, &last);
 }
 
-/* --- plans --- */
+/* --- library plans --- */
 
 static bool add_step(cpu_library_plan *p, const step *s) {
   cpu_contraction *c = &p->c;

@@ -26,7 +26,7 @@ cpu_plans *cpu_plans_create(arena *a, const cpu_problem_options *options) {
   return plans;
 }
 
-/* --- looking up --- */
+/* --- looking up plans --- */
 
 static int by_instr(const void *a, const void *b) {
   uintptr_t x = (uintptr_t)((const entry *)a)->instr, y = (uintptr_t)((const entry *)b)->instr;
@@ -42,7 +42,7 @@ cpu_plan *cpu_plan_of(const cpu_plans *plans, const hlo_instr *i) {
   return e ? e->plan : NULL;
 }
 
-/* --- one instruction --- */
+/* --- building the plan of one instruction --- */
 
 /* Returns the names of the configs that the problem can have, such as "library:p4, gemm:8x48". */
 static const char *list_names(arena *a, const cpu_problem *p) {
@@ -84,7 +84,7 @@ static status build_rest(cpu_plans *plans, hlo_instr *i, const cpu_problem *p, c
   return NULL;
 }
 
-/* --- a module --- */
+/* --- building the plans of a module --- */
 
 /* Fails if an instruction in the body of a fusion has a config, since a fusion is computed as a whole. */
 static status check_body(const hlo_instr *i) {

@@ -52,7 +52,7 @@ cpu_copies *cpu_copies_create(arena *a) {
   return c;
 }
 
-/* --- building --- */
+/* --- building a trial --- */
 
 /* Removes "copy" thunks from the program.  They copy a residual into the result's buffer, where it usually is already
  * when the whole program runs, so they must not be timed. */

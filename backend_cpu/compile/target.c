@@ -174,7 +174,7 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
   }
 }
 
-/* --- compiling --- */
+/* --- compiling a module --- */
 
 /* Returns the number of threads for which the work of the program is divided.  A deterministic program must not depend
  * on the machine, so for it the number is a constant. */

@@ -59,7 +59,7 @@ static void want(rows *r, hlo_value v, bool by_rows) {
   }
 }
 
-/* --- operations --- */
+/* --- how operations need the rows of their operands --- */
 
 /* Records how a broadcast needs its operand, whose dimensions become the dimensions HLO_ATTR_DIMENSIONS of the result.
  * The first q dimensions of the result are the rows; the operand must have all of them, or none. */
@@ -195,7 +195,7 @@ int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
   return 0;
 }
 
-/* --- another number of rows --- */
+/* --- rewriting an instruction for another number of rows --- */
 
 static shape with_rows(const rows *r, const shape *s, int64_t placeholder_m) {
   int q = leading(r, s);

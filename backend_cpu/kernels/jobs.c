@@ -28,7 +28,7 @@ void cpu_jobs_add(cpu_jobs *jobs, double nanoseconds, status (*run)(void *data),
   *ARENA_PUSH(jobs->arena, jobs->items, jobs->n, jobs->cap) = (job){nanoseconds, run, data};
 }
 
-/* --- running --- */
+/* --- running the jobs --- */
 
 typedef struct run {
   const cpu_jobs *jobs;

@@ -55,7 +55,7 @@ uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
 
 uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
-/* --- collecting --- */
+/* --- collecting the kernels of a program --- */
 
 /* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
  * weights, do not, so that kernels that differ only in them are shared. */
@@ -184,7 +184,7 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
   return NULL;
 }
 
-/* --- kernels of other programs --- */
+/* --- kernels that other programs have compiled --- */
 
 static const char object_magic[] = "kernels";
 
@@ -262,7 +262,7 @@ static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, 
   return NULL;
 }
 
-/* --- compiling --- */
+/* --- compiling the kernels --- */
 
 typedef struct batch {
   cpu_kernels *all;

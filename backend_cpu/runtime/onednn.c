@@ -230,7 +230,7 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
   return s;
 }
 
-/* --- running --- */
+/* --- running a call --- */
 
 static dnnl_status_t execute(dnnl_primitive_t p, uint32_t n, dnnl_exec_arg_t *args) {
   dnnl_stream_t stream;

@@ -198,8 +198,8 @@ static dnnl_status_t convolution_pd(const cpu_contraction *c, const onednn_opera
   for (int s = 0; s < g->spatial; s++) {
     w.strides[s] = g->strides[s];
     w.low[s] = g->low[s];
-    /* High padding is reduced to what is read, and is not negative, which would make oneDNN use a slow
-     * implementation. */
+    /* The padding at the end is only as large as the last window reaches.  It is never negative, since oneDNN would
+     * then use a slow implementation. */
     w.high[s] = (g->out[s] - 1) * g->strides[s] + (g->kernel[s] - 1) * g->dilation[s] + 1 - g->in[s] - g->low[s];
     w.high[s] = w.high[s] < 0 ? 0 : w.high[s];
     w.dilation[s] = g->dilation[s] - 1;

@@ -86,7 +86,7 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   return status_error(STATUS_UNSUPPORTED, "%s has no packed weights", cpu_library_name());
 }
 
-/* --- running --- */
+/* --- running a call --- */
 
 typedef struct call_run {
   const cpu_call *call;

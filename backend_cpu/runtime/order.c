@@ -194,7 +194,7 @@ static int64_t scan(const cpu_line *l, int64_t k, int64_t limit) {
   }
 }
 
-/* --- the first few --- */
+/* --- finding the first few elements --- */
 
 /* Finds the first `wanted` items of the line, which are few, by keeping them in order while the line is scanned. */
 static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {

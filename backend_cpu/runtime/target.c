@@ -64,7 +64,7 @@ static status check_cpu(const char *cpu) {
   return NULL;
 }
 
-/* --- kinds --- */
+/* --- the thunk kinds --- */
 
 static const rt_thunk_kind kinds[] = {
     {"cpu.kernel", cpu_kernel_load, cpu_kernel_run, RT_READS_ELEMENT_FIRST},

@@ -55,7 +55,7 @@ static bool power_of(const polynomial *x, double exponent, polynomial *out) {
   return exponent == 2 || product_of(&square, x, out);
 }
 
-/* Sets *out to the result of an operation with two operands.  Returns false if it is no polynomial. */
+/* Sets *out to the result of an operation with two operands.  Returns false if it is not a polynomial in x and t. */
 static bool combine(hlo_op op, const polynomial *x, const polynomial *y, polynomial *out) {
   if (op == HLO_MUL) {
     return product_of(x, y, out);
@@ -69,7 +69,7 @@ static bool combine(hlo_op op, const polynomial *x, const polynomial *y, polynom
   return op == HLO_ADD || op == HLO_SUB || (op == HLO_DIV && has_only(y, ONE) && y->c[0] != 0);
 }
 
-/* --- what the members compute --- */
+/* --- what the members of an activation compute --- */
 
 typedef struct finder {
   hlo_value x;

@@ -3,7 +3,7 @@
 
 #include "hlo/analysis/pattern.h"
 
-/* --- stretched arrays --- */
+/* --- arrays that are broadcast from one number or a list (hlo_along) --- */
 
 /* Returns the only dimension along which a constant varies, -1 if there is none, or -2 if there are several or the
  * constant is large. */

@@ -69,7 +69,8 @@ static bool read_constants(hlo_value v, void *data) {
 
 typedef enum step { NO_STEP, PLUS, MINUS, TIMES, DIVIDED_BY, SUBTRACTED_FROM, NEGATED } step;
 
-/* Returns how y is computed from x and from constants of channels, which are read into c->u. */
+/* Returns by which operation y is computed from x and from constants, one for each channel, which are read into c->u.
+ */
 static step step_of(channels *c, hlo_value y, hlo_value x) {
   const hlo_pattern *from = P_SAME(&x), *u = P_IF(read_constants, c);
   return hlo_match(y, P_COMMUTE(HLO_ADD, from, u))   ? PLUS
@@ -135,8 +136,8 @@ static void scale_any(dtype t, const char *from, int64_t n, double factor, char 
   }
 }
 
-/* The same for f32, with the same bits.  Most weights have this type and millions of elements, for which the general
- * conversions would take a quarter of the time of all passes. */
+/* Does what scale_any does for f32, with the same results.  Most weights have this type and millions of elements, for
+ * which the general conversions of scale_any would take a quarter of the time of all passes. */
 static void scale_f32(const char *from, int64_t n, double factor, char *to) {
   for (int64_t k = 0; k < n; k++) {
     float x;

@@ -170,7 +170,7 @@ static hlo_value clone_with(layout *l, const hlo_instr *i, const hlo_value *oper
   return hlo_result(copy, 0);
 }
 
-/* --- operations --- */
+/* --- rebuilding operations --- */
 
 static void convolution(layout *l, const hlo_instr *i) {
   int rank = hlo_rank(i->operands[0]);

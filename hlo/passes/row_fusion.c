@@ -58,7 +58,7 @@ static mark mark_of_operands(const growing *g, const hlo_instr *i) {
   return m;
 }
 
-/* --- candidates --- */
+/* --- which instructions can be members --- */
 
 static bool is_plain_array(const shape *s) {
   return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;

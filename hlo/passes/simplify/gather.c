@@ -26,7 +26,7 @@ typedef struct access {
   walk dims[SHAPE_MAX_RANK];
 } access;
 
-/* --- which elements --- */
+/* --- which elements are accessed --- */
 
 static void find_along(access *a) {
   const shape *indices = hlo_shape(a->i->operands[1]);
@@ -139,7 +139,7 @@ static bool find_access(const hlo_instr *i, const shape *moved, access *a) {
   return true;
 }
 
-/* --- the slice --- */
+/* --- the slice that is accessed --- */
 
 static hlo_value slice_of(hlo_builder *b, const access *a) {
   int64_t starts[SHAPE_MAX_RANK], limits[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];

@@ -369,7 +369,7 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
   return NULL;
 }
 
-/* --- preparation --- */
+/* --- preparing the module --- */
 
 /* Returns the value in whose buffer v is.  It differs from v if v is a view, or if it is a value that a loop carries
  * without changing it. */

@@ -57,7 +57,7 @@ typedef struct lower_backend {
 STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, rt_program **out,
                                      rt_report *report);
 
-/* --- for emit --- */
+/* --- functions for lower_backend.emit --- */
 
 void *lower_data(const lower_context *c);
 arena *lower_arena(const lower_context *c);

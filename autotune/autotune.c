@@ -98,7 +98,7 @@ static status find_uses(tuner *t, const hlo_module *m) {
   return NULL;
 }
 
-/* --- by the log --- */
+/* --- deciding problems by the log --- */
 
 /* Returns the index of the config with this name, which is added to the problem if it was not listed.  Returns
  * n_configs if the problem has no such config. */
@@ -191,7 +191,7 @@ static void add_to_log(tuner *t, const decision *d, autotune_log_how how) {
   }
 }
 
-/* --- by timing --- */
+/* --- deciding problems by timing --- */
 
 /* Returns how many configs of the same algorithm have better estimates than config k. */
 static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
@@ -273,8 +273,9 @@ static int by_weight(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
-/* Returns the seconds that timing the problem will take if it is to be timed, otherwise 0.  With RT_TUNE_FULL all
- * problems are timed; otherwise those whose share of the module's time matters, as long as there is time. */
+/* Returns the seconds that timing the problem is expected to take if it should be timed, otherwise 0.  With
+ * RT_TUNE_FULL all problems should be timed; otherwise those whose share of the module's estimated time is more than
+ * small_share, as long as there is time. */
 static double cost_of_timing(const tuner *t, const decision *d) {
   uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
   double cost = n > 1 ? n * config_seconds : 0, used = t->booked + clock_thread_seconds() - t->start;
@@ -307,7 +308,7 @@ static void estimate_all(tuner *t, uint32_t n, decision **open) {
   }
 }
 
-/* --- all --- */
+/* --- deciding all problems of a module --- */
 
 /* Returns true if code for the target can run on this machine.  If not, the result's warning says why nothing is
  * timed. */

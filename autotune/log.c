@@ -61,7 +61,7 @@ static void keep(autotune_log *l, const autotune_log_entry *e) {
   s->entry = *e;
 }
 
-/* --- lines --- */
+/* --- the lines of the log --- */
 
 static uint32_t check_of(const char *line, size_t n) { return (uint32_t)hash_bytes(line, n, 0x6c6f67); }
 
@@ -133,7 +133,7 @@ static uint32_t read_lines(autotune_log *l, const char *bytes, size_t size) {
   return damaged;
 }
 
-/* --- the file --- */
+/* --- reading the log file --- */
 
 static void close_log(void *data) {
   autotune_log *l = data;
@@ -192,7 +192,7 @@ autotune_log *autotune_log_open(arena *a, const char *path, const char **warning
   return l;
 }
 
-/* --- adding --- */
+/* --- adding entries --- */
 
 static const char *tidy(arena *a, const char *text) {
   char *copy = arena_strndup(a, text, MAX_TEXT);

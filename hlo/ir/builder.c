@@ -37,7 +37,7 @@ static const hlo_value no_value;
 
 /* --- constant folding --- */
 
-/* Makes i an instruction without operands.  It has no users yet, so only its uses of its operands are removed. */
+/* Makes i an instruction without operands.  It has no users yet, so only its operands' lists of uses change. */
 static void replace_in_place(hlo_instr *i, hlo_op op, hlo_attr attr) {
   i->op = op;
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -166,7 +166,8 @@ static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_s
   return shape_need_count(i, HLO_ATTR_RHS_CONTRACT, hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT));
 }
 
-/* Checks that the dimensions at equal positions of the two lists have equal extents. */
+/* Checks that dimension x_list[k] of the first operand has the same extent as dimension y_list[k] of the second, for
+ * each k. */
 static status check_opposite(const hlo_instr *i, dim_table *dims, const char *what, hlo_attr_id x_list,
                              hlo_attr_id y_list) {
   uint32_t n = hlo_n_ints(i, x_list);

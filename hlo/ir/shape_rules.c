@@ -208,7 +208,7 @@ status hlo_shape_declared(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
-/* The lists of bounds must have the same length. */
+/* The lists of bounds, the attributes low and high, must have the same length. */
 status hlo_shape_check(const hlo_instr *i, dim_table *dims, shape *results) {
   (void)results;
   TRY(shape_need_types(i, dims, 0, TYPES_INT));

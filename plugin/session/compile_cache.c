@@ -304,8 +304,8 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
-/* Waits before writing, which slows runs down.  The wait ends when there was no run for a short time, when the session
- * is closed, or after two seconds. */
+/* Waits before a program is written, since writing slows runs down.  The wait ends when there was no run for a short
+ * time, when the session is closed, or after two seconds. */
 static void let_runs_go_first(session *s) {
   enum { PAUSE = 10000000 /* nanoseconds */, IDLE_PAUSES = 5, MOST_PAUSES = 200 };
   compile_cache *c = s->cache;

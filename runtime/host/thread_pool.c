@@ -97,7 +97,7 @@ static void work_share(loop *l, share *s) {
   }
 }
 
-/* Works on the thread's own share, then on what is left of the others. */
+/* Works on the thread's own share of the loop, then on what is left of the shares of other threads. */
 static void work(loop *l, uint32_t number) {
   for (uint32_t k = 0; k < l->n_shares; k++) {
     work_share(l, &l->shares[(number + k) % l->n_shares]);

@@ -239,7 +239,7 @@ static status import_y(gradient *g, hlo_value *y) {
   return NULL;
 }
 
-/* Replaces the marking copies by their operands. */
+/* Replaces the copies in g->marks by their operands. */
 static void remove_marks(const gradient *g) {
   for (size_t k = 0; k < g->n_xs; k++) {
     hlo_instr *mark = g->marks[k].def;

@@ -223,7 +223,8 @@ static void shift(arena *a, hlo_instr *i, hlo_attr_id id, int q) {
   x->ints = dims;
 }
 
-/* Changes the attributes that list dimensions.  Must be called before the shapes are changed. */
+/* Adapts the attributes that list dimensions to the shapes of with_rows(), where one dimension replaces the leading
+ * dimensions whose product is the number of rows.  Must be called before the shapes are changed. */
 static void change_attributes(const rows *r, hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {

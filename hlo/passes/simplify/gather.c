@@ -92,8 +92,8 @@ static int64_t lowest(const walk *w) { return w->step < 0 ? last_of(w) : w->star
 static int64_t highest(const walk *w) { return w->step < 0 ? w->start : last_of(w); }
 static int64_t stride(const walk *w) { return w->step < 0 ? -w->step : w->step; }
 
-/* Returns true if all positions that are accessed are within the array.  Nothing overflows: if the first position is
- * inside, the others are elements of the indices or in a window. */
+/* Returns true if all positions that are accessed are within the array.  If the first position of a walk is inside,
+ * last_of() does not overflow: the last is an element of the indices, or the first plus an offset in the window. */
 static bool is_inside(const access *a) {
   bool inside = true;
   for (int d = 0; d < a->x->rank && inside; d++) {

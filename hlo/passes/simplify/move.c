@@ -273,8 +273,8 @@ static bool slice_of_concat(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
-/* Takes a slice that contains no padding from the operand of the pad.  In dimensions that the slice takes whole, the
- * padding stays. */
+/* If the slice contains no padding, takes it from the operand of the pad instead.  Does nothing if the pad inserts
+ * elements between those of its operand. */
 static bool slice_of_pad(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_PAD || !is_fixed(i) || !shape_is_static(from_shape(x))) {

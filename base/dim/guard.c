@@ -69,8 +69,8 @@ bool dim_equal(dim_table *t, dim a, dim b) {
   if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
     return false;
   }
-  if (a == b) {
-    return true;
+  if (a == b || (dim_is_const(a) && dim_is_const(b))) {
+    return a == b;
   }
   if (known_difference(t, a, b, &difference)) {
     return difference == 0;
@@ -86,6 +86,9 @@ bool dim_known_at_most(dim_table *t, dim a, dim b) {
   int64_t difference;
   if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
     return false;
+  }
+  if (dim_is_const(a) && dim_is_const(b)) {
+    return a <= b;
   }
   if (known_difference(t, a, b, &difference)) {
     return difference <= 0;

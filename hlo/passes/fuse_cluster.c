@@ -21,13 +21,14 @@
  * copied into each cluster that reads it. */
 #include <stdlib.h>
 
+#include "base/dim/guard.h"
 #include "hlo/passes/fuse.h"
 
 typedef struct cluster {
   uint32_t last; /* the id of the last member; the cluster's kernel will run at the position of that member */
   uint32_t n, n_operands, n_outputs;
   uint32_t first; /* the id of the first member; clustering.next links the members to a list */
-  int64_t elements;
+  dim elements;   /* of each result */
   bool has_reduce;
 } cluster;
 
@@ -48,9 +49,7 @@ typedef struct clustering {
 
 /* --- properties of instructions --- */
 
-static bool is_plain_array(const shape *s) {
-  return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
-}
+static bool is_plain_array(const shape *s) { return s->kind == SHAPE_ARRAY && s->type != DTYPE_STR; }
 
 static bool is_fusable(const clustering *k, const hlo_instr *i) {
   const hlo_target *t = k->context->target;
@@ -66,7 +65,11 @@ static bool is_fusable(const clustering *k, const hlo_instr *i) {
   return t->takes_fused && t->takes_fused(t->data, k->kind, i);
 }
 
-static int64_t elements_of(const hlo_instr *i) { return shape_elements(&i->shapes[0]); }
+static dim_table *dims_of(const hlo_instr *i) { return i->parent->module->dims; }
+
+static dim elements_of(const hlo_instr *i) {
+  return shape_dim_product(dims_of(i), &i->shapes[0], 0, i->shapes[0].rank);
+}
 
 static bool keeps_order(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
@@ -83,7 +86,7 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
     return elements_of(x) != elements_of(u); /* true for the bounds of clamp, which are scalars */
   }
   switch (u->op) {
-    case HLO_GATHER: return j ? !hlo_is_cheap(x) : elements_of(u) > elements_of(x);
+    case HLO_GATHER: return j ? !hlo_is_cheap(x) : !dim_known_at_most(dims_of(u), elements_of(u), elements_of(x));
     case HLO_RNG: /* every element needs the same state */ return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:
@@ -126,15 +129,15 @@ static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *
 
 /* Returns true if all users of i are slices that together read no element twice. */
 static bool is_cut_up(const hlo_instr *i) {
-  int64_t read = 0;
+  dim read = 0;
   for (uint32_t j = 0; j < i->n_uses; j++) {
     const hlo_instr *u = i->uses[j].user;
     if (u->op != HLO_SLICE) {
       return false;
     }
-    read += elements_of(u);
+    read = dim_add(dims_of(i), read, elements_of(u));
   }
-  return i->op == HLO_DYNAMIC_SLICE && read <= elements_of(i);
+  return i->op == HLO_DYNAMIC_SLICE && dim_known_at_most(dims_of(i), read, elements_of(i));
 }
 
 /* Sets *space to the space of i in cluster c, or to MANY_SPACES if its users in c need i at different indices.  Returns
@@ -217,10 +220,11 @@ static bool can_move_down(const clustering *k, uint32_t a, uint32_t b) {
   return true;
 }
 
-static int64_t reduced_elements(const clustering *k, const cluster *c) {
+static dim reduced_elements(const clustering *k, const cluster *c) {
   for (uint32_t id = c->first; id != NONE; id = k->next[id]) {
     if (k->instrs[id]->op == HLO_REDUCE) {
-      return shape_elements(hlo_shape(k->instrs[id]->operands[0]));
+      const shape *s = hlo_shape(k->instrs[id]->operands[0]);
+      return shape_dim_product(k->c->module->dims, s, 0, s->rank);
     }
   }
   return 0;
@@ -257,7 +261,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
   uint32_t users[MOST], n = 0;
   for (uint32_t j = 0; j < i->n_uses; j++) {
     uint32_t c = k->of[i->uses[j].user->id], at = n;
-    bool known = c == NONE || c == k->of[i->id] || elements_of(i) < k->clusters[c].elements;
+    bool known =
+        c == NONE || c == k->of[i->id] || !dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i));
     for (uint32_t m = 0; m < n && !known; m++) {
       known = users[m] == c;
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hlo/analysis/pattern.h"
+#include "base/dim/guard.h"
 #include "hlo/passes/simplify/simplify.h"
 
 static hlo_value x_of(const hlo_instr *i) { return i->operands[0]; }
@@ -173,11 +174,14 @@ static bool power_of_constant(hlo_builder *b, hlo_instr *i) {
   return false;
 }
 
+static dim elements_of(dim_table *t, const shape *s) { return shape_dim_product(t, s, 0, s->rank); }
+
 /* x / sqrt(y) = x * rsqrt(y), if each root divides many elements, so that the inverse is computed once for them.
  * There is one more rounding; 0, infinity and NaN give the same results. */
 static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
   enum { DEEPEST = 4, MANY = 4 };
   const hlo_instr *way[DEEPEST];
+  dim_table *t = i->parent->module->dims;
   int n = 0;
   hlo_value root = y_of(i);
   for (; (is_op(root, HLO_BROADCAST) || is_op(root, HLO_RESHAPE)) && n < DEEPEST && hlo_used_once(root);
@@ -185,8 +189,8 @@ static bool divide_by_root(hlo_builder *b, hlo_instr *i) {
     way[n++] = root.def;
   }
   bool wide = hlo_type(root) == DTYPE_F32 || hlo_type(root) == DTYPE_F64;
-  if (!wide || !is_op(root, HLO_SQRT) || !hlo_used_once(root) || !shape_is_static(&i->shapes[0]) ||
-      shape_elements(&i->shapes[0]) < MANY * shape_elements(hlo_shape(root))) {
+  if (!wide || !is_op(root, HLO_SQRT) || !hlo_used_once(root) ||
+      !dim_known_at_most(t, dim_mul(t, MANY, elements_of(t, hlo_shape(root))), elements_of(t, &i->shapes[0]))) {
     return false;
   }
   hlo_value y = hlo_unary(b, HLO_RSQRT, x_of(root.def));

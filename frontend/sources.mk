@@ -65,6 +65,7 @@ frontend_sources = \
 	frontend/ops/nn/nms.c \
 	frontend/ops/nn/pool.c \
 	frontend/ops/nn/resize.c \
+	frontend/ops/nn/resize_symbolic.c \
 	frontend/ops/nn/rnn.c \
 	frontend/ops/nn/roi_align.c \
 	frontend/ops/nn/sample.c
@@ -97,6 +98,7 @@ frontend_files = \
 	frontend/onnx.proto \
 	frontend/ops/control/loop_internal.h \
 	frontend/ops/math/fourier.h \
+	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h
 frontend_generated = \
 	frontend/onnx.pb-c.c \

@@ -4,37 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "frontend/import/import_helpers.h"
-
-typedef enum mode { NEAREST, LINEAR, CUBIC } mode;
-typedef enum coordinates {
-  HALF_PIXEL,
-  HALF_PIXEL_SYMMETRIC,
-  PYTORCH_HALF_PIXEL,
-  ALIGN_CORNERS,
-  ASYMMETRIC,
-  TF_HALF_PIXEL_FOR_NN,
-  TF_CROP_AND_RESIZE
-} coordinates;
-typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } nearest;
-typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/nn/resize.h"
 
 /* Up to this number of taps, each tap is an instruction of its own; more taps become one reduction. */
 enum { FEW_TAPS = 16 };
-
-typedef struct axis_plan {
-  dim in, out;
-  double scale, start, end; /* start and end of the region of interest, as fractions of the input's extent */
-} axis_plan;
-
-typedef struct resize {
-  int64_t mode, coordinates, nearest, policy; /* values of the enumerations of the same names */
-  bool antialias, exclude_outside;
-  float cubic_a, extrapolation;
-  int n_axes;
-  int64_t axes[SHAPE_MAX_RANK];
-  axis_plan plan[SHAPE_MAX_RANK]; /* one for each dimension of X */
-} resize;
 
 /* For each output element along an axis, the indices of `taps` input elements and their weights. */
 typedef struct tap_table {
@@ -133,34 +108,49 @@ static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
  */
 static double single(double x) { return (float)x; }
 
-static status use_scales(resize *r, const double *scales, int64_t count) {
+static status use_scales(const onnx_node *n, resize *r, const double *scales, int64_t count) {
   TRY(check_count("scales", count, r->n_axes));
   for (int i = 0; i < r->n_axes; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
     CHECK_THAT(isfinite(scales[i]) && scales[i] > 0, STATUS_INVALID_MODEL, "scales[%d] is %g; it must be positive", i,
                scales[i]);
+    p->scale = scales[i];
+    if (!dim_is_const(p->in)) {
+      TRY(onnx_resize_extent(n, p));
+      continue;
+    }
     double crop = r->coordinates == TF_CROP_AND_RESIZE ? p->end - p->start : 1;
     double out = floor(single((double)p->in * crop * scales[i]));
     CHECK_THAT(out >= 0 && out <= (double)DIM_MAX, STATUS_INVALID_MODEL,
                "scales[%d] is %g, which makes %" PRId64 " into %g", i, scales[i], p->in, out);
-    p->scale = scales[i];
     p->out = (dim)out;
   }
   return NULL;
 }
 
-static status use_sizes(resize *r, const int64_t *sizes, int64_t count) {
+static status use_sizes(const onnx_node *n, resize *r, const dim *sizes, int64_t count) {
+  dim_table *t = onnx_dims(n);
   TRY(check_count("sizes", count, r->n_axes));
   double common = 0;
+  bool open = false;
   for (int i = 0; i < r->n_axes; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
-    CHECK_THAT(sizes[i] >= 0 && sizes[i] <= DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %" PRId64, i, sizes[i]);
-    CHECK_THAT(p->in > 0 || sizes[i] == 0, STATUS_INVALID_MODEL,
-               "an empty dimension cannot be resized to %" PRId64 " elements", sizes[i]);
+    CHECK_THAT(dim_at_most(t, 0, sizes[i]) && sizes[i] < DIM_MAX, STATUS_INVALID_MODEL, "sizes[%d] is %s", i,
+               dim_print(n->arena, t, sizes[i]));
+    CHECK_THAT(dim_equal(t, sizes[i], 0) || dim_at_most(t, 1, p->in), STATUS_INVALID_MODEL,
+               "an empty dimension cannot be resized to %s elements", dim_print(n->arena, t, sizes[i]));
     p->out = sizes[i];
+    p->by_sizes = true;
+    if (!dim_is_const(p->in) || !dim_is_const(p->out)) {
+      open = true;
+      continue;
+    }
     p->scale = p->in ? single((double)sizes[i] / (double)p->in) : 1;
     bool first = i == 0;
     common = first || (r->policy == NOT_LARGER ? p->scale < common : p->scale > common) ? p->scale : common;
+  }
+  if (open && r->policy != STRETCH) {
+    return onnx_need_constant_dims(n, 0, "X");
   }
   for (int i = 0; i < r->n_axes && r->policy != STRETCH; i++) {
     axis_plan *p = &r->plan[r->axes[i]];
@@ -182,7 +172,7 @@ static status use_attributes(const onnx_node *n, resize *r) {
     TRY(onnx_attr_required(n->proto, "width_scale"));
     TRY(onnx_attr_float(n->proto, "height_scale", 1, &height));
     TRY(onnx_attr_float(n->proto, "width_scale", 1, &width));
-    return use_scales(r, (double[]){1, 1, height, width}, 4);
+    return use_scales(n, r, (double[]){1, 1, height, width}, 4);
   }
   TRY(onnx_attr_required(n->proto, "scales"));
   TRY(onnx_attr_floats(n->proto, "scales", &list, &count));
@@ -190,7 +180,7 @@ static status use_attributes(const onnx_node *n, resize *r) {
   for (size_t k = 0; k < count; k++) {
     wide[k] = list[k];
   }
-  return use_scales(r, wide, (int64_t)count);
+  return use_scales(n, r, wide, (int64_t)count);
 }
 
 /* Fills r->plan; axes that are not resized keep their extent. */
@@ -200,25 +190,25 @@ static status read_sizes(const onnx_node *n, resize *r) {
     r->plan[k] = (axis_plan){.in = x->dims[k], .out = x->dims[k], .scale = 1, .end = 1};
   }
   const double *scales = NULL;
-  const int64_t *sizes = NULL;
+  const dim *sizes = NULL;
   int64_t n_scales = 0, n_sizes = 0;
   if (strcmp(n->proto->op_type, "Upsample") == 0 && n->since < 9) {
     return use_attributes(n, r);
   }
   if (n->since < 11) {
     TRY(onnx_const_floats(n, 1, "scales", &scales, &n_scales));
-    return use_scales(r, scales, n_scales);
+    return use_scales(n, r, scales, n_scales);
   }
   TRY(read_roi(n, 1, r));
   if (onnx_has_in(n, 2) && shape_elements(onnx_in_shape(n, 2)) > 0) {
     TRY(onnx_const_floats(n, 2, "scales", &scales, &n_scales));
   }
   if (onnx_has_in(n, 3) && shape_elements(onnx_in_shape(n, 3)) > 0) {
-    TRY(onnx_const_ints(n, 3, "sizes", &sizes, &n_sizes));
+    TRY(onnx_const_dims(n, 3, "sizes", &sizes, &n_sizes));
   }
   CHECK_THAT(r->n_axes == 0 || !scales != !sizes, STATUS_INVALID_MODEL, "%s scales and sizes %s given",
              scales ? "both" : "neither", scales ? "are" : "is");
-  return r->n_axes == 0 ? NULL : scales ? use_scales(r, scales, n_scales) : use_sizes(r, sizes, n_sizes);
+  return r->n_axes == 0 ? NULL : scales ? use_scales(n, r, scales, n_scales) : use_sizes(n, r, sizes, n_sizes);
 }
 
 /* --- the taps of one axis --- */
@@ -314,7 +304,8 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
 
 /* Returns true if every output element is the input element with the same index. */
 static bool is_identity(const resize *r, const axis_plan *p) {
-  return p->in == p->out && p->scale == 1 && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
+  bool same = p->in == p->out && (p->by_sizes || p->scale == 1);
+  return same && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
          r->coordinates != TF_HALF_PIXEL_FOR_NN;
 }
 
@@ -375,6 +366,9 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
   if (is_identity(r, p)) {
     return NULL;
   }
+  if (!dim_is_const(p->in) || !dim_is_const(p->out)) {
+    return onnx_resize_symbolic(n, r, axis, x);
+  }
   CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL,
              "an empty dimension cannot be resized to %" PRId64 " elements", p->out);
   TRY(make_taps(n, r, p, &t));
@@ -407,7 +401,7 @@ status onnx_import_resize(onnx_node *n) {
   /* Axes that shrink come first, so that intermediate results stay small. */
   for (int grows = 0; grows < 2; grows++) {
     for (int k = 0; k < x->rank; k++) {
-      if ((r.plan[k].out > r.plan[k].in) == (grows == 1)) {
+      if (!dim_at_most(onnx_dims(n), r.plan[k].out, r.plan[k].in) == (grows == 1)) {
         TRY(resize_axis(n, &r, k, &y));
       }
     }

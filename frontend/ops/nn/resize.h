@@ -1,0 +1,42 @@
+/* resize.h - what Resize does along each axis; for resize.c, which computes the taps of constant sizes, and
+ * resize_symbolic.c. */
+#ifndef FRONTEND_OPS_NN_RESIZE_H
+#define FRONTEND_OPS_NN_RESIZE_H
+
+#include "frontend/import/import_helpers.h"
+
+typedef enum mode { NEAREST, LINEAR, CUBIC } mode;
+typedef enum coordinates {
+  HALF_PIXEL,
+  HALF_PIXEL_SYMMETRIC,
+  PYTORCH_HALF_PIXEL,
+  ALIGN_CORNERS,
+  ASYMMETRIC,
+  TF_HALF_PIXEL_FOR_NN,
+  TF_CROP_AND_RESIZE
+} coordinates;
+typedef enum nearest { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, BY_SCALE } nearest;
+typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
+
+typedef struct axis_plan {
+  dim in, out;
+  bool by_sizes;            /* whether the scale is out / in; if these are symbolic, `scale` is not set */
+  double scale, start, end; /* start and end of the region of interest, as fractions of the input's extent */
+} axis_plan;
+
+typedef struct resize {
+  int64_t mode, coordinates, nearest, policy; /* values of the enumerations of the same names */
+  bool antialias, exclude_outside;
+  float cubic_a, extrapolation;
+  int n_axes;
+  int64_t axes[SHAPE_MAX_RANK];
+  axis_plan plan[SHAPE_MAX_RANK]; /* one for each dimension of X */
+} resize;
+
+/* Resizes an axis of *x whose extents are not both constants: computes the taps when the model runs, by the formulas of
+ * resize.c.  Modes for which that is not possible pin the dimensions of X and return an error. */
+STATUS_MUST_USE status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x);
+/* Sets the plan's `out` to floor(in * scale) for a symbolic `in`. */
+STATUS_MUST_USE status onnx_resize_extent(const onnx_node *n, axis_plan *p);
+
+#endif

@@ -1,0 +1,142 @@
+/* resize_symbolic.c - Resize along an axis of symbolic extent.
+ *
+ * The indices and weights of the taps are computed by the module, in f64, by the formulas with which resize.c computes
+ * them during the import, so that the results have the same bits. */
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/nn/resize.h"
+#include "hlo/ir/fold_sizes.h"
+
+/* --- extents --- */
+
+/* For scales that are multiples of 1/64, floor(in * scale) is an expression of dims.  The standard's product is rounded
+ * to single precision, whose 24 bits hold it exactly up to 2^18, or up to 2^24 if the scale is an integer.  Other
+ * scales pin the extent. */
+status onnx_resize_extent(const onnx_node *n, axis_plan *p) {
+  enum { PARTS = 64, LARGEST = 1 << 16, EXACT = 1 << 18 };
+  dim_table *t = onnx_dims(n);
+  double parts = p->scale * PARTS;
+  bool exact = p->scale < LARGEST && parts == (double)(int64_t)parts;
+  dim all = exact ? dim_mul(t, p->in, (int64_t)parts) : 0;
+  dim limit = exact && (int64_t)parts % PARTS == 0 ? (dim)EXACT * PARTS : EXACT;
+  if (!exact || !dim_at_most(t, dim_add_const(t, dim_floordiv(t, all, PARTS), 1), limit)) {
+    return onnx_need_constant_dims(n, 0, "X");
+  }
+  p->out = dim_floordiv(t, all, PARTS);
+  return NULL;
+}
+
+/* --- arithmetic on vectors of f64, with one element for each output element --- */
+
+typedef struct taps {
+  const onnx_node *n;
+  hlo_builder *b;
+  const resize *r;
+  const axis_plan *p;
+  hlo_value out_index, in, out, scale; /* vectors */
+} taps;
+
+static hlo_value number(const taps *t, double v) { return hlo_like(t->b, t->out_index, v); }
+
+static hlo_value op(const taps *t, hlo_op o, hlo_value x, hlo_value y) { return hlo_binary(t->b, o, x, y); }
+
+/* Rounds to single precision, as `single` of resize.c. */
+static hlo_value single(const taps *t, hlo_value x) {
+  return hlo_convert(t->b, hlo_convert(t->b, x, DTYPE_F32), DTYPE_F64);
+}
+
+static hlo_value size_vector(const taps *t, dim d) {
+  hlo_value v = hlo_convert(t->b, hlo_sizes(t->b, DTYPE_S64, -1, &d), DTYPE_F64);
+  return hlo_broadcast_to(t->b, v, hlo_shape(t->out_index));
+}
+
+static taps make_taps(const onnx_node *n, const resize *r, const axis_plan *p) {
+  taps t = {.n = n, .b = n->b, .r = r, .p = p};
+  t.out_index = hlo_iota(n->b, shape_make(DTYPE_F64, 1, &p->out), 0);
+  t.in = size_vector(&t, p->in);
+  t.out = size_vector(&t, p->out);
+  t.scale = p->by_sizes ? single(&t, op(&t, HLO_DIV, t.out, t.in)) : number(&t, p->scale);
+  return t;
+}
+
+/* Returns (i + 0.5) / scale for each output element i. */
+static hlo_value centre(const taps *t) {
+  return op(t, HLO_DIV, op(t, HLO_ADD, t->out_index, number(t, 0.5)), t->scale);
+}
+
+/* Returns the position of each output element in the coordinates of the input (`source` of resize.c). */
+static hlo_value positions(const taps *t) {
+  hlo_value half = number(t, 0.5), one = number(t, 1), scaled = single(t, op(t, HLO_MUL, t->scale, t->in));
+  switch ((coordinates)t->r->coordinates) {
+    case PYTORCH_HALF_PIXEL:
+      if (dim_at_most(onnx_dims(t->n), t->p->out, 1)) {
+        return number(t, 0);
+      }
+      return single(t, op(t, HLO_SUB, single(t, centre(t)), half));
+    case HALF_PIXEL: return single(t, op(t, HLO_SUB, single(t, centre(t)), half));
+    case HALF_PIXEL_SYMMETRIC: {
+      hlo_value rest = op(t, HLO_SUB, one, op(t, HLO_DIV, t->out, scaled));
+      hlo_value middle = op(t, HLO_MUL, op(t, HLO_DIV, t->in, number(t, 2)), rest);
+      return op(t, HLO_SUB, op(t, HLO_ADD, middle, centre(t)), half);
+    }
+    case ALIGN_CORNERS: {
+      hlo_value x = op(t, HLO_MUL, t->out_index, op(t, HLO_SUB, t->in, one));
+      x = single(t, op(t, HLO_DIV, x, op(t, HLO_SUB, scaled, one)));
+      return hlo_select(t->b, hlo_compare(t->b, HLO_EQ, scaled, one), number(t, 0), x);
+    }
+    case ASYMMETRIC: return single(t, op(t, HLO_DIV, t->out_index, t->scale));
+    case TF_HALF_PIXEL_FOR_NN: return single(t, centre(t));
+    case TF_CROP_AND_RESIZE: break;
+  }
+  return (hlo_value){0};
+}
+
+static hlo_value nearest_index(const taps *t, hlo_value x) {
+  hlo_value low = hlo_unary(t->b, HLO_FLOOR, x), part = op(t, HLO_SUB, x, low), half = number(t, 0.5);
+  hlo_value next = op(t, HLO_ADD, low, number(t, 1));
+  switch ((nearest)t->r->nearest) {
+    case PREFER_FLOOR: return hlo_select(t->b, hlo_compare(t->b, HLO_LE, part, half), low, next);
+    case PREFER_CEIL: return hlo_select(t->b, hlo_compare(t->b, HLO_LT, part, half), low, next);
+    case FLOOR: return low;
+    case CEIL: return hlo_unary(t->b, HLO_CEIL, x);
+    case BY_SCALE: return t->p->scale < 1 ? hlo_unary(t->b, HLO_CEIL, x) : low;
+  }
+  return low;
+}
+
+/* Gathers the input elements at the positions, which are integers and are clamped to the input. */
+static hlo_value take(const taps *t, hlo_value x, int64_t axis, hlo_value at) {
+  hlo_value last = op(t, HLO_SUB, t->in, number(t, 1));
+  at = op(t, HLO_MAX, op(t, HLO_MIN, at, last), number(t, 0));
+  return hlo_take(t->b, x, hlo_convert(t->b, at, DTYPE_S64), axis);
+}
+
+/* The weight of an element at the distance `far` from the position, for the linear filter. */
+static hlo_value linear_weight(const taps *t, hlo_value far) {
+  hlo_value one = number(t, 1), away = hlo_unary(t->b, HLO_ABS, far);
+  return hlo_select(t->b, hlo_compare(t->b, HLO_LT, away, one), op(t, HLO_SUB, one, away), number(t, 0));
+}
+
+status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x) {
+  hlo_builder *b = n->b;
+  const axis_plan *p = &r->plan[axis];
+  if (r->coordinates == TF_CROP_AND_RESIZE || r->mode == CUBIC || r->antialias || r->exclude_outside) {
+    return onnx_need_constant_dims(n, 0, "X");
+  }
+  taps t = make_taps(n, r, p);
+  hlo_value at = positions(&t);
+  if (r->mode == NEAREST) {
+    *x = take(&t, *x, axis, nearest_index(&t, at));
+    return NULL;
+  }
+  hlo_value first = hlo_unary(b, HLO_FLOOR, at), sum = {0};
+  for (int k = 0; k < 2; k++) {
+    hlo_value tap = k ? op(&t, HLO_ADD, first, number(&t, 1)) : first;
+    hlo_value y = take(&t, *x, axis, tap), weight = linear_weight(&t, op(&t, HLO_SUB, tap, at));
+    weight = hlo_convert(b, weight, hlo_type(y));
+    y = y.def ? hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, weight, *hlo_shape(y), &axis)) : y;
+    sum = k ? hlo_binary(b, HLO_ADD, sum, y) : y;
+  }
+  *x = sum;
+  return NULL;
+}

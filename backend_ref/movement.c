@@ -132,10 +132,8 @@ status ref_sizes(ref_call *c) {
   CHECK_THAT(n <= HLO_MAX_SIZES &&
                  hlo_constant_sizes(c->i->parent->module->dims, n, hlo_ints(c->i, HLO_ATTR_ELEMENTS), values),
              STATUS_UNSUPPORTED, "the elements are not constants");
-  size_t size = dtype_bytes((dtype)c->out[0].shape.type);
-  for (int k = 0; k < n; k++) {
-    dtype_store_i64((dtype)c->out[0].shape.type, (char *)ref_result(c, 0) + (size_t)k * size, values[k]);
-  }
+  literal l = hlo_sizes_literal(c->a, c->out[0].shape, values);
+  memcpy(ref_result(c, 0), l.data, (size_t)shape_bytes(&l.shape));
   return NULL;
 }
 

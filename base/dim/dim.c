@@ -534,6 +534,20 @@ dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), vo
   return d == DIM_OVERFLOW ? d : whole(t, substitute(t, d, value, data));
 }
 
+bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t *rest) {
+  poly p;
+  poly_open(t, d, &p);
+  bool has_rest = p.n == 2 && p.terms[1].monomial == 1;
+  if (p.overflow || !(p.n == 1 || has_rest) || p.terms[0].factor < 1 || dim_is_const(p.terms[0].monomial) ||
+      dim_at(t, p.terms[0].monomial)->kind != DIM_SYMBOL) {
+    return false;
+  }
+  *symbol = p.terms[0].monomial;
+  *factor = p.terms[0].factor;
+  *rest = has_rest ? p.terms[1].factor : 0;
+  return true;
+}
+
 /* --- evaluation --- */
 
 typedef struct evaluation {

@@ -75,6 +75,9 @@ dim dim_signed_mul(dim_table *t, dim a, dim b);
 /* Returns true, and sets *out, if d is a constant; it may be negative. */
 bool dim_signed_value(const dim_table *t, dim d, int64_t *out);
 
+/* Returns true if d is factor * symbol + rest with a positive factor, and sets them. */
+bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t *rest);
+
 /* Evaluates d, which may be signed, with the value that `value` returns for each symbol.  Returns false if a result is
  * outside of [-DIM_MAX, DIM_MAX] or a divisor is not positive. */
 typedef int64_t dim_value_fn(void *data, dim symbol);

@@ -120,12 +120,15 @@ static dim resolve(void *data, dim symbol) {
   return symbol;
 }
 
-/* Returns what a symbol is defined as; otherwise the symbol, which gets a hint: its value. */
+/* Returns what a symbol is defined as; otherwise the symbol.  Its value is the hint of the symbol, or of the one symbol
+ * of which it is defined to be a multiple. */
 static status open_dim(const bindings *b, dim symbol, int64_t value, dim *out) {
   resolution r = {.dims = b->dims, .definitions = b->options->symbols};
+  dim free;
+  int64_t factor, rest, hint;
   *out = resolve(&r, symbol);
-  if (*out == symbol) {
-    dim_set_hint(b->dims, symbol, value);
+  if (dim_linear(b->dims, *out, &free, &factor, &rest) && !dim_hint(b->dims, free, &hint)) {
+    dim_set_hint(b->dims, free, (value - rest) / factor);
   }
   return r.failed;
 }

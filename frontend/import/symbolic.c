@@ -1,6 +1,7 @@
 /* symbolic.c - implements symbolic.h. */
 #include "frontend/import/symbolic.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -146,13 +147,83 @@ static bool is_remainder(const dim_table *t, const dim_guard *g) {
   return dim_get_kind(t, g->a) == DIM_MOD && dim_is_const(g->b);
 }
 
-/* Equations that cannot be solved (2*h = 3*w) pin their symbols. */
+/* The symbols that an equation divides by constants, and the least common multiple of these constants. */
+typedef struct divided {
+  dim_table *table;
+  int64_t multiple;
+  uint32_t n;
+  dim symbols[8];
+} divided;
+
+static dim note_symbol(void *data, dim symbol) {
+  divided *d = data;
+  bool known = false;
+  for (uint32_t k = 0; k < d->n; k++) {
+    known |= d->symbols[k] == symbol;
+  }
+  if (!known && d->n < sizeof d->symbols / sizeof *d->symbols) {
+    d->symbols[d->n++] = symbol;
+  }
+  return symbol;
+}
+
+static int64_t common_multiple(int64_t a, int64_t b) {
+  int64_t x = a, y = b;
+  while (y) {
+    int64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return a / x * b;
+}
+
+static void find_divisions(divided *d, dim e) {
+  enum { LARGEST = 1 << 12 };
+  if (dim_is_const(e) || e == DIM_OVERFLOW || dim_get_kind(d->table, e) == DIM_SYMBOL) {
+    return;
+  }
+  dim by = dim_rhs(d->table, e);
+  if (dim_get_kind(d->table, e) == DIM_FLOORDIV && by > 1 && by <= LARGEST && d->multiple <= LARGEST) {
+    d->multiple = common_multiple(d->multiple, by);
+    (void)dim_substitute(d->table, dim_lhs(d->table, e), note_symbol, d);
+    return;
+  }
+  find_divisions(d, dim_lhs(d->table, e));
+  find_divisions(d, by);
+}
+
+/* An equation such as 2*((h+31)/32) = (h+15)/16, of two ways through a network of which one halves more often, holds
+ * for multiples of 32.  So it defines h = 32*h.m for a new symbol h.m, or 32*h.m plus the remainder of the size at
+ * hand.  That is tried once for each symbol. */
+static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
+  divided d = {.table = t, .multiple = 1};
+  uint32_t before = out->n;
+  find_divisions(&d, g->a);
+  find_divisions(&d, g->b);
+  for (uint32_t k = 0; k < d.n; k++) {
+    int64_t hint;
+    const char *name = dim_name(t, d.symbols[k]);
+    size_t length = strlen(name);
+    bool tried = length > 2 && strcmp(name + length - 2, ".m") == 0;
+    if (!tried && !is_defined(out, name) && dim_hint(t, d.symbols[k], &hint)) {
+      const char *equals = arena_printf(a, "%" PRId64 "*%s.m+%" PRId64, d.multiple, name, hint % d.multiple);
+      *ARENA_PUSH(a, out->items, out->n, out->cap) =
+          (onnx_definition){arena_strdup(a, name), equals, arena_strdup(a, g->source)};
+    }
+  }
+  return out->n > before;
+}
+
+/* Equations that cannot be solved define what sizes are multiples of; others (2*h = 3*w) pin their symbols. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
   const dim_guard *guards = dim_guards(t, &n);
   before = n;
   for (uint32_t k = 0; k < before; k++) {
     if (guards[k].relation == DIM_EQUAL && !is_remainder(t, &guards[k])) {
+      if (take_remainders(a, t, &guards[k], out)) {
+        return true;
+      }
       dim_set_source(t, guards[k].source);
       (void)dim_pin(t, guards[k].a);
       (void)dim_pin(t, guards[k].b);

@@ -53,12 +53,13 @@ static status check_rank(const hlo_module *m, uint32_t k, const shape *given) {
 
 static void bind_symbols(arena *a, binding *b, const shape *declared, const shape *given) {
   for (int k = 0; k < declared->rank; k++) {
-    dim d = declared->dims[k];
-    if (dim_get_kind(b->dims, d) == DIM_SYMBOL) {
+    dim symbol;
+    int64_t factor, rest;
+    if (dim_linear(b->dims, declared->dims[k], &symbol, &factor, &rest) && given->dims[k] >= rest) {
       b->missing = 0;
-      (void)value_of(b, d);
+      (void)value_of(b, symbol);
       if (b->missing) {
-        *ARENA_PUSH(a, b->items, b->n, b->cap) = (symbol_value){d, given->dims[k]};
+        *ARENA_PUSH(a, b->items, b->n, b->cap) = (symbol_value){symbol, (given->dims[k] - rest) / factor};
       }
     }
   }

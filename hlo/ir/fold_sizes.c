@@ -79,7 +79,9 @@ static dim convert(dim_table *t, dim a, dtype to) {
   if (to == DTYPE_PRED) {
     return !dim_equal(t, a, 0);
   }
+  int64_t exact = to == DTYPE_F64 ? (int64_t)1 << 53 : to == DTYPE_F32 ? 1 << 24 : 0; /* integers below it are exact */
   bool fits = to == DTYPE_S64 ||
+              (exact && dim_at_most(t, a, exact) && dim_at_most(t, dim_signed_const(t, -exact), a)) ||
               (to == DTYPE_S32 && dim_at_most(t, a, INT32_MAX) && dim_at_most(t, dim_signed_const(t, INT32_MIN), a));
   return fits ? a : DIM_OVERFLOW;
 }
@@ -93,12 +95,16 @@ typedef struct known {
 
 static int fold_elementwise(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
   dtype type = (dtype)i->shapes[0].type;
-  if (type != DTYPE_S64 && type != DTYPE_S32 && type != DTYPE_PRED) {
+  bool rounds = i->op == HLO_FLOOR || i->op == HLO_CEIL || i->op == HLO_ROUND; /* integers stay as they are */
+  bool is_float = type == DTYPE_F32 || type == DTYPE_F64;
+  if (!(type == DTYPE_S64 || type == DTYPE_S32 || type == DTYPE_PRED) &&
+      !(is_float && (rounds || i->op == HLO_CONVERT))) {
     return -1;
   }
   for (int k = 0; k < x[0].n; k++) {
     dim a = x[0].elements[k], b = i->n_operands > 1 ? x[1].elements[k] : 0;
     out[k] = i->op == HLO_CONVERT  ? convert(t, a, type)
+             : rounds              ? a
              : i->op == HLO_SELECT ? (a ? b : x[2].elements[k])
                                    : operate(i, t, i->op, a, b);
     if (out[k] == DIM_OVERFLOW) {
@@ -225,7 +231,12 @@ literal hlo_sizes_literal(arena *a, shape s, const int64_t *values) {
   literal l = literal_new(a, s, &data);
   size_t size = dtype_bytes((dtype)s.type);
   for (int64_t k = 0, n = shape_elements(&s); k < n; k++) {
-    dtype_store_i64((dtype)s.type, (char *)data + (size_t)k * size, values[k]);
+    void *at = (char *)data + (size_t)k * size;
+    if (dtype_is_float((dtype)s.type)) {
+      dtype_store_f64((dtype)s.type, at, (double)values[k], true, DTYPE_ROUND_NEAREST);
+    } else {
+      dtype_store_i64((dtype)s.type, at, values[k]);
+    }
   }
   return l;
 }

@@ -12,8 +12,8 @@
 /* The most elements of a list that is folded. */
 enum { HLO_MAX_SIZES = 64 };
 
-/* If v is a constant list of integers, or the result of an instruction `sizes`, of at most HLO_MAX_SIZES elements and
- * rank at most 1, sets elements[] and returns their number; otherwise returns -1. */
+/* If v is a constant list of integers, or the result of an instruction `sizes` of any type, of at most HLO_MAX_SIZES
+ * elements and rank at most 1, sets elements[] and returns their number; otherwise returns -1. */
 int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]);
 
 /* Computes the elements of the result of i, whose rank must be at most 1, if each operand has known elements and at

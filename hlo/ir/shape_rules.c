@@ -226,8 +226,8 @@ status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {
 
 status hlo_shape_sizes(const hlo_instr *i, dim_table *dims, shape *results) {
   const shape *s = &results[0];
-  CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank <= 1 && dtype_is_int((dtype)s->type), INVALID,
-             "the result is %s; a list of integers is needed", SHAPE_STR(dims, s));
+  CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank <= 1 && (dtype_is_int((dtype)s->type) || dtype_is_float((dtype)s->type)),
+             INVALID, "the result is %s; a list of numbers is needed", SHAPE_STR(dims, s));
   return shape_need_count(i, HLO_ATTR_ELEMENTS, s->rank && dim_is_const(s->dims[0]) ? (uint32_t)s->dims[0] : 1);
 }
 

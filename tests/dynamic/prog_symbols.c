@@ -1,10 +1,11 @@
 /* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
  * computes with the model imported for those sizes.
- *   prog_symbols [-n] [-p] [-q PASSES] MODEL [DIM=HINT[,SIZE]...]...
+ *   prog_symbols [-n] [-p] [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]...
  * DIM is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
  * computed, modules are only bound and verified.  -p: the module is printed.  -q: these passes, separated by commas,
- * run on the module with symbols; sums may then be in another order.  Prints the definitions and guards with their
- * sources, and a line for each binding.  The exit status is 1 if something differs. */
+ * run on the module with symbols; sums may then be in another order.  -d: the size of dimensions without a name (5).
+ * Prints the definitions and guards with their sources, and a line for each binding.  The exit status is 1 if something
+ * differs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ typedef struct call {
   bool only_bind, print;
   dimension dims[MAX_DIMS];
   uint32_t n_dims, n_sets;
+  int64_t nameless;
   uint32_t failures, refused;
 } call;
 
@@ -44,7 +46,7 @@ static onnx_import_options options_of(const call *c, uint32_t set) {
     dims[k] = (onnx_dim_binding){d->name, d->sizes[set < d->n ? set : d->n - 1]};
   }
   return (onnx_import_options){
-      .dims = dims, .n_dims = c->n_dims, .open_dim = DEFAULT_SIZE, .unchecked = true, .eval = ref_fold};
+      .dims = dims, .n_dims = c->n_dims, .open_dim = c->nameless, .unchecked = true, .eval = ref_fold};
 }
 
 static void fail(call *c, const char *what, status s) {
@@ -151,7 +153,7 @@ static void read_dimension(call *c, char *text) {
 }
 
 int main(int argc, char **argv) {
-  call c = {.a = arena_create(NULL), .n_sets = 1};
+  call c = {.a = arena_create(NULL), .n_sets = 1, .nameless = DEFAULT_SIZE};
   for (int k = 1; k < argc; k++) {
     if (strcmp(argv[k], "-n") == 0) {
       c.only_bind = true;
@@ -159,6 +161,8 @@ int main(int argc, char **argv) {
       c.print = true;
     } else if (strcmp(argv[k], "-q") == 0 && k + 1 < argc) {
       c.passes = argv[++k];
+    } else if (strcmp(argv[k], "-d") == 0 && k + 1 < argc) {
+      c.nameless = strtoll(argv[++k], NULL, 10);
     } else if (!c.path) {
       c.path = argv[k];
     } else {

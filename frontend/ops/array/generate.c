@@ -146,17 +146,38 @@ static status range_count_ints(const onnx_node *n, int64_t *count) {
   return NULL;
 }
 
+/* Returns input k, a scalar that is computed from sizes or a constant that is an integer, as a dim. */
+static status range_dim(const onnx_node *n, uint32_t k, const char *what, dim *out) {
+  const dim *list;
+  int64_t count;
+  double number;
+  if (n->in[k].def->op == HLO_SIZES || dtype_is_int(hlo_type(n->in[k]))) {
+    TRY(onnx_const_dims(n, k, what, &list, &count));
+    CHECK_THAT(count == 1, INVALID, "%s must be a scalar", what);
+    *out = *list;
+    return NULL;
+  }
+  TRY(onnx_const_float(n, k, what, &number));
+  if (number != trunc(number) || fabs(number) > 0x1p24) {
+    (void)onnx_pin_value(n, n->in[0]);
+    (void)onnx_pin_value(n, n->in[1]);
+    return status_error(STATUS_UNSUPPORTED, "%s is %g, and the range is computed from sizes", what, number);
+  }
+  *out = dim_signed_const(onnx_dims(n), (int64_t)number);
+  return NULL;
+}
+
 /* Returns the number of elements of a Range whose start or limit is an expression of symbolic sizes. */
 static status range_count_sizes(const onnx_node *n, dim *out) {
   dim_table *t = onnx_dims(n);
-  const dim *start, *limit;
-  int64_t delta, count[2];
-  TRY(onnx_const_dims(n, 0, "start", &start, &count[0]));
-  TRY(onnx_const_dims(n, 1, "limit", &limit, &count[1]));
-  TRY(onnx_const_int(n, 2, "delta", &delta));
-  CHECK_THAT(count[0] == 1 && count[1] == 1, INVALID, "start and limit must be scalars");
-  CHECK_THAT(delta != 0 && delta >= -DIM_MAX && delta <= DIM_MAX, INVALID, "delta is %" PRId64, delta);
-  dim span = delta > 0 ? dim_signed_sub(t, *limit, *start) : dim_signed_sub(t, *start, *limit);
+  dim start, limit, step;
+  int64_t delta = 0;
+  TRY(range_dim(n, 0, "start", &start));
+  TRY(range_dim(n, 1, "limit", &limit));
+  TRY(range_dim(n, 2, "delta", &step));
+  bool known = dim_signed_value(t, step, &delta);
+  CHECK_THAT(known && delta != 0, INVALID, "delta is %s", dim_print(n->arena, t, step));
+  dim span = delta > 0 ? dim_signed_sub(t, limit, start) : dim_signed_sub(t, start, limit);
   *out = dim_at_most(t, 0, span) ? dim_ceildiv(t, span, delta > 0 ? delta : -delta) : 0;
   return NULL;
 }

@@ -92,7 +92,9 @@ static void split_total_padding(onnx_window *w, int k, int64_t total) {
   w->high[k] = total - w->low[k];
 }
 
-static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_t *full, const dim *in) {
+/* `full` are the extents without padding.  The padding that an output shape needs must be a constant: with SAME it is,
+ * since full - in * stride does not depend on `in`. */
+static status read_output_shape(const onnx_node *n, onnx_window *w, const dim *full, const dim *in) {
   const int64_t *wanted;
   size_t count;
   TRY(onnx_attr_ints(n->proto, "output_shape", &wanted, &count));
@@ -107,10 +109,15 @@ static status read_output_shape(const onnx_node *n, onnx_window *w, const int64_
   CHECK_THAT(count == 0 || count == (size_t)w->n, STATUS_INVALID_MODEL, "output_shape has %zu entries instead of %d",
              count, w->n);
   for (int k = 0; k < w->n; k++) {
-    int64_t extent = count ? wanted[k] : in[k] * w->strides[k];
-    CHECK_THAT(extent >= 1 && extent <= DIM_MAX, STATUS_INVALID_MODEL,
-               "output_shape[%d] is %" PRId64 "; it must be positive", k, extent);
-    split_total_padding(w, k, full[k] - extent);
+    dim_table *t = onnx_dims(n);
+    dim extent = count ? wanted[k] : dim_mul(t, in[k], w->strides[k]);
+    CHECK_THAT(!count || (wanted[k] >= 1 && wanted[k] <= DIM_MAX), STATUS_INVALID_MODEL,
+               "output_shape[%d] is %" PRId64 "; it must be positive", k, wanted[k]);
+    int64_t total;
+    if (!dim_signed_value(t, dim_signed_sub(t, full[k], extent), &total)) {
+      return onnx_need_constant_dims(n, 0, "X");
+    }
+    split_total_padding(w, k, total);
   }
   return NULL;
 }
@@ -138,13 +145,16 @@ status onnx_import_conv_transpose(onnx_node *n) {
   TRY(read_conv(n, 0, 1, true, &c));
   onnx_window *w = &c.window;
   const dim *in = onnx_in_shape(n, 0)->dims + 2;
-  int64_t extra[SHAPE_MAX_RANK], full[SHAPE_MAX_RANK];
+  dim_table *t = onnx_dims(n);
+  int64_t extra[SHAPE_MAX_RANK];
+  dim full[SHAPE_MAX_RANK];
   TRY(read_output_padding(n, w, extra));
   for (int k = 0; k < w->n; k++) {
-    CHECK_THAT(in[k] >= 1 && in[k] <= DIM_MAX / w->strides[k], STATUS_INVALID_MODEL,
-               "spatial dimension %d of X is %" PRId64 "; it must be positive and, times the stride, not overflow", k,
-               in[k]);
-    full[k] = w->strides[k] * (in[k] - 1) + extra[k] + onnx_window_extent(w, k);
+    full[k] = dim_mul(t, dim_signed_sub(t, in[k], 1), w->strides[k]);
+    full[k] = dim_add_const(t, full[k], extra[k] + onnx_window_extent(w, k));
+    CHECK_THAT(dim_at_most(t, 1, in[k]) && full[k] != DIM_OVERFLOW, STATUS_INVALID_MODEL,
+               "spatial dimension %d of X is %s; it must be positive and, times the stride, not overflow", k,
+               dim_print(n->arena, t, in[k]));
   }
   TRY(read_output_shape(n, w, full, in));
   hlo_conv_dims d = {.lhs_dilation = w->strides,
@@ -154,9 +164,9 @@ status onnx_import_conv_transpose(onnx_node *n) {
                      .groups = c.groups,
                      .layout = HLO_CHANNELS_FIRST};
   for (int k = 0; k < w->n; k++) {
-    CHECK_THAT(full[k] - w->low[k] - w->high[k] >= 0, STATUS_INVALID_MODEL,
-               "pads %" PRId64 " and %" PRId64 " cut off more than the %" PRId64 " elements of spatial dimension %d",
-               w->low[k], w->high[k], full[k], k);
+    CHECK_THAT(dim_at_most(t, dim_signed_const(t, w->low[k] + w->high[k]), full[k]), STATUS_INVALID_MODEL,
+               "pads %" PRId64 " and %" PRId64 " cut off more than the %s elements of spatial dimension %d", w->low[k],
+               w->high[k], dim_print(n->arena, t, full[k]), k);
     int64_t around = onnx_window_extent(w, k) - 1;
     w->low[k] = around - w->low[k];
     w->high[k] = around - w->high[k] + extra[k];

@@ -106,8 +106,9 @@ END_TEST
 START_TEST(conversions) {
   expect(hlo_convert(&b, sizes("n,-4"), DTYPE_S32), "n,-4");
   expect(hlo_convert(&b, sizes_of(DTYPE_S32, "n"), DTYPE_S64), "n");
+  expect(hlo_convert(&b, hlo_unary(&b, HLO_FLOOR, hlo_convert(&b, sizes("n,3"), DTYPE_F32)), DTYPE_S64), "n,3");
   hlo_value f = hlo_convert(&b, sizes("n"), DTYPE_F32);
-  ck_assert_int_eq(f.def->op, HLO_CONVERT); /* numbers that are not integers are data */
+  ck_assert_int_eq(hlo_binary(&b, HLO_MUL, f, f).def->op, HLO_MUL); /* numbers that may not be integers are data */
   hlo_value narrow = hlo_convert(&b, sizes("n"), DTYPE_U8);
   ck_assert_int_eq(narrow.def->op, HLO_CONVERT);
 }

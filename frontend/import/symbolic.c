@@ -214,6 +214,36 @@ static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_def
   return out->n > before;
 }
 
+typedef struct replacement {
+  dim symbol, by;
+} replacement;
+
+static dim replaced(void *data, dim symbol) {
+  const replacement *r = data;
+  return symbol == r->symbol ? r->by : symbol;
+}
+
+/* An equation such as height/16*width = width holds for every width if the height is 16: pins one symbol if that makes
+ * the equation hold for all values of the others. */
+static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
+  divided all = {.table = t};
+  (void)dim_substitute(t, g->a, note_symbol, &all);
+  (void)dim_substitute(t, g->b, note_symbol, &all);
+  for (uint32_t k = 0; k < all.n && all.n > 1; k++) {
+    int64_t hint;
+    replacement r = {.symbol = all.symbols[k]};
+    if (!dim_hint(t, r.symbol, &hint)) {
+      continue;
+    }
+    r.by = hint;
+    if (dim_known_equal(t, dim_substitute(t, g->a, replaced, &r), dim_substitute(t, g->b, replaced, &r))) {
+      define(a, t, g, r.symbol, hint, out);
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Equations that cannot be solved define what sizes are multiples of; others (2*h = 3*w) pin their symbols. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
@@ -221,7 +251,8 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   before = n;
   for (uint32_t k = 0; k < before; k++) {
     if (guards[k].relation == DIM_EQUAL && !is_remainder(t, &guards[k])) {
-      if (take_remainders(a, t, &guards[k], out)) {
+      dim_guard g = guards[k];
+      if (pin_one(a, t, &g, out) || take_remainders(a, t, &g, out)) {
         return true;
       }
       dim_set_source(t, guards[k].source);

@@ -163,7 +163,7 @@ int main(int argc, char **argv) {
       c.passes = argv[++k];
     } else if (strcmp(argv[k], "-d") == 0 && k + 1 < argc) {
       c.nameless = strtoll(argv[++k], NULL, 10);
-    } else if (!c.path) {
+    } else if (!c.path && !strchr(argv[k], '=')) {
       c.path = argv[k];
     } else {
       read_dimension(&c, argv[k]);

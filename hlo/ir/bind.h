@@ -5,10 +5,10 @@
 #include "hlo/ir/ir.h"
 
 /* Returns a copy of the module, on `a`, in which every dimension is a constant.  inputs[] has the shape of each
- * parameter of the entry.  A symbol gets its value from an input dimension that is this symbol, or a multiple of it plus
- * a constant; input dimensions that are other expressions must evaluate to the given sizes.  If the shapes do not fit or
- * a guard does not hold (base/dim/guard.h), the error is INVALID_ARGUMENT about the shape.  The copy shares the elements
- * of constants with the module. */
+ * parameter of the entry.  A symbol gets its value from an input dimension that is this symbol, or a multiple of it
+ * plus a constant; input dimensions that are other expressions must evaluate to the given sizes.  If the shapes do not
+ * fit or a guard does not hold (base/dim/guard.h), the error is INVALID_ARGUMENT about the shape.  The copy shares the
+ * elements of constants with the module. */
 STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module **out);
 
 /* Returns true if no shape and no attribute of the module has a symbol. */

@@ -124,11 +124,8 @@ FAULTS = [
     fault(
         "pool-counts",
         "means at the end of the image count what lies beyond it",
-        (
-            "frontend/ops/nn/pool.c",
-            "end = «p->in[k] + (include_pad ? w->high[k] : 0)»;",
-            "p->in[k] + w->high[k]",
-        ),
+        ("frontend/ops/nn/pool.c", "more = include_pad ? w->low[k] + w->high[k] : «0»;", "w->high[k]"),
+        ("frontend/ops/nn/pool.c", "high = p->beyond[k] - «(include_pad ? w->high[k] : 0)»;", "w->high[k]"),
     ),
     fault(
         "slice-backwards",

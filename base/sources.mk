@@ -12,6 +12,7 @@ base_sources = \
 	base/locale.c \
 	base/machine.c \
 	base/nms.c \
+	base/placement.c \
 	base/random.c \
 	base/status.c \
 	base/tensor/bounds.c \
@@ -34,6 +35,7 @@ base_files = \
 	base/locale.h \
 	base/machine.h \
 	base/nms.h \
+	base/placement.h \
 	base/poison.h \
 	base/protobuf_wire.h \
 	base/random.h \

@@ -63,7 +63,6 @@ hlo_sources = \
 	hlo/schedule/buffers.c \
 	hlo/schedule/buffers_check.c \
 	hlo/schedule/hlo_report.c \
-	hlo/schedule/placement.c \
 	hlo/schedule/schedule.c \
 	hlo/text/parse.c \
 	hlo/text/print.c \
@@ -103,7 +102,6 @@ hlo_files = \
 	hlo/passes/simplify/simplify.h \
 	hlo/schedule/buffers.h \
 	hlo/schedule/hlo_report.h \
-	hlo/schedule/placement.h \
 	hlo/schedule/schedule.h \
 	hlo/text/GRAMMAR.md \
 	hlo/text/text.h \

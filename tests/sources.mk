@@ -36,6 +36,7 @@ check_programs = \
 	tests/unit/base/check_hash \
 	tests/unit/base/check_machine \
 	tests/unit/base/check_npy \
+	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_emit \
@@ -68,7 +69,6 @@ check_programs = \
 	tests/unit/hlo/check_pass \
 	tests/unit/hlo/check_passes \
 	tests/unit/hlo/check_pattern \
-	tests/unit/hlo/check_placement \
 	tests/unit/hlo/check_quantized \
 	tests/unit/hlo/check_same_values \
 	tests/unit/lower/check_lower \
@@ -737,6 +737,8 @@ tests_unit_base_check_machine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_machine_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_npy_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_npy_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_placement_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -801,8 +803,6 @@ tests_unit_hlo_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_passes_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_pattern_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_pattern_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_hlo_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_hlo_check_placement_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_quantized_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_quantized_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hlo/schedule/placement.h"
+#include "base/placement.h"
 
 enum { DEPTH_MAX = 100 };
 
@@ -395,16 +395,16 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
 
 static status place_all(hlo_buffers *b) {
   unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
-  hlo_live_slice *slices = ARENA_NEW_N(b->a, hlo_live_slice, b->n_units);
+  live_slice *slices = ARENA_NEW_N(b->a, live_slice, b->n_units);
   uint32_t n = 0;
   for (uint32_t k = 0; k < b->n_units; k++) {
     unit *u = &b->units[k];
     if (u->parent == k && u->space == HLO_IN_ARENA && u->bytes && u->defined) {
-      slices[n] = (hlo_live_slice){.bytes = u->bytes, .first = u->first, .last = u->last};
+      slices[n] = (live_slice){.bytes = u->bytes, .first = u->first, .last = u->last};
       units[n++] = u;
     }
   }
-  TRY(hlo_place_slices(b->a, n, slices, b->now, &b->arena_bytes, &b->lower_bound));
+  TRY(place_slices(b->a, n, slices, b->now, &b->arena_bytes, &b->lower_bound));
   for (uint32_t k = 0; k < n; k++) {
     units[k]->offset = slices[k].offset;
   }

@@ -1,12 +1,12 @@
 /* placement.c - assigns offsets in one arena to slices of memory with lifetimes; see placement.h. */
-#include "hlo/schedule/placement.h"
+#include "base/placement.h"
 
 #include <stdlib.h>
 
 enum { ALIGN = 64 };
 
 static int by_size(const void *x, const void *y) {
-  const hlo_live_slice *a = *(hlo_live_slice *const *)x, *b = *(hlo_live_slice *const *)y;
+  const live_slice *a = *(live_slice *const *)x, *b = *(live_slice *const *)y;
   if (a->bytes != b->bytes) {
     return a->bytes < b->bytes ? 1 : -1;
   }
@@ -14,34 +14,34 @@ static int by_size(const void *x, const void *y) {
 }
 
 static int by_offset(const void *x, const void *y) {
-  const hlo_live_slice *a = *(hlo_live_slice *const *)x, *b = *(hlo_live_slice *const *)y;
+  const live_slice *a = *(live_slice *const *)x, *b = *(live_slice *const *)y;
   return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
 static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
 
 typedef struct slice_list {
-  hlo_live_slice **items;
+  live_slice **items;
   uint32_t n, cap;
 } slice_list;
 
-enum { SLOTS = 4096, SPAN = 8 };
+enum { MOST_SLOTS = 4096, SPAN = 8 };
 
 /* The placed slices, by the times at which they are live, so that a slice is compared with few others (a large model
- * has many slices, but most live briefly).  Time is divided into SLOTS slots of equal length; slices that live in
- * more than SPAN of them are in a separate list. */
+ * has many slices, but most live briefly).  Time is divided into at most MOST_SLOTS slots of equal length; slices that
+ * live in more than SPAN of them are in a separate list. */
 typedef struct placing {
   arena *arena;
   int64_t slot; /* the length of a slot */
-  slice_list by_time[SLOTS], lasting;
-  hlo_live_slice **clash;
+  slice_list *by_time, lasting;
+  live_slice **clash;
   uint32_t n_clash;
   uint64_t bytes; /* the size of the arena so far */
 } placing;
 
-static void add_clashes(placing *p, const slice_list *list, const hlo_live_slice *s, int64_t slot) {
+static void add_clashes(placing *p, const slice_list *list, const live_slice *s, int64_t slot) {
   for (uint32_t k = 0; k < list->n; k++) {
-    hlo_live_slice *other = list->items[k];
+    live_slice *other = list->items[k];
     /* If `other` is in several slots, it is added only for the first slot that it shares with s.  A negative `slot`
      * stands for all times. */
     int64_t begin = other->first > s->first ? other->first : s->first;
@@ -51,7 +51,7 @@ static void add_clashes(placing *p, const slice_list *list, const hlo_live_slice
   }
 }
 
-static void find_clashes(placing *p, const hlo_live_slice *s) {
+static void find_clashes(placing *p, const live_slice *s) {
   p->n_clash = 0;
   add_clashes(p, &p->lasting, s, -1);
   for (int64_t slot = s->first / p->slot; slot <= s->last / p->slot; slot++) {
@@ -59,7 +59,7 @@ static void find_clashes(placing *p, const hlo_live_slice *s) {
   }
 }
 
-static void remember(placing *p, hlo_live_slice *s) {
+static void remember(placing *p, live_slice *s) {
   int64_t first = s->first / p->slot, last = s->last / p->slot;
   if (last - first > SPAN) {
     *ARENA_PUSH(p->arena, p->lasting.items, p->lasting.n, p->lasting.cap) = s;
@@ -71,9 +71,9 @@ static void remember(placing *p, hlo_live_slice *s) {
   }
 }
 
-static void place(placing *p, hlo_live_slice *s) {
+static void place(placing *p, live_slice *s) {
   find_clashes(p, s);
-  hlo_live_slice **clash = p->clash;
+  live_slice **clash = p->clash;
   uint32_t n = p->n_clash;
   if (n) {
     qsort(clash, n, sizeof *clash, by_offset);
@@ -90,7 +90,7 @@ static void place(placing *p, hlo_live_slice *s) {
   remember(p, s);
 }
 
-static uint64_t lower_bound_of(arena *a, hlo_live_slice *const *slices, uint32_t n, uint32_t end) {
+static uint64_t lower_bound_of(arena *a, live_slice *const *slices, uint32_t n, uint32_t end) {
   int64_t *change = ARENA_NEW_N(a, int64_t, end + 3);
   for (uint32_t k = 0; k < n; k++) {
     change[slices[k]->first] += (int64_t)padded(slices[k]->bytes);
@@ -106,11 +106,11 @@ static uint64_t lower_bound_of(arena *a, hlo_live_slice *const *slices, uint32_t
 
 /* Places the largest slices first, each at the lowest offset that is free during its lifetime, like the heap simulator
  * of XLA. */
-status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t end, uint64_t *bytes,
-                        uint64_t *lower_bound) {
-  hlo_live_slice **sorted = ARENA_NEW_N(a, hlo_live_slice *, n);
+status place_slices(arena *a, uint32_t n, live_slice *slices, uint32_t end, uint64_t *bytes, uint64_t *lower_bound) {
+  live_slice **sorted = ARENA_NEW_N(a, live_slice *, n);
   placing *p = ARENA_NEW(a, placing);
-  *p = (placing){.arena = a, .slot = ((int64_t)end + 3) / SLOTS + 1, .clash = ARENA_NEW_N(a, hlo_live_slice *, n)};
+  *p = (placing){.arena = a, .slot = ((int64_t)end + 3) / MOST_SLOTS + 1, .clash = ARENA_NEW_N(a, live_slice *, n)};
+  p->by_time = ARENA_NEW_N(a, slice_list, (size_t)(((int64_t)end + 1) / p->slot + 1));
   for (uint32_t k = 0; k < n; k++) {
     sorted[k] = &slices[k];
   }
@@ -122,6 +122,8 @@ status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t e
     TRY(budget_check(arena_budget(a)));
   }
   *bytes = p->bytes;
-  *lower_bound = lower_bound_of(a, sorted, n, end);
+  if (lower_bound) {
+    *lower_bound = lower_bound_of(a, sorted, n, end);
+  }
   return NULL;
 }

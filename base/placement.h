@@ -1,20 +1,21 @@
 /* placement.h - assigns offsets in one arena to slices of memory with lifetimes. */
-#ifndef HLO_SCHEDULE_PLACEMENT_H
-#define HLO_SCHEDULE_PLACEMENT_H
+#ifndef BASE_PLACEMENT_H
+#define BASE_PLACEMENT_H
 
 #include "base/arena.h"
 #include "base/status.h"
 
 /* A slice that is live from time `first` to time `last`, both included. */
-typedef struct hlo_live_slice {
+typedef struct live_slice {
   uint64_t bytes, offset;
   uint32_t first, last;
-} hlo_live_slice;
+} live_slice;
 
 /* Sets the offsets of n slices, which are multiples of 64, so that slices that are live at the same time do not
  * overlap. No slice is live after time end + 1.  *bytes becomes the size of the arena, *lower_bound the most bytes
- * that are live at one time, below which no arena is possible.  Fails only if the memory budget is used up. */
-STATUS_MUST_USE status hlo_place_slices(arena *a, uint32_t n, hlo_live_slice *slices, uint32_t end, uint64_t *bytes,
-                                        uint64_t *lower_bound);
+ * that are live at one time, below which no arena is possible; lower_bound may be NULL.  Temporary memory is taken from
+ * the arena.  Fails only if the memory budget is used up. */
+STATUS_MUST_USE status place_slices(arena *a, uint32_t n, live_slice *slices, uint32_t end, uint64_t *bytes,
+                                    uint64_t *lower_bound);
 
 #endif

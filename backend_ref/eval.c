@@ -112,7 +112,7 @@ static bool takes_shape(const row *r, const hlo_instr *i, const shape *s) {
   if (s->kind != SHAPE_ARRAY) {
     return hlo_n_callees(i) > 0;
   }
-  if (!shape_is_static(s) || s->type == DTYPE_INVALID) {
+  if (s->type == DTYPE_INVALID) {
     return false;
   }
   int type = dtype_is_complex(s->type) ? COMPLEX : s->type == DTYPE_STR ? STRINGS : NUMBERS;
@@ -134,9 +134,21 @@ static bool takes_shapes(const hlo_instr *i) {
   return true;
 }
 
+/* Values can be computed only for constant sizes. */
+static bool has_static_shapes(const hlo_instr *i) {
+  bool all = true;
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    all &= shape_is_static(hlo_shape(i->operands[k]));
+  }
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    all &= shape_is_static(&i->shapes[k]);
+  }
+  return all;
+}
+
 status ref_run_op(ref_call *c) {
   const row r = row_of(c->i->op);
-  if (!r.fn || !takes_shapes(c->i)) {
+  if (!r.fn || !takes_shapes(c->i) || !has_static_shapes(c->i)) {
     return ref_unsupported(c->i);
   }
   for (uint32_t k = 0; k < c->i->n_results; k++) {
@@ -204,7 +216,8 @@ static double contraction_work(const hlo_instr *i) {
 
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   enum { SMALL = 256, MAX_WORK = 1 << 26 };
-  bool refuse = !ref_supports(i) || i->op == HLO_PARAMETER || hlo_n_callees(i) > 0; /* a loop might not terminate */
+  bool refuse = !ref_supports(i) || !has_static_shapes(i) || i->op == HLO_PARAMETER ||
+                hlo_n_callees(i) > 0; /* a loop might not terminate */
   if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA || i->op == HLO_RNG)) {
     refuse = shape_bytes(&i->shapes[0]) > SMALL;
   } else if (!refuse && hlo_info(i)->kind == HLO_CONTRACTION) {

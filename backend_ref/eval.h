@@ -12,8 +12,8 @@
 #include "hlo/ir/builder.h"
 #include "hlo/ir/ir.h"
 
-/* Returns true if the instruction can be evaluated: its operation supports the element types, its shapes are static,
- * and the same holds for all instructions of the computations that it calls. */
+/* Returns true if the instruction can be evaluated once its sizes are constants: its operation supports the element
+ * types, and the same holds for all instructions of the computations that it calls. */
 bool ref_supports(const hlo_instr *i);
 
 /* Evaluates one instruction, also one that calls computations, into results[n_results].  The elements of a result are

@@ -1,11 +1,13 @@
 /* target.c - the reference target.  The buffers of a thunk of kind "ref.op" are the operands, then the results.  Its
- * config is the text of an HLO module whose entry computes one instruction. */
+ * config is the text of an HLO module whose entry computes one instruction.  The sizes of a thunk are the symbols of
+ * the program, which the module's dimensions may have. */
 #include "backend_ref/target.h"
 
 #include <string.h>
 
 #include "backend_ref/eval.h"
 #include "backend_ref/ref.h"
+#include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "lower/lower.h"
 
@@ -26,31 +28,89 @@ static status check_shape(const rt_buffer *b, const shape *want) {
   return NULL;
 }
 
+/* The state of a thunk.  Once it is bound, the module has only constants for dimensions. */
+typedef struct ref_op {
+  hlo_module *module;
+  const char **symbols; /* the name of each of the thunk's sizes */
+} ref_op;
+
 typedef struct load_call {
   rt_thunk *thunk;
   rt_loader *loader;
 } load_call;
 
+/* Sets *name to the name of a size that is a symbol of the program. */
+static status name_of(const rt_program *p, rt_size s, const char **name) {
+  const rt_size_node *n = s < 0 ? &p->sizes[-(s + 1)] : NULL;
+  CHECK_THAT(n && n->op == DIM_SYMBOL, STATUS_INVALID_FILE, "a size is no symbol");
+  *name = n->name;
+  return NULL;
+}
+
 static status load_guarded(void *data) {
   const load_call *call = data;
   rt_thunk *t = call->thunk;
   rt_loader *l = call->loader;
-  hlo_module *m;
-  TRY(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &m));
-  const hlo_computation *c = m->entry;
+  ref_op *op = t->state = ARENA_NEW(l->arena, ref_op);
+  TRY(hlo_parse(l->arena, t->config.data, t->config.size, NULL, &op->module));
+  const hlo_computation *c = op->module->entry;
   CHECK_THAT(c->n_params == t->n_inputs && c->n_roots == t->n_buffers - t->n_inputs, STATUS_INVALID_FILE,
              "%u buffers for %u parameters and %u results", t->n_buffers, c->n_params, c->n_roots);
-  for (uint32_t k = 0; k < t->n_buffers; k++) {
-    uint32_t root = k - t->n_inputs;
-    TRY(check_shape(&t->buffers[k], k < t->n_inputs ? &c->params[k]->shapes[0] : hlo_shape(c->roots[root])));
+  op->symbols = ARENA_NEW_N(l->arena, const char *, t->n_sizes);
+  for (uint32_t k = 0; k < t->n_sizes; k++) {
+    TRY(name_of(l->program, t->sizes[k], &op->symbols[k]));
   }
-  t->state = m;
   return NULL;
 }
 
 /* Runs inside a guard_run of its own.  The caller may be in another library with its own copy of runtime/, whose
  * guard_run does not catch what fails here. */
 static status load_op(rt_thunk *t, rt_loader *l) { return guard_run(load_guarded, &(load_call){t, l}); }
+
+typedef struct bind_call {
+  rt_thunk *thunk;
+  arena *arena;
+  const hlo_module *module;
+} bind_call;
+
+/* Returns the size that the thunk has for a symbol of its module.  A symbol that it does not have, in a damaged file,
+ * is 0: the shapes are compared with those of the buffers. */
+static int64_t value_of(void *data, dim symbol) {
+  const bind_call *call = data;
+  const ref_op *op = call->thunk->state;
+  for (uint32_t k = 0; k < call->thunk->n_sizes; k++) {
+    if (strcmp(op->symbols[k], dim_name(call->module->dims, symbol)) == 0) {
+      return call->thunk->sizes[k];
+    }
+  }
+  return 0;
+}
+
+/* Replaces the symbols of the module by their values.  It is parsed once more, since only one thread at a time may
+ * change a module. */
+static status bind_symbols(bind_call *call) {
+  rt_thunk *t = call->thunk;
+  ref_op bound = *(const ref_op *)t->state;
+  TRY(hlo_parse(call->arena, t->config.data, t->config.size, NULL, &bound.module));
+  call->module = bound.module;
+  TRY(hlo_bind_sizes(bound.module, value_of, call));
+  t->state = arena_memdup(call->arena, &bound, sizeof bound);
+  return NULL;
+}
+
+static status bind_guarded(void *data) {
+  bind_call *call = data;
+  rt_thunk *t = call->thunk;
+  TRY(t->n_sizes ? bind_symbols(call) : NULL);
+  const hlo_computation *c = ((const ref_op *)t->state)->module->entry;
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    uint32_t root = k - t->n_inputs;
+    TRY(check_shape(&t->buffers[k], k < t->n_inputs ? &c->params[k]->shapes[0] : hlo_shape(c->roots[root])));
+  }
+  return NULL;
+}
+
+static status bind_op(rt_thunk *t, arena *a) { return guard_run(bind_guarded, &(bind_call){.thunk = t, .arena = a}); }
 
 static void move_buffer(const rt_buffer *b, const int64_t *to, const int64_t *from, void *dst, const void *src) {
   ref_box box = {.rank = b->rank};
@@ -89,7 +149,7 @@ typedef struct job {
 static status evaluate(void *data) {
   job *j = data;
   const rt_thunk *t = j->thunk;
-  const hlo_computation *c = ((const hlo_module *)t->state)->entry;
+  const hlo_computation *c = ((const ref_op *)t->state)->module->entry;
   j->memory = arena_create(j->run->budget);
   literal *args = ARENA_NEW_N(j->memory, literal, c->n_params), *roots = ARENA_NEW_N(j->memory, literal, c->n_roots);
   for (uint32_t k = 0; k < c->n_params; k++) {
@@ -114,6 +174,7 @@ static status run_op(const rt_thunk *t, rt_run *r) {
 /* Writes the text of a module with only this instruction and what it calls. */
 static status text_of(const hlo_instr *i, arena *a, rt_span *out) {
   hlo_module *m = hlo_module_create(a, "ref");
+  m->dims = i->parent->module->dims;
   m->entry = hlo_computation_create(m, "op");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   hlo_value *results = ARENA_NEW_N(a, hlo_value, i->n_results);
@@ -136,6 +197,7 @@ static status text_of(const hlo_instr *i, arena *a, rt_span *out) {
 static status emit_op(lower_context *c, const hlo_instr *i) {
   CHECK_THAT(ref_supports(i), STATUS_UNSUPPORTED, "the reference evaluator cannot do %s", hlo_info(i)->name);
   rt_thunk *t = lower_thunk(c, "ref.op", i);
+  t->sizes = lower_symbols(c, &t->n_sizes);
   return text_of(i, lower_arena(c), &t->config);
 }
 
@@ -173,6 +235,7 @@ static uint32_t count(const hlo_module *m) {
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   lower_backend backend = {.target = "ref",
+                           .takes_symbols = true,
                            .emit = emit_op,
                            .may_share = may_share,
                            .access = access_of,
@@ -197,7 +260,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 
 /* --- the backend --- */
 
-static const rt_thunk_kind kinds[] = {{"ref.op", load_op, run_op, RT_READS_ALL_FIRST}};
+static const rt_thunk_kind kinds[] = {{"ref.op", load_op, run_op, RT_READS_ALL_FIRST, bind_op}};
 
 const rt_target ref_target = {.abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
 const rt_compiler ref_compiler = {.abi = RT_ABI, .name = "ref", .compile = compile};

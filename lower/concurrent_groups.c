@@ -60,7 +60,7 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 /* --- groups --- */
 
-static bool is_small(const hlo_instr *i) { return hlo_result_bytes(i) <= FAR_BYTES; }
+static bool is_small(const hlo_instr *i) { return hlo_expected_bytes(i) <= FAR_BYTES; }
 
 /* Returns true if all operands of `i` are computed before the group, or can be moved before it.  These can be moved:
  * views, constants and, if the group consists of control flow (`computes`), instructions with small results. */

@@ -10,11 +10,13 @@
 #include "base/locale.h"
 #include "hlo/schedule/buffers.h"
 #include "hlo/analysis/cost.h"
+#include "hlo/ir/bind.h"
 #include "hlo/ir/flatten_calls.h"
 #include "hlo/schedule/schedule.h"
 #include "hlo/text/verify.h"
 #include "lower/concurrent_groups.h"
 #include "lower/provenance.h"
+#include "lower/sizes.h"
 #include "runtime/exec/bounds.h"
 #include "runtime/program/weight_pool.h"
 
@@ -30,6 +32,9 @@ struct lower_context {
   /* for each constant of the buffer assignment: its index in the program + 1, or 0 as long as no thunk uses it */
   uint32_t *constant_number;
   provenance provenance;
+  size_table sizes;
+  const rt_size *symbols; /* of the inputs; NULL until somebody asks */
+  uint32_t n_symbols;
   rt_sequence *sequence; /* the sequence to which thunks are appended */
 };
 
@@ -128,28 +133,48 @@ static uint32_t used_constant(lower_context *c, uint32_t index) {
   return c->constant_number[index] - 1;
 }
 
+/* --- sizes --- */
+
+rt_size lower_size(lower_context *c, dim d) { return size_table_get(&c->sizes, d); }
+
+const rt_size *lower_sizes(lower_context *c, uint32_t n, const dim *dims) {
+  rt_size *sizes = ARENA_NEW_N(c->a, rt_size, n);
+  for (uint32_t k = 0; k < n; k++) {
+    sizes[k] = lower_size(c, dims[k]);
+  }
+  return sizes;
+}
+
+const rt_size *lower_symbols(lower_context *c, uint32_t *n) {
+  if (!c->symbols) {
+    c->symbols = size_table_symbols(&c->sizes, &c->n_symbols);
+  }
+  *n = c->n_symbols;
+  return c->symbols;
+}
+
 /* --- buffers --- */
 
-static rt_buffer dense_buffer(arena *a, rt_space space, uint32_t index, uint64_t offset, const shape *s) {
-  int64_t *strides = ARENA_NEW_N(a, int64_t, s->rank);
-  shape_strides(s, strides);
+static rt_buffer dense_buffer(lower_context *c, rt_space space, uint32_t index, uint64_t offset, const shape *s) {
+  dim strides[SHAPE_MAX_RANK];
+  shape_dim_strides(c->module->dims, s, strides);
   return (rt_buffer){.space = (uint8_t)space,
                      .type = s->type,
                      .rank = s->rank,
                      .index = index,
                      .offset = (rt_size)offset,
-                     .extents = arena_memdup(a, s->dims, s->rank * sizeof *s->dims),
-                     .strides = strides};
+                     .extents = lower_sizes(c, s->rank, s->dims),
+                     .strides = lower_sizes(c, s->rank, strides)};
 }
 
 rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s) {
-  return dense_buffer(c->a, RT_CONSTANT, k, 0, s);
+  return dense_buffer(c, RT_CONSTANT, k, 0, s);
 }
 
 static rt_buffer slice_buffer(lower_context *c, hlo_buffer slice, const shape *s) {
   static const rt_space spaces[] = {RT_ARENA, RT_CONSTANT, RT_PARAM, RT_RESULT};
   uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index) : slice.index;
-  return dense_buffer(c->a, spaces[slice.space], index, slice.offset, s);
+  return dense_buffer(c, spaces[slice.space], index, slice.offset, s);
 }
 
 rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
@@ -227,10 +252,10 @@ void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b) {
 bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out) {
   hlo_buffer scratch = hlo_scratch_of(c->buffers, i);
   if (scratch.bytes) {
-    shape bytes = shape_make(DTYPE_U8, 1, (dim[]){(dim)scratch.bytes});
+    shape bytes = shape_make(DTYPE_U8, 1, &scratch.bytes);
     *out = slice_buffer((lower_context *)c, scratch, &bytes);
   }
-  return scratch.bytes > 0;
+  return scratch.bytes != 0;
 }
 
 rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t other, rt_buffer b) {
@@ -252,7 +277,7 @@ rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i) {
 }
 
 static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo_buffer to) {
-  if (shape_bytes(hlo_shape(from)) == 0 || hlo_same_slice(hlo_slice_of(c->buffers, from), to)) {
+  if (shape_is_empty(hlo_shape(from)) || hlo_same_slice(hlo_slice_of(c->buffers, from), to)) {
     return;
   }
   rt_thunk *t = lower_bare_thunk(c, "copy", i);
@@ -408,18 +433,32 @@ static void prepare_loops(const lower_backend *b, hlo_computation *c) {
   }
 }
 
-static rt_io *signature(arena *a, uint32_t n, const hlo_value *values, const char **names, const char *prefix) {
-  rt_io *io = ARENA_NEW_N(a, rt_io, n);
+static rt_io *signature(lower_context *c, uint32_t n, const hlo_value *values, const char **names, const char *prefix) {
+  rt_io *io = ARENA_NEW_N(c->a, rt_io, n);
   for (uint32_t k = 0; k < n; k++) {
-    io[k].name = names && names[k] ? arena_strdup(a, names[k]) : arena_printf(a, "%s%u", prefix, k);
+    io[k].name = names && names[k] ? arena_strdup(c->a, names[k]) : arena_printf(c->a, "%s%u", prefix, k);
     io[k].shape = *hlo_shape(values[k]);
+    for (int d = 0; d < io[k].shape.rank; d++) {
+      io[k].shape.dims[d] = lower_size(c, io[k].shape.dims[d]);
+    }
   }
   return io;
+}
+
+/* Adds what a program for many sizes has besides sizes. */
+static void add_guards_and_slots(lower_context *c, rt_program *p) {
+  const hlo_slot *slots = hlo_slots(c->buffers, &p->n_slots);
+  p->slots = ARENA_NEW_N(c->a, rt_slot, p->n_slots);
+  for (uint32_t k = 0; k < p->n_slots; k++) {
+    p->slots[k] = (rt_slot){lower_size(c, slots[k].bytes), slots[k].first, slots[k].last};
+  }
+  size_table_add_guards(&c->sizes);
 }
 
 static rt_program *new_program(lower_context *c, const hlo_module *m) {
   const hlo_computation *entry = m->entry;
   rt_program *p = ARENA_NEW(c->a, rt_program);
+  c->sizes = size_table_make(c->a, m, p);
   hlo_value *params = ARENA_NEW_N(c->a, hlo_value, entry->n_params);
   for (uint32_t k = 0; k < entry->n_params; k++) {
     params[k] = hlo_result(entry->params[k], 0);
@@ -427,20 +466,23 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
   p->target = c->backend->target;
   p->cpu = "";
   p->n_params = entry->n_params;
-  p->params = signature(c->a, p->n_params, params, m->param_names, "input_");
+  p->params = signature(c, p->n_params, params, m->param_names, "input_");
   p->n_results = entry->n_roots;
-  p->results = signature(c->a, p->n_results, entry->roots, m->result_names, "output_");
+  p->results = signature(c, p->n_results, entry->roots, m->result_names, "output_");
   for (uint32_t k = 0; m->size_of && k < p->n_results; k++) {
     p->results[k].is_size = m->size_of[k].axis >= 0;
     p->results[k].sized = m->size_of[k].result;
     p->results[k].axis = (uint8_t)(p->results[k].is_size ? m->size_of[k].axis : 0);
   }
   p->arena_bytes = hlo_arena_bytes(c->buffers);
+  if (!hlo_is_static(m)) {
+    add_guards_and_slots(c, p);
+  }
   return p;
 }
 
 status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_program **out, rt_report *report) {
-  TRY(hlo_check_static(m));
+  TRY(backend->takes_symbols ? NULL : hlo_check_static(m));
   hlo_flatten_calls(m);
   prepare_loops(backend, m->entry);
   hlo_module_clean(m);
@@ -463,12 +505,13 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   for (uint32_t k = 0; k < m->entry->n_roots; k++) {
     hlo_value root = m->entry->roots[k];
     copy_slice(&c, root.def, root,
-               (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = (uint64_t)shape_bytes(hlo_shape(root))});
+               (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = shape_dim_bytes(m->dims, hlo_shape(root))});
   }
   if (backend->keep_text) {
     report->buffers = hlo_buffers_report(a, m, c.buffers);
     TRY(hlo_check_buffers(a, m, rules, c.buffers));
   }
+  TRY(size_table_finish(&c.sizes));
   report->arena_bytes = hlo_arena_bytes(c.buffers);
   report->arena_lower_bound = hlo_arena_lower_bound(c.buffers);
   *out = c.program;

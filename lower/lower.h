@@ -20,6 +20,9 @@ typedef struct lower_time {
 
 typedef struct lower_backend {
   const char *target;
+  /* Whether the functions below take instructions with symbolic dimensions, and the kinds of the thunks can be bound
+   * (rt_thunk_kind.bind).  Otherwise a module with such dimensions is refused. */
+  bool takes_symbols;
   /* Appends the thunks that compute `i`.  It is called for all instructions except parameters, constants, views, while,
    * conditional, check and run-seed. */
   status (*emit)(lower_context *c, const hlo_instr *i);
@@ -32,9 +35,9 @@ typedef struct lower_backend {
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the number of bytes of scratch memory that `i` needs while it runs.  The last buffer of the thunk is that
-   * memory.  NULL means that no instruction needs any. */
-  uint64_t (*scratch)(void *data, const hlo_instr *i);
+  /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  The last buffer
+   * of the thunk is that memory.  NULL means that no instruction needs any. */
+  dim (*scratch)(void *data, const hlo_instr *i);
   /* Returns the estimated time of `i`, which is not control flow.  NULL means that all instructions run one after the
    * other. */
   lower_time (*time)(void *data, const hlo_instr *i);
@@ -73,6 +76,12 @@ void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
  * than once. */
 void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_PRINTF(3, 4);
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
+/* Returns a dimension as a size of the program.  It may be signed. */
+rt_size lower_size(lower_context *c, dim d);
+/* Returns the sizes of the *n symbols of the inputs. */
+const rt_size *lower_symbols(lower_context *c, uint32_t *n);
+/* Returns a list of n sizes. */
+const rt_size *lower_sizes(lower_context *c, uint32_t n, const dim *dims);
 /* Sets *out to the scratch memory of `i`.  Returns false if it has none. */
 bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
 /* Adds a constant that the backend made, such as packed weights, to the program and returns its index. */

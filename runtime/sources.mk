@@ -1,6 +1,8 @@
 # Written by m4/list-sources: do not edit.
 runtime_sources = \
+	runtime/exec/binding.c \
 	runtime/exec/bounds.c \
+	runtime/exec/check_buffers.c \
 	runtime/exec/check_memory.c \
 	runtime/exec/control.c \
 	runtime/exec/executable.c \
@@ -15,10 +17,13 @@ runtime_sources = \
 	runtime/program/image.c \
 	runtime/program/image_write.c \
 	runtime/program/program.c \
+	runtime/program/sizes.c \
 	runtime/program/weight_pool.c
 runtime_files = \
 	runtime/README \
+	runtime/exec/binding.h \
 	runtime/exec/bounds.h \
+	runtime/exec/check_buffers.h \
 	runtime/exec/check_memory.h \
 	runtime/exec/executable.h \
 	runtime/exec/guarded.h \
@@ -35,5 +40,6 @@ runtime_files = \
 	runtime/program/image.h \
 	runtime/program/image_internal.h \
 	runtime/program/program.h \
+	runtime/program/sizes.h \
 	runtime/program/target.h \
 	runtime/program/weight_pool.h

@@ -78,6 +78,7 @@ check_programs = \
 	tests/unit/plugin/check_session \
 	tests/unit/plugin/check_session_threads \
 	tests/unit/plugin/check_specialise \
+	tests/unit/runtime/check_binding \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_image \
 	tests/unit/runtime/check_thread_pool \
@@ -96,6 +97,7 @@ test_modules = \
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
+	tests/hlo/general_program.c \
 	tests/hlo/same_values.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
@@ -540,6 +542,7 @@ tests_files = \
 	tests/hlo/gather_to_slice/left.expected \
 	tests/hlo/gather_to_slice/negative.expected \
 	tests/hlo/gather_to_slice/scatter.expected \
+	tests/hlo/general_program.h \
 	tests/hlo/inline_composites/nested.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
@@ -821,6 +824,8 @@ tests_unit_plugin_check_session_threads_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPP
 tests_unit_plugin_check_session_threads_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_specialise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_specialise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_binding_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_binding_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -97,7 +97,7 @@ static void drop_dead(frame *f, const hlo_instr *i) {
 
 /* --- thunks --- */
 
-static const rt_program *program_of(const walk *w) { return rt_executable_program(w->run->executable); }
+static const rt_program *program_of(const walk *w) { return w->run->program; }
 
 static status run_thunk(walk *w, const rt_thunk *t) {
   char label[RT_LABEL_BYTES];

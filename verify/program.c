@@ -36,7 +36,7 @@ status verify_run(const verify_options *o, const rt_executable *e, const literal
   }
   rt_run_options options = {
       .pool = o->pool, .budget = arena_budget(a), .seed = o->seed, .drive = drive, .drive_data = drive_data};
-  return rt_execute(e, &options, params, out);
+  return rt_execute(rt_executable_binding(e), &options, params, out);
 }
 
 /* --- results of whole modules --- */

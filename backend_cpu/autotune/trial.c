@@ -179,7 +179,7 @@ status cpu_trial_run(autotune_trial *t) {
     t->program->constants[x->constant].data = x->copied->places[t->turn % x->copied->n];
   }
   t->turn++;
-  return rt_execute(t->executable, &options, t->params, t->results);
+  return rt_execute(rt_executable_binding(t->executable), &options, t->params, t->results);
 }
 
 void cpu_trial_destroy(autotune_trial *t) {

@@ -117,16 +117,16 @@ static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
   return cpu_nms_scratch(scores->dims[0] * scores->dims[1], boxes, limit < boxes ? limit : boxes, nms_parts(l, i));
 }
 
-static uint64_t scratch(void *data, const hlo_instr *i) {
+static dim scratch(void *data, const hlo_instr *i) {
   const lowering *l = data;
   if (i->op == HLO_NMS) {
-    return nms_scratch_bytes(l, i);
+    return (dim)nms_scratch_bytes(l, i);
   }
   if (i->op == HLO_SORT) {
-    return cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64;
+    return (dim)(cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64);
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
-  return plan ? plan->scratch_bytes : 0;
+  return plan ? (dim)plan->scratch_bytes : 0;
 }
 
 /* Returns the operand that is the iota of positions along the sorted dimension, which need not be read; -1 if there is

@@ -558,7 +558,7 @@ typedef struct evaluation {
 
 static bool evaluate(const evaluation *e, dim d, int64_t *out);
 
-/* Computes the result of an operation of two numbers that are within [-DIM_MAX, DIM_MAX]. */
+/* Computes without a check of the result's range, except for products, which alone can exceed 64 bits. */
 static bool operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
   switch (kind) {
     case DIM_ADD: *out = a + b; return true;
@@ -568,22 +568,25 @@ static bool operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
     case DIM_MOD: *out = b > 0 ? a - b * floor_div(a, b) : 0; return b > 0;
     case DIM_MAX_OF: *out = a > b ? a : b; return true;
     case DIM_MIN_OF: *out = a < b ? a : b; return true;
+    case DIM_NEG: *out = -a; return true;
     default: return false;
   }
 }
 
+static bool is_within(int64_t x) { return x >= -DIM_MAX && x <= DIM_MAX; }
+
+bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
+  return operate(kind, a, b, out) && is_within(*out);
+}
+
 static bool evaluate_node(const evaluation *e, const dim_node *n, dim d, int64_t *out) {
-  int64_t a, b;
+  int64_t a, b = 0;
   switch (n->kind) {
-    case DIM_SYMBOL: *out = e->value(e->data, d); return true;
-    case DIM_BOUNDED: *out = e->value(e->data, n->rhs); return true;
-    case DIM_NEG:
-      if (!evaluate(e, n->lhs, &a)) {
-        return false;
-      }
-      *out = -a;
-      return true;
-    default: return evaluate(e, n->lhs, &a) && evaluate(e, n->rhs, &b) && operate(n->kind, a, b, out);
+    case DIM_SYMBOL: *out = e->value(e->data, d); return is_within(*out);
+    case DIM_BOUNDED: *out = e->value(e->data, n->rhs); return is_within(*out);
+    default:
+      return evaluate(e, n->lhs, &a) && (n->kind == DIM_NEG || evaluate(e, n->rhs, &b)) &&
+             dim_operate(n->kind, a, b, out);
   }
 }
 
@@ -592,7 +595,7 @@ static bool evaluate(const evaluation *e, dim d, int64_t *out) {
     *out = d;
     return d <= DIM_MAX;
   }
-  return d != DIM_OVERFLOW && evaluate_node(e, dim_at(e->table, d), d, out) && *out >= -DIM_MAX && *out <= DIM_MAX;
+  return d != DIM_OVERFLOW && evaluate_node(e, dim_at(e->table, d), d, out);
 }
 
 bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out) {

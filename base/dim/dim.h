@@ -83,6 +83,10 @@ bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t
 typedef int64_t dim_value_fn(void *data, dim symbol);
 bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out);
 
+/* Computes one operation, DIM_ADD to DIM_NEG, of numbers that are within [-DIM_MAX, DIM_MAX]; DIM_NEG has no b. Returns
+ * false if the result is outside of that range or a divisor is not positive. */
+bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out);
+
 /* Returns the extent for which memory is laid out: the bound if d is a bounded dimension, otherwise d itself.  Must not
  * be called for any other expression that contains a bounded dimension. */
 dim dim_layout(const dim_table *t, dim d);

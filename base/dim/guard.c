@@ -132,18 +132,20 @@ int64_t dim_pin(dim_table *t, dim d) {
 
 /* --- checking and solving --- */
 
-bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data) {
-  int64_t a, b;
-  if (!dim_evaluate(t, g->a, value, data, &a) || !dim_evaluate(t, g->b, value, data, &b)) {
-    return false;
-  }
-  switch (g->relation) {
+bool dim_relation_holds(dim_relation relation, int64_t a, int64_t b) {
+  switch (relation) {
     case DIM_EQUAL: return a == b;
     case DIM_NOT_EQUAL: return a != b;
     case DIM_AT_MOST: return a <= b;
     case DIM_LESS: return a < b;
+    default: return false;
   }
-  return false;
+}
+
+bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data) {
+  int64_t a, b;
+  return dim_evaluate(t, g->a, value, data, &a) && dim_evaluate(t, g->b, value, data, &b) &&
+         dim_relation_holds(g->relation, a, b);
 }
 
 const char *dim_guard_print(arena *a, const dim_table *t, const dim_guard *g) {

@@ -11,7 +11,10 @@
 
 #include "base/dim/dim.h"
 
-typedef enum dim_relation { DIM_EQUAL, DIM_NOT_EQUAL, DIM_AT_MOST, DIM_LESS } dim_relation;
+typedef enum dim_relation { DIM_EQUAL, DIM_NOT_EQUAL, DIM_AT_MOST, DIM_LESS, DIM_RELATION_COUNT } dim_relation;
+
+/* Returns true if the numbers have this relation. */
+bool dim_relation_holds(dim_relation relation, int64_t a, int64_t b);
 
 /* a EQUAL b, a AT_MOST b, and so on.  The dims may be signed. */
 typedef struct dim_guard {

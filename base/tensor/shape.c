@@ -77,6 +77,23 @@ dim shape_dim_product(dim_table *t, const shape *s, int from, int to) {
   return n;
 }
 
+dim shape_dim_bytes(dim_table *t, const shape *s) {
+  return shape_is_static(s) ? shape_bytes(s)
+                            : dim_mul(t, shape_dim_product(t, s, 0, s->rank), (dim)dtype_bytes((dtype)s->type));
+}
+
+void shape_dim_strides(dim_table *t, const shape *s, dim *strides) {
+  if (shape_is_static(s)) {
+    shape_strides(s, strides);
+    return;
+  }
+  dim stride = 1;
+  for (int i = s->rank - 1; i >= 0; i--) {
+    strides[i] = stride;
+    stride = dim_mul(t, stride, s->dims[i]);
+  }
+}
+
 void shape_strides(const shape *s, int64_t *strides) {
   int64_t stride = 1;
   for (int i = s->rank - 1; i >= 0; i--) {

@@ -46,6 +46,9 @@ int64_t shape_bytes(const shape *s);
 int64_t shape_product(const shape *s, int from, int to);
 /* Returns the product of dims[from], ..., dims[to - 1] as a dim, which may be symbolic. */
 dim shape_dim_product(dim_table *t, const shape *s, int from, int to);
+/* Return the number of bytes, and row-major strides counted in elements, as dims, which may be symbolic. */
+dim shape_dim_bytes(dim_table *t, const shape *s);
+void shape_dim_strides(dim_table *t, const shape *s, dim *strides);
 /* Writes row-major strides, counted in elements, to strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);
 

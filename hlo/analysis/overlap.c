@@ -1,6 +1,7 @@
 /* overlap.c - how results depend on operands; see overlap.h. */
 #include "hlo/analysis/overlap.h"
 
+#include "base/dim/guard.h"
 #include "hlo/analysis/row_space.h"
 
 /* What is known of each instruction of a body, in list order. */
@@ -20,6 +21,14 @@ static hlo_dependence found(const analysis *a, const hlo_instr *i) {
   return HLO_ON_ANY_ELEMENT;
 }
 
+/* Returns true if the two shapes, of values of one module, have equally many elements for all sizes. */
+static bool same_elements(const hlo_instr *i, const shape *x, const shape *y) {
+  dim_table *t = i->parent->module->dims;
+  return shape_is_static(x) && shape_is_static(y)
+             ? shape_elements(x) == shape_elements(y)
+             : dim_known_equal(t, shape_dim_product(t, x, 0, x->rank), shape_dim_product(t, y, 0, y->rank));
+}
+
 /* Returns true if the broadcast only adds dimensions of 1, so that elements keep their linear positions. */
 static bool keeps_order(const hlo_instr *broadcast) {
   const shape *x = hlo_shape(broadcast->operands[0]);
@@ -31,13 +40,13 @@ static bool keeps_order(const hlo_instr *broadcast) {
     }
     last = x->dims[k] != 1 ? d : last;
   }
-  return shape_elements(x) == shape_elements(&broadcast->shapes[0]);
+  return same_elements(broadcast, x, &broadcast->shapes[0]);
 }
 
 /* Returns true if element k of every result is computed from element k of operand `operand`. */
 static bool maps_elements(const hlo_instr *i, uint32_t operand) {
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[0];
-  if (x->kind != SHAPE_ARRAY || y->kind != SHAPE_ARRAY || shape_elements(x) != shape_elements(y)) {
+  if (x->kind != SHAPE_ARRAY || y->kind != SHAPE_ARRAY || !same_elements(i, x, y)) {
     return false;
   }
   switch (i->op) {
@@ -112,6 +121,6 @@ bool hlo_may_overlap(arena *a, const hlo_instr *i, uint32_t operand, uint32_t re
     return access == HLO_READS_ALL_FIRST;
   }
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
-  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) && shape_elements(x) == shape_elements(y) &&
+  return dtype_bytes((dtype)x->type) == dtype_bytes((dtype)y->type) && same_elements(i, x, y) &&
          hlo_dependence_on(a, i, operand) <= HLO_ON_SAME_ROW;
 }

@@ -22,6 +22,14 @@ typedef struct binding {
   dim missing; /* the first symbol that was looked up and has no value; 0 if there is none */
 } binding;
 
+/* The values of symbols, wherever they come from. */
+typedef struct sizes {
+  arena *arena;
+  const dim_table *dims;
+  dim_value_fn *value;
+  void *data;
+} sizes;
+
 static int64_t value_of(void *data, dim symbol) {
   binding *b = data;
   for (uint32_t k = 0; k < b->n; k++) {
@@ -90,40 +98,54 @@ static status check_guards(arena *a, binding *b) {
 
 /* --- instructions --- */
 
-static status bind_list(binding *b, arena *a, hlo_attr *v) {
-  int64_t *values = ARENA_NEW_N(a, int64_t, v->n);
+static status compute(const sizes *z, dim d, int64_t *out) {
+  CHECK_THAT(dim_evaluate(z->dims, d, z->value, z->data, out), MISMATCH,
+             "the size %s cannot be computed for these inputs", dim_print(z->arena, z->dims, d));
+  return NULL;
+}
+
+static status bind_list(const sizes *z, hlo_attr *v) {
+  int64_t *values = ARENA_NEW_N(z->arena, int64_t, v->n);
   for (uint32_t k = 0; k < v->n; k++) {
-    TRY(evaluate(b, a, v->ints[k], &values[k]));
+    TRY(compute(z, v->ints[k], &values[k]));
   }
   v->ints = values;
   return NULL;
 }
 
 /* Turns i, an instruction `sizes` (a list of symbolic sizes), into a constant. */
-static status bind_sizes(binding *b, arena *a, hlo_instr *i) {
-  TRY(bind_list(b, a, &i->attrs[0]));
-  literal l = hlo_sizes_literal(a, i->shapes[0], i->attrs[0].ints);
+static status bind_list_of_sizes(const sizes *z, hlo_instr *i) {
+  TRY(bind_list(z, &i->attrs[0]));
+  literal l = hlo_sizes_literal(z->arena, i->shapes[0], i->attrs[0].ints);
   i->op = HLO_CONSTANT;
-  i->attrs[0] = (hlo_attr){.value = arena_memdup(a, &l, sizeof l)};
+  i->attrs[0] = (hlo_attr){.value = arena_memdup(z->arena, &l, sizeof l)};
   return NULL;
 }
 
-static status bind_instr(binding *b, arena *a, hlo_instr *i) {
+static status bind_instr(const sizes *z, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     for (int d = 0; d < i->shapes[k].rank; d++) {
       int64_t size;
-      TRY(evaluate(b, a, i->shapes[k].dims[d], &size));
+      TRY(compute(z, i->shapes[k].dims[d], &size));
       i->shapes[k].dims[d] = size < 0 ? DIM_OVERFLOW : size;
     }
     TRY(shape_check(&i->shapes[k], hlo_info(i)->name));
   }
   if (i->op == HLO_SIZES) {
-    return bind_sizes(b, a, i);
+    return bind_list_of_sizes(z, i);
   }
   for (uint32_t k = 0; k < hlo_info(i)->n_attrs; k++) {
     if (hlo_attr_get_info(hlo_info(i)->attrs[k])->kind == HLO_KIND_DIMS) {
-      TRY(bind_list(b, a, &i->attrs[k]));
+      TRY(bind_list(z, &i->attrs[k]));
     }
+  }
+  return NULL;
+}
+
+status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data) {
+  const sizes z = {m->arena, m->dims, value, data};
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    HLO_FOR_EACH(i, m->computations[k]) { TRY(bind_instr(&z, i)); }
   }
   return NULL;
 }
@@ -139,10 +161,12 @@ status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module *
   }
   TRY(check_guards(a, &b));
   *out = hlo_module_clone(a, m);
-  for (uint32_t k = 0; k < (*out)->n_computations; k++) {
-    HLO_FOR_EACH(i, (*out)->computations[k]) { TRY(bind_instr(&b, a, i)); }
+  status s = hlo_bind_sizes(*out, value_of, &b);
+  if (!b.missing) {
+    return s;
   }
-  return NULL;
+  status_free(s); /* the cause is the symbol that has no value */
+  return status_error(STATUS_INVALID_ARGUMENT, "no input tells the size %s", dim_print(a, b.dims, b.missing));
 }
 
 /* --- queries --- */

@@ -11,6 +11,10 @@
  * elements of constants with the module. */
 STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module **out);
 
+/* Replaces each symbol of the module by the size that `value` returns for it, so that every dimension is a constant.
+ * Guards are not checked.  The error is INVALID_ARGUMENT about the shape if a size cannot be computed. */
+STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data);
+
 /* Returns true if no shape and no attribute of the module has a symbol. */
 bool hlo_is_static(const hlo_module *m);
 

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+
 /* --- modules and computations --- */
 
 hlo_module *hlo_module_create(arena *a, const char *name) {
@@ -367,6 +369,16 @@ int64_t hlo_result_bytes(const hlo_instr *i) {
   int64_t bytes = 0;
   for (uint32_t k = 0; k < i->n_results; k++) {
     bytes += shape_bytes(&i->shapes[k]);
+  }
+  return bytes;
+}
+
+int64_t hlo_expected_bytes(const hlo_instr *i) {
+  dim_table *t = i->parent->module->dims;
+  int64_t bytes = 0;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    int64_t one;
+    bytes += dim_hint(t, shape_dim_bytes(t, &i->shapes[k]), &one) ? one : 0;
   }
   return bytes;
 }

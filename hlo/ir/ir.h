@@ -292,6 +292,9 @@ static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_ge
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
 /* Returns the bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
+/* Returns the same for sizes that are likely, the hints of symbols (base/dim/guard.h), and 0 for what has none.  It is
+ * for decisions that cannot make a result wrong. */
+int64_t hlo_expected_bytes(const hlo_instr *i);
 /* These return the first member of i's concurrent group, and the member that follows i or NULL. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
   while (i->concurrent) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/placement.h"
+#include "hlo/ir/bind.h"
 
 enum { DEPTH_MAX = 100 };
 
@@ -19,7 +20,8 @@ typedef struct unit {
   uint32_t parent; /* the unit into which this one was joined; its own number if it is a representative */
   hlo_space space;
   uint32_t index;
-  uint64_t bytes, offset;
+  dim bytes;
+  uint64_t offset;
   uint32_t first, last; /* the closed interval of time in which the unit is live */
   bool defined;
 } unit;
@@ -39,6 +41,10 @@ struct hlo_buffers {
   unit *units;
   uint32_t n_units, cap_units;
   uint32_t now;
+  dim_table *dims;
+  bool symbolic; /* whether the arena consists of slots */
+  hlo_slot *slots;
+  uint32_t n_slots;
   uint64_t arena_bytes, lower_bound;
   const literal **constants;
   uint32_t n_constants, cap_constants;
@@ -46,7 +52,7 @@ struct hlo_buffers {
 
 /* --- units (union-find) --- */
 
-static uint32_t new_unit(hlo_buffers *b, hlo_space space, uint32_t index, uint64_t bytes) {
+static uint32_t new_unit(hlo_buffers *b, hlo_space space, uint32_t index, dim bytes) {
   unit *u = ARENA_PUSH(b->a, b->units, b->n_units, b->cap_units);
   *u = (unit){.parent = b->n_units - 1, .space = space, .index = index, .bytes = bytes};
   return u->parent;
@@ -69,6 +75,10 @@ static void live_at(hlo_buffers *b, uint32_t u, uint32_t time) {
   r->last = time > r->last ? time : r->last;
 }
 
+static dim larger(const hlo_buffers *b, dim x, dim y) {
+  return x == y ? x : dim_is_const(x) && dim_is_const(y) ? (x > y ? x : y) : dim_max(b->dims, x, y);
+}
+
 /* Joins the unit `from` to the unit `into`.  The joined unit is in the memory of `into`: the arena, a constant, a
  * parameter or a result. */
 static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
@@ -83,7 +93,7 @@ static void join(hlo_buffers *b, uint32_t from, uint32_t into) {
     live_at(b, into, f->first);
     live_at(b, into, f->last);
   }
-  t->bytes = f->bytes > t->bytes ? f->bytes : t->bytes;
+  t->bytes = larger(b, f->bytes, t->bytes);
 }
 
 static bool in_arena(const hlo_buffers *b, uint32_t u) { return b->units[find(b, u)].space == HLO_IN_ARENA; }
@@ -102,11 +112,11 @@ static uint32_t unit_of(const hlo_buffers *b, hlo_value v) {
   return frame_of(b, v.def->parent)->first_unit[v.def->id] + v.index;
 }
 
-static uint64_t value_bytes(hlo_value v) { return (uint64_t)shape_bytes(hlo_shape(v)); }
+static dim value_bytes(const hlo_buffers *b, hlo_value v) { return shape_dim_bytes(b->dims, hlo_shape(v)); }
 
 static bool is_view(const hlo_buffers *b, const hlo_instr *i) { return b->rules->is_view && b->rules->is_view(i); }
 
-static uint64_t scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
+static dim scratch_bytes(const hlo_buffers *b, const hlo_instr *i) {
   return b->rules->scratch && i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_control(i)
              ? b->rules->scratch(b->rules->data, i)
              : 0;
@@ -119,9 +129,11 @@ static uint32_t constant_number(hlo_buffers *b, const hlo_instr *i) {
   return b->n_constants - 1;
 }
 
-static void number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
+static status number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
   for (uint32_t k = 0; k < i->n_results; k++) {
-    uint64_t bytes = value_bytes(hlo_result((hlo_instr *)i, k));
+    dim bytes = value_bytes(b, hlo_result((hlo_instr *)i, k));
+    CHECK_THAT(bytes != DIM_OVERFLOW, STATUS_RESOURCE, "%s: the size in bytes of %s is too large an expression",
+               i->source, SHAPE_STR(b->dims, &i->shapes[k]));
     if (i->op == HLO_CONSTANT) {
       new_unit(b, HLO_IN_CONSTANT, constant_number(b, i), bytes);
     } else if (i->op == HLO_PARAMETER && entry) {
@@ -131,6 +143,7 @@ static void number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
     }
   }
   new_unit(b, HLO_IN_ARENA, 0, scratch_bytes(b, i)); /* the unit of scratch memory follows those of the results */
+  return NULL;
 }
 
 static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) {
@@ -141,7 +154,7 @@ static status number(hlo_buffers *b, hlo_computation *c, bool entry, int depth) 
   *ARENA_PUSH(b->a, b->frames, b->n_frames, b->cap_frames) = f;
   for (const hlo_instr *i = c->first; i; i = i->next) {
     f.first_unit[i->id] = b->n_units;
-    number_instr(b, i, entry);
+    TRY(number_instr(b, i, entry));
     for (uint32_t k = 0; hlo_is_control(i) && k < hlo_n_callees(i); k++) {
       TRY(number(b, hlo_callee(i, k), false, depth + 1));
     }
@@ -384,7 +397,7 @@ static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
 static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   for (uint32_t k = 0; k < entry->n_roots; k++) {
     uint32_t u = find(b, unit_of(b, entry->roots[k]));
-    if (b->units[u].space == HLO_IN_ARENA && b->units[u].bytes == value_bytes(entry->roots[k])) {
+    if (b->units[u].space == HLO_IN_ARENA && b->units[u].bytes == value_bytes(b, entry->roots[k])) {
       b->units[u].space = HLO_IN_RESULT;
       b->units[u].index = k;
     }
@@ -393,14 +406,31 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
 
 /* --- offsets in the arena --- */
 
+static bool needs_memory(const hlo_buffers *b, uint32_t k) {
+  const unit *u = &b->units[k];
+  return u->parent == k && u->space == HLO_IN_ARENA && u->bytes && u->defined;
+}
+
+static void number_slots(hlo_buffers *b) {
+  b->slots = ARENA_NEW_N(b->a, hlo_slot, b->n_units + 1);
+  for (uint32_t k = 0; k < b->n_units; k++) {
+    unit *u = &b->units[k];
+    if (needs_memory(b, k)) {
+      b->slots[b->n_slots] = (hlo_slot){u->bytes, u->first, u->last};
+      u->index = b->n_slots++;
+    }
+  }
+  b->n_slots += b->n_slots == 0; /* values without elements are in slot 0 */
+}
+
 static status place_all(hlo_buffers *b) {
   unit **units = ARENA_NEW_N(b->a, unit *, b->n_units);
   live_slice *slices = ARENA_NEW_N(b->a, live_slice, b->n_units);
   uint32_t n = 0;
   for (uint32_t k = 0; k < b->n_units; k++) {
     unit *u = &b->units[k];
-    if (u->parent == k && u->space == HLO_IN_ARENA && u->bytes && u->defined) {
-      slices[n] = (live_slice){.bytes = u->bytes, .first = u->first, .last = u->last};
+    if (needs_memory(b, k)) {
+      slices[n] = (live_slice){.bytes = (uint64_t)u->bytes, .first = u->first, .last = u->last};
       units[n++] = u;
     }
   }
@@ -416,6 +446,8 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   hlo_buffers *b = ARENA_NEW(a, hlo_buffers);
   b->a = a;
   b->rules = rules;
+  b->dims = m->dims;
+  b->symbolic = !hlo_is_static(m);
   b->now = 1;
   TRY(number(b, m->entry, true, 0));
   qsort(b->frames, b->n_frames, sizeof *b->frames, compare_frames);
@@ -423,23 +455,33 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   share(b, m->entry);
   place_results(b, m->entry);
   widen_groups(b, m->entry);
-  TRY(place_all(b));
   *out = b;
-  return NULL;
+  if (b->symbolic) {
+    number_slots(b);
+    return NULL;
+  }
+  return place_all(b);
 }
 
 /* --- reading the assignment --- */
 
-static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, uint64_t bytes) {
+static hlo_buffer slice_of_unit(const hlo_buffers *b, uint32_t u, dim bytes) {
   const unit *r = &b->units[find(b, u)];
   return (hlo_buffer){.space = r->space, .index = r->index, .offset = r->offset, .bytes = bytes};
 }
 
-hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v) { return slice_of_unit(b, unit_of(b, v), value_bytes(v)); }
+hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v) {
+  return slice_of_unit(b, unit_of(b, v), value_bytes(b, v));
+}
 
 hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i) {
   uint32_t u = frame_of(b, i->parent)->first_unit[i->id] + i->n_results;
   return slice_of_unit(b, u, b->units[u].bytes);
+}
+
+const hlo_slot *hlo_slots(const hlo_buffers *b, uint32_t *n) {
+  *n = b->n_slots;
+  return b->slots;
 }
 
 uint64_t hlo_arena_bytes(const hlo_buffers *b) { return b->arena_bytes; }
@@ -475,7 +517,7 @@ static const char *sharing_text(arena *a, const hlo_buffers *b, hlo_instr *i, ui
   bool view = b->rules->is_view && b->rules->is_view(i);
   for (uint32_t j = 0; j < i->n_operands && mine.bytes; j++) {
     hlo_value x = i->operands[j];
-    if (value_bytes(x) && hlo_same_slice(mine, hlo_slice_of(b, x))) {
+    if (value_bytes(b, x) && hlo_same_slice(mine, hlo_slice_of(b, x))) {
       return arena_printf(a, ", %s %%%u.%u", view ? "a view of" : "in place over", x.def->id, x.index);
     }
   }
@@ -498,14 +540,19 @@ const char *hlo_buffers_report(arena *a, const hlo_module *m, const hlo_buffers 
         bool scratch = k == i->n_results;
         if (!scratch || u->bytes) {
           add_line(a, &l,
-                   arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %" PRIu64 " bytes, live %u to %u%s%s\n", i->id,
-                                k, hlo_info(i)->name, scratch ? ", scratch" : "", spaces[u->space], u->index, u->offset,
-                                u->bytes, u->first, u->last, scratch ? "" : sharing_text(a, b, i, k), source));
+                   arena_printf(a, "  %%%u.%u %s%s: %s %u + %" PRIu64 ", %s bytes, live %u to %u%s%s\n", i->id, k,
+                                hlo_info(i)->name, scratch ? ", scratch" : "",
+                                b->symbolic && u->space == HLO_IN_ARENA ? "slot" : spaces[u->space], u->index,
+                                u->offset, dim_print(a, b->dims, u->bytes), u->first, u->last,
+                                scratch ? "" : sharing_text(a, b, i, k), source));
         }
       }
     }
   }
   add_line(a, &l,
-           arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes, b->lower_bound));
+           b->symbolic
+               ? arena_printf(a, "arena %" PRIu32 " slots, which get offsets when the program is bound\n", b->n_slots)
+               : arena_printf(a, "arena %" PRIu64 " bytes, lower bound %" PRIu64 " bytes\n", b->arena_bytes,
+                              b->lower_bound));
   return join_lines(a, &l);
 }

@@ -11,9 +11,17 @@ typedef enum hlo_space { HLO_IN_ARENA, HLO_IN_CONSTANT, HLO_IN_PARAM, HLO_IN_RES
 typedef struct hlo_buffer {
   hlo_space space;
   uint32_t index;  /* the number of the constant (in order of first use), parameter or result */
-  uint64_t offset; /* in bytes; a multiple of 64 in the arena */
-  uint64_t bytes;
+  uint64_t offset; /* in bytes; a multiple of 64 in the arena, 0 in a slot */
+  dim bytes;
 } hlo_buffer;
+
+/* If a module has symbolic dimensions, its arena consists of slots, which are numbered and have no offsets: those are
+ * decided for each set of sizes.  Then the index of a buffer in the arena is the number of a slot.  A slot is live from
+ * time `first` to time `last`, both included. */
+typedef struct hlo_slot {
+  dim bytes;
+  uint32_t first, last;
+} hlo_slot;
 
 typedef struct hlo_buffer_rules {
   /* Returns true if result `result` may overwrite operand `operand`, provided that no other operand shares its memory.
@@ -24,8 +32,8 @@ typedef struct hlo_buffer_rules {
   hlo_access (*access)(void *data, const hlo_instr *i);
   /* Returns true if the result is a view of operand 0; NULL means that there are no views. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the bytes of scratch memory; NULL means that there is none. */
-  uint64_t (*scratch)(void *data, const hlo_instr *i);
+  /* Returns the bytes of scratch memory, which may be symbolic; NULL means that there is none. */
+  dim (*scratch)(void *data, const hlo_instr *i);
   void *data;
 } hlo_buffer_rules;
 
@@ -34,6 +42,13 @@ typedef struct hlo_buffers hlo_buffers;
 /* Returns true if x and y begin at the same byte, so that a value in x is in y without a copy. */
 static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
   return x.space == y.space && x.index == y.index && x.offset == y.offset;
+}
+
+/* Returns true if x and y have a byte in common.  Buffers of symbolic size begin at offset 0 of what they are in. */
+static inline bool hlo_slices_overlap(hlo_buffer x, hlo_buffer y) {
+  return x.bytes && y.bytes && x.space == y.space && x.index == y.index &&
+         (y.bytes < 0 || x.offset < y.offset + (uint64_t)y.bytes) &&
+         (x.bytes < 0 || y.offset < x.offset + (uint64_t)x.bytes);
 }
 
 /* Assigns a buffer to every value of the module.  Bodies of while and branches of conditional share the arena with what
@@ -54,6 +69,8 @@ STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hl
 hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);
 /* Returns the scratch memory of i; its size is 0 if there is none. */
 hlo_buffer hlo_scratch_of(const hlo_buffers *b, const hlo_instr *i);
+/* Returns the slots of the arena of a module with symbolic dimensions; NULL for other modules. */
+const hlo_slot *hlo_slots(const hlo_buffers *b, uint32_t *n);
 uint64_t hlo_arena_bytes(const hlo_buffers *b);
 /* Returns the largest number of bytes that are live at one time.  No assignment for this schedule can be smaller. */
 uint64_t hlo_arena_lower_bound(const hlo_buffers *b);

@@ -19,11 +19,6 @@ typedef struct checker {
   uint32_t n, cap;
 } checker;
 
-static bool overlap(hlo_buffer x, hlo_buffer y) {
-  return x.bytes && y.bytes && x.space == y.space && x.index == y.index && x.offset < y.offset + y.bytes &&
-         y.offset < x.offset + x.bytes;
-}
-
 static hlo_buffer slice_of(const checker *c, hlo_value v) { return hlo_slice_of(c->b, v); }
 
 static bool is_view(const checker *c, const hlo_instr *i) { return c->rules->is_view && c->rules->is_view(i); }
@@ -56,7 +51,7 @@ static status overwrite(checker *c, const hlo_instr *by, hlo_buffer where) {
   CHECK_THAT(!where.bytes || where.space == HLO_IN_ARENA || where.space == HLO_IN_RESULT, STATUS_INTERNAL,
              "%s writes to a constant or a parameter", hlo_info(by)->name);
   for (uint32_t k = 0; k < c->n; k++) {
-    if (!overlap(c->held[k].where, where)) {
+    if (!hlo_slices_overlap(c->held[k].where, where)) {
       c->held[kept++] = c->held[k];
     }
   }
@@ -81,8 +76,8 @@ static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer t
 /* --- instructions --- */
 
 static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
-  CHECK_THAT(!overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap", hlo_info(i)->name,
-             i->id, i->source);
+  CHECK_THAT(!hlo_slices_overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap",
+             hlo_info(i)->name, i->id, i->source);
   return NULL;
 }
 
@@ -91,7 +86,7 @@ static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
 static status check_operand(const checker *c, const hlo_instr *i, uint32_t k, uint32_t r, hlo_buffer where) {
   hlo_buffer operand = slice_of(c, i->operands[k]);
   hlo_access access = c->rules->access ? c->rules->access(c->rules->data, i) : HLO_READS_WHILE_WRITING;
-  if (!overlap(where, operand)) {
+  if (!hlo_slices_overlap(where, operand)) {
     return NULL;
   }
   CHECK_THAT(hlo_same_slice(where, operand) && where.bytes == operand.bytes && hlo_may_overlap(c->a, i, k, r, access),
@@ -278,7 +273,7 @@ static status check_pair(const checker *c, const hlo_instr *i, const hlo_instr *
   touch(&touched, j);
   for (uint32_t k = 0; k < written.n; k++) {
     for (uint32_t l = 0; l < touched.n; l++) {
-      CHECK_THAT(!overlap(written.items[k], touched.items[l]), STATUS_INTERNAL,
+      CHECK_THAT(!hlo_slices_overlap(written.items[k], touched.items[l]), STATUS_INTERNAL,
                  "%s %%%" PRIu32 " writes where %s %%%" PRIu32 " works at the same time", hlo_info(i)->name, i->id,
                  hlo_info(j)->name, j->id);
     }
@@ -329,7 +324,7 @@ status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *
   }
   TRY(run_computation(&c, entry));
   for (uint32_t k = 0; k < entry->n_roots; k++) { /* a root that is in another buffer is copied */
-    uint64_t bytes = (uint64_t)shape_bytes(hlo_shape(entry->roots[k]));
+    dim bytes = shape_dim_bytes(m->dims, hlo_shape(entry->roots[k]));
     TRY(move(&c, entry->roots[k].def, entry->roots[k],
              (hlo_buffer){.space = HLO_IN_RESULT, .index = k, .bytes = bytes}));
   }

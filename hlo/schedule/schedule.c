@@ -34,7 +34,7 @@ static void count_uses(const hlo_computation *c, uint32_t *uses) {
 /* Returns by how many bytes running `i` increases the live memory: its results minus the operands that are not used
  * any more. */
 static int64_t growth(const hlo_instr *i, const uint32_t *uses_left) {
-  int64_t bytes = takes_memory(i) ? hlo_result_bytes(i) : 0;
+  int64_t bytes = takes_memory(i) ? hlo_expected_bytes(i) : 0;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
     uint32_t mine = 0, seen = 0;
@@ -43,7 +43,7 @@ static int64_t growth(const hlo_instr *i, const uint32_t *uses_left) {
       seen += j < k && i->operands[j].def == def;
     }
     if (!seen && mine == uses_left[def->id] && takes_memory(def)) {
-      bytes -= hlo_result_bytes(def);
+      bytes -= hlo_expected_bytes(def);
     }
   }
   return bytes;
@@ -54,7 +54,7 @@ static int64_t peak_of(const hlo_computation *c, const order *o, uint32_t *uses_
   count_uses(c, uses_left);
   for (uint32_t n = 0; n < o->n; n++) {
     hlo_instr *i = o->items[n];
-    int64_t during = live + (takes_memory(i) ? hlo_result_bytes(i) : 0);
+    int64_t during = live + (takes_memory(i) ? hlo_expected_bytes(i) : 0);
     peak = during > peak ? during : peak;
     live += growth(i, uses_left);
     for (uint32_t k = 0; k < i->n_operands; k++) {

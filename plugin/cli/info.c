@@ -3,6 +3,7 @@
 
 #include "plugin/cli/cli.h"
 #include "runtime/program/image.h"
+#include "runtime/program/sizes.h"
 
 static uint64_t bytes_of(const rt_span *spans, uint32_t n) {
   uint64_t bytes = 0;
@@ -21,6 +22,15 @@ static void print_values(const char *what, const rt_io *io, uint32_t n) {
   fputs("\n", stdout);
 }
 
+/* Prints what a program for many sizes has in place of one arena. */
+static void print_sizes(const rt_program *p) {
+  printf("  %-10s for many sizes: %" PRIu32 " expressions, %" PRIu32 " slots in the arena\n", "sizes", p->n_sizes,
+         p->n_slots);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    printf("  %-10s %s: %s\n", "guard", p->guards[k].text, p->guards[k].source);
+  }
+}
+
 static void print_program(const rt_program *p, uint32_t number) {
   printf("program %" PRIu32 "\n", number);
   print_values("inputs", p->params, p->n_params);
@@ -29,7 +39,11 @@ static void print_program(const rt_program *p, uint32_t number) {
   printf("  %-10s %" PRIu32 " of %" PRIu64 " bytes\n", "constants", p->n_constants,
          bytes_of(p->constants, p->n_constants));
   printf("  %-10s %" PRIu64 " bytes\n", "code", bytes_of(p->code, p->n_code));
-  printf("  %-10s %" PRIu64 " bytes\n", "arena", p->arena_bytes);
+  if (rt_program_is_static(p)) {
+    printf("  %-10s %" PRIu64 " bytes\n", "arena", p->arena_bytes);
+  } else {
+    print_sizes(p);
+  }
 }
 
 status cli_info(const cli_args *args, arena *a, int *code) {

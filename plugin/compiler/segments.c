@@ -107,7 +107,7 @@ static status execute(interpreter_run *run, const onnx_frame *f, segment *x, hos
                             .seed = run->options->seed,
                             .profiler = run->options->profiler,
                             .check_memory = run->options->check_memory};
-  TRY(rt_execute(x->executable, &options, params, addresses));
+  TRY(rt_execute(rt_executable_binding(x->executable), &options, params, addresses));
   cut(p, results, x->n_results, addresses);
   return NULL;
 }

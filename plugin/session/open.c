@@ -14,6 +14,7 @@
 #include "plugin/session/options.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/sizes.h"
 
 /* Returns true if n is a number of lanes that emit/llvm/target.h allows. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
@@ -173,6 +174,10 @@ static status open_image(session *s) {
   TRY(rt_image_open_bytes(s->arena, f->bytes, f->size, name, s->options.verify, &image));
   CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", name);
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
+  for (uint32_t k = 0; k < image->n_programs; k++) {
+    CHECK_THAT(rt_program_is_static(image->programs[k]), STATUS_UNSUPPORTED,
+               "%s holds a program for many sizes, which a session cannot bind", name);
+  }
   TRY(find_target(s, image->target));
   if (image->source.size) {
     TRY(set_tuning(s));

@@ -26,7 +26,7 @@ static tracked track(arena *a, void *data, uint64_t bytes) {
 }
 
 rt_checker *rt_checker_create(arena *a, rt_run *run) {
-  const rt_program *p = rt_executable_program(run->executable);
+  const rt_program *p = run->program;
   rt_checker *c = ARENA_NEW(a, rt_checker);
   c->run = (checked_run){.arena = a,
                          .program = p,

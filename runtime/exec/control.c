@@ -10,8 +10,8 @@
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */
 
-static status load_copy(rt_thunk *t, rt_loader *l) {
-  (void)l;
+static status bind_copy(rt_thunk *t, arena *a) {
+  (void)a;
   CHECK_THAT(t->n_buffers == 2 && t->n_inputs == 1 && t->buffers[0].type == t->buffers[1].type &&
                  rt_buffer_elements(&t->buffers[0]) == rt_buffer_elements(&t->buffers[1]),
              STATUS_INVALID_FILE, "a copy between unequal buffers");
@@ -148,12 +148,12 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
 }
 
 const rt_thunk_kind rt_common_kinds[] = {
-    {"copy", load_copy, run_copy, RT_READS_WHILE_WRITING},
-    {"while", load_while, run_while, RT_READS_WHILE_WRITING},
-    {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING},
-    {"concurrent", load_concurrent, run_concurrent, RT_READS_WHILE_WRITING},
-    {"check", rt_load_check, rt_run_check, RT_READS_WHILE_WRITING},
-    {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING},
-    {"mt19937", rt_load_mt19937, rt_run_mt19937, RT_READS_WHILE_WRITING},
+    {"copy", NULL, run_copy, RT_READS_WHILE_WRITING, bind_copy},
+    {"while", load_while, run_while, RT_READS_WHILE_WRITING, NULL},
+    {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING, NULL},
+    {"concurrent", load_concurrent, run_concurrent, RT_READS_WHILE_WRITING, NULL},
+    {"check", rt_load_check, rt_run_check, RT_READS_WHILE_WRITING, rt_bind_check},
+    {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING, NULL},
+    {"mt19937", NULL, rt_run_mt19937, RT_READS_WHILE_WRITING, rt_bind_mt19937},
 };
 const uint32_t rt_n_common_kinds = sizeof rt_common_kinds / sizeof *rt_common_kinds;

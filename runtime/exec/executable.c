@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/exec/binding.h"
+#include "runtime/exec/check_buffers.h"
 #include "runtime/exec/check_memory.h"
 #include "runtime/exec/profile.h"
+#include "runtime/program/sizes.h"
 
 enum {
   BUFFER_ALIGN = 64,   /* the alignment of every space (rt_space), which kernels rely on */
@@ -19,6 +22,7 @@ enum {
  * that memory.  If the memory is a device's, which the host cannot write, the link is in a device_arena. */
 typedef struct spare_arena {
   struct spare_arena *next;
+  size_t bytes; /* of the memory */
 } spare_arena;
 
 typedef struct device_arena {
@@ -31,82 +35,10 @@ struct rt_executable {
   const rt_program *program;
   const rt_target *target;
   void **constants;     /* copies of the constants on the device; NULL if there is no device */
-  rt_sequence body;     /* a copy of the program's body in which `ops` and `state` of the thunks are set */
+  rt_binding loaded;    /* the program with thunks that have `ops` and `state`; its binding, if all sizes are numbers */
   pthread_mutex_t lock; /* guards `spare` */
   spare_arena *spare;
 };
-
-/* --- checking data that may come from a damaged file --- */
-
-static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
-  switch (b->space) {
-    case RT_ARENA: return b->index == 0 ? p->arena_bytes : 0;
-    case RT_CONSTANT: return b->index < p->n_constants ? p->constants[b->index].size : 0;
-    case RT_PARAM: return b->index < p->n_params ? (uint64_t)shape_bytes(&p->params[b->index].shape) : 0;
-    case RT_RESULT: return b->index < p->n_results ? (uint64_t)shape_bytes(&p->results[b->index].shape) : 0;
-    default: return 0;
-  }
-}
-
-static bool extent_of(const rt_buffer *b, int64_t *bytes) {
-  int64_t last = 0, n = 1;
-  for (int k = 0; k < b->rank; k++) {
-    int64_t reach;
-    if (b->extents[k] < 0 || b->strides[k] < 0 || __builtin_mul_overflow(n, b->extents[k], &n)) {
-      return false;
-    }
-    if (b->extents[k] > 0 && (__builtin_mul_overflow(b->extents[k] - 1, b->strides[k], &reach) ||
-                              __builtin_add_overflow(last, reach, &last))) {
-      return false;
-    }
-  }
-  if (n == 0) {
-    *bytes = 0;
-    return true;
-  }
-  return !__builtin_mul_overflow(last + 1, (int64_t)dtype_bytes(b->type), bytes);
-}
-
-/* Checks that the buffer is inside its space (the run's arena, a constant, an input or an output) and aligned to its
- * element type. */
-static status check_buffer(const rt_program *p, const rt_buffer *b) {
-  int64_t bytes;
-  uint64_t space = space_bytes(p, b);
-  CHECK_THAT(b->space < RT_SPACE_COUNT && b->type > 0 && b->type < DTYPE_COUNT && b->rank <= SHAPE_MAX_RANK,
-             STATUS_INVALID_FILE, "a buffer is damaged");
-  CHECK_THAT(extent_of(b, &bytes) && b->offset >= 0 && (uint64_t)b->offset <= space &&
-                 (uint64_t)bytes <= space - (uint64_t)b->offset,
-             STATUS_INVALID_FILE, "a buffer lies outside of its space");
-  CHECK_THAT(b->offset % (int64_t)dtype_bytes(b->type) == 0, STATUS_INVALID_FILE, "a buffer is misaligned");
-  return NULL;
-}
-
-/* Returns true if thunks may write the buffer.  Constants and the caller's inputs are only read. */
-static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
-
-static bool overlap(const rt_buffer *x, const rt_buffer *y) {
-  return x->space == y->space && x->index == y->index && x->offset < y->offset + rt_buffer_bytes(y) &&
-         y->offset < x->offset + rt_buffer_bytes(x);
-}
-
-/* Returns true if the output may overlap the input, given the order in which thunks of this kind read and write. */
-static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffer *output) {
-  return access == RT_READS_ALL_FIRST || (access == RT_READS_ELEMENT_FIRST && input->offset == output->offset &&
-                                          rt_buffer_bytes(input) == rt_buffer_bytes(output));
-}
-
-/* Checks that no output of a thunk overlaps another output, or an input that the thunk may still read after writing it.
- */
-static status check_overlaps(const rt_thunk *t) {
-  for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
-    for (uint32_t k = 0; k < w; k++) {
-      bool allowed = k < t->n_inputs && may_overlap(t->ops->access, &t->buffers[k], &t->buffers[w]);
-      CHECK_THAT(allowed || !overlap(&t->buffers[k], &t->buffers[w]), STATUS_INVALID_FILE,
-                 "buffer %" PRIu32 " is written over buffer %" PRIu32 ", which %s still needs", w, k, t->kind);
-    }
-  }
-  return NULL;
-}
 
 /* --- memory --- */
 
@@ -154,8 +86,7 @@ static const rt_thunk_kind *find_kind(const rt_target *target, const char *name)
   return own || target->device ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
-/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
-static status at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
+status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   char label[RT_LABEL_BYTES];
   if (!failed) {
     return NULL;
@@ -170,12 +101,24 @@ static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk
   t->ops = find_kind(target, t->kind);
   CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
   CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "damaged");
-  for (uint32_t b = 0; b < t->n_buffers; b++) {
-    TRY(check_buffer(p, &t->buffers[b]));
-    CHECK_THAT(b < t->n_inputs || is_writable(&t->buffers[b]), STATUS_INVALID_FILE,
-               "a result is in memory that must not be written");
+  CHECK_THAT(!rt_program_is_static(p) || t->n_sizes == 0, STATUS_INVALID_FILE,
+             "%s has sizes in a program for one set of sizes", t->kind);
+  return rt_program_is_static(p) ? rt_check_buffers(p, t) : rt_check_thunk_sizes(p, t);
+}
+
+static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth, rt_sequence *to);
+
+/* Loads the thunk.  What a kind does with sizes that are numbers is done too if all of them are. */
+static status load_thunk(rt_loader *l, const rt_target *target, int depth, rt_thunk *t) {
+  const rt_sequence *bodies = t->bodies;
+  TRY(rt_at_thunk(check_thunk(l->program, target, t), l->program, t));
+  t->bodies = arena_memdup(l->arena, bodies, t->n_bodies * sizeof *bodies);
+  for (uint32_t b = 0; b < t->n_bodies; b++) {
+    TRY(load_sequence(l, target, &bodies[b], depth + 1, &t->bodies[b]));
   }
-  return check_overlaps(t);
+  TRY(t->ops->load ? rt_at_thunk(t->ops->load(t, l), l->program, t) : NULL);
+  bool bind = t->ops->bind && rt_program_is_static(l->program);
+  return bind ? rt_at_thunk(t->ops->bind(t, l->arena), l->program, t) : NULL;
 }
 
 static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth,
@@ -184,13 +127,7 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
   to->n = to->cap = from->n;
   to->thunks = arena_memdup(l->arena, from->thunks, from->n * sizeof *from->thunks);
   for (uint32_t k = 0; k < to->n; k++) {
-    rt_thunk *t = &to->thunks[k];
-    TRY(at_thunk(check_thunk(l->program, target, t), l->program, t));
-    t->bodies = arena_memdup(l->arena, t->bodies, t->n_bodies * sizeof *t->bodies);
-    for (uint32_t b = 0; b < t->n_bodies; b++) {
-      TRY(load_sequence(l, target, &from->thunks[k].bodies[b], depth + 1, &t->bodies[b]));
-    }
-    TRY(t->ops->load ? at_thunk(t->ops->load(t, l), l->program, t) : NULL);
+    TRY(load_thunk(l, target, depth, &to->thunks[k]));
   }
   return NULL;
 }
@@ -199,6 +136,7 @@ static status create(void *data) {
   rt_executable *e = data;
   const rt_program *p = e->program;
   rt_loader l = {.arena = e->arena, .program = p};
+  TRY(rt_sizes_check(p));
   if (e->target->check_cpu) {
     TRY(e->target->check_cpu(p->cpu));
   }
@@ -207,7 +145,7 @@ static status create(void *data) {
     CHECK_THAT(e->target->load_code, STATUS_INVALID_FILE, "target %s takes no code", e->target->name);
     TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
   }
-  TRY(load_sequence(&l, e->target, &p->body, 0, &e->body));
+  TRY(load_sequence(&l, e->target, &p->body, 0, &e->loaded.body));
   return e->target->device ? upload_constants(e) : NULL;
 }
 
@@ -219,6 +157,7 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   CHECK_THAT(e, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&e->lock, NULL);
   e->program = p;
+  e->loaded = (rt_binding){.executable = e, .program = p};
   e->target = target;
   e->arena = arena_create(budget);
   status s = guard_run(create, e);
@@ -237,9 +176,8 @@ static size_t arena_size(const rt_program *p) {
 }
 
 /* Returns memory for the arena of a run; NULL if memory runs out. */
-static spare_arena *new_arena(const rt_executable *e) {
+static spare_arena *new_arena(const rt_executable *e, size_t bytes) {
   mem_budget *budget = arena_budget(e->arena);
-  size_t bytes = arena_size(e->program);
   if (!e->target->device) {
     return take_memory(e->target, budget, bytes);
   }
@@ -253,14 +191,14 @@ static spare_arena *new_arena(const rt_executable *e) {
   return &a->link;
 }
 
-static void free_arena(const rt_executable *e, spare_arena *s) {
+static void free_arena(const rt_executable *e, spare_arena *s, size_t bytes) {
   mem_budget *budget = arena_budget(e->arena);
   if (!e->target->device) {
-    give_memory(e->target, budget, s, arena_size(e->program));
+    give_memory(e->target, budget, s, bytes);
     return;
   }
   device_arena *a = (device_arena *)s;
-  give_memory(e->target, budget, a->memory, arena_size(e->program));
+  give_memory(e->target, budget, a->memory, bytes);
   budget_free(budget, a, sizeof *a, _Alignof(device_arena));
 }
 
@@ -270,7 +208,7 @@ void rt_executable_destroy(rt_executable *e) {
   }
   while (e->spare) {
     spare_arena *next = e->spare->next;
-    free_arena(e, e->spare);
+    free_arena(e, e->spare, e->spare->bytes);
     e->spare = next;
   }
   for (uint32_t k = 0; e->constants && k < e->program->n_constants; k++) {
@@ -283,12 +221,20 @@ void rt_executable_destroy(rt_executable *e) {
 
 const rt_program *rt_executable_program(const rt_executable *e) { return e->program; }
 
+const rt_binding *rt_executable_loaded(const rt_executable *e) { return &e->loaded; }
+
+const rt_binding *rt_executable_binding(const rt_executable *e) {
+  return rt_program_is_static(e->program) ? &e->loaded : NULL;
+}
+
+mem_budget *rt_executable_budget(const rt_executable *e) { return arena_budget(e->arena); }
+
 const rt_target *rt_executable_target(const rt_executable *e) { return e->target; }
 
 /* --- running --- */
 
 static inline void *constant_address(const rt_run *r, uint32_t k) {
-  return r->constants ? r->constants[k] : (void *)rt_executable_program(r->executable)->constants[k].data;
+  return r->constants ? r->constants[k] : (void *)r->program->constants[k].data;
 }
 
 void *rt_address(const rt_run *r, const rt_buffer *b) {
@@ -305,7 +251,7 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
 
 static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status failed) {
   failed = failed ? failed : budget_check(r->budget);
-  return failed ? at_thunk(failed, rt_executable_program(r->executable), t) : NULL;
+  return failed ? rt_at_thunk(failed, r->program, t) : NULL;
 }
 
 /* Runs a thunk, with checks if they are switched on.  A thunk of control flow runs without checks, since each thunk of
@@ -315,7 +261,7 @@ static status run_checked(const rt_thunk *t, rt_run *r) {
 }
 
 static status run_profiled(const rt_thunk *t, rt_run *r) {
-  rt_profile_mark mark = rt_profile_enter(r->profiler, rt_executable_program(r->executable), t);
+  rt_profile_mark mark = rt_profile_enter(r->profiler, r->program, t);
   status failed = run_checked(t, r);
   rt_profile_leave(r->profiler, &mark);
   return failed;
@@ -339,19 +285,29 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   return NULL;
 }
 
-static spare_arena *take_arena(rt_executable *e) {
+/* Returns memory of at least *bytes bytes for the arena of a run, and sets *bytes to its size; NULL if memory runs out.
+ * Kept memory that is smaller, of a run of other sizes, is replaced. */
+static spare_arena *take_arena(rt_executable *e, size_t *bytes) {
   pthread_mutex_lock(&e->lock);
   spare_arena *s = e->spare;
   if (s) {
     e->spare = s->next;
   }
   pthread_mutex_unlock(&e->lock);
-  return s ? s : new_arena(e);
+  if (s && s->bytes >= *bytes) {
+    *bytes = s->bytes;
+    return s;
+  }
+  if (s) {
+    free_arena(e, s, s->bytes);
+  }
+  return new_arena(e, *bytes);
 }
 
-static void give_arena(rt_executable *e, spare_arena *s) {
+static void give_arena(rt_executable *e, spare_arena *s, size_t bytes) {
   pthread_mutex_lock(&e->lock);
   s->next = e->spare;
+  s->bytes = bytes;
   e->spare = s;
   pthread_mutex_unlock(&e->lock);
 }
@@ -426,7 +382,7 @@ static void unstage(staging *s, mem_budget *budget) {
 }
 
 typedef struct execution {
-  const rt_executable *e;
+  const rt_sequence *body;
   const rt_run_options *options;
   rt_run *run;
   arena *arena; /* the arena of the checker; NULL if the run is not checked */
@@ -440,12 +396,12 @@ static status run_body(void *data) {
     x->arena = arena_create(x->run->budget);
     x->run->checker = rt_checker_create(x->arena, x->run);
   }
-  TRY(o && o->drive ? o->drive(o->drive_data, &x->e->body, x->run) : rt_run_sequence(&x->e->body, x->run));
+  TRY(o && o->drive ? o->drive(o->drive_data, x->body, x->run) : rt_run_sequence(x->body, x->run));
   return check_memory ? rt_checker_finish(x->run->checker) : NULL;
 }
 
-static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_options *options) {
-  execution x = {.e = e, .options = options, .run = r};
+static status run_guarded(const rt_sequence *body, rt_run *r, const rt_run_options *options) {
+  execution x = {.body = body, .options = options, .run = r};
   status s = guard_run(run_body, &x);
   arena_destroy(x.arena);
   return s;
@@ -453,10 +409,10 @@ static status run_guarded(const rt_executable *e, rt_run *r, const rt_run_option
 
 /* Copies inputs into staging memory, runs the program, and copies results out of staging memory.  All memory has been
  * allocated. */
-static status run_staged(const rt_executable *e, const rt_run_options *options, rt_run *run, const staging *in,
+static status run_staged(const rt_binding *b, const rt_run_options *options, rt_run *run, const staging *in,
                          void *const *params, const staging *out, void *const *results) {
   TRY(copy_staged(in, params, true));
-  TRY(run_guarded(e, run, options));
+  TRY(run_guarded(&b->body, run, options));
   return copy_staged(out, results, false);
 }
 
@@ -467,9 +423,10 @@ static status check_options(const rt_executable *e, const rt_run_options *o) {
   return NULL;
 }
 
-status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
-                  void *const *results) {
-  const rt_program *p = e->program;
+status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params, void *const *results) {
+  const rt_executable *e = b->executable;
+  const rt_program *p = b->program;
+  size_t bytes = arena_size(p);
   mem_budget *budget = options ? options->budget : NULL;
   staging in = {0}, out = {0};
   TRY(check_options(e, options));
@@ -480,12 +437,12 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
   if (!s) {
     s = stage(&out, e->target, budget, p->n_results, p->results, results, "output");
   }
-  spare_arena *memory = s ? NULL : take_arena((rt_executable *)e);
+  spare_arena *memory = s ? NULL : take_arena((rt_executable *)e, &bytes);
   if (!s && !memory) {
-    s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", arena_size(p));
+    s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", bytes);
   }
   if (!s) {
-    rt_run run = {.executable = e,
+    rt_run run = {.program = p,
                   .arena = e->target->device ? ((device_arena *)memory)->memory : (uint8_t *)memory,
                   .constants = e->constants,
                   .params = (const void *const *)in.used,
@@ -494,10 +451,10 @@ status rt_execute(const rt_executable *e, const rt_run_options *options, const v
                   .budget = budget,
                   .profiler = options ? options->profiler : NULL,
                   .seed = options ? options->seed : 0};
-    s = run_staged(e, options, &run, &in, (void *const *)params, &out, results);
+    s = run_staged(b, options, &run, &in, (void *const *)params, &out, results);
   }
   if (memory) {
-    give_arena((rt_executable *)e, memory);
+    give_arena((rt_executable *)e, memory, bytes);
   }
   unstage(&in, budget);
   unstage(&out, budget);

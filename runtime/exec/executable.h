@@ -13,6 +13,19 @@ void rt_executable_destroy(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 
+/* A program with numbers for all sizes, which never changes and may be run from many threads at once.  binding.h makes
+ * one of a program for many sizes. */
+typedef struct rt_binding {
+  const rt_executable *executable; /* must live as long as the binding */
+  const rt_program *program;       /* all of its sizes are numbers, but it has no body */
+  rt_sequence body;                /* the program's thunks, ready to run */
+  arena *arena;                    /* has all of the binding; NULL for the one of rt_executable_binding */
+} rt_binding;
+
+/* Returns the binding of a program for one set of sizes, which belongs to the executable; NULL if the program is for
+ * many sizes. */
+const rt_binding *rt_executable_binding(const rt_executable *e);
+
 typedef struct rt_run_options {
   rt_thread_pool *pool; /* NULL means one thread */
   mem_budget *budget;   /* limits the time and memory of this run, and can cancel it */
@@ -25,11 +38,14 @@ typedef struct rt_run_options {
   void *drive_data;
 } rt_run_options;
 
-/* Runs the program.  `params` and `results` have a buffer in host memory for each parameter and each result, of the
+/* Runs a bound program.  `params` and `results` have a buffer in host memory for each parameter and each result, of the
  * size that the program states.  They need only the alignment of their elements; buffers that are not aligned as
  * kernels require are copied. */
-STATUS_MUST_USE status rt_execute(const rt_executable *e, const rt_run_options *options, const void *const *params,
+STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
+
+/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
+status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t);
 
 /* Runs the thunks of a sequence.  The kinds of control flow call it for their bodies. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);

@@ -16,8 +16,8 @@ status rt_run_run_seed(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-status rt_load_mt19937(rt_thunk *t, rt_loader *l) {
-  (void)l;
+status rt_bind_mt19937(rt_thunk *t, arena *a) {
+  (void)a;
   bool ok = t->n_buffers == 2 && t->n_inputs == 1 && t->buffers[0].type == DTYPE_U64 &&
             rt_buffer_elements(&t->buffers[0]) == 1 &&
             (t->buffers[1].type == DTYPE_U32 || t->buffers[1].type == DTYPE_U64) && rt_buffer_is_dense(&t->buffers[1]);

@@ -7,7 +7,8 @@
  *
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
- * its index in the program of the base. */
+ * its index in the program of the base.  A program for many sizes has the number MANY_SIZES in place of the size of its
+ * arena, and behind that its nodes, guards and slots. */
 #include "runtime/program/image_internal.h"
 
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "runtime/kernel_abi.h"
+#include "runtime/program/sizes.h"
 
 typedef struct reading {
   arena *a;
@@ -24,6 +26,7 @@ typedef struct reading {
   rt_span sections[N_SECTIONS];
   const rt_program *base; /* the program of the base (rt_image.base); NULL if there is no base */
   uint32_t n_nodes;       /* the number of nodes of the program that is being read */
+  bool many_sizes;        /* whether the program that is being read is for many sizes */
 } reading;
 
 static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
@@ -86,12 +89,12 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
     get_dims(r, x->a, &rank, &dims);
     io[k].shape = shape_make(type, rank, dims);
     status s = shape_check(&io[k].shape, "shape");
-    r->bad |= s != NULL || !shape_is_static(&io[k].shape);
+    r->bad |= s != NULL;
     status_free(s);
     rt_span value = rt_get_bytes(r);
     bool has_value = rt_get_in(r, 0, 1);
     if (has_value && !r->bad) {
-      r->bad = value.size != (uint64_t)shape_bytes(&io[k].shape);
+      r->bad = !shape_is_static(&io[k].shape) || value.size != (uint64_t)shape_bytes(&io[k].shape);
       io[k].value = arena_memdup(x->a, value.data, r->bad ? 0 : value.size);
     }
     int64_t sized = rt_get_in(r, -1, (int64_t)k - 1);
@@ -112,7 +115,7 @@ static void get_buffer(rt_reader *r, reading *x, rt_buffer *b) {
   b->kept = space >= RT_SPACE_COUNT;
   b->type = (uint8_t)rt_get_in(r, 1, DTYPE_COUNT - 1);
   b->index = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
-  b->offset = rt_get_in(r, 0, INT64_MAX);
+  b->offset = rt_get_i64(r);
   get_dims(r, x->a, &b->rank, &b->extents);
   get_dims(r, x->a, &rank, &b->strides);
   r->bad |= rank != b->rank;
@@ -150,6 +153,9 @@ static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     get_sequence(r, x, depth + 1, &t->bodies[k]);
   }
+  if (x->many_sizes) {
+    t->sizes = rt_get_i64s(r, x->a, &t->n_sizes);
+  }
 }
 
 static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s) {
@@ -170,6 +176,52 @@ static void get_nodes(rt_reader *r, reading *x, rt_program *p) {
   }
 }
 
+static void get_size_nodes(rt_reader *r, reading *x, rt_program *p) {
+  p->n_sizes = (uint32_t)rt_get_in(r, 1, r->bad ? 1 : (r->end - r->at) / 32);
+  p->sizes = ARENA_NEW_N(x->a, rt_size_node, p->n_sizes);
+  for (uint32_t k = 0; k < p->n_sizes; k++) {
+    p->sizes[k].op = (uint8_t)rt_get_in(r, DIM_SYMBOL, DIM_NEG);
+    p->sizes[k].a = rt_get_i64(r);
+    p->sizes[k].b = rt_get_i64(r);
+    p->sizes[k].name = rt_get_text(r);
+  }
+}
+
+static void get_guards(rt_reader *r, reading *x, rt_program *p) {
+  p->n_guards = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 40);
+  p->guards = ARENA_NEW_N(x->a, rt_guard, p->n_guards);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    p->guards[k].relation = (uint8_t)rt_get_in(r, 0, DIM_RELATION_COUNT - 1);
+    p->guards[k].a = rt_get_i64(r);
+    p->guards[k].b = rt_get_i64(r);
+    p->guards[k].text = rt_get_text(r);
+    p->guards[k].source = rt_get_text(r);
+  }
+}
+
+static void get_slots(rt_reader *r, reading *x, rt_program *p) {
+  p->n_slots = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  p->slots = ARENA_NEW_N(x->a, rt_slot, p->n_slots);
+  for (uint32_t k = 0; k < p->n_slots; k++) {
+    p->slots[k].bytes = rt_get_i64(r);
+    p->slots[k].first = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+    p->slots[k].last = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  }
+}
+
+/* Reads the size of the arena, or what a program for many sizes has in its place. */
+static void get_arena(rt_reader *r, reading *x, rt_program *p) {
+  int64_t bytes = rt_get_in(r, MANY_SIZES, (int64_t)1 << 46);
+  x->many_sizes = bytes == MANY_SIZES;
+  if (!x->many_sizes) {
+    p->arena_bytes = (uint64_t)bytes;
+    return;
+  }
+  get_size_nodes(r, x, p);
+  get_guards(r, x, p);
+  get_slots(r, x, p);
+}
+
 static rt_program *get_program(rt_reader *r, reading *x) {
   rt_program *p = ARENA_NEW(x->a, rt_program);
   p->target = rt_get_text(r);
@@ -179,7 +231,12 @@ static rt_program *get_program(rt_reader *r, reading *x) {
   get_constants(r, x, p);
   get_code(r, x, p);
   get_nodes(r, x, p);
-  p->arena_bytes = (uint64_t)rt_get_in(r, 0, (int64_t)1 << 46);
+  get_arena(r, x, p);
+  if (!r->bad) {
+    status s = rt_sizes_check(p);
+    r->bad = s != NULL;
+    status_free(s);
+  }
   get_sequence(r, x, 0, &p->body);
   return p;
 }

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "runtime/kernel_abi.h"
+#include "runtime/program/sizes.h"
 
 /* --- the sections of constants and code, as pools of spans --- */
 
@@ -104,7 +105,7 @@ static void put_numbers(rt_writer *out, uint32_t n, const uint32_t *numbers) {
   }
 }
 
-static void put_sequence(rt_writer *out, const rt_sequence *s) {
+static void put_sequence(rt_writer *out, const rt_program *p, const rt_sequence *s) {
   rt_put_i64(out, s->n);
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
@@ -123,7 +124,10 @@ static void put_sequence(rt_writer *out, const rt_sequence *s) {
     rt_put_bytes(out, t->config.data, t->config.size);
     rt_put_i64(out, t->n_bodies);
     for (uint32_t b = 0; b < t->n_bodies; b++) {
-      put_sequence(out, &t->bodies[b]);
+      put_sequence(out, p, &t->bodies[b]);
+    }
+    if (!rt_program_is_static(p)) {
+      rt_put_i64s(out, t->n_sizes, t->sizes);
     }
   }
 }
@@ -136,6 +140,43 @@ static void put_nodes(rt_writer *out, const rt_program *p) {
   }
 }
 
+static void put_sizes(rt_writer *out, const rt_program *p) {
+  rt_put_i64(out, p->n_sizes);
+  for (uint32_t k = 0; k < p->n_sizes; k++) {
+    const rt_size_node *n = &p->sizes[k];
+    rt_put_i64(out, n->op);
+    rt_put_i64(out, n->a);
+    rt_put_i64(out, n->b);
+    rt_put_text(out, n->name);
+  }
+  rt_put_i64(out, p->n_guards);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    const rt_guard *g = &p->guards[k];
+    rt_put_i64(out, g->relation);
+    rt_put_i64(out, g->a);
+    rt_put_i64(out, g->b);
+    rt_put_text(out, g->text);
+    rt_put_text(out, g->source);
+  }
+  rt_put_i64(out, p->n_slots);
+  for (uint32_t k = 0; k < p->n_slots; k++) {
+    const rt_slot *s = &p->slots[k];
+    rt_put_i64(out, s->bytes);
+    rt_put_i64(out, s->first);
+    rt_put_i64(out, s->last);
+  }
+}
+
+/* Writes the size of the arena, or what a program for many sizes has in its place. */
+static void put_arena(rt_writer *out, const rt_program *p) {
+  if (rt_program_is_static(p)) {
+    rt_put_i64(out, (int64_t)p->arena_bytes);
+  } else {
+    rt_put_i64(out, MANY_SIZES);
+    put_sizes(out, p);
+  }
+}
+
 static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   rt_put_text(out, p->target);
   rt_put_text(out, p->cpu);
@@ -144,8 +185,8 @@ static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   put_constants(w, out, p);
   put_code(w, out, p);
   put_nodes(out, p);
-  rt_put_i64(out, (int64_t)p->arena_bytes);
-  put_sequence(out, &p->body);
+  put_arena(out, p);
+  put_sequence(out, p, &p->body);
 }
 
 /* --- writing --- */

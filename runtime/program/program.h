@@ -7,13 +7,38 @@
 #define RUNTIME_PROGRAM_PROGRAM_H
 
 #include "base/arena.h"
+#include "base/dim/guard.h"
 #include "base/tensor/shape.h"
 
-/* A size, offset or stride, which is never negative. */
+/* A size, offset or stride.  If it is not negative, it is the number itself.  If it is negative, it is the result of
+ * node -(size + 1) of rt_program.sizes, which is known when the program is bound to the sizes of a run's inputs
+ * (runtime/exec/binding.h).  Only programs for many sizes have negative ones. */
 typedef int64_t rt_size;
 
+/* A node of a program's expressions of sizes: a symbol, or an operation of constants and of nodes before it. */
+typedef struct rt_size_node {
+  uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
+  rt_size a, b;     /* the operands; of a symbol the number of a parameter and of its dimension, which is the symbol */
+  const char *name; /* of a symbol; NULL for other nodes */
+} rt_size_node;
+
+/* The program is right only for sizes for which this holds (base/dim/guard.h). */
+typedef struct rt_guard {
+  uint8_t relation;   /* a dim_relation */
+  rt_size a, b;       /* their values may be negative */
+  const char *text;   /* such as "seq <= 512" */
+  const char *source; /* who asked for it: the label of an ONNX node, or the name of a pass */
+} rt_guard;
+
+/* A piece of the arena of a program for many sizes, which gets its offset when the program is bound.  It is live from
+ * time `first` to time `last`, both included; pieces that are live at different times may share bytes. */
+typedef struct rt_slot {
+  rt_size bytes;
+  uint32_t first, last;
+} rt_slot;
+
 typedef enum rt_space {
-  RT_ARENA,    /* the memory of the run for intermediate values */
+  RT_ARENA,    /* the memory of the run for intermediate values; for many sizes: slot `index` of the program */
   RT_CONSTANT, /* constant `index` of the program */
   RT_PARAM,    /* the caller's input `index` */
   RT_RESULT,   /* the caller's output `index`, which thunks write directly */
@@ -67,6 +92,10 @@ struct rt_thunk {
   /* the index of the thunk's rt_origin, plus 1; 0 if it is not known.  It is not stored in files */
   uint32_t origin;
   rt_sequence *bodies; /* for control flow: one sequence for each body */
+  /* Sizes that the kind needs besides those of the buffers, such as the arguments and the grid of a kernel.  Only a
+   * program for many sizes has them. */
+  uint32_t n_sizes;
+  const rt_size *sizes;
   /* Bytes with whatever else the kind needs.  The compiler writes them with rt_writer; rt_thunk_kind.load reads them.
    */
   rt_span config;
@@ -81,7 +110,7 @@ struct rt_thunk {
 
 typedef struct rt_io {
   const char *name;
-  shape shape; /* a static shape */
+  shape shape; /* its dimensions are rt_sizes */
   /* If not NULL, the program may only be run with an input of exactly these contents (shape_bytes of them), since sizes
    * depend on them. */
   const void *value;
@@ -107,6 +136,12 @@ typedef struct rt_program {
   rt_span *code_names; /* names of the code, which identify its contents; may be NULL */
   rt_node *nodes;      /* the nodes of the model from which thunks were compiled, each once */
   uint64_t arena_bytes;
+  /* If there are sizes, this is a program for many sizes: it is bound before it runs, and its arena consists of slots,
+   * so that arena_bytes is 0. */
+  uint32_t n_sizes, n_guards, n_slots;
+  rt_size_node *sizes;
+  rt_guard *guards;
+  rt_slot *slots;
   rt_sequence body;
 } rt_program;
 
@@ -162,7 +197,8 @@ rt_span rt_get_bytes(rt_reader *r);    /* borrowed */
 /* Returns INVALID_FILE if a read failed or if bytes are left that were not read.  The message begins with `what`. */
 STATUS_MUST_USE status rt_reader_end(const rt_reader *r, const char *what);
 
-/* Return the number of elements; and the number of bytes from the first to the last element, 0 for an empty array. */
+/* For buffers whose sizes are numbers.  Return the number of elements; and the number of bytes from the first to the
+ * last element, 0 for an empty array. */
 int64_t rt_buffer_elements(const rt_buffer *b);
 int64_t rt_buffer_bytes(const rt_buffer *b);
 /* Returns true if the buffer is row-major without gaps. */

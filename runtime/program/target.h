@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 10 };
+enum { RT_ABI = 11 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -25,7 +25,7 @@ typedef struct rt_executable rt_executable;
 /* The state of a run, which each thunk gets.  Addresses in it are addresses of the target's memory; rt_address computes
  * that of a buffer. */
 typedef struct rt_run {
-  const rt_executable *executable;
+  const rt_program *program; /* with sizes that are numbers */
   uint8_t *arena;
   void *const *constants;    /* the addresses of the constants; NULL: they are at the addresses that the program has
                                 for them */
@@ -57,11 +57,18 @@ typedef enum rt_access {
 
 typedef struct rt_thunk_kind {
   const char *name; /* such as "cpu.kernel"; names of the common kinds (rt_common_kinds) have no dot */
-  /* Checks the thunk's buffers and config, which come from a file, and sets t->state.  May be NULL. */
+  /* Checks the thunk's buffers and config, which come from a file, and sets t->state.  May be NULL.  If the kind has no
+   * `bind`, all sizes are numbers, but the offset of a buffer in
+   * the arena is final only to a multiple of 64. */
   status (*load)(rt_thunk *t, rt_loader *l);
   /* Does the thunk's work, or lets the device do it later. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
+  /* A kind that takes sizes which are known only when a program is bound has this function, which is called after
+   * `load`, with a copy of the thunk in which all sizes are numbers: it checks what depends on them.  It may replace
+   * t->state; what the new one needs is on the arena, which lives as long as the binding.  Many threads may bind one
+   * program at once. */
+  status (*bind)(rt_thunk *t, arena *a);
 } rt_thunk_kind;
 
 /* The memory of a device, which the host cannot access.  A thunk may return before its work is done.  The work is done

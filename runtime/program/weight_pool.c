@@ -221,7 +221,7 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
 }
 
 /* The following functions must copy what each pointer of a thunk points to. */
-_Static_assert(sizeof(rt_thunk) == 120, "rt_thunk has changed: does it have a new pointer?");
+_Static_assert(sizeof(rt_thunk) == 136, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   rt_sequence s = {from->n, from->n, arena_memdup(a, from->thunks, from->n * sizeof *from->thunks)};
@@ -243,8 +243,22 @@ static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
       bodies[b] = keep_sequence(a, &t->bodies[b]);
     }
     t->bodies = bodies;
+    t->sizes = arena_memdup(a, t->sizes, t->n_sizes * sizeof *t->sizes);
   }
   return s;
+}
+
+static void keep_sizes(arena *a, const rt_program *p, rt_program *kept) {
+  kept->sizes = arena_memdup(a, p->sizes, p->n_sizes * sizeof *p->sizes);
+  for (uint32_t k = 0; k < p->n_sizes; k++) {
+    kept->sizes[k].name = p->sizes[k].name ? arena_strdup(a, p->sizes[k].name) : NULL;
+  }
+  kept->guards = arena_memdup(a, p->guards, p->n_guards * sizeof *p->guards);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    kept->guards[k].text = arena_strdup(a, p->guards[k].text);
+    kept->guards[k].source = arena_strdup(a, p->guards[k].source);
+  }
+  kept->slots = arena_memdup(a, p->slots, p->n_slots * sizeof *p->slots);
 }
 
 static rt_span keep_span(arena *a, rt_span c, rt_span name, const rt_sharing *s) {
@@ -280,6 +294,7 @@ rt_program *rt_program_keep(arena *a, const rt_program *p, const rt_sharing *s) 
     const rt_node *node = &p->nodes[k];
     kept->nodes[k] = (rt_node){arena_strdup(a, node->text), arena_strdup(a, node->operator_name)};
   }
+  keep_sizes(a, p, kept);
   kept->body = keep_sequence(a, &p->body);
   return kept;
 }

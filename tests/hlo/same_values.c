@@ -41,7 +41,7 @@ static void put_element(dtype type, void *at, bool ordinary, uint64_t *state) {
   }
 }
 
-static literal make_input(const shape *s, uint32_t round, uint64_t *state, arena *a) {
+literal same_values_input(const shape *s, uint32_t round, uint64_t *state, arena *a) {
   dtype type = (dtype)s->type;
   dtype part = type == DTYPE_C64 ? DTYPE_F32 : type == DTYPE_C128 ? DTYPE_F64 : type;
   int64_t n = shape_elements(s) * (part == type ? 1 : 2);
@@ -73,7 +73,7 @@ static bool same_float(double x, double y, double tolerance) {
   return (x == y && signbit(x) == signbit(y)) || fabs(x - y) <= tolerance;
 }
 
-static status same_result(const literal *x, const literal *y, same_floats how, uint32_t round, uint32_t result) {
+status same_values_result(const literal *x, const literal *y, same_floats how, uint32_t round, uint32_t result) {
   dtype type = (dtype)x->shape.type;
   dtype part = type == DTYPE_C64 ? DTYPE_F32 : type == DTYPE_C128 ? DTYPE_F64 : type;
   int64_t n = shape_elements(&x->shape) * (part == type ? 1 : 2);
@@ -104,12 +104,12 @@ static status same_round(const hlo_module *before, const hlo_module *after, same
   literal *want = ARENA_NEW_N(a, literal, x->n_roots), *got = ARENA_NEW_N(a, literal, x->n_roots);
   uint64_t state = round + 1;
   for (uint32_t k = 0; k < x->n_params; k++) {
-    inputs[k] = make_input(&x->params[k]->shapes[0], round, &state, a);
+    inputs[k] = same_values_input(&x->params[k]->shapes[0], round, &state, a);
   }
   TRY(ref_eval_computation(x, inputs, a, want));
   TRY(ref_eval_computation(y, inputs, a, got));
   for (uint32_t k = 0; k < x->n_roots; k++) {
-    TRY(same_result(&want[k], &got[k], how, round, k));
+    TRY(same_values_result(&want[k], &got[k], how, round, k));
   }
   return NULL;
 }

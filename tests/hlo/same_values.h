@@ -16,4 +16,11 @@ typedef enum same_floats {
  * differ. UNSUPPORTED or RESOURCE: they cannot be evaluated. */
 STATUS_MUST_USE status same_values(const hlo_module *before, const hlo_module *after, same_floats how, arena *a);
 
+/* Returns an array for a parameter in round number `round`: ordinary numbers in the first two rounds, then more and
+ * more rarely the ends of types, infinities and NaNs. */
+literal same_values_input(const shape *s, uint32_t round, uint64_t *state, arena *a);
+/* Fails if result number `result` differs. */
+STATUS_MUST_USE status same_values_result(const literal *want, const literal *got, same_floats how, uint32_t round,
+                                          uint32_t result);
+
 #endif

@@ -390,7 +390,7 @@ static literal run(const attempt *t, arena *a, const literal *in, uint32_t threa
   ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
   ck_assert_ptr_null(rt_thread_pool_create(threads, &pool));
   for (int k = 0; k < 2 && !s; k++) {
-    s = rt_execute(e, &(rt_run_options){.pool = pool}, params, &result);
+    s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = pool}, params, &result);
   }
   ck_assert_msg(!s, "%s, %s: %s", t->row->name, t->name, status_message(s));
   rt_thread_pool_destroy(pool);

@@ -135,7 +135,7 @@ static status run_wild(const rt_thunk *t, rt_run *r) {
 
 /* They all claim that outputs may lie over inputs, so that programs with faults are loaded. */
 #define KIND(name, run) \
-  { "toy." name, NULL, run, RT_READS_ALL_FIRST }
+  { "toy." name, NULL, run, RT_READS_ALL_FIRST, NULL }
 static const rt_thunk_kind kinds[] = {KIND("add", run_add),
                                       KIND("reverse", run_reverse),
                                       KIND("behind", run_behind),
@@ -223,8 +223,8 @@ static status execute(const rt_program *p, const rt_target *target, bool check, 
   int64_t size;
   ASSERT_OK(rt_executable_create(p, target, NULL, &e));
   ASSERT_OK(rt_thread_pool_create(2, &pool));
-  status s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = check}, (const void *[]){input},
-                        (void *[]){output, &size});
+  status s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = pool, .check_memory = check},
+                        (const void *[]){input}, (void *[]){output, &size});
   rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);
   return s;

@@ -138,7 +138,7 @@ static literal run(const session *s, const rt_program *p, const literal *in, uin
   ck_assert_ptr_null(rt_executable_create(p, &cpu_target, NULL, &e));
   ck_assert_ptr_null(rt_thread_pool_create(threads, &pool));
   for (int k = 0; k < RUNS; k++) {
-    ck_assert_ptr_null(rt_execute(e, &(rt_run_options){.pool = pool}, params, &result));
+    ck_assert_ptr_null(rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = pool}, params, &result));
   }
   rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);

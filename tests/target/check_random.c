@@ -72,7 +72,7 @@ static literal *run(const rt_program *p, uint64_t seed, const void *const *input
   for (uint32_t k = 0; k < p->n_results; k++) {
     out[k] = literal_new(a, p->results[k].shape, &results[k]);
   }
-  no_error(rt_execute(e, &(rt_run_options){.seed = seed}, inputs, results));
+  no_error(rt_execute(rt_executable_binding(e), &(rt_run_options){.seed = seed}, inputs, results));
   rt_executable_destroy(e);
   return out;
 }

@@ -32,7 +32,8 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
   }
   for (int round = 0; round < 3 && !s;
        round++) { /* the first one's thunks are watched; memory of the second run is used again */
-    s = rt_execute(e, &(rt_run_options){.pool = pool, .check_memory = round == 0}, params, results);
+    s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = pool, .check_memory = round == 0}, params,
+                   results);
   }
   rt_thread_pool_destroy(pool);
   rt_executable_destroy(e);

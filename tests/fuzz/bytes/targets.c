@@ -113,7 +113,8 @@ static status run_program(job *j, const rt_program *p) {
   TRY(rt_executable_create(p, &ref_target, j->budget, &e));
   status s = NULL;
   if (params && results) {
-    s = rt_execute(e, &(rt_run_options){.budget = j->budget, .seed = 1}, (const void *const *)params, results);
+    s = rt_execute(rt_executable_binding(e), &(rt_run_options){.budget = j->budget, .seed = 1},
+                   (const void *const *)params, results);
   }
   rt_executable_destroy(e);
   return s;

@@ -57,7 +57,8 @@ static status compile_and_run(void *data) {
   rt_report report = {0};
   TRY(ref_compiler.compile(parse(program_text), NULL, memory, &p, &report));
   TRY(rt_executable_create(p, &ref_target, NULL, &e));
-  status s = rt_execute(e, &(rt_run_options){.check_memory = true}, (const void *[]){x, &n}, (void *[]){d, t, x2, w});
+  status s = rt_execute(rt_executable_binding(e), &(rt_run_options){.check_memory = true}, (const void *[]){x, &n},
+                        (void *[]){d, t, x2, w});
   rt_executable_destroy(e);
   TRY(s);
   /* 8 32 16 24, sorted 32 24 16 8, turned twice the same; 32 + 240, 16 + 80; order 1 3 2 0 */

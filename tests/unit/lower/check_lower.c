@@ -201,7 +201,7 @@ static void expect_same(const rt_program *p, const literal *expected, const char
   ck_assert_ptr_null(s);
   for (int twice = 0; twice < 2; twice++) { /* the first is checked; the second finds its arena, and has threads */
     memset(out, 0x55, sizeof out);
-    s = rt_execute(e, &(rt_run_options){.pool = twice ? threads : NULL, .check_memory = !twice},
+    s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = twice ? threads : NULL, .check_memory = !twice},
                    (const void *[]){inputs[0], inputs[1], inputs[2]}, (void *[]){out[0], out[1], out[2], out[3]});
     ck_assert_msg(!s, "%s\n%s", status_message(s), text);
     for (int k = 0; k < 4; k++) {
@@ -247,7 +247,8 @@ static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, 
   verify_lockstep lockstep = {.origins = origins, .module = m, .inputs = args, .differs = refuse};
   status s = rt_executable_create(p, &ref_target, NULL, &e);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
-  s = rt_execute(e, &(rt_run_options){.drive = verify_drive, .drive_data = &lockstep}, params, results);
+  s = rt_execute(rt_executable_binding(e), &(rt_run_options){.drive = verify_drive, .drive_data = &lockstep}, params,
+                 results);
   ck_assert_msg(!s, "%s\n%s", s ? status_message(s) : "", text);
   rt_executable_destroy(e);
 }
@@ -305,7 +306,7 @@ static hlo_access reads_all_first(void *data, const hlo_instr *i) {
 
 static bool is_reverse(const hlo_instr *i) { return i->op == HLO_REVERSE; }
 
-static uint64_t some_scratch(void *data, const hlo_instr *i) {
+static dim some_scratch(void *data, const hlo_instr *i) {
   (void)data;
   return i->op == HLO_REVERSE ? 100 : 0;
 }

@@ -100,7 +100,7 @@ static status run_for_a_while(const rt_executable *e, trial *t) {
   clock_gettime(CLOCK_MONOTONIC, &now);
   mem_budget budget = {.deadline = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 500000000u};
   rt_run_options options = {.budget = &budget};
-  return rt_execute(e, &options, (const void *[]){input, &count}, (void *[]){t->d});
+  return rt_execute(rt_executable_binding(e), &options, (const void *[]){input, &count}, (void *[]){t->d});
 }
 
 static status open_and_run(arena *a, trial *t) {

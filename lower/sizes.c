@@ -1,0 +1,119 @@
+/* sizes.c - see sizes.h. */
+#include "lower/sizes.h"
+
+#include "base/dim/guard.h"
+
+size_table size_table_make(arena *a, const hlo_module *m, rt_program *p) {
+  return (size_table){.arena = a, .module = m, .program = p};
+}
+
+/* Returns the place where the number of d's node is kept. */
+static uint32_t *number_of(size_table *t, dim d) {
+  uint64_t at = (uint64_t) - (d + 1);
+  if (at >= t->n_numbers) {
+    uint32_t n = (uint32_t)(2 * at + 64);
+    t->numbers = arena_grow(t->arena, t->numbers, t->n_numbers * sizeof *t->numbers, n * sizeof *t->numbers);
+    t->n_numbers = n;
+  }
+  return &t->numbers[at];
+}
+
+static rt_size add_node(size_table *t, rt_size_node n) {
+  rt_program *p = t->program;
+  *ARENA_PUSH(t->arena, p->sizes, p->n_sizes, t->cap) = n;
+  return -(rt_size)p->n_sizes;
+}
+
+/* The symbol is the first dimension of an input that is nothing but this symbol. */
+static rt_size add_symbol(size_table *t, dim d) {
+  const hlo_computation *entry = t->module->entry;
+  for (uint32_t k = 0; k < entry->n_params; k++) {
+    const shape *s = &entry->params[k]->shapes[0];
+    for (int axis = 0; axis < s->rank; axis++) {
+      if (s->dims[axis] == d) {
+        const char *name = arena_strdup(t->arena, dim_name(t->module->dims, d));
+        return add_node(t, (rt_size_node){.op = DIM_SYMBOL, .a = k, .b = axis, .name = name});
+      }
+    }
+  }
+  t->missing = d;
+  return 0;
+}
+
+static rt_size add_expression(size_table *t, dim d) {
+  const dim_table *dims = t->module->dims;
+  dim_kind kind = dim_get_kind(dims, d);
+  if (kind == DIM_SYMBOL) {
+    return add_symbol(t, d);
+  }
+  if (kind == DIM_BOUNDED) {
+    t->missing = d;
+    return 0;
+  }
+  rt_size a = size_table_get(t, dim_lhs(dims, d)), b = size_table_get(t, dim_rhs(dims, d));
+  return add_node(t, (rt_size_node){.op = (uint8_t)kind, .a = a, .b = b});
+}
+
+rt_size size_table_get(size_table *t, dim d) {
+  if (dim_is_const(d)) {
+    return d;
+  }
+  if (d == DIM_OVERFLOW) {
+    t->missing = d;
+    return 0;
+  }
+  uint32_t number = *number_of(t, d);
+  if (!number) {
+    number = (uint32_t)-add_expression(t, d);
+    *number_of(t, d) = number; /* found again, since the table may have grown */
+  }
+  return -(rt_size)number;
+}
+
+static bool has(uint32_t n, const rt_size *list, rt_size s) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (list[k] == s) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const rt_size *size_table_symbols(size_table *t, uint32_t *n) {
+  const hlo_computation *entry = t->module->entry;
+  rt_size *symbols = NULL;
+  uint32_t cap = 0;
+  *n = 0;
+  for (uint32_t k = 0; k < entry->n_params; k++) {
+    const shape *s = &entry->params[k]->shapes[0];
+    for (int axis = 0; axis < s->rank; axis++) {
+      bool symbol = dim_get_kind(t->module->dims, s->dims[axis]) == DIM_SYMBOL;
+      rt_size size = symbol ? size_table_get(t, s->dims[axis]) : 0;
+      if (symbol && !has(*n, symbols, size)) {
+        *ARENA_PUSH(t->arena, symbols, *n, cap) = size;
+      }
+    }
+  }
+  return symbols;
+}
+
+void size_table_add_guards(size_table *t) {
+  rt_program *p = t->program;
+  const dim_guard *guards = dim_guards(t->module->dims, &p->n_guards);
+  p->guards = ARENA_NEW_N(t->arena, rt_guard, p->n_guards);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    const dim_guard *g = &guards[k];
+    p->guards[k] = (rt_guard){.relation = (uint8_t)g->relation,
+                              .a = size_table_get(t, g->a),
+                              .b = size_table_get(t, g->b),
+                              .text = dim_guard_print(t->arena, t->module->dims, g),
+                              .source = arena_strdup(t->arena, g->source)};
+  }
+}
+
+status size_table_finish(const size_table *t) {
+  CHECK_THAT(t->missing != DIM_OVERFLOW, STATUS_RESOURCE, "a size is too large an expression");
+  CHECK_THAT(!t->missing, STATUS_UNSUPPORTED, "no input tells the size %s",
+             dim_print(t->arena, t->module->dims, t->missing));
+  return NULL;
+}

@@ -1,0 +1,34 @@
+/* sizes.h - dimensions of a module as sizes of its program (rt_size). */
+#ifndef LOWER_SIZES_H
+#define LOWER_SIZES_H
+
+#include "hlo/ir/ir.h"
+#include "runtime/program/program.h"
+
+/* The expressions of sizes of a program that is being made.  Each is in it once. */
+typedef struct size_table {
+  arena *arena;
+  const hlo_module *module;
+  rt_program *program;
+  uint32_t cap;
+  uint32_t *numbers; /* for the handle d of a dimension, at -(d + 1): the number of its node plus 1, or 0 */
+  uint32_t n_numbers;
+  dim missing; /* a symbol that no input tells, or a dimension that no size can express; 0 if there is none */
+} size_table;
+
+size_table size_table_make(arena *a, const hlo_module *m, rt_program *p);
+
+/* Returns the size of dimension d, and adds its expression to the program if necessary.  If that is impossible,
+ * `missing` is set. */
+rt_size size_table_get(size_table *t, dim d);
+
+/* Returns the sizes of the symbols that are dimensions of inputs, each once. */
+const rt_size *size_table_symbols(size_table *t, uint32_t *n);
+
+/* Adds the guards of the module to the program. */
+void size_table_add_guards(size_table *t);
+
+/* Fails if a dimension could not be expressed. */
+STATUS_MUST_USE status size_table_finish(const size_table *t);
+
+#endif

@@ -1,0 +1,68 @@
+/* general_program.c - see general_program.h. */
+#include "tests/hlo/general_program.h"
+
+#include "backend_ref/eval.h"
+#include "backend_ref/target.h"
+#include "runtime/exec/binding.h"
+#include "runtime/program/image.h"
+#include "tests/hlo/same_values.h"
+
+static status through_file(arena *a, rt_program **program, const char *file) {
+  rt_image image = {.model = "m", .producer = "test", .target = "ref", .n_programs = 1, .programs = program}, *read;
+  TRY(rt_image_write(&image, file));
+  TRY(rt_image_open(a, file, true, &read));
+  *program = read->programs[0];
+  return NULL;
+}
+
+status general_program_make(arena *a, const hlo_module *m, const char *file, general_program *out) {
+  rt_program *p;
+  rt_report report = {0};
+  rt_compile_options options = {.threads = 2, .eval = ref_fold, .keep_text = true};
+  TRY(ref_compiler.compile(hlo_module_clone(a, m), &options, a, &p, &report));
+  TRY(file ? through_file(a, &p, file) : NULL);
+  out->program = p;
+  return rt_executable_create(p, &ref_target, NULL, &out->executable);
+}
+
+void general_program_destroy(general_program *p) { rt_executable_destroy(p->executable); }
+
+static status run_round(const rt_binding *b, const hlo_computation *c, uint32_t round, bool check, arena *a) {
+  literal *inputs = ARENA_NEW_N(a, literal, c->n_params);
+  literal *want = ARENA_NEW_N(a, literal, c->n_roots), *got = ARENA_NEW_N(a, literal, c->n_roots);
+  const void **params = ARENA_NEW_N(a, const void *, c->n_params);
+  void **results = ARENA_NEW_N(a, void *, c->n_roots);
+  uint64_t state = round + 1;
+  for (uint32_t k = 0; k < c->n_params; k++) {
+    inputs[k] = same_values_input(&c->params[k]->shapes[0], round, &state, a);
+    params[k] = inputs[k].data;
+  }
+  TRY(ref_eval_computation(c, inputs, a, want));
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    CHECK_THAT(shape_equal(&b->program->results[k].shape, &want[k].shape), STATUS_INTERNAL, "result %u is %s, not %s",
+               k, SHAPE_STR(NULL, &b->program->results[k].shape), SHAPE_STR(NULL, &want[k].shape));
+    got[k] = literal_new(a, want[k].shape, &results[k]);
+  }
+  TRY(rt_execute(b, &(rt_run_options){.check_memory = check}, params, results));
+  for (uint32_t k = 0; k < c->n_roots; k++) {
+    TRY(same_values_result(&want[k], &got[k], SAME_BITS, round, k));
+  }
+  return NULL;
+}
+
+status general_program_compare(const general_program *p, const hlo_module *bound, uint32_t rounds) {
+  const hlo_computation *c = bound->entry;
+  arena *a = arena_create(NULL);
+  shape *shapes = ARENA_NEW_N(a, shape, c->n_params);
+  for (uint32_t k = 0; k < c->n_params; k++) {
+    shapes[k] = c->params[k]->shapes[0];
+  }
+  rt_binding *b = NULL;
+  status s = rt_bind(p->executable, shapes, &b);
+  for (uint32_t round = 0; round < rounds && !s; round++) {
+    s = run_round(b, c, round, round + 1 == rounds && rounds > 1, a);
+  }
+  rt_binding_destroy(b);
+  arena_destroy(a);
+  return s;
+}

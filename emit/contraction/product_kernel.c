@@ -262,7 +262,7 @@ typedef struct block {
                                 of B */
   LLVMValueRef first_row;    /* the row of C at which the batch begins */
   LLVMValueRef first_column; /* the register block's first column of C */
-  LLVMValueRef vector;       /* the number of the first column vector, counted within the group */
+  LLVMValueRef vector; /* the number of the first column vector among those of the convolution group (0 for a dot) */
   int vectors;
   emit_fetch fetch;
 } block;

@@ -197,8 +197,8 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
   return NULL;
 }
 
-/* Imports the nodes.  If an output of a node has a name that an input of the Gradient node replaces, the scope has the
- * replacement again after the node. */
+/* Imports the nodes.  A node may define a name that stands for an input of the Gradient node; after the node, the name
+ * is bound to the Gradient node's value again. */
 static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   for (size_t k = 0; k < n; k++) {
     TRY(onnx_import_nodes(s, 1, &nodes[k]));

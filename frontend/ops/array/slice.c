@@ -345,11 +345,59 @@ static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, i
   return NULL;
 }
 
+/* Returns x without the first -low and the last -high elements of the axis as far as these are positive, between a
+ * splat of `low` and one of `high` elements as far as these are. */
+static hlo_value pad_by_dims(const onnx_node *n, hlo_value x, hlo_value value, int64_t axis, dim low, dim high) {
+  dim_table *t = onnx_dims(n);
+  hlo_builder *b = n->b;
+  dim extent = hlo_shape(x)->dims[axis];
+  bool grows[] = {dim_at_most(t, 0, low), dim_at_most(t, 0, high)};
+  dim start = grows[0] ? 0 : dim_signed_sub(t, 0, low), limit = grows[1] ? extent : dim_signed_add(t, extent, high);
+  hlo_value parts[3];
+  uint32_t count = 0;
+  for (int side = 0; side < 3; side++) {
+    shape to = *hlo_shape(x);
+    to.dims[axis] = side == 0 ? low : high;
+    if (side == 1) {
+      parts[count++] = grows[0] && grows[1] ? x : hlo_slice_dim(b, x, axis, start, limit);
+    } else if (grows[side / 2] && to.dims[axis] != 0) {
+      parts[count++] = hlo_broadcast(b, value, to, NULL);
+    }
+  }
+  return hlo_concatenate(b, count, parts, axis);
+}
+
+/* Pad by constants, by widths that the model computes from sizes. */
+static status pad_by_sizes(onnx_node *n, hlo_value value) {
+  const dim *pads;
+  const int64_t *axes = NULL;
+  int64_t count, n_axes = hlo_rank(n->in[0]), sorted[SHAPE_MAX_RANK];
+  TRY(onnx_const_dims(n, 1, "pads", &pads, &count));
+  if (onnx_has_in(n, 3)) {
+    TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
+    TRY(onnx_axes(axes, (size_t)n_axes, hlo_rank(n->in[0]), sorted));
+  }
+  CHECK_THAT(count == 2 * n_axes, INVALID, "pads has %" PRId64 " entries; %" PRId64 " are required", count, 2 * n_axes);
+  hlo_value x = n->in[0];
+  for (int64_t k = 0; k < n_axes && !n->b->error; k++) {
+    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + hlo_rank(x) : axes[k];
+    if (pads[k] != 0 || pads[k + n_axes] != 0) {
+      x = pad_by_dims(n, x, value, axis, pads[k], pads[k + n_axes]);
+    }
+  }
+  n->out[0] = x;
+  return NULL;
+}
+
 status onnx_import_pad(onnx_node *n) {
   hlo_value x = n->in[0], value;
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
   pad_mode mode;
   TRY(pad_mode_attr(n, &mode));
+  if (mode == PAD_CONSTANT && onnx_has_in(n, 1) && n->in[1].def->op == HLO_SIZES) {
+    TRY(pad_value(n, &value));
+    return pad_by_sizes(n, value);
+  }
   TRY(pad_widths(n, hlo_shape(x), low, high));
   if (mode == PAD_CONSTANT) {
     TRY(pad_value(n, &value));

@@ -1,11 +1,11 @@
 /* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
- * computes with the model imported for those sizes.
- *   prog_symbols [-n] [-p] [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]...
- * DIM is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
- * computed, modules are only bound and verified.  -p: the module is printed.  -q: these passes, separated by commas,
- * run on the module with symbols; sums may then be in another order.  -d: the size of dimensions without a name (5).
- * Prints the definitions and guards with their sources, and a line for each binding.  The exit status is 1 if something
- * differs. */
+ * computes with the model imported for those sizes.  The module is also compiled to one program of the reference
+ * target, which is bound to the same sizes and must compute the same bits as the bound module. prog_symbols [-n] [-p]
+ * [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]... DIM is the name of an open dimension of the inputs; binding
+ * number k takes SIZE number k of each.  -n: nothing is computed, modules and the program are only bound, and modules
+ * are verified.  -p: the module is printed.  -q: these passes, separated by commas, run on the module with symbols;
+ * sums may then be in another order.  -d: the size of dimensions without a name (5). Prints the definitions and guards
+ * with their sources, and a line for each binding.  The exit status is 1 if something differs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
+#include "tests/hlo/general_program.h"
 #include "tests/hlo/same_values.h"
 #include "tests/hlo/test_target.h"
 
@@ -55,7 +56,8 @@ static void fail(call *c, const char *what, status s) {
   c->failures++;
 }
 
-static void run_set(call *c, const onnx_model *m, const hlo_module *general, uint32_t set) {
+static void run_set(call *c, const onnx_model *m, const hlo_module *general, const general_program *program,
+                    uint32_t set) {
   onnx_import_options o = options_of(c, set);
   hlo_module *exact, *bound;
   bool complete;
@@ -86,6 +88,10 @@ static void run_set(call *c, const onnx_model *m, const hlo_module *general, uin
   if (s && evaluated) {
     fail(c, "values", s);
     return;
+  }
+  status of_program = general_program_compare(program, bound, c->only_bind || s ? 0 : 1);
+  if (of_program) {
+    fail(c, "the program for all sizes", of_program);
   }
   printf("set %u: %s\n", set, !s ? "the same" : status_message(s));
   status_free(s);
@@ -131,9 +137,12 @@ static status run(void *data) {
     fwrite(text, 1, size, stdout);
   }
   TRY(hlo_verify(general));
+  general_program program = {0};
+  TRY(general_program_make(c->a, general, NULL, &program));
   for (uint32_t set = 0; set < c->n_sets; set++) {
-    run_set(c, m, general, set);
+    run_set(c, m, general, &program, set);
   }
+  general_program_destroy(&program);
   return NULL;
 }
 

@@ -339,7 +339,7 @@ START_TEST(old_dropout) {
   Onnx__ModelProto *m = model_for("y,mask");
   m->opset_import[0]->version = rows[_i].opset;
   PB_ADD(a, m->graph->input, m->graph->n_input,
-         case_input(a, "x", &(literal){.shape = shape_make(DTYPE_F32, 1, (dim[]){N})}));
+         case_input(a, "x", &(literal){.shape = shape_make(DTYPE_F32, 1, (dim[]){N})}, false));
   repeated(m->graph, "x", DTYPE_F32, N, 3);
   node(m->graph, "Dropout", rows[_i].attributes, "x", "y,mask");
   literal *out = draw_both(m, 1);
@@ -361,8 +361,8 @@ START_TEST(dropout_by_inputs) {
   Onnx__ModelProto *m = model_for("y,mask");
   const char *number = "f32[]:0", *flag = "pred[]:0";
   literal ratio = case_literal(a, &number), training = case_literal(a, &flag);
-  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "ratio", &ratio));
-  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "training", &training));
+  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "ratio", &ratio, false));
+  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "training", &training, false));
   repeated(m->graph, "x", DTYPE_F32, N, 3);
   node(m->graph, "Dropout", _i ? "seed=5" : "", "x,ratio,training", "y,mask");
   for (int target = CPU; target <= REF; target++) {
@@ -448,10 +448,10 @@ static Onnx__GraphProto *drawing_body(const char *attributes, bool append) {
   g->name = "body";
   const char *step = "s64[]:0", *flag = "pred[]:0", *none = "f64[0]:";
   literal i = case_literal(a, &step), c = case_literal(a, &flag), s = case_literal(a, &none);
-  PB_ADD(a, g->input, g->n_input, case_input(a, "i", &i));
-  PB_ADD(a, g->input, g->n_input, case_input(a, "c", &c));
+  PB_ADD(a, g->input, g->n_input, case_input(a, "i", &i, false));
+  PB_ADD(a, g->input, g->n_input, case_input(a, "c", &c, false));
   if (append) {
-    Onnx__ValueInfoProto *v = case_input(a, "s", &s);
+    Onnx__ValueInfoProto *v = case_input(a, "s", &s, false);
     v->type->tensor_type->shape = NULL;
     PB_ADD(a, g->input, g->n_input, v);
   }
@@ -500,7 +500,7 @@ START_TEST(scans) {
   g->name = "body";
   const char *number = "f32[]:0";
   literal e = case_literal(a, &number);
-  PB_ADD(a, g->input, g->n_input, case_input(a, "e", &e));
+  PB_ADD(a, g->input, g->n_input, case_input(a, "e", &e, false));
   node(g, "RandomUniform", "shape=[20] dtype=11", "", "r");
   Onnx__NodeProto *scan = node(m->graph, "Scan", "num_scan_inputs=1", "x", "y");
   set_graph(a, scan, "body", g);
@@ -515,7 +515,7 @@ START_TEST(branches) {
   Onnx__ModelProto *m = model_for("y");
   const char *flag = "pred[]:0";
   literal c = case_literal(a, &flag);
-  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "c", &c));
+  PB_ADD(a, m->graph->input, m->graph->n_input, case_input(a, "c", &c, false));
   Onnx__NodeProto *n = node(m->graph, "If", "", "c", "y");
   for (int k = 0; k < 2; k++) {
     Onnx__GraphProto *g = new_graph(a, "", "r");

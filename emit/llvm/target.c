@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <llvm-c/Core.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
@@ -64,7 +65,16 @@ static const cpu_row cpus[] = {
 };
 enum { N_CPUS = sizeof cpus / sizeof *cpus };
 
+/* Loop strength reduction takes half of LLVM's time for kernels with many addresses, such as depthwise convolutions,
+ * and finds nothing: the emitters write loops whose counters are few and whose addresses the processor adds by itself.
+ * LLVM has no other way to leave the pass out; a version that does not know the option ignores it. */
+static void leave_out_passes(void) {
+  static const char *const arguments[] = {"onnx-xla", "-disable-lsr"};
+  LLVMParseCommandLineOptions(sizeof arguments / sizeof *arguments, arguments, "");
+}
+
 static void start_llvm(void) {
+  leave_out_passes();
   LLVMInitializeAllTargetInfos();
   LLVMInitializeAllTargets();
   LLVMInitializeAllTargetMCs();

@@ -211,6 +211,10 @@ START_TEST(closed_while_it_tunes) {
 }
 END_TEST
 
+/* ThreadSanitizer shall not complain about threads that a process does not join before it ends. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "report_thread_leaks=0"; }
+
 /* A process may end without closing its sessions. */
 START_TEST(the_process_ends_while_it_tunes) {
   write_product();

@@ -42,6 +42,7 @@ check_programs = \
 	tests/unit/emit/check_emit \
 	tests/unit/emit/check_emit_machines \
 	tests/unit/emit/check_emit_movement \
+	tests/unit/emit/check_emit_sizes \
 	tests/unit/emit/check_emit_sums \
 	tests/unit/emit/check_gemm \
 	tests/unit/emit/check_math \
@@ -105,6 +106,7 @@ test_helper_sources = \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
 	tests/unit/emit/kernel_test.c \
+	tests/unit/emit/sizes_case.c \
 	tests/unit/plugin/session_case.c
 script_tests = \
 	tests/abi/test-abi \
@@ -648,6 +650,7 @@ tests_files = \
 	tests/unit/emit/kernel_case.h \
 	tests/unit/emit/kernel_test.h \
 	tests/unit/emit/kernel_texts.h \
+	tests/unit/emit/sizes_case.h \
 	tests/unit/frontend/build_model.h \
 	tests/unit/frontend/import_b_numbers.def \
 	tests/unit/frontend/node_case.h \
@@ -752,6 +755,8 @@ tests_unit_emit_check_emit_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_emit_check_emit_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -129,7 +129,7 @@ static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of 
   rt_put_i64(&w, call->rows);
   rt_put_i64(&w, call->placeholder_m);
   rt_put_i64(&w, call->known);
-  rt_put_i64(&w, call->info.grid);
+  rt_put_i64(&w, emit_static_grid(&call->info));
   rt_put_f64(&w, call->info.item_cost);
   rt_put_i64s(&w, call->n_args, call->args);
   return rt_written(&w);
@@ -198,7 +198,7 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
       rt_put_i64(&w, (int64_t)x->identity.words[0]);
       rt_put_i64(&w, (int64_t)x->identity.words[1]);
       rt_put_text(&w, x->symbol);
-      rt_put_i64(&w, x->info.grid);
+      rt_put_i64(&w, emit_static_grid(&x->info));
       rt_put_f64(&w, x->info.item_cost);
     }
   }
@@ -404,9 +404,9 @@ static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_in
   if (call->known || !call->rows) {
     return NULL;
   }
-  int64_t each = x->info.grid / call->placeholder_m;
-  CHECK_THAT(x->info.grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid),
-             STATUS_INTERNAL, "the grid of %s does not go by rows", hlo_info(x->instr)->name);
+  int64_t grid = emit_static_grid(&x->info), each = grid / call->placeholder_m;
+  CHECK_THAT(grid % call->placeholder_m == 0 && !__builtin_mul_overflow(each, call->rows, &out->grid), STATUS_INTERNAL,
+             "the grid of %s does not go by rows", hlo_info(x->instr)->name);
   return NULL;
 }
 
@@ -425,7 +425,7 @@ status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out) {
   double grain = info.item_cost > 0 ? CPU_RANGE_NANOSECONDS / info.item_cost : 1e9;
   rt_put_i64(&w, x->object);
   rt_put_text(&w, x->symbol);
-  rt_put_i64(&w, info.grid);
+  rt_put_i64(&w, emit_static_grid(&info));
   rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
   rt_put_i64s(&w, call.n_args, call.args);
   *out = rt_written(&w);

@@ -8,6 +8,7 @@
 #include "hlo/analysis/queries.h"
 
 static emit_op_fn *const emitters[HLO_OP_COUNT] = {
+    [HLO_SIZES] = emit_sizes_list,
     [HLO_COPY] = emit_copy,
     [HLO_IOTA] = emit_iota,
     [HLO_BROADCAST] = emit_broadcast,
@@ -352,6 +353,9 @@ static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit
   if (l && (!in || literal_is_splat(l))) {
     return constant(e, l, at);
   }
+  if (in && in->sizes) {
+    return emit_sizes_list(e, in->sizes, i);
+  }
   if (in) {
     return emit_load(e, in->base, hlo_type(v), at, in->shared, false);
   }
@@ -460,6 +464,46 @@ static LLVMValueRef below(const emit_element *e, LLVMValueRef x, int64_t n) {
   return emit_icmp(e->w, LLVMIntULT, x, emit_i(x, n));
 }
 
+/* Returns lane number `lane` of v, which is a vector or a scalar. */
+static LLVMValueRef lane_of(const emit_ir *w, LLVMValueRef v, LLVMValueRef lane) {
+  return v && emit_lanes(v) ? LLVMBuildExtractElement(w->builder, v, lane, "") : v;
+}
+
+static emit_pos lane_position(const emit_ir *w, emit_pos p, LLVMValueRef lane) {
+  if (p.step == EMIT_SCATTERED) {
+    return emit_pos_at(LLVMBuildSExt(w->builder, lane_of(w, p.base, lane), w->i64, ""), 1);
+  }
+  LLVMValueRef distance = LLVMBuildNSWMul(w->builder, lane, emit_i64(w, p.step), "");
+  return emit_pos_at(p.step ? LLVMBuildNSWAdd(w->builder, p.base, distance, "") : p.base, 1);
+}
+
+emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data) {
+  const emit_ir *w = e->w;
+  int lanes = e->x.lanes, n = dtype_is_complex(t) ? 2 : 1;
+  emit_pos *places = ARENA_NEW_N(w->arena, emit_pos, SHAPE_MAX_RANK);
+  for (int k = 0; k < at->rank; k++) {
+    places[k] = emit_index_dim(&e->x, at, k);
+  }
+  LLVMValueRef none = LLVMGetPoison(emit_vector_type(emit_register_type(w, t), lanes)), init[2] = {none, none}, next[2];
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, lanes), 1, true, n, init);
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_index *own = emit_index_new(&e->x, at->rank, at->dims);
+  for (int k = 0; k < at->rank; k++) {
+    emit_axis_at(own, k, lane_position(w, places[k], l.iv));
+  }
+  e->x.lanes = 1;
+  e->slow++;
+  emit_pair v = body(e, data, own, l.iv);
+  e->slow--;
+  e->x.lanes = lanes;
+  emit_table_release(e->x.table, mark);
+  next[0] = LLVMBuildInsertElement(w->builder, l.carried[0], v.v, l.iv, "");
+  next[1] = n == 2 ? LLVMBuildInsertElement(w->builder, l.carried[1], v.im, l.iv, "") : NULL;
+  emit_loop_end(w, &l, next);
+  return (emit_pair){l.carried[0], n == 2 ? l.carried[1] : NULL};
+}
+
 typedef struct guard {
   emit_element *e;
   hlo_value v;
@@ -555,9 +599,94 @@ static emit_pair guarded_masked(const guard *g) {
   return emit_select_pair(e, below(e, emit_pos_vector(&e->x, along), safe->dims[d]), r, g->otherwise);
 }
 
+/* --- guarded values of arrays that may be empty --- */
+
+/* Returns an i1 that is true if all lanes are in range along the dimensions in g->checked, and in g->mask.  Returns
+ * NULL if no single condition says so. */
+static LLVMValueRef all_in_range(const guard *g) {
+  emit_element *e = g->e;
+  LLVMValueRef all = g->mask;
+  bool scalars = e->x.lanes == 1;
+  if (all && emit_lanes(all)) {
+    return NULL;
+  }
+  for (int k = 0; k < g->i->rank; k++) {
+    emit_pos p = g->i->axes[k].pos;
+    if (!(g->checked >> k & 1)) {
+      continue;
+    }
+    if (!scalars && p.step == EMIT_SCATTERED) {
+      return NULL;
+    }
+    LLVMValueRef n = emit_size(&e->x, g->i->dims[k]);
+    all = both(e, all, emit_icmp(e->w, LLVMIntULT, p.base, n));
+    all = scalars || p.step == 0 ? all : both(e, all, emit_icmp(e->w, LLVMIntULT, emit_pos_last(&e->x, p), n));
+  }
+  return all;
+}
+
+/* Returns true if lanes may differ in whether they are in range. */
+static bool lanes_differ(const guard *g) {
+  bool differ = g->mask && emit_lanes(g->mask);
+  for (int k = 0; k < g->i->rank; k++) {
+    differ |= (g->checked >> k & 1) && g->i->axes[k].pos.step != 0;
+  }
+  return differ && g->e->x.lanes > 1;
+}
+
+static emit_pair guarded_sizes(const guard *g);
+
+static emit_pair guarded_lane(emit_element *e, const void *data, const emit_index *at, LLVMValueRef lane) {
+  const guard *all = data;
+  guard one = *all;
+  one.i = at;
+  one.mask = lane_of(e->w, all->mask, lane);
+  one.otherwise = (emit_pair){lane_of(e->w, all->otherwise.v, lane), lane_of(e->w, all->otherwise.im, lane)};
+  return guarded_sizes(&one);
+}
+
+/* Returns the value of g->v, and g->otherwise in the lanes that are out of range.  Such lanes load nothing, since the
+ * array may be empty. */
+static emit_pair guarded_sizes(const guard *g) {
+  emit_element *e = g->e;
+  const emit_ir *w = e->w;
+  bool differ = lanes_differ(g);
+  LLVMValueRef inside = all_in_range(g);
+  dtype t = hlo_type(g->v);
+  if (!inside || (differ && e->slow)) {
+    return differ ? emit_each_lane(e, t, g->i, guarded_lane, g) : emit_value(e, g->v, g->i);
+  }
+  LLVMBasicBlockRef fast = emit_block(w, "inside"), slow = emit_block(w, "edge"), done = emit_block(w, "guarded");
+  LLVMBuildCondBr(w->builder, inside, fast, slow);
+  emit_pair v[2];
+  LLVMBasicBlockRef from[2], at[2] = {fast, slow};
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(e->x.table);
+    LLVMPositionBuilderAtEnd(w->builder, at[k]);
+    v[k] = k == 0 ? emit_value(e, g->v, g->i) : differ ? emit_each_lane(e, t, g->i, guarded_lane, g) : g->otherwise;
+    emit_table_release(e->x.table, mark);
+    from[k] = emit_here(w);
+    LLVMBuildBr(w->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, done);
+  return join(e, v[0], from[0], v[1], from[1]);
+}
+
+static bool checks_sizes(const emit_index *i, uint32_t checked) {
+  for (int k = 0; k < i->rank; k++) {
+    if (checked >> k & 1 && !dim_is_const(i->dims[k])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise) {
   guard g = {e, v, i, checked, mask, otherwise};
+  if (checks_sizes(i, checked)) {
+    return guarded_sizes(&g);
+  }
   LLVMValueRef uniform = NULL, fast = NULL;
   bool varying = false, affine = !mask && e->slow == 0;
   for (int k = 0; k < i->rank; k++) {

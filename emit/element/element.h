@@ -17,6 +17,7 @@ typedef struct emit_input {
   LLVMValueRef base; /* the address of the value's elements */
   bool shared;       /* whether a result of the kernel is in the same buffer, so that loads of the value must stay in
                         order with stores */
+  const hlo_instr *sizes; /* if not NULL, the value is the result of this instruction `sizes`, and is not loaded */
 } emit_input;
 
 /* Only for the kernels of row-wise fusions (emit/kernel/row_fusion.c).  If the kernel has already computed or stored v
@@ -54,6 +55,12 @@ void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pa
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 
+/* Writes a loop over the lanes whose body computes the value for one lane, a scalar of type t, at its own index.  Lane
+ * number `lane` of `at` is that index.  This is for branches that are seldom taken, and for lanes of which some must
+ * not load anything. */
+typedef emit_pair emit_lane_fn(emit_element *e, const void *data, const emit_index *at, LLVMValueRef lane);
+emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data);
+
 /* Returns the integer that is v at index i, clamped to [0, limit], as a position.  The position is affine in the lane
  * (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
@@ -82,7 +89,8 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
 /* The emitter of an operation; it returns the value of result 0 of `i` at index `at`. */
 typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_index *at);
 /* These are in movement.c. */
-emit_op_fn emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse, emit_slice, emit_pad;
+emit_op_fn emit_sizes_list, emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse,
+    emit_slice, emit_pad;
 emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
 /* This is in random.c. */
 emit_op_fn emit_rng;

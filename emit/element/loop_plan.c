@@ -5,7 +5,7 @@
 
 #include "hlo/analysis/queries.h"
 
-bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t n) {
+bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim n) {
   for (int k = 0; k < c->n; k++) {
     if (c->at[k] == n) {
       return true;
@@ -14,8 +14,8 @@ bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t n) {
   return false;
 }
 
-static void add_cut(emit_dim_boundaries *c, int64_t n) {
-  if (n > 1 && c->n < EMIT_MAX_DIM_BOUNDARIES && !emit_is_dim_boundary(c, n)) {
+static void add_cut(emit_dim_boundaries *c, dim n) {
+  if (n != 0 && n != 1 && c->n < EMIT_MAX_DIM_BOUNDARIES && !emit_is_dim_boundary(c, n)) {
     c->at[c->n++] = n;
   }
 }
@@ -166,7 +166,6 @@ static void visit(walk *w, hlo_value v) {
   int from[SHAPE_MAX_RANK];
   origins(i, from);
   const shape *s = &i->shapes[v.index];
-  int64_t right = 1;
   int inner = -3; /* from[] of the next dimension to the right of k with more than one element; -3: none */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
@@ -174,10 +173,9 @@ static void visit(walk *w, hlo_value v) {
     }
     bool together = flat && ((from[k] == -1 && inner == -1) || (from[k] >= 0 && inner == from[k] + 1));
     if (!together) {
-      add_cut(w->cuts, right);
+      add_cut(w->cuts, emit_dims_product(&w->e->x, s->dims, k + 1, s->rank));
     }
     inner = from[k];
-    right *= s->dims[k];
   }
 }
 
@@ -186,25 +184,33 @@ void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundar
   visit(&w, v);
 }
 
-int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]) {
-  int64_t bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
+/* Returns true if a boundary at `a` is nearer to the innermost dimension than one at `b`.  If neither divides the
+ * other, constants come first. */
+static bool is_inside(const emit_indexer *x, dim a, dim b) {
+  if (dim_is_const(a) && dim_is_const(b)) {
+    return a < b;
+  }
+  return emit_divides(x, a, b) || (dim_is_const(a) && !emit_divides(x, b, a));
+}
+
+int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim total, dim extents[SHAPE_MAX_RANK]) {
+  dim bounds[SHAPE_MAX_RANK + 1] = {1}, last = 1;
   int n = 1;
   for (;;) { /* finds the next larger boundary that is a multiple of the one found before */
-    int64_t next = INT64_MAX;
+    dim next = total;
     for (int k = 0; k < c->n; k++) {
-      int64_t s = c->at[k];
-      if (s > last && s < next && s % last == 0 && total % s == 0) {
-        next = s;
-      }
+      dim s = c->at[k];
+      bool between = s != last && s != total && emit_divides(x, last, s) && emit_divides(x, s, total);
+      next = between && (next == total || is_inside(x, s, next)) ? s : next;
     }
-    if (next >= total || n == SHAPE_MAX_RANK) {
+    if (next == total || n == SHAPE_MAX_RANK) {
       break;
     }
     bounds[n++] = last = next;
   }
   bounds[n] = total;
   for (int k = 0; k < n; k++) {
-    extents[n - 1 - k] = bounds[k + 1] / bounds[k];
+    extents[n - 1 - k] = emit_quotient(x, bounds[k + 1], bounds[k]);
   }
   return n;
 }
@@ -261,7 +267,7 @@ static void split_points_of_padding(split_points *s, const hlo_instr *i, int d, 
 
 static void split_points_of_parts(split_points *s, const hlo_instr *i, int d, int64_t from) {
   bool along = hlo_int(i, HLO_ATTR_DIMENSION) == d;
-  for (uint32_t k = 0; k < i->n_operands; k++) {
+  for (uint32_t k = 0; k < i->n_operands && dim_is_const(hlo_shape(i->operands[k])->dims[d]); k++) {
     find_split_points(s, i->operands[k], from);
     from += along ? hlo_shape(i->operands[k])->dims[d] : 0;
     add_split_point(s, from);
@@ -294,10 +300,12 @@ static void split_points_of_taking(split_points *s, const hlo_instr *i, int d, i
   }
 }
 
+static dim elements(const emit_element *e, const shape *s) { return emit_dims_product(&e->x, s->dims, 0, s->rank); }
+
 /* Adds the split points of v.  The first element of its innermost dimension is at position `from` of the loop. */
 static void find_split_points(split_points *s, hlo_value v, int64_t from) {
   int d = innermost(hlo_shape(v));
-  if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN) {
+  if (d < 0 || is_leaf(s->e, v) || s->written > MAX_WRITTEN || !dim_is_const(hlo_shape(v)->dims[d])) {
     return;
   }
   const hlo_instr *i = v.def;
@@ -313,14 +321,18 @@ static void find_split_points(split_points *s, hlo_value v, int64_t from) {
   for (uint32_t k = 0; keeps_order(i) && k < i->n_operands; k++) {
     const shape *x = hlo_shape(i->operands[k]);
     int inner = innermost(x);
-    if (inner >= 0 && x->dims[inner] == n && shape_elements(x) == shape_elements(hlo_shape(v))) {
+    if (inner >= 0 && x->dims[inner] == n && elements(s->e, x) == elements(s->e, hlo_shape(v))) {
       find_split_points(s, i->operands[k], from);
     }
   }
 }
 
-const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner,
                                     int *n) {
+  *n = 0;
+  if (!dim_is_const(inner)) {
+    return NULL;
+  }
   split_points *s = ARENA_NEW(e->w->arena, split_points);
   *s = (split_points){.e = e, .inner = inner};
   for (uint32_t k = 0; k < n_roots; k++) {
@@ -336,7 +348,10 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 
 /* --- widths of vectors --- */
 
-int emit_choose_lanes(int64_t n, int lanes) {
+int emit_choose_lanes(dim n, int lanes) {
+  if (!dim_is_const(n)) {
+    return lanes;
+  }
   int best = 1;
   int64_t steps = n;
   for (int w = lanes; w >= 4 || (w == lanes && w > 1); w /= 2) {
@@ -390,10 +405,11 @@ static bool sums_columns(walk *w, hlo_value v) {
   return found;
 }
 
-int emit_column_lanes(int64_t rows, int64_t n, int lanes) {
+int emit_column_lanes(double rows, dim n, int lanes) {
   enum { SIDE_BY_SIDE = 4, BUSY = 8 };
   int wide = lanes * SIDE_BY_SIDE;
-  return lanes > 1 && n % wide == 0 && rows * (n / wide) >= BUSY ? wide : emit_choose_lanes(n, lanes);
+  bool whole = lanes > 1 && dim_is_const(n) && n % wide == 0;
+  return whole && rows * (double)(n / wide) >= BUSY ? wide : emit_choose_lanes(n, lanes);
 }
 
 bool emit_sums_columns(const emit_element *e, hlo_value v) {

@@ -14,30 +14,29 @@ enum { EMIT_MAX_DIM_BOUNDARIES = 64 };
 typedef struct emit_dim_boundaries {
   int n;
   /* The boundaries are in no order.  If there are too many, some are left out, which only makes code slower. */
-  int64_t at[EMIT_MAX_DIM_BOUNDARIES];
+  dim at[EMIT_MAX_DIM_BOUNDARIES];
 } emit_dim_boundaries;
 
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c);
-bool emit_is_dim_boundary(const emit_dim_boundaries *c, int64_t elements_right_of_it);
+bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim elements_right_of_it);
 
 /* Sets the extents of a loop nest over `total` elements, outermost first, with a loop for each part between two
  * boundaries.  A boundary that is not a multiple of the next smaller one is left out.  Returns the number of loops. */
-int emit_loop_extents(const emit_dim_boundaries *c, int64_t total, int64_t extents[SHAPE_MAX_RANK]);
+int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim total, dim extents[SHAPE_MAX_RANK]);
 
 /* Returns, in ascending order, the positions at which a loop over the innermost dimension (of `inner` elements) should
  * be split.  At these positions, the elements of the roots begin to come from another operand of a concatenation or
  * from padding, or the distance between constant indices of a gather changes. *n is the number of positions; if there
- * are none or too many, it is 0 and NULL is returned. */
-const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, int64_t inner,
-                                    int *n);
+ * are none or too many, or if `inner` is not a constant, it is 0 and NULL is returned. */
+const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner, int *n);
 
 /* Returns the vector width with which a loop over n elements needs the fewest steps: 1, or from 4 to `lanes`. */
-int emit_choose_lanes(int64_t n, int lanes);
+int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
  * with n columns each.  That is several vectors of `lanes` columns, so that more than a cache line is read at once, if
  * enough work for the threads is left. */
-int emit_column_lanes(int64_t rows, int64_t n, int lanes);
+int emit_column_lanes(double rows, dim n, int lanes);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */
 bool emit_sums_columns(const emit_element *e, hlo_value v);

@@ -9,6 +9,21 @@ emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k) 
   return emit_index_new(&e->x, operand(i, k)->rank, operand(i, k)->dims);
 }
 
+/* Compares the position with that of each element; LLVM folds this if the position is a constant. */
+emit_pair emit_sizes_list(emit_element *e, const hlo_instr *i, const emit_index *at) {
+  emit_pos p = emit_index_linear(&e->x, at);
+  bool scalar = e->x.lanes == 1 || p.step == 0;
+  LLVMValueRef place = scalar ? p.base : emit_pos_vector(&e->x, p), v = NULL;
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_ELEMENTS); k++) {
+    LLVMValueRef n = emit_size(&e->x, hlo_ints(i, HLO_ATTR_ELEMENTS)[k]);
+    n = scalar ? n : emit_splat(e->w, n, e->x.lanes);
+    v = v ? emit_select(e->w, emit_icmp(e->w, LLVMIntEQ, place, emit_i(place, k)), n, v) : n;
+  }
+  emit_pair r =
+      emit_convert(e->w, DTYPE_S64, (dtype)i->shapes[0].type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST);
+  return scalar ? emit_splat_pair(e, r) : r;
+}
+
 emit_pair emit_copy(emit_element *e, const hlo_instr *i, const emit_index *at) {
   return emit_value(e, i->operands[0], at);
 }
@@ -55,7 +70,7 @@ emit_pair emit_reverse(emit_element *e, const hlo_instr *i, const emit_index *at
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
     int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
     emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, d), -1);
-    emit_axis_at(x, d, emit_pos_add_const(&e->x, p, x->dims[d] - 1));
+    emit_axis_at(x, d, emit_pos_add_const(&e->x, emit_pos_add_size(&e->x, p, x->dims[d]), -1));
   }
   return emit_value(e, i->operands[0], x);
 }
@@ -63,12 +78,13 @@ emit_pair emit_reverse(emit_element *e, const hlo_instr *i, const emit_index *at
 emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_index *x = emit_operand_index(e, i, 0);
   for (int k = 0; k < x->rank; k++) {
-    int64_t start = hlo_ints(i, HLO_ATTR_STARTS)[k], stride = hlo_ints(i, HLO_ATTR_STRIDES)[k];
+    dim start = hlo_ints(i, HLO_ATTR_STARTS)[k];
+    int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k];
     if (x->dims[k] == at->dims[k]) {
       emit_axis_from(x, k, at, k);
     } else {
       emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, k), stride);
-      emit_axis_at(x, k, emit_pos_add_const(&e->x, p, start));
+      emit_axis_at(x, k, emit_pos_add_size(&e->x, p, start));
     }
   }
   return emit_value(e, i->operands[0], x);
@@ -124,13 +140,19 @@ typedef struct concat {
   const emit_index *at;
   int d;
   emit_pos p; /* the position along dimension d */
+  bool sizes; /* whether an operand's extent along d is not a constant, so that the operand may be empty */
 } concat;
 
-static emit_index *part_index(const concat *c, uint32_t k, int64_t start) {
+/* Returns where the operand after one of n elements starts. */
+static dim next_start(const concat *c, dim start, dim n) {
+  return dim_is_const(start) && dim_is_const(n) ? start + n : dim_add(c->e->x.sizes->table, start, n);
+}
+
+static emit_index *part_index(const concat *c, uint32_t k, dim start) {
   emit_index *x = emit_operand_index(c->e, c->i, k);
   for (int j = 0; j < x->rank; j++) {
     if (j == c->d) {
-      emit_axis_at(x, j, emit_pos_add_const(&c->e->x, c->p, -start));
+      emit_axis_at(x, j, emit_pos_subtract_size(&c->e->x, c->p, start));
     } else {
       emit_axis_from(x, j, c->at, j);
     }
@@ -159,6 +181,17 @@ static emit_pair concat_lanes(const concat *c) {
   return r;
 }
 
+static emit_pair one_lane(emit_element *e, const void *data, const emit_index *at, LLVMValueRef lane) {
+  (void)lane;
+  return emit_concatenate(e, data, at);
+}
+
+/* Computes lane after lane, each from its own operand.  Of an empty operand there is nothing that concat_lanes could
+ * load. */
+static emit_pair one_by_one(const concat *c) {
+  return emit_each_lane(c->e, (dtype)c->i->shapes[0].type, c->at, one_lane, c->i);
+}
+
 typedef struct arm {
   emit_pair v;
   LLVMBasicBlockRef from;
@@ -179,14 +212,14 @@ static emit_pair join_arms(const concat *c, const arm *arms, uint32_t n) {
 }
 
 /* Returns an i1 that says whether the positions of all lanes (c->p) are in [start, start + n). */
-static LLVMValueRef all_inside(const concat *c, int64_t start, int64_t n) {
-  emit_pos own = emit_pos_add_const(&c->e->x, c->p, -start);
-  LLVMValueRef first = emit_icmp(c->e->w, LLVMIntULT, own.base, emit_i(own.base, n));
+static LLVMValueRef all_inside(const concat *c, dim start, dim n) {
+  emit_pos own = emit_pos_subtract_size(&c->e->x, c->p, start);
+  LLVMValueRef size = emit_size(&c->e->x, n), first = emit_icmp(c->e->w, LLVMIntULT, own.base, size);
   if (own.step == 0) {
     return first;
   }
   LLVMValueRef last = emit_pos_last(&c->e->x, own);
-  return LLVMBuildAnd(c->e->w->builder, first, emit_icmp(c->e->w, LLVMIntULT, last, emit_i(last, n)), "");
+  return LLVMBuildAnd(c->e->w->builder, first, emit_icmp(c->e->w, LLVMIntULT, last, size), "");
 }
 
 /* Writes one branch for each operand, and one for vectors whose lanes belong to several operands. */
@@ -199,10 +232,10 @@ static emit_pair concat_branches(const concat *c) {
   for (uint32_t k = 0; k < c->i->n_operands; k++) {
     left += operand(c->i, k)->dims[c->d] != 0;
   }
-  int64_t start = 0;
+  dim start = 0;
   bool mixed = c->p.step != 0 && left > 1;
   for (uint32_t k = 0; k < c->i->n_operands; k++) {
-    int64_t n = operand(c->i, k)->dims[c->d];
+    dim n = operand(c->i, k)->dims[c->d];
     if (n == 0) {
       continue;
     }
@@ -222,12 +255,12 @@ static emit_pair concat_branches(const concat *c) {
     if (next) {
       LLVMPositionBuilderAtEnd(w->builder, next);
     }
-    start += n;
+    start = next_start(c, start, n);
   }
   if (mixed) {
     uint32_t mark = emit_table_mark(e->x.table);
     e->slow++;
-    arms[n_arms].v = concat_lanes(c);
+    arms[n_arms].v = c->sizes ? one_by_one(c) : concat_lanes(c);
     e->slow--;
     emit_table_release(e->x.table, mark);
     arms[n_arms++].from = emit_here(w);
@@ -238,22 +271,23 @@ static emit_pair concat_branches(const concat *c) {
 }
 
 emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index *at) {
-  concat c = {e, i, at, (int)hlo_int(i, HLO_ATTR_DIMENSION), {0}};
+  concat c = {e, i, at, (int)hlo_int(i, HLO_ATTR_DIMENSION), {0}, false};
   c.p = emit_index_dim(&e->x, at, c.d);
   if (e->x.lanes == 1) {
     c.p.step = 0;
   }
-  int64_t start = 0;
+  dim start = 0;
   for (uint32_t k = 0; k < i->n_operands; k++) { /* looks for an operand to which all lanes are known to belong */
-    int64_t n = operand(i, k)->dims[c.d];
-    if (emit_pos_inside(c.p, start, start + n)) {
+    dim n = operand(i, k)->dims[c.d], end = next_start(&c, start, n);
+    if (dim_is_const(start) && dim_is_const(end) && emit_pos_inside(c.p, start, end)) {
       return emit_value(e, i->operands[k], part_index(&c, k, start));
     }
-    start += n;
+    start = end;
+    c.sizes |= !dim_is_const(n);
   }
   uint32_t mark = emit_table_mark(e->x.table);
   bool scattered = c.p.step == EMIT_SCATTERED || (c.p.step != 0 && e->slow);
-  emit_pair r = scattered ? concat_lanes(&c) : concat_branches(&c);
+  emit_pair r = !scattered ? concat_branches(&c) : c.sizes ? one_by_one(&c) : concat_lanes(&c);
   if (!scattered) {
     emit_table_release(e->x.table, mark); /* values that were computed in a branch do not dominate the code after it */
   }

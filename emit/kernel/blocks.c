@@ -38,16 +38,13 @@ static LLVMValueRef special_register(const emit_ir *ir, const char *name) {
   return LLVMBuildZExt(ir->builder, LLVMBuildCall2(ir->builder, type, f, NULL, 0, ""), ir->i64, "");
 }
 
-/* Writes a grid-stride loop over all elements of the results. */
-static void blocks_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+/* Writes a grid-stride loop over all elements of the results; the extents are constants. */
+static void blocks_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                         const void *data) {
   (void)lanes, (void)serial;
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
-  int64_t total = 1;
-  for (int k = 0; k < rank; k++) {
-    total *= extents[k];
-  }
+  dim total = emit_dims_product(&e->x, extents, 0, rank);
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef block = special_register(ir, "llvm.nvvm.read.ptx.sreg.ctaid.x"),
                size = special_register(ir, "llvm.nvvm.read.ptx.sreg.ntid.x");

@@ -19,7 +19,8 @@ void emit_module_destroy(emit_module *m);
 /* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports
  * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  On a GPU target the
  * function is a kernel entry whose parameters are the buffers; it has a grid-stride loop over the elements of its
- * results, and info->grid is their number. */
+ * results, and info->grid is their number.  If shapes are not static, expressions are added to the table of dims of
+ * i's module, so only one thread at a time may write kernels of that module. */
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 

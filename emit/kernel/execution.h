@@ -19,7 +19,7 @@ typedef struct emit_execution_ops {
   /* Sets the addresses of inputs and results, and the other members of `w` that come from the function's parameters. */
   void (*bind)(emit_writer *w, emit_input *inputs);
   /* Implements emit_nest (writer.h). */
-  void (*nest)(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+  void (*nest)(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
   /* Completes a function whose last instruction is written; NULL if there is nothing to do. */
   void (*end)(const emit_ir *ir);

@@ -1,6 +1,7 @@
 /* kernel.c - kernel functions: their beginning and end, the loops over results, and the choice of the kind of kernel.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   w->execution->bind(w, inputs);
 }
 
-void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data) {
   w->execution->nest(w, rank, extents, lanes, serial, body, data);
 }
@@ -172,12 +173,15 @@ static void write_loops(emit_writer *w) {
   if (w->place && cuts.n < EMIT_MAX_DIM_BOUNDARIES) {
     cuts.at[cuts.n++] = w->place->run;
   }
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK + 1),
-          total = shape_elements(hlo_shape(w->roots[0]));
-  int rank =
-      w->rows ? 1 + emit_loop_extents(&cuts, total / w->rows, extents + 1) : emit_loop_extents(&cuts, total, extents);
+  const emit_indexer *x = &w->e.x;
+  const shape *s = hlo_shape(w->roots[0]);
+  dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK + 1);
+  dim total = emit_dims_product(x, s->dims, 0, s->rank);
+  int rank = w->rows ? 1 + emit_loop_extents(x, &cuts, total / w->rows, extents + 1)
+                     : emit_loop_extents(x, &cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
-  int64_t inner = extents[rank - 1], outer = total / inner;
+  dim inner = extents[rank - 1];
+  double outer = emit_likely_size(x->sizes->table, emit_dims_product(x, extents, 0, rank - 1));
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows                ? 1
@@ -189,10 +193,14 @@ static void write_loops(emit_writer *w) {
 
 /* --- an instruction's kernel --- */
 
+static double elements_of(const hlo_instr *i, const shape *s) {
+  return emit_likely_elements(i->parent->module->dims, s);
+}
+
 static double cost_of(const hlo_instr *i) {
   double n = 0;
   for (uint32_t k = 0; k < i->n_results; k++) {
-    n += (double)shape_elements(&i->shapes[k]);
+    n += elements_of(i, &i->shapes[k]);
   }
   switch (hlo_info(i)->kind) {
     case HLO_ELEMENTWISE: return n * (emit_is_math(i->op) ? 1 : 0.15);
@@ -202,7 +210,8 @@ static double cost_of(const hlo_instr *i) {
       double k =
           i->op == HLO_CONVOLUTION ? (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1])) : 1;
       for (uint32_t j = 0; i->op == HLO_DOT && j < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); j++) {
-        k *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[j]];
+        dim d = hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[j]];
+        k *= emit_likely_size(i->parent->module->dims, d);
       }
       return n * k * 0.2;
     }
@@ -214,7 +223,7 @@ static double cost_of(const hlo_instr *i) {
       return n * k * 0.5;
     }
     case HLO_STRUCTURE: return i->op == HLO_PARAMETER ? n * 0.1 : 0;
-    default: return (n + (i->n_operands ? (double)shape_elements(hlo_shape(i->operands[0])) : 0)) * 0.3;
+    default: return (n + (i->n_operands ? elements_of(i, hlo_shape(i->operands[0])) : 0)) * 0.3;
   }
 }
 
@@ -229,16 +238,18 @@ static double total_cost(const hlo_instr *i) {
   return sum;
 }
 
+static bool is_small(const shape *s) { return shape_is_static(s) && shape_elements(s) < (int64_t)1 << 30; }
+
 /* Returns true if all positions (offsets of elements in their arrays), also those a little outside of the arrays, fit
  * in an i32.  That is so if the arrays have fewer than 2^30 elements. */
 static bool fits_narrow(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
-    if (shape_elements(&i->shapes[k]) >= (int64_t)1 << 30) {
+    if (!is_small(&i->shapes[k])) {
       return false;
     }
   }
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (shape_elements(hlo_shape(i->operands[k])) >= (int64_t)1 << 30) {
+    if (!is_small(hlo_shape(i->operands[k]))) {
       return false;
     }
   }
@@ -255,6 +266,7 @@ static void set_values(emit_writer *w, emit_input *inputs) {
   const hlo_computation *c = w->e.body;
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
     inputs[k].value = c ? hlo_result(c->params[k], 0) : i->operands[k];
+    inputs[k].sizes = i->operands[k].def->op == HLO_SIZES ? i->operands[k].def : NULL;
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
     w->roots[k] = c ? c->roots[k] : hlo_result((hlo_instr *)i, k);
@@ -267,7 +279,7 @@ static void set_values(emit_writer *w, emit_input *inputs) {
 static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
   hlo_in_place_update place;
   bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
-  if (!assigned || !hlo_in_place_update_of(w->i, &place)) {
+  if (!assigned || emit_takes_sizes(w->i) || !hlo_in_place_update_of(w->i, &place)) {
     return NULL;
   }
   if (w->alias[0] != (int32_t)place.base) {
@@ -282,6 +294,8 @@ static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
 }
 
 static status check_target(const emit_target *t, const hlo_instr *i) {
+  CHECK_THAT(t->execution == EMIT_RANGES || !emit_takes_sizes(i), STATUS_UNSUPPORTED,
+             "%s with sizes as arguments is not written for %s", hlo_info(i)->name, t->triple);
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
     bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* becomes a call of libm's fmod */
@@ -310,7 +324,9 @@ status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const
   w->rows = options ? options->rows : 0;
   w->e = (emit_element){.w = ir, .n_inputs = i->n_operands, .inputs = inputs};
   w->e.body = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
-  w->e.x = (emit_indexer){ir, emit_table_create(a), 1, fits_narrow(i)};
+  emit_sizes *sizes = ARENA_NEW(a, emit_sizes);
+  sizes->table = i->parent->module->dims;
+  w->e.x = (emit_indexer){ir, emit_table_create(a), 1, fits_narrow(i), sizes};
   w->roots = ARENA_NEW_N(a, hlo_value, w->n_results);
   w->results = ARENA_NEW_N(a, LLVMValueRef, w->n_results);
   w->shared = ARENA_NEW_N(a, bool, w->n_results);
@@ -327,15 +343,20 @@ void emit_writer_end(emit_writer *w) {
   if (w->execution->end) {
     w->execution->end(w->e.w);
   }
-  w->info->item_cost = w->info->grid ? w->cost / (double)w->info->grid : 0;
+  const emit_sizes *sizes = w->e.x.sizes;
+  w->info->n_sizes = sizes->n_dims;
+  w->info->sizes = sizes->dims;
+  w->info->item_cost = w->info->grid ? w->cost / fmax(emit_likely_size(sizes->table, w->info->grid), 1) : 0;
 }
 
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                    emit_kernel_info *info) {
   emit_writer w;
   TRY(emit_writer_begin(&w, m, name, i, options, 0, info));
-  if (shape_elements(&i->shapes[0])) {
-    if (emit_is_update(&w)) {
+  if (!shape_is_empty(&i->shapes[0])) {
+    if (emit_takes_sizes(i)) {
+      write_loops(&w);
+    } else if (emit_is_update(&w)) {
       emit_write_update(&w);
     } else if (emit_is_row_fusion(&w)) {
       emit_write_row_fusion(&w);
@@ -348,5 +369,10 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
     }
   }
   emit_writer_end(&w);
+  bool overflow = w.e.x.sizes->overflow;
+  if (overflow) {
+    LLVMDeleteFunction(w.e.w->function);
+  }
+  CHECK_THAT(!overflow, STATUS_UNSUPPORTED, "%s: a size has too many terms", hlo_info(i)->name);
   return NULL;
 }

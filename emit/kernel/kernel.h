@@ -6,6 +6,8 @@
 #ifndef EMIT_KERNEL_KERNEL_H
 #define EMIT_KERNEL_KERNEL_H
 
+#include <assert.h>
+
 #include "hlo/ir/ir.h"
 
 /* The largest constant inside of a fusion, in bytes.  Larger ones must be operands, except splats. */
@@ -28,12 +30,27 @@ typedef struct emit_options {
 } emit_options;
 
 typedef struct emit_kernel_info {
-  int64_t grid; /* the number of steps, which may run in parallel (runtime/kernel_abi.h); 0 means that there is nothing
-                   to do */
-  double item_cost;   /* the estimated time of one step of the grid in nanoseconds; callers choose the number of threads
-                         by it */
+  /* The number of steps, which may run in parallel (runtime/kernel_abi.h); 0 means that there is nothing to do.  It is
+   * a constant if all shapes are static. */
+  dim grid;
+  double item_cost;   /* the estimated time of one step of the grid in nanoseconds, for likely sizes; callers choose the
+                         number of threads by it */
   uint32_t n_buffers; /* the number of operands and results */
+  /* The sizes that the kernel gets as arguments: args[k] is sizes[k], an expression of the module's table.  The caller
+   * evaluates them.  They are on the arena of the LLVM module (emit/kernel/compile.h). */
+  uint32_t n_sizes;
+  const dim *sizes;
 } emit_kernel_info;
+
+/* Returns the grid of a kernel whose shapes are static. */
+static inline int64_t emit_static_grid(const emit_kernel_info *info) {
+  assert(dim_is_const(info->grid) && info->n_sizes == 0);
+  return info->grid;
+}
+
+/* Returns true if a shape of the instruction, or of what is fused into it, is not static, or if it needs sizes that are
+ * not constants.  Its kernel takes sizes as arguments. */
+bool emit_takes_sizes(const hlo_instr *i);
 
 /* Returns true if the instruction can be a kernel.  Otherwise *why is set to a short static text with the reason; why
  * may be NULL. */

@@ -37,7 +37,7 @@ static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint3
   LLVMSetAlignment(v, 8);
   emit_set_metadata(w, v, "invariant.load", e->invariant);
   emit_set_metadata_number(w, v, "align", 64);
-  if (shape_bytes(s)) {
+  if (shape_is_static(s) && shape_bytes(s)) {
     emit_set_metadata(w, v, "nonnull", e->invariant);
     if (known_size) {
       emit_set_metadata_number(w, v, "dereferenceable", shape_bytes(s));
@@ -59,6 +59,7 @@ static void ranges_bind(emit_writer *w, emit_input *inputs) {
   ir->watch = LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
   w->begin = LLVMGetParam(ir->function, BEGIN);
   w->end = LLVMGetParam(ir->function, END);
+  w->e.x.sizes->args = LLVMGetParam(ir->function, ARGS);
 }
 
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
@@ -81,15 +82,16 @@ LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
 typedef struct nest {
   emit_writer *w;
   int rank, lanes;
-  const int64_t *extents;
-  int64_t inner, block, blocks; /* the last dimension, divided into `blocks` blocks of `block` elements */
+  const dim *extents;
+  dim inner, block, blocks; /* the last dimension, divided into `blocks` blocks of `block` elements; `block` is a
+                               constant or equal to `inner` */
   emit_body_fn *body;
   const void *data;
   const emit_index *rows; /* the index of the outer dimensions */
 } nest;
 
 /* Writes the body at position i of the last dimension, which is `from` plus a multiple of `lanes` and less than `to`.
- */
+ * If from == to, no limits are known, and `from` is 0. */
 static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_t to) {
   emit_element *e = &n->w->e;
   uint32_t mark = emit_table_mark(e->x.table);
@@ -115,7 +117,7 @@ static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_
 static void steps(const nest *n, LLVMValueRef from, LLVMValueRef to, int lanes) {
   emit_loop l;
   emit_loop_begin(n->w->e.w, &l, from, to, lanes, false, 0, NULL);
-  place(n, l.iv, lanes, 0, n->inner);
+  place(n, l.iv, lanes, 0, dim_is_const(n->inner) ? n->inner : 0);
   emit_loop_end(n->w->e.w, &l, NULL);
 }
 
@@ -170,8 +172,29 @@ static void piece(const nest *n, int64_t from, int64_t to) {
   }
 }
 
+/* Writes the loops over a block of the last dimension, whose extent is an argument: vectors, then the elements after
+ * the last whole vector of the dimension. */
+static void inner_part_of_size(const nest *n, LLVMValueRef block) {
+  const emit_ir *ir = n->w->e.w;
+  LLVMValueRef inner = emit_size(&n->w->e.x, n->inner), from = emit_i64(ir, 0), to = inner;
+  if (block) {
+    from = LLVMBuildNSWMul(ir->builder, block, emit_i64(ir, n->block), "");
+    to = LLVMBuildNSWAdd(ir->builder, from, emit_i64(ir, n->block), "");
+    to = emit_intrinsic2(ir, "llvm.smin", to, inner);
+  }
+  LLVMValueRef whole = LLVMBuildAnd(ir->builder, to, emit_i64(ir, -(int64_t)n->lanes), "");
+  steps(n, from, whole, n->lanes);
+  if (n->lanes > 1) {
+    steps(n, whole, to, 1);
+  }
+}
+
 static void inner_part(const nest *n, LLVMValueRef block) {
   const emit_ir *ir = n->w->e.w;
+  if (!dim_is_const(n->inner)) {
+    inner_part_of_size(n, block);
+    return;
+  }
   int64_t whole = n->inner / n->lanes * n->lanes;
   if (n->blocks == 1 && n->w->n_split_points) {
     for (int k = 0; k <= n->w->n_split_points; k++) {
@@ -195,34 +218,45 @@ static void inner_part(const nest *n, LLVMValueRef block) {
   }
 }
 
-/* Chooses blocks that take some microseconds each, at most 256 of them unless a block would then take too long. */
-static void choose_blocks(nest *n, int64_t outer, bool serial) {
+static int64_t likely(const dim_table *t, dim d) {
+  return dim_is_const(d) ? d : (int64_t)fmin(fmax(emit_likely_size(t, d), 1), 1e12);
+}
+
+/* Chooses blocks that take some microseconds each, at most 256 of them unless a block would then take too long.  If the
+ * last dimension is an argument, this is so for its likely size. */
+static void choose_blocks(nest *n, dim outer_size, bool serial) {
   const double longest = 5e7;
-  double each = n->w->cost / (double)(outer * n->inner), wanted = each * (double)n->inner / longest;
+  dim_table *t = n->w->e.x.sizes->table;
+  bool constant = dim_is_const(n->inner);
+  int64_t outer = likely(t, outer_size), inner = likely(t, n->inner);
+  double each = n->w->cost / (double)(outer * inner), wanted = each * (double)inner / longest;
   int64_t least = (int64_t)(4000 / (each > 0.01 ? each : 0.01)), pieces = 256 / outer;
-  pieces = wanted > (double)pieces ? (int64_t)fmin(wanted, (double)n->inner) : pieces;
+  pieces = wanted > (double)pieces ? (int64_t)fmin(wanted, (double)inner) : pieces;
   n->block = n->inner;
-  if (!serial && pieces > 1) {
-    int64_t b = n->inner / pieces;
+  n->blocks = 1;
+  if (!serial && (pieces > 1 || !constant)) {
+    int64_t b = inner / (pieces > 1 ? pieces : 1);
     b = b < least ? least : b;
     b = b < 1 ? 1 : b; /* `least` may be 0 if single elements take long */
     b = (b + n->lanes * 4 - 1) / (n->lanes * 4) * (n->lanes * 4);
-    n->block = b < n->inner ? b : n->inner;
+    n->block = !constant || b < inner ? b : inner;
+    n->blocks = constant ? (inner + n->block - 1) / n->block : dim_ceildiv(t, n->inner, n->block);
   }
-  n->blocks = (n->inner + n->block - 1) / n->block;
 }
 
-static void row(nest *n, LLVMValueRef item, int64_t outer) {
+static void row(nest *n, LLVMValueRef item, dim outer) {
   emit_element *e = &n->w->e;
   const emit_ir *ir = e->w;
   LLVMValueRef block = NULL, number = item;
-  if (n->blocks > 1) {
-    block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, emit_i64(ir, n->blocks), ""));
-    number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, emit_i64(ir, n->blocks), ""));
-  } else if (e->rows || n->inner > n->lanes) { /* a loop follows whose addresses depend on `number` */
+  if (n->blocks != 1) {
+    LLVMValueRef blocks = emit_size(&e->x, n->blocks);
+    block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, blocks, ""));
+    number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, blocks, ""));
+  } else if (e->rows || !dim_is_const(n->inner) ||
+             n->inner > n->lanes) { /* a loop follows whose addresses depend on `number` */
     number = emit_opaque(ir, item);
   }
-  int64_t *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
+  dim *flat_dims = ARENA_NEW_N(ir->arena, dim, 1);
   *flat_dims = outer;
   emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
   emit_axis_at(flat, 0, emit_pos_at(number, 1));
@@ -234,7 +268,7 @@ static void row(nest *n, LLVMValueRef item, int64_t outer) {
   inner_part(n, block);
 }
 
-static void ranges_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+static void ranges_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                         const void *data) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
@@ -245,19 +279,16 @@ static void ranges_nest(emit_writer *w, int rank, const int64_t *extents, int la
             .inner = rank ? extents[rank - 1] : 1,
             .body = body,
             .data = data};
-  int64_t outer = 1;
-  for (int k = 0; k < rank - 1; k++) {
-    outer *= extents[k];
-  }
-  if (outer * n.inner == 0) {
+  dim outer = emit_dims_product(&e->x, extents, 0, rank - 1);
+  if (outer == 0 || n.inner == 0) {
     return;
   }
   choose_blocks(&n, outer, serial);
-  int64_t grid = outer * n.blocks;
+  dim blocks[] = {outer, n.blocks}, grid = emit_dims_product(&e->x, blocks, 0, 2);
   e->x.lanes = 1;
   emit_loop l;
-  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_i64(ir, grid) : w->end, 1, serial, 0,
-                  NULL);
+  emit_loop_begin(ir, &l, serial ? emit_i64(ir, 0) : w->begin, serial ? emit_size(&e->x, grid) : w->end, 1,
+                  serial && dim_is_const(grid), 0, NULL);
   uint32_t mark = emit_table_mark(e->x.table);
   row(&n, l.iv, outer);
   emit_table_release(e->x.table, mark);

@@ -489,7 +489,7 @@ void emit_write_row_fusion(emit_writer *w) {
   find_levels(r, w->e.body);
   w->e.rows = r;
   int64_t inner = extents[rank - 1];
-  int lanes = r->columns ? emit_column_lanes(s->rows / inner, inner, w->e.wide) : 1;
+  int lanes = r->columns ? emit_column_lanes((double)(s->rows / inner), inner, w->e.wide) : 1;
   r->vector = lanes;
   find_stored(r);
   emit_nest(w, rank, extents, lanes, false, row_body, r);

@@ -39,17 +39,89 @@ static bool supports_types(const hlo_instr *i) {
   }
 }
 
+/* --- sizes that are not constants --- */
+
+static bool lists_are_constant(const hlo_instr *i) {
+  for (uint32_t k = 0; k < hlo_info(i)->n_attrs; k++) {
+    hlo_attr_kind kind = hlo_attr_get_info(hlo_info(i)->attrs[k])->kind;
+    for (uint32_t j = 0; (kind == HLO_KIND_DIMS || kind == HLO_KIND_SIGNED_DIMS) && j < i->attrs[k].n; j++) {
+      if (!dim_is_const(i->attrs[k].ints[j])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+static bool takes_sizes(const hlo_instr *i) {
+  bool all = lists_are_constant(i);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    all = all && shape_is_static(&i->shapes[k]);
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    all = all && shape_is_static(hlo_shape(i->operands[k])) && i->operands[k].def->op != HLO_SIZES;
+  }
+  return !all;
+}
+
+bool emit_takes_sizes(const hlo_instr *i) {
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    if (takes_sizes(j)) {
+      return true;
+    }
+  }
+  return takes_sizes(i);
+}
+
+/* Returns true if the emitter of the operation can take sizes as arguments. */
+static bool can_take_sizes(const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_SIZES:
+    case HLO_COPY:
+    case HLO_IOTA:
+    case HLO_BROADCAST:
+    case HLO_RESHAPE:
+    case HLO_TRANSPOSE:
+    case HLO_REVERSE:
+    case HLO_SLICE:
+    case HLO_CONCAT: return true;
+    case HLO_PAD:
+      for (int k = 0; k < i->shapes[0].rank; k++) {
+        if (hlo_ints(i, HLO_ATTR_INTERIOR)[k] && !dim_is_const(hlo_shape(i->operands[0])->dims[k])) {
+          return false;
+        }
+      }
+      return true;
+    default: return hlo_info(i)->kind == HLO_ELEMENTWISE;
+  }
+}
+
+static bool is_bounded(const dim_table *t, dim d) {
+  if (dim_is_const(d) || d == DIM_OVERFLOW) {
+    return d == DIM_OVERFLOW;
+  }
+  return dim_get_kind(t, d) == DIM_BOUNDED || is_bounded(t, dim_lhs(t, d)) || is_bounded(t, dim_rhs(t, d));
+}
+
 static bool arrays_only(const hlo_instr *i, const char **why) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     const shape *s = &i->shapes[k];
     if (s->kind != SHAPE_ARRAY || s->type == DTYPE_INVALID) {
       return refuse(why, "a value that is no array");
     }
-    if (!shape_is_static(s)) {
-      return refuse(why, "a shape that is not known");
+    for (int d = 0; d < s->rank; d++) {
+      if (is_bounded(i->parent->module->dims, s->dims[d])) {
+        return refuse(why, "a shape that is not known");
+      }
     }
   }
   return true;
+}
+
+/* Returns true if the shapes of values of `i` are known to have equally many elements. */
+static bool same_elements(const hlo_instr *i, const shape *x, const shape *y) {
+  dim_table *t = i->parent->module->dims;
+  return shape_dim_product(t, x, 0, x->rank) == shape_dim_product(t, y, 0, y->rank);
 }
 
 /* Returns true if there is an emitter for the instruction, alone or in a fusion. */
@@ -61,6 +133,9 @@ static bool supports_one(const hlo_instr *i, const char **why) {
     if (!arrays_only(i->operands[k].def, why)) {
       return false;
     }
+  }
+  if (takes_sizes(i) && !can_take_sizes(i)) {
+    return refuse(why, "no emitter for this operation that takes sizes as arguments");
   }
   bool own_kernel = i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE;
   if (hlo_info(i)->kind != HLO_ELEMENTWISE && !emit_op_emitter(i->op) && !own_kernel) {
@@ -91,8 +166,8 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
     }
   }
   hlo_row_space rows;
-  for (uint32_t k = 1; k < i->n_results && !hlo_is_row_wise(c, &rows); k++) {
-    if (shape_elements(&i->shapes[k]) != shape_elements(&i->shapes[0])) {
+  for (uint32_t k = 1; k < i->n_results && (emit_takes_sizes(i) || !hlo_is_row_wise(c, &rows)); k++) {
+    if (!same_elements(i, &i->shapes[k], &i->shapes[0])) {
       return refuse(why, "results of different sizes");
     }
   }
@@ -186,7 +261,8 @@ static bool roots_in_place(const readings *r, const hlo_computation *c) {
   return true;
 }
 
-static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) {
+static bool fusion_reads_in_place(const hlo_instr *fusion, const hlo_instr *v) {
+  const hlo_computation *c = hlo_callee(fusion, 0);
   readings r = {0};
   if (!read_all(&r, c, v)) {
     return false;
@@ -197,7 +273,7 @@ static bool fusion_reads_in_place(const hlo_computation *c, const hlo_instr *v) 
            reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
   }
   hlo_row_space rows;
-  return hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
+  return !emit_takes_sizes(fusion) && hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
 }
 
 static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
@@ -244,7 +320,7 @@ bool emit_has_quantized_weights(const hlo_instr *i) {
 
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[result];
-  if (shape_bytes(x) != shape_bytes(y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
+  if (!same_elements(i, x, y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
     return false;
   }
   /* The value that is overwritten must not be another operand as well. */
@@ -254,7 +330,7 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
     }
   }
   if (i->op == HLO_FUSION) {
-    return fusion_reads_in_place(hlo_callee(i, 0), hlo_callee(i, 0)->params[operand]);
+    return fusion_reads_in_place(i, hlo_callee(i, 0)->params[operand]);
   }
   if (i->op == HLO_SCATTER || i->op == HLO_DYNAMIC_UPDATE_SLICE) {
     return operand == 0;

@@ -137,7 +137,7 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
   for (uint32_t k = 0; k < turned->n_operands; k++) {
     emit_dim_boundaries_of(&t->w->e, turned->operands[k], &cuts);
   }
-  int64_t run = runs[emit_loop_extents(&cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
+  int64_t run = runs[emit_loop_extents(&t->w->e.x, &cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
   if (run % rows == 0) {
     return true;
   }

@@ -62,7 +62,7 @@ static void write_slice(emit_writer *w) {
   if (total == 0) {
     return;
   }
-  int rank = emit_loop_extents(&cuts, total, extents);
+  int rank = emit_loop_extents(&w->e.x, &cuts, total, extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), false, update_body, i);
 }
 
@@ -80,7 +80,7 @@ static void copy_operand(emit_writer *w, const hlo_instr *i) {
   emit_dim_boundaries cuts = {0};
   emit_dim_boundaries_of(&w->e, i->operands[0], &cuts);
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
-  int rank = emit_loop_extents(&cuts, shape_elements(&i->shapes[0]), extents);
+  int rank = emit_loop_extents(&w->e.x, &cuts, shape_elements(&i->shapes[0]), extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), true, copy_body, i);
 }
 
@@ -261,7 +261,7 @@ static void write_lines(emit_writer *w) {
   int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
   extents[0] = g->dims[0];
   extents[1] = g->dims[2];
-  emit_nest(w, 2, extents, emit_column_lanes(extents[0], extents[1], w->e.wide), false, line_body, g);
+  emit_nest(w, 2, extents, emit_column_lanes((double)extents[0], extents[1], w->e.wide), false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {

@@ -45,9 +45,9 @@ LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
 /* Writes the body of a loop nest for the index `at`, in w->e.x.lanes lanes along the last dimension. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
-/* Writes a loop nest over extents[rank].  The outer dimensions are the kernel's grid, or ordinary loops if `serial`.
- * The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest. */
-void emit_nest(emit_writer *w, int rank, const int64_t *extents, int lanes, bool serial, emit_body_fn *body,
+/* Writes a loop nest over extents[rank] and sets info->grid.  The outer dimensions are the kernel's grid, or ordinary
+ * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest. */
+void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
 /* Returns the position in the results' buffers at which the element at index `at` of the roots is stored. */

@@ -4,7 +4,94 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "base/hash.h"
+
+/* --- sizes --- */
+
+/* Loads argument k at the beginning of the function, so that it can be used everywhere. */
+static LLVMValueRef load_size(const emit_ir *w, LLVMValueRef args, uint32_t k) {
+  LLVMBasicBlockRef here = emit_here(w), entry = LLVMGetEntryBasicBlock(w->function);
+  LLVMValueRef first = LLVMGetFirstInstruction(entry), at = emit_i64(w, k);
+  if (first) {
+    LLVMPositionBuilderBefore(w->builder, first);
+  } else {
+    LLVMPositionBuilderAtEnd(w->builder, entry);
+  }
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, w->i64, LLVMBuildInBoundsGEP2(w->builder, w->i64, args, &at, 1, ""), "");
+  LLVMSetAlignment(v, 8);
+  LLVMPositionBuilderAtEnd(w->builder, here);
+  return v;
+}
+
+LLVMValueRef emit_size(const emit_indexer *x, dim d) {
+  emit_sizes *s = x->sizes;
+  int64_t constant;
+  if (dim_is_const(d) || d == DIM_OVERFLOW) {
+    s->overflow |= d == DIM_OVERFLOW;
+    return emit_i64(x->w, d == DIM_OVERFLOW ? 1 : d);
+  }
+  if (dim_signed_value(s->table, d, &constant)) {
+    return emit_i64(x->w, constant);
+  }
+  for (uint32_t k = 0; k < s->n_dims; k++) {
+    if (s->dims[k] == d) {
+      return s->values[k];
+    }
+  }
+  assert(s->args);
+  LLVMValueRef v = load_size(x->w, s->args, s->n_dims);
+  *ARENA_PUSH(x->w->arena, s->values, s->n_values, s->cap_values) = v;
+  *ARENA_PUSH(x->w->arena, s->dims, s->n_dims, s->cap_dims) = d;
+  return v;
+}
+
+static dim product(dim_table *t, const dim *dims, int first, int last) {
+  dim n = 1;
+  for (int k = first; k < last; k++) {
+    bool constant = dim_is_const(n) && dim_is_const(dims[k]);
+    n = constant ? n * dims[k] : dim_mul(t, n, dims[k]);
+  }
+  return n;
+}
+
+dim emit_dims_product(const emit_indexer *x, const dim *dims, int first, int last) {
+  return product(x->sizes->table, dims, first, last);
+}
+
+bool emit_divides(const emit_indexer *x, dim a, dim b) {
+  if (dim_is_const(a) && dim_is_const(b)) {
+    return a > 0 && b % a == 0;
+  }
+  return a != 0 && (a == b || dim_mod(x->sizes->table, b, a) == 0);
+}
+
+dim emit_quotient(const emit_indexer *x, dim b, dim a) {
+  return dim_is_const(a) && dim_is_const(b) ? b / a : dim_floordiv(x->sizes->table, b, a);
+}
+
+enum { LIKELY = 64 }; /* the size that is assumed for a symbol without a hint */
+
+static int64_t likely_symbol(void *data, dim symbol) {
+  int64_t hint;
+  return dim_hint(data, symbol, &hint) ? hint : LIKELY;
+}
+
+double emit_likely_size(const dim_table *t, dim d) {
+  int64_t n;
+  if (dim_is_const(d)) {
+    return (double)d;
+  }
+  return d != DIM_OVERFLOW && dim_evaluate(t, d, likely_symbol, (void *)t, &n) ? (double)n : LIKELY;
+}
+
+double emit_likely_elements(const dim_table *t, const shape *s) {
+  double n = 1;
+  for (int k = 0; k < s->rank; k++) {
+    n *= emit_likely_size(t, s->dims[k]);
+  }
+  return n;
+}
 
 /* --- the table of computations that are already written --- */
 
@@ -185,6 +272,32 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c) {
   return r;
 }
 
+emit_pos emit_pos_add_size(const emit_indexer *x, emit_pos a, dim d) {
+  int64_t c;
+  return dim_signed_value(x->sizes->table, d, &c) ? emit_pos_add_const(x, a, c)
+                                                  : emit_pos_add(x, a, emit_pos_at(emit_size(x, d), 1));
+}
+
+emit_pos emit_pos_subtract_size(const emit_indexer *x, emit_pos a, dim d) {
+  int64_t c;
+  if (dim_signed_value(x->sizes->table, d, &c)) {
+    return emit_pos_add_const(x, a, -c);
+  }
+  return emit_pos_add(x, a, emit_pos_scale(x, emit_pos_at(emit_size(x, d), 1), -1));
+}
+
+emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d) {
+  if (dim_is_const(d)) {
+    return emit_pos_scale(x, a, d);
+  }
+  if (a.step == 0) {
+    return emit_pos_at(once(x, LLVMMul, a.base, emit_size(x, d)), a.multiple);
+  }
+  LLVMValueRef v = emit_pos_vector(x, a);
+  return x->lanes == 1 ? emit_pos_at(once(x, LLVMMul, v, emit_size(x, d)), 1)
+                       : scattered(once(x, LLVMMul, v, emit_splat(x->w, emit_size(x, d), x->lanes)));
+}
+
 /* Returns true if all lanes have the same quotient by c.  This follows from the position of lane 0 being a multiple of
  * a.multiple. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
@@ -197,10 +310,34 @@ static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
 }
 
-emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
+/* Returns the size d as a divisor: an i64 that is at least 1, also where the code does not run because d is 0. */
+static LLVMValueRef divisor(const emit_indexer *x, dim d) {
+  LLVMValueRef n = emit_size(x, d);
+  uintptr_t key[5] = {4, (uintptr_t)n, 0, 0, 0};
+  const emit_pair *found = emit_table_find(x->table, key);
+  LLVMValueRef v = found ? found->v : emit_intrinsic2(x->w, "llvm.smax", n, emit_i64(x->w, 1));
+  if (!found) {
+    emit_table_put(x->table, key, (emit_pair){v, NULL});
+  }
+  return v;
+}
+
+/* Writes the quotient or remainder of `a` by a size that is not a constant. */
+static emit_pos by_size(const emit_indexer *x, LLVMOpcode op, emit_pos a, dim c) {
+  if (a.step == 0) {
+    return emit_pos_at(once(x, op, a.base, divisor(x, c)), 1);
+  }
+  LLVMValueRef v = emit_pos_vector(x, a);
+  return scattered(once(x, op, v, emit_splat(x->w, divisor(x, c), x->lanes)));
+}
+
+emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c) {
   int64_t bucket;
   if (c == 1) {
     return a;
+  }
+  if (!dim_is_const(c)) {
+    return by_size(x, LLVMUDiv, a, c);
   }
   if (known_bucket(a, c, &bucket)) {
     return emit_pos_const(x, bucket);
@@ -215,10 +352,13 @@ emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c) {
   return scattered(once(x, LLVMUDiv, v, emit_i(v, c)));
 }
 
-emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
+emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c) {
   int64_t bucket;
   if (c == 1) {
     return emit_pos_const(x, 0);
+  }
+  if (!dim_is_const(c)) {
+    return by_size(x, LLVMURem, a, c);
   }
   if (known_bucket(a, c, &bucket)) {
     return emit_pos_add_const(x, a, -bucket * c);
@@ -234,19 +374,29 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c) {
 }
 
 /* Returns true if emit_pos_mod needs arithmetic on vectors. */
-static bool mod_scatters(const emit_indexer *x, emit_pos a, int64_t c) {
+static bool mod_scatters(const emit_indexer *x, emit_pos a, dim c) {
   int64_t bucket;
+  if (!dim_is_const(c)) {
+    return a.step != 0;
+  }
   return c != 1 && a.step != 0 && !known_bucket(a, c, &bucket) &&
          (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
 }
 
-emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
+/* Returns n - 1, in as many lanes as v and of its type. */
+static LLVMValueRef last_place(const emit_indexer *x, LLVMValueRef v, dim n) {
+  LLVMValueRef last = LLVMBuildNSWSub(x->w->builder, emit_size(x, n), emit_i64(x->w, 1), "");
+  return emit_lanes(v) ? emit_splat(x->w, last, (int)emit_lanes(v)) : last;
+}
+
+emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n) {
   LLVMValueRef v = a.step == 0 ? a.base : emit_pos_vector(x, a);
   uintptr_t key[5] = {3, (uintptr_t)v, (uintptr_t)n, 0, 0};
   const emit_pair *found = emit_table_find(x->table, key);
   LLVMValueRef r = found ? found->v : NULL;
   if (!found) {
-    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, emit_i(v, n - 1)), emit_i(v, 0));
+    LLVMValueRef last = dim_is_const(n) ? emit_i(v, n - 1) : last_place(x, v, n);
+    r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, last), emit_i(v, 0));
     emit_table_put(x->table, key, (emit_pair){r, NULL});
   }
   return a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r);
@@ -254,14 +404,14 @@ emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n) {
 
 /* --- indices --- */
 
-emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims) {
+emit_index *emit_index_new(const emit_indexer *x, int rank, const dim *dims) {
   emit_index *i = arena_alloc(x->w->arena, sizeof(emit_index) + (size_t)rank * sizeof(emit_axis));
   i->rank = rank;
   i->dims = dims;
   return i;
 }
 
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims) {
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const dim *dims) {
   if (i->rank == rank && memcmp(i->dims, dims, (size_t)rank * sizeof *dims) == 0) {
     return i;
   }
@@ -271,22 +421,14 @@ const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i,
   return r;
 }
 
-static int64_t product(const int64_t *dims, int first, int last) {
-  int64_t n = 1;
-  for (int k = first; k < last; k++) {
-    n *= dims[k];
-  }
-  return n;
-}
-
 /* Returns the linear position over dimensions [left, right) of p, modulo c.  If the product of the inner dimensions
  * divides c, only the outer ones need the modulo, so that lanes along the inner ones stay affine. */
-static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, int64_t c) {
+static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int left, int right, dim c) {
   for (int k = left + 1; k < right; k++) {
-    int64_t inner = product(p->dims, k, right);
-    if (c % inner == 0) {
-      emit_pos outer = emit_pos_mod(x, emit_index_range(x, p, left, k), c / inner);
-      return emit_pos_add(x, emit_pos_scale(x, outer, inner), emit_index_range(x, p, k, right));
+    dim inner = emit_dims_product(x, p->dims, k, right);
+    if (emit_divides(x, inner, c)) {
+      emit_pos outer = emit_pos_mod(x, emit_index_range(x, p, left, k), emit_quotient(x, c, inner));
+      return emit_pos_add(x, emit_pos_scale_by_size(x, outer, inner), emit_index_range(x, p, k, right));
     }
   }
   return emit_pos_mod(x, emit_index_range(x, p, left, right), c);
@@ -297,28 +439,28 @@ static emit_pos range_modulo(const emit_indexer *x, const emit_index *p, int lef
  * division and a remainder where needed. */
 static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   const emit_index *p = i->reshaped;
-  int64_t low = product(i->dims, last, i->rank), high = product(i->dims, first, i->rank);
+  dim low = emit_dims_product(x, i->dims, last, i->rank), high = emit_dims_product(x, i->dims, first, i->rank);
   int right = p->rank;
-  int64_t t = 1, t_low = 1;
+  dim t_low = 1;
   for (int k = p->rank - 1; k >= 0; k--) {
-    t *= p->dims[k];
-    if (t <= low && low % t == 0) {
+    dim t = emit_dims_product(x, p->dims, k, p->rank);
+    if (emit_divides(x, t, low)) {
       right = k;
       t_low = t;
     }
   }
   int left = right;
-  int64_t t_high = t_low;
-  while (t_high < high || t_high % high != 0) {
-    assert(left > 0);
-    t_high *= p->dims[--left];
+  dim t_high = t_low;
+  while (left > 0 && !emit_divides(x, high, t_high)) {
+    t_high = emit_dims_product(x, p->dims, --left, p->rank);
   }
-  emit_pos r = emit_pos_div(x, emit_index_range(x, p, left, right), low / t_low);
-  if (t_high == high) {
+  emit_pos r = emit_pos_div(x, emit_index_range(x, p, left, right), emit_quotient(x, low, t_low));
+  if (t_high == high || first == 0) {
     return r;
   }
-  bool apart = low == t_low && mod_scatters(x, r, high / low);
-  return apart ? range_modulo(x, p, left, right, high / low) : emit_pos_mod(x, r, high / low);
+  dim n = emit_dims_product(x, i->dims, first, last);
+  bool apart = low == t_low && mod_scatters(x, r, n);
+  return apart ? range_modulo(x, p, left, right, n) : emit_pos_mod(x, r, n);
 }
 
 /* Returns how many dimensions ending with k are consecutive dimensions of one other index and have its extents, so
@@ -334,25 +476,24 @@ static int run_length(const emit_index *i, int first, int k) {
 }
 
 emit_pos emit_index_range(const emit_indexer *x, const emit_index *i, int first, int last) {
-  if (product(i->dims, first, last) <= 1) {
+  dim n = emit_dims_product(x, i->dims, first, last);
+  if (n == 0 || n == 1) {
     return emit_pos_const(x, 0);
   }
   if (i->reshaped) {
     return reshaped_range(x, i, first, last);
   }
   emit_pos sum = emit_pos_const(x, 0);
-  int64_t stride = 1;
   for (int k = last - 1; k >= first;) {
     if (i->dims[k] == 1) {
       k--;
       continue;
     }
-    int n = run_length(i, first, k);
+    int run = run_length(i, first, k);
     const emit_axis *a = &i->axes[k];
-    emit_pos p = a->from ? emit_index_range(x, a->from, a->dim - n + 1, a->dim + 1) : a->pos;
-    sum = emit_pos_add(x, sum, emit_pos_scale(x, p, stride));
-    stride *= product(i->dims, k - n + 1, k + 1);
-    k -= n;
+    emit_pos p = a->from ? emit_index_range(x, a->from, a->dim - run + 1, a->dim + 1) : a->pos;
+    sum = emit_pos_add(x, sum, emit_pos_scale_by_size(x, p, emit_dims_product(x, i->dims, k + 1, last)));
+    k -= run;
   }
   return sum;
 }

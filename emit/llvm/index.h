@@ -11,6 +11,19 @@
 #include "base/tensor/shape.h"
 #include "emit/llvm/ir.h"
 
+/* --- sizes --- */
+
+/* The sizes that are not constants.  Extents, strides and offsets are dims: constants, or expressions of a dim_table.
+ * Each expression that the code needs is an argument of the kernel, which is loaded at the beginning. */
+typedef struct emit_sizes {
+  dim_table *table;
+  LLVMValueRef args; /* points to the arguments; NULL if the kernel has none, because all dims are constants */
+  uint32_t n_dims, cap_dims, n_values, cap_values;
+  dim *dims; /* argument k is dims[k], and values[k] is its value as an i64 */
+  LLVMValueRef *values;
+  bool overflow; /* whether the code would need a size that is DIM_OVERFLOW, so that it must not be used */
+} emit_sizes;
+
 enum { EMIT_SCATTERED = INT32_MIN };
 
 typedef struct emit_pos {
@@ -32,7 +45,7 @@ typedef struct emit_axis {
 
 struct emit_index {
   int rank;
-  const int64_t *dims; /* the extents of the array */
+  const dim *dims; /* the extents of the array */
   /* If not NULL, an index of an array of another shape; this index is the one with the same linear position, and `axes`
    * are not used. */
   const emit_index *reshaped;
@@ -57,7 +70,21 @@ typedef struct emit_indexer {
   emit_table *table;
   int lanes;   /* the number of lanes of the values that are computed; 1 means scalars */
   bool narrow; /* whether every position fits in 31 bits, so that scattered ones are i32 */
+  emit_sizes *sizes;
 } emit_indexer;
+
+/* Returns d, which may be signed, as an i64. */
+LLVMValueRef emit_size(const emit_indexer *x, dim d);
+/* Returns the product of dims[first], ..., dims[last - 1]. */
+dim emit_dims_product(const emit_indexer *x, const dim *dims, int first, int last);
+/* Returns true if b is known to be a multiple of a, which is not 0. */
+bool emit_divides(const emit_indexer *x, dim a, dim b);
+/* Returns b / a, where a divides b. */
+dim emit_quotient(const emit_indexer *x, dim b, dim a);
+/* Return a size, and a number of elements, that are likely: from hints if there are any.  They are only for estimates
+ * of costs, since the code must be right for all sizes. */
+double emit_likely_size(const dim_table *t, dim d);
+double emit_likely_elements(const dim_table *t, const shape *s);
 
 /* --- positions --- */
 static inline emit_pos emit_pos_lanes(LLVMValueRef base, int64_t step, int64_t multiple) {
@@ -80,11 +107,15 @@ emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v);
 emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b);
 emit_pos emit_pos_add_const(const emit_indexer *x, emit_pos a, int64_t c);
 emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c);
+/* The same with a size. */
+emit_pos emit_pos_add_size(const emit_indexer *x, emit_pos a, dim d);
+emit_pos emit_pos_subtract_size(const emit_indexer *x, emit_pos a, dim d);
+emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d);
 /* Division and remainder by c, which is at least 1; `a` must not be negative. */
-emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, int64_t c);
-emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, int64_t c);
+emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c);
+emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c);
 /* Clamps to [0, n - 1]. */
-emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, int64_t n);
+emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
 /* The first returns true if all lanes are known to be in [from, to), the second if all are known to be outside of it.
  */
@@ -101,8 +132,8 @@ LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 
 /* --- indices --- */
 /* Returns an index whose axes the caller sets; dims are borrowed. */
-emit_index *emit_index_new(const emit_indexer *x, int rank, const int64_t *dims);
-const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const int64_t *dims);
+emit_index *emit_index_new(const emit_indexer *x, int rank, const dim *dims);
+const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const dim *dims);
 static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, int d) {
   i->axes[k] = (emit_axis){.from = from, .dim = d};
 }

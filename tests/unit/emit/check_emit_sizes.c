@@ -1,0 +1,170 @@
+/* check_emit_sizes.c - compares kernels that take sizes as arguments with the reference evaluator. */
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "hlo/text/text.h"
+#include "tests/unit/emit/sizes_case.h"
+
+enum { ROUNDS = 24 };
+
+static void check_texts(const char *const *texts, size_t n) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < n; k++) {
+    sizes_add_text(&c, texts[k], 0);
+  }
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+}
+#define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
+
+/* --- loops over elements --- */
+
+static const char *const elementwise_texts[] = {
+    "(%x: f32[n], %y: f32[n]) {\n%z = add(%x, %y) : f32[n]\n%w = multiply(%z, %x) : f32[n]\nreturn %w\n}",
+    "(%x: f32[b,n,16], %y: f32[b,n,16]) {\n%z = subtract(%x, %y) : f32[b,n,16]\nreturn %z\n}",
+    "(%x: f32[n,2*m+1], %y: f32[m]) {\n%z = negate(%x) : f32[n,2*m+1]\nreturn %z\n}",
+    "(%x: f64[n], %y: s8[n]) {\n%z = convert(%y) {saturate=true, rounding=nearest} : f64[n]\n%w = add(%x, %z) : "
+    "f64[n]\nreturn %w\n}",
+    "(%x: c64[n,3], %y: c64[n,3]) {\n%z = multiply(%x, %y) : c64[n,3]\nreturn %z, %x\n}",
+    "(%x: f32[n,m], %v: f32[]) {\n%b = broadcast(%v) {dimensions=[]} : f32[n,m]\n%c = compare(%x, %b) "
+    "{comparison=lt} : pred[n,m]\n%s = select(%c, %b, %x) : f32[n,m]\nreturn %s, %c\n}",
+};
+
+START_TEST(elementwise) { CHECK_TEXTS(elementwise_texts); }
+END_TEST
+
+static const char *const movement_texts[] = {
+    /* broadcasts along rows, columns and both */
+    "(%x: f32[n,48], %v: f32[48]) {\n%b = broadcast(%v) {dimensions=[1]} : f32[n,48]\n%y = add(%x, %b) : "
+    "f32[n,48]\nreturn %y\n}",
+    "(%x: f32[b,n,m], %v: f32[m]) {\n%c = broadcast(%v) {dimensions=[2]} : f32[b,n,m]\n%y = add(%x, %c) : "
+    "f32[b,n,m]\nreturn %y\n}",
+    "(%x: f32[b,n,m], %v: f32[b,n]) {\n%c = broadcast(%v) {dimensions=[0,1]} : f32[b,n,m]\n%y = add(%x, %c) : "
+    "f32[b,n,m]\nreturn %y\n}",
+    "(%x: f32[b,n,m], %v: f32[n]) {\n%c = broadcast(%v) {dimensions=[1]} : f32[b,n,m]\n%y = multiply(%x, %c) : "
+    "f32[b,n,m]\nreturn %y\n}",
+    "(%x: f32[n,1], %y: f32[m]) {\n%b = broadcast(%x) {dimensions=[0,1]} : f32[n,m]\nreturn %b\n}",
+    /* positions */
+    "(%x: s64[n,m]) {\n%i = iota() {dimension=1} : s64[n,m]\n%j = iota() {dimension=0} : s64[n,m]\n%c = compare(%i, "
+    "%j) {comparison=le} : pred[n,m]\n%s = select(%c, %x, %i) : s64[n,m]\nreturn %s\n}",
+    "(%x: f32[n]) {\n%i = iota() {dimension=0} : f32[n]\n%y = add(%x, %i) : f32[n]\nreturn %y\n}",
+    /* reshapes */
+    "(%x: f32[b,n,12], %v: f32[4]) {\n%r = reshape(%x) : f32[b*n,3,4]\n%b = broadcast(%v) {dimensions=[2]} : "
+    "f32[b*n,3,4]\n%y = add(%r, %b) : f32[b*n,3,4]\nreturn %y\n}",
+    "(%x: f32[b*n,m], %v: f32[n,m], %w: f32[b]) {\n%r = reshape(%x) : f32[b,n,m]\n%c = broadcast(%v) "
+    "{dimensions=[1,2]} : "
+    "f32[b,n,m]\n%y = add(%r, %c) : f32[b,n,m]\n%z = reshape(%y) : f32[b*n*m]\nreturn %z\n}",
+    "(%x: f32[n,m]) {\n%t = transpose(%x) {permutation=[1,0]} : f32[m,n]\n%r = reshape(%t) : f32[n*m]\nreturn %r\n}",
+    "(%x: f32[b,n,4,8]) {\n%t = transpose(%x) {permutation=[0,2,1,3]} : f32[b,4,n,8]\n%r = reshape(%t) : "
+    "f32[4*b,8*n]\nreturn %r\n}",
+    /* transposes */
+    "(%x: f32[n,m]) {\n%t = transpose(%x) {permutation=[1,0]} : f32[m,n]\nreturn %t\n}",
+    "(%x: f32[b,n,4,16]) {\n%t = transpose(%x) {permutation=[0,2,1,3]} : f32[b,4,n,16]\nreturn %t\n}",
+    "(%x: f32[b,h,w,3]) {\n%t = transpose(%x) {permutation=[0,3,1,2]} : f32[b,3,h,w]\nreturn %t\n}",
+    "(%x: f32[b,3,h,w], %v: f32[3]) {\n%c = broadcast(%v) {dimensions=[1]} : f32[b,3,h,w]\n%y = add(%x, %c) : "
+    "f32[b,3,h,w]\n%t = transpose(%y) {permutation=[0,2,3,1]} : f32[b,h,w,3]\nreturn %t\n}",
+    "(%x: bf16[b,n,m]) {\n%t = transpose(%x) {permutation=[2,0,1]} : bf16[m,b,n]\nreturn %t\n}",
+    /* reverse and slices */
+    "(%x: f32[n,m]) {\n%y = reverse(%x) {dimensions=[0,1]} : f32[n,m]\nreturn %y\n}",
+    "(%x: f32[n,m]) {\n%y = reverse(%x) {dimensions=[0]} : f32[n,m]\nreturn %y\n}",
+    "(%x: f32[n+3,m], %v: f32[n]) {\n%y = slice(%x) {starts=[2,0], limits=[n+3,m], strides=[1,1]} : f32[n+1,m]\nreturn "
+    "%y\n}",
+    "(%x: f32[n+m,8], %y: f32[m], %z: f32[n]) {\n%s = slice(%x) {starts=[n,0], limits=[n+m,8], strides=[1,1]} : "
+    "f32[m,8]\nreturn %s\n}",
+    "(%x: f32[5,n+m], %y: f32[m], %z: f32[n]) {\n%s = slice(%x) {starts=[1,n], limits=[5,n+m], strides=[1,1]} : "
+    "f32[4,m]\nreturn %s\n}",
+    "(%x: f32[n,20]) {\n%y = slice(%x) {starts=[0,3], limits=[n,20], strides=[1,2]} : f32[n,9]\nreturn %y\n}",
+    "(%x: f32[3,2*n], %y: f32[n]) {\n%s = slice(%x) {starts=[0,0], limits=[3,2*n], strides=[1,2]} : f32[3,n]\nreturn "
+    "%s\n}",
+    /* padding */
+    "(%x: f32[n,m], %v: f32[]) {\n%y = pad(%x, %v) {low=[0,2], high=[0,3], interior=[0,0]} : f32[n,m+5]\nreturn "
+    "%y\n}",
+    "(%x: f32[n,m], %v: f32[]) {\n%y = pad(%x, %v) {low=[1,0], high=[2,0], interior=[0,0]} : f32[n+3,m]\nreturn "
+    "%y\n}",
+    "(%x: f32[b,h,w,8], %v: f32[]) {\n%y = pad(%x, %v) {low=[0,1,1,0], high=[0,1,1,0], interior=[0,0,0,0]} : "
+    "f32[b,h+2,w+2,8]\nreturn %y\n}",
+    "(%x: f32[n+4,m+2], %v: f32[], %y: f32[n,m]) {\n%p = pad(%x, %v) {low=[-1,1], high=[-2,-2], interior=[0,0]} : "
+    "f32[n+1,m+1]\nreturn %p\n}",
+    "(%x: f32[n,7], %v: f32[]) {\n%y = pad(%x, %v) {low=[1,2], high=[1,1], interior=[0,1]} : f32[n+2,16]\nreturn "
+    "%y\n}",
+    "(%x: c64[n], %v: c64[]) {\n%y = pad(%x, %v) {low=[3], high=[1], interior=[0]} : c64[n+4]\nreturn %y\n}",
+    /* concatenation */
+    "(%x: f32[n,4], %y: f32[m,4]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[n+m,4]\nreturn %c\n}",
+    "(%x: f32[3,n], %y: f32[3,5], %z: f32[3,m]) {\n%c = concatenate(%x, %y, %z) {dimension=1} : f32[3,n+m+5]\n%d = "
+    "negate(%c) : f32[3,n+m+5]\nreturn %d\n}",
+    "(%x: f32[b,n,16], %y: f32[b,m,16]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[b,n+m,16]\nreturn %c\n}",
+    "(%x: f32[n,20], %y: f32[n,13]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[n,33]\nreturn %c\n}",
+    "(%x: f32[n], %y: f32[m]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[n+m]\n%d = reverse(%c) {dimensions=[0]} "
+    ": f32[n+m]\n%e = add(%c, %d) : f32[n+m]\nreturn %e\n}",
+    "(%x: c64[n,2], %y: c64[m,2]) {\n%c = concatenate(%x, %y) {dimension=0} : c64[n+m,2]\n%t = transpose(%c) "
+    "{permutation=[1,0]} : c64[2,n+m]\nreturn %t\n}",
+    "(%x: f32[n,m], %y: f32[n,m], %v: f32[]) {\n%p = pad(%x, %v) {low=[0,1], high=[0,0], interior=[0,0]} : "
+    "f32[n,m+1]\n%c = concatenate(%p, %y) {dimension=1} : f32[n,2*m+1]\n%t = transpose(%c) {permutation=[1,0]} : "
+    "f32[2*m+1,n]\nreturn %t\n}",
+};
+
+START_TEST(movement) { CHECK_TEXTS(movement_texts); }
+END_TEST
+
+/* --- the instruction `sizes` --- */
+
+static const char *const sizes_texts[] = {
+    "(%x: s64[n,m]) {\n%s = sizes() {elements=[n,n+m,-3]} : s64[3]\nreturn %s\n}",
+    "(%x: s32[n,m]) {\n%s = sizes() {elements=[m]} : s32[]\n%b = broadcast(%s) {dimensions=[]} : s32[n,m]\n%y = "
+    "add(%x, %b) : s32[n,m]\nreturn %y\n}",
+    "(%x: s64[n,3]) {\n%s = sizes() {elements=[n,2*n-5,7]} : s64[3]\n%b = broadcast(%s) {dimensions=[1]} : "
+    "s64[n,3]\n%y = multiply(%x, %b) : s64[n,3]\nreturn %y\n}",
+    "(%x: f32[n], %y: f32[m]) {\n%s = sizes() {elements=[n,m-n]} : s64[2]\n%f = convert(%s) {saturate=true, "
+    "rounding=nearest} : f32[2]\n%c = concatenate(%x, %f, %y) {dimension=0} : f32[n+m+2]\nreturn %c\n}",
+};
+
+START_TEST(sizes_as_values) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < sizeof sizes_texts / sizeof *sizes_texts; k++) {
+    sizes_add_text(&c, sizes_texts[k], 0);
+  }
+  sizes_case *k = sizes_add_text(&c,
+                                 "(%x: s64[n,2], %s: s64[2]) {\n%b = broadcast(%s) {dimensions=[1]} : s64[n,2]\n%y = "
+                                 "add(%x, %b) : s64[n,2]\nreturn %y\n}",
+                                 0);
+  k->elements = "n;2*n-1";
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
+/* --- the list of arguments --- */
+
+START_TEST(equal_sizes_are_one_argument) {
+  sizes_cases c = {0};
+  sizes_add_text(&c,
+                 "(%x: f32[b,n,16], %y: f32[b*n,16]) {\n%r = reshape(%x) : f32[b*n,16]\n%s = add(%r, %y) : "
+                 "f32[b*n,16]\nreturn %s\n}",
+                 0);
+  sizes_check_all(&c, 2, 1);
+}
+END_TEST
+
+/* Hints decide nothing but costs: with hints that are far from the sizes of the runs, the results are the same. */
+START_TEST(wrong_hints) {
+  static const int64_t hints[] = {0, 1, 1000000};
+  sizes_cases c = {0};
+  for (size_t k = 0; k < sizeof movement_texts / sizeof *movement_texts; k++) {
+    dim_table *t = sizes_add_text(&c, movement_texts[k], 0)->entry->module->dims;
+    for (const char *name = "bhmnw"; *name; name++) {
+      dim_set_hint(t, dim_symbol_n(t, name, 1), hints[next_random() % 3]);
+    }
+  }
+  sizes_check_all(&c, ROUNDS, 1);
+}
+END_TEST
+
+int main(void) {
+  TCase *t = tcase_create("emit-sizes");
+  tcase_add_checked_fixture(t, sizes_setup, sizes_teardown);
+  tcase_set_timeout(t, 300);
+  tcase_add_test(t, elementwise);
+  tcase_add_test(t, movement);
+  tcase_add_test(t, sizes_as_values);
+  tcase_add_test(t, equal_sizes_are_one_argument);
+  tcase_add_test(t, wrong_hints);
+  return run_suite("emit-sizes", t);
+}

@@ -1,0 +1,357 @@
+/* sizes_case.c - runs kernels that take sizes as arguments; see sizes_case.h. */
+#include "tests/unit/emit/sizes_case.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend_ref/eval.h"
+#include "hlo/ir/bind.h"
+#include "hlo/text/text.h"
+#include "runtime/host/code_loader.h"
+
+arena *sizes_arena;
+
+void sizes_setup(void) { sizes_arena = arena_create(NULL); }
+void sizes_teardown(void) { arena_destroy(sizes_arena); }
+
+/* --- kernels to try --- */
+
+static hlo_value sizes_operand(hlo_builder *b, const char *elements, shape s) {
+  int64_t *dims = ARENA_NEW_N(sizes_arena, int64_t, SHAPE_MAX_RANK);
+  uint32_t n = 0;
+  for (const char *p = elements; *p; p += *p == ';') {
+    status bad = dim_parse_signed(b->computation->module->dims, &p, &dims[n++]);
+    ck_assert_msg(!bad, "%s", bad ? status_message(bad) : "");
+  }
+  hlo_attr attr = {.n = n, .ints = dims};
+  return hlo_result(hlo_build(b, HLO_SIZES, 0, NULL, 1, &s, &attr), 0);
+}
+
+/* Makes an instruction of which the kernel is written, in a computation of its own, which nobody evaluates. */
+static const hlo_instr *outside(const sizes_case *k, bool fused) {
+  hlo_module *m = k->entry->module;
+  hlo_builder b = hlo_builder_make(hlo_computation_create(m, "caller"));
+  uint32_t n = k->entry->n_params;
+  hlo_value *operands = ARENA_NEW_N(sizes_arena, hlo_value, n + 1);
+  for (uint32_t j = 0; j < n; j++) {
+    shape s = k->entry->params[j]->shapes[0];
+    bool last = k->elements && j + 1 == n;
+    operands[j] = last ? sizes_operand(&b, k->elements, s) : hlo_result(hlo_parameter(b.computation, s), 0);
+  }
+  hlo_instr *i;
+  if (fused) {
+    hlo_computation **callee = ARENA_NEW_N(sizes_arena, hlo_computation *, 1);
+    *callee = hlo_computation_clone(m, k->entry);
+    i = hlo_instr_create(b.computation, NULL, HLO_FUSION, n, operands, k->entry->n_roots);
+    *hlo_attr_of(i, HLO_ATTR_COMPUTATIONS) = (hlo_attr){.n_comps = 1, .comps = callee};
+    ASSERT_OK(hlo_infer(i));
+  } else {
+    i = hlo_instr_clone(b.computation, NULL, k->entry->roots[0].def, operands);
+  }
+  ASSERT_OK(hlo_builder_take_error(&b));
+  return i;
+}
+
+/* Returns the instruction that the entry consists of, or NULL. */
+static const hlo_instr *single(const hlo_computation *c) {
+  const hlo_instr *root = c->roots[0].def;
+  bool one = c->n_roots == 1 && root->n_operands == c->n_params && root->op != HLO_PARAMETER;
+  for (uint32_t k = 0; one && k < c->n_params; k++) {
+    one = root->operands[k].def == c->params[k];
+  }
+  for (const hlo_instr *i = c->first; one && i; i = i->next) {
+    one = i == root || i->op == HLO_PARAMETER;
+  }
+  return one ? root : NULL;
+}
+
+static sizes_case *add(sizes_cases *c, const sizes_case *k) {
+  sizes_case *new = ARENA_PUSH(sizes_arena, c->items, c->n, c->cap);
+  *new = *k;
+  return new;
+}
+
+sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry, double tolerance) {
+  return add(c, &(sizes_case){.entry = entry, .tolerance = tolerance});
+}
+
+sizes_case *sizes_add_text(sizes_cases *c, const char *text, double tolerance) {
+  const char *all = arena_printf(sizes_arena, "onnx-xla hlo 1\nmodule \"m\" {\nentry main%s\n}\n", text);
+  hlo_module *m = NULL;
+  status s = hlo_parse(sizes_arena, all, strlen(all), NULL, &m);
+  ck_assert_msg(!s, "%s\nin\n%s", s ? status_message(s) : "", all);
+  return sizes_add(c, m->entry, tolerance);
+}
+
+/* --- sizes --- */
+
+enum { MAX_SYMBOLS = 8 };
+
+typedef struct choice {
+  const dim_table *dims;
+  int n;
+  dim symbols[MAX_SYMBOLS];
+  int64_t values[MAX_SYMBOLS];
+} choice;
+
+static int64_t value_of(void *data, dim symbol) {
+  const choice *c = data;
+  for (int k = 0; k < c->n; k++) {
+    if (c->symbols[k] == symbol) {
+      return c->values[k];
+    }
+  }
+  ck_abort_msg("a symbol without a size");
+  return 0;
+}
+
+static int64_t evaluate(const choice *c, dim d) {
+  int64_t n;
+  ck_assert(dim_evaluate(c->dims, d, value_of, (void *)c, &n));
+  return n;
+}
+
+/* Makes the largest sizes smaller until their product is so small that a run takes little time. */
+static void limit_product(choice *c) {
+  const int64_t most = 20000;
+  for (;;) {
+    int64_t product = 1;
+    int largest = 0;
+    for (int k = 0; k < c->n; k++) {
+      product *= c->values[k] ? c->values[k] : 1;
+      largest = c->values[k] > c->values[largest] ? k : largest;
+    }
+    if (product <= most) {
+      return;
+    }
+    c->values[largest] = (c->values[largest] + 1) / 2;
+  }
+}
+
+/* Chooses a size for each symbol: in the first two rounds they are all 0 and all 1. */
+static choice choose(const sizes_case *k, int round) {
+  static const int64_t some[] = {0,  1,  1,  2,  3,  4,  5,  6,  7,  8,  9,   12,
+                                 15, 16, 17, 20, 31, 32, 33, 40, 63, 65, 100, 1000};
+  enum { SOME = sizeof some / sizeof *some };
+  choice c = {.dims = k->entry->module->dims};
+  for (uint32_t p = 0; p < k->entry->n_params; p++) {
+    const shape *s = &k->entry->params[p]->shapes[0];
+    for (int d = 0; d < s->rank; d++) {
+      bool seen = dim_get_kind(c.dims, s->dims[d]) != DIM_SYMBOL;
+      for (int j = 0; j < c.n; j++) {
+        seen |= c.symbols[j] == s->dims[d];
+      }
+      if (!seen) {
+        ck_assert_int_lt(c.n, MAX_SYMBOLS);
+        c.values[c.n] = round < 2 ? round : some[next_random() % SOME];
+        c.symbols[c.n++] = s->dims[d];
+      }
+    }
+  }
+  limit_product(&c);
+  return c;
+}
+
+static const char *choice_text(arena *a, const choice *c) {
+  const char *text = "";
+  for (int k = 0; k < c->n; k++) {
+    text = arena_printf(a, "%s %s=%lld", text, dim_print(a, c->dims, c->symbols[k]), (long long)c->values[k]);
+  }
+  return text;
+}
+
+/* --- data --- */
+
+static void fill(dtype t, unsigned char *data, int64_t n) {
+  for (int64_t k = 0; k < n; k++) {
+    uint64_t r = next_random() >> 16;
+    unsigned char *at = data + (size_t)k * dtype_bytes(t);
+    if (dtype_is_complex(t)) {
+      fill(t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64, at, 2);
+    } else if (dtype_is_float(t)) {
+      dtype_store_f64(t, at, (double)(int64_t)(r % 2000001) / 1e6 * 3 - 3, true, DTYPE_ROUND_NEAREST);
+    } else {
+      dtype_store_i64(t, at, t == DTYPE_PRED ? (int64_t)(r & 1) : (int64_t)(r % 41) - 20);
+    }
+  }
+}
+
+/* Fails unless all bytes beside the array are as guarded_memory left them. */
+static void check_surroundings(const unsigned char *at, size_t size, const char *where) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (size + 63) / 64 * 64, pages = (room + page - 1) / page * page;
+  for (const unsigned char *p = at + room - pages; p < at + room; p++) {
+    if (*p != 0xa5 && !(p >= at && p < at + size)) { /* Check writes a message for each assertion, also if it holds */
+      ck_abort_msg("%s: a byte beside the result was written", where);
+    }
+  }
+}
+
+static bool same_element(dtype t, const char *x, const char *y, double tolerance) {
+  if (memcmp(x, y, dtype_bytes(t)) == 0 || !dtype_is_float(t)) {
+    return memcmp(x, y, dtype_bytes(t)) == 0;
+  }
+  double a = dtype_load_f64(t, x), b = dtype_load_f64(t, y);
+  return (isnan(a) && isnan(b)) || fabs(a - b) <= tolerance * (fabs(b) + 1.0 / 16);
+}
+
+static void compare(const sizes_case *k, const char *where, const literal *want, const char *got) {
+  dtype t = (dtype)want->shape.type;
+  for (int64_t j = 0; j < shape_elements(&want->shape); j++) {
+    const char *x = got + (size_t)j * dtype_bytes(t), *y = (const char *)want->data + (size_t)j * dtype_bytes(t);
+    if (!same_element(t, x, y, k->tolerance)) {
+      bool pair = dtype_is_complex(t);
+      ck_abort_msg("%s: element %lld of %s is %.9g, not %.9g", where, (long long)j, SHAPE_STR(NULL, &want->shape),
+                   pair ? 0 : dtype_load_f64(t, x), pair ? 0 : dtype_load_f64(t, y));
+    }
+  }
+}
+
+/* --- running --- */
+
+static void call_in_parts(rt_kernel_fn *f, const void *const *buffers, const int64_t *args, int64_t grid) {
+  for (int64_t from = 0, to; from < grid; from = to) {
+    to = from + 1 + (int64_t)(next_random() % (uint64_t)(grid < 4 ? 2 : grid / 2));
+    to = to > grid ? grid : to;
+    f(buffers, args, from, to);
+  }
+}
+
+static literal operand_literal(const sizes_case *k, const choice *c, arena *a, uint32_t p, unsigned char *data) {
+  shape s = k->entry->params[p]->shapes[0];
+  for (int d = 0; d < s.rank; d++) {
+    s.dims[d] = evaluate(c, s.dims[d]);
+  }
+  const hlo_instr *x = k->i->operands[p].def;
+  if (!data) {
+    return literal_make(s, NULL);
+  }
+  fill((dtype)s.type, data, shape_elements(&s));
+  for (uint32_t j = 0; x->op == HLO_SIZES && j < hlo_n_ints(x, HLO_ATTR_ELEMENTS); j++) {
+    dtype_store_i64((dtype)s.type, data + j * dtype_bytes((dtype)s.type),
+                    evaluate(c, hlo_ints(x, HLO_ATTR_ELEMENTS)[j]));
+  }
+  return literal_make(s, arena_memdup(a, data, (size_t)shape_bytes(&s)));
+}
+
+static bool bind(const sizes_case *k, const choice *c, arena *a, hlo_module **bound) {
+  shape *inputs = ARENA_NEW_N(a, shape, k->entry->n_params);
+  for (uint32_t p = 0; p < k->entry->n_params; p++) {
+    inputs[p] = operand_literal(k, c, a, p, NULL).shape;
+  }
+  status s = hlo_bind(a, k->entry->module, inputs, bound);
+  if (s) {
+    status_free(s);
+  }
+  return !s;
+}
+
+static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *f, int round) {
+  arena *a = arena_create(NULL);
+  choice c = choose(k, round);
+  hlo_module *bound;
+  if (!bind(k, &c, a, &bound)) {
+    arena_destroy(a);
+    return NULL;
+  }
+  const char *text;
+  size_t size;
+  TRY(hlo_print(a, k->entry->module, NULL, &text, &size));
+  const char *where = arena_printf(a, "%s, %s%s%s, of\n%s", machine, k->i->op == HLO_FUSION ? "fused" : "alone",
+                                   k->in_place ? ", in place," : "", choice_text(a, &c), text);
+  uint32_t n = k->i->n_operands, n_results = k->i->n_results;
+  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 1); /* the last: no budget */
+  literal *args = ARENA_NEW_N(a, literal, n), *want = ARENA_NEW_N(a, literal, n_results);
+  for (uint32_t p = 0; p < n; p++) {
+    shape s = operand_literal(k, &c, a, p, NULL).shape;
+    buffers[p] = guarded_memory((size_t)shape_bytes(&s));
+    args[p] = operand_literal(k, &c, a, p, buffers[p]);
+  }
+  TRY(ref_eval_computation(bound->entry, args, a, want));
+  for (uint32_t j = 0; j < n_results; j++) {
+    bool shares = j == 0 && k->in_place;
+    buffers[n + j] = shares ? buffers[0] : guarded_memory((size_t)shape_bytes(&want[j].shape));
+  }
+  int64_t *sizes = ARENA_NEW_N(a, int64_t, k->info.n_sizes + 1);
+  for (uint32_t j = 0; j < k->info.n_sizes; j++) {
+    sizes[j] = evaluate(&c, k->info.sizes[j]);
+  }
+  call_in_parts(f, (const void *const *)buffers, sizes, evaluate(&c, k->info.grid));
+  for (uint32_t j = 0; j < n_results; j++) {
+    compare(k, where, &want[j], buffers[n + j]);
+    check_surroundings(buffers[n + j], (size_t)shape_bytes(&want[j].shape), where);
+  }
+  for (uint32_t j = k->in_place; j < n + n_results; j++) {
+    guarded_free(buffers[j], (size_t)shape_bytes(j < n ? &args[j].shape : &want[j - n].shape));
+  }
+  k->runs++;
+  arena_destroy(a);
+  return NULL;
+}
+
+static status compile_and_run(sizes_cases *c, const emit_machine *machine, int rounds) {
+  arena *a = arena_create(NULL);
+  emit_target t = emit_machine_target(a, machine);
+  emit_module *m = NULL;
+  const void *object;
+  size_t size;
+  rt_code *code;
+  TRY(emit_module_create(a, &t, "test", &m));
+  for (uint32_t k = 0; k < c->n; k++) {
+    sizes_case *one = &c->items[k];
+    int32_t *alias = ARENA_NEW_N(a, int32_t, one->i->n_results);
+    memset(alias, 0xff, one->i->n_results * sizeof *alias);
+    alias[0] = one->in_place ? 0 : -1;
+    TRY(emit_kernel(m, arena_printf(a, "kernel_%u", k), one->i, &(emit_options){.alias = alias}, &one->info));
+  }
+  TRY(emit_module_object(m, &object, &size));
+  TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
+  const char *name = arena_printf(a, "%s, %d lanes", machine->cpu, machine->lanes);
+  for (uint32_t k = 0; k < c->n; k++) {
+    rt_kernel_fn *f = (rt_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(a, "kernel_%u", k));
+    for (int round = 0; round < rounds; round++) {
+      TRY(run_case(&c->items[k], name, f, round));
+    }
+  }
+  arena_destroy(a);
+  return NULL;
+}
+
+typedef struct job {
+  sizes_cases *cases;
+  const emit_machine *machine;
+  int rounds;
+} job;
+
+static status run_job(void *data) {
+  const job *j = data;
+  return compile_and_run(j->cases, j->machine, j->rounds);
+}
+
+/* Adds each entry of c to `all` in all its forms: as a fusion, in place if that is allowed, and as an instruction. */
+static void expand(const sizes_cases *c, sizes_cases *all) {
+  for (uint32_t k = 0; k < c->n; k++) {
+    for (int fused = single(c->items[k].entry) ? 0 : 1; fused < 2; fused++) {
+      sizes_case one = c->items[k];
+      one.i = outside(&one, fused);
+      const char *why = "";
+      ck_assert_msg(emit_supports(one.i, &why), "%s", why);
+      add(all, &one);
+      one.in_place = one.i->n_operands && emit_can_alias(one.i, 0, 0);
+      if (one.in_place) {
+        add(all, &one);
+      }
+    }
+  }
+}
+
+void sizes_check_all(sizes_cases *c, int rounds, size_t machines) {
+  sizes_cases all = {0};
+  expand(c, &all);
+  for (size_t k = 0; k < machines; k++) {
+    ASSERT_OK(guard_run(run_job, &(job){&all, &emit_machines[k], rounds}));
+  }
+  for (uint32_t k = 0; k < all.n; k++) {
+    ck_assert_msg(all.items[k].runs >= machines * 2, "case %u was run only %u times", k, all.items[k].runs);
+  }
+}

@@ -1,0 +1,40 @@
+/* sizes_case.h - runs kernels that take sizes as arguments.  Each is written once for a processor and run at many
+ * sizes, in ranges of the grid of random size, and compared with the reference evaluator on the module that is bound
+ * to these sizes (hlo/ir/bind.h).  Arrays lie between protected pages, and what is beside a result must stay as it is.
+ */
+#ifndef TESTS_UNIT_EMIT_SIZES_CASE_H
+#define TESTS_UNIT_EMIT_SIZES_CASE_H
+
+#include "emit/kernel/compile.h"
+#include "tests/unit/emit/kernel_test.h"
+
+/* The memory of one test. */
+extern arena *sizes_arena;
+void sizes_setup(void);
+void sizes_teardown(void);
+
+typedef struct sizes_case {
+  const hlo_computation *entry; /* the computation; its parameters' dimensions tell the symbols */
+  const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
+  double tolerance;             /* relative, and absolute times 1/16; 0 means the same bits, or any NaN */
+  bool in_place;                /* whether the first result is in the buffer of the first operand */
+  const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
+  emit_kernel_info info;
+  uint32_t runs; /* how often it was compared */
+} sizes_case;
+
+typedef struct sizes_cases {
+  sizes_case *items;
+  uint32_t n, cap;
+} sizes_cases;
+
+/* Adds the entry as a fusion.  If it has a single instruction of the parameters in their order, adds that too. */
+sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry, double tolerance);
+/* The same with the text of an entry, such as "(%x: f32[n,4]) { ... return %y }". */
+sizes_case *sizes_add_text(sizes_cases *c, const char *text, double tolerance);
+
+/* Fails the test unless all of them compute what the reference does, at each of `rounds` random choices of sizes for
+ * each of the first `machines` of emit_machines.  Sizes that a module does not allow are skipped. */
+void sizes_check_all(sizes_cases *c, int rounds, size_t machines);
+
+#endif

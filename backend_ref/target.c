@@ -9,6 +9,7 @@
 #include "backend_ref/ref.h"
 #include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
+#include "hlo/text/verify.h"
 #include "lower/lower.h"
 
 /* --- running a thunk --- */
@@ -86,6 +87,18 @@ static int64_t value_of(void *data, dim symbol) {
   return 0;
 }
 
+/* Fails if the instruction is not defined for its sizes, such as a slice that reaches beyond the end of the array. */
+static status check_bound(const hlo_module *m) {
+  status wrong = hlo_verify(m);
+  if (wrong) {
+    status s =
+        status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "not for these inputs: %s", status_message(wrong));
+    status_free(wrong);
+    return s;
+  }
+  return NULL;
+}
+
 /* Replaces the symbols of the module by their values.  It is parsed once more, since only one thread at a time may
  * change a module. */
 static status bind_symbols(bind_call *call) {
@@ -94,6 +107,7 @@ static status bind_symbols(bind_call *call) {
   TRY(hlo_parse(call->arena, t->config.data, t->config.size, NULL, &bound.module));
   call->module = bound.module;
   TRY(hlo_bind_sizes(bound.module, value_of, call));
+  TRY(check_bound(bound.module));
   t->state = arena_memdup(call->arena, &bound, sizeof bound);
   return NULL;
 }

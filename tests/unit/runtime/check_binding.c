@@ -172,6 +172,20 @@ START_TEST(sizes_that_do_not_fit) {
 }
 END_TEST
 
+/* No guard says that m is at least 4: the slice itself is refused. */
+START_TEST(instruction_that_is_not_defined) {
+  hlo_module *m = parse_entry(memory,
+                              "(%x: f32[n,m], %y: f32[n,m+2]) {\n"
+                              "  %s = slice(%x) {starts=[0,0], limits=[n,4], strides=[1,1]} : f32[n,4]\n"
+                              "  return %s\n}")
+                      ->module;
+  general_program p = make(m, NULL);
+  ASSERT_OK(general_program_compare(&p, bind_module(m, (int64_t[]){3, 4}), 1));
+  expect_refusal(&p, (shape[]){matrix(3, 3), matrix(3, 5)}, "not for these inputs");
+  general_program_destroy(&p);
+}
+END_TEST
+
 START_TEST(symbol_of_no_input) {
   const hlo_module *m = parse_entry(memory, "(%x: f32[n+m,4]) {\n  return %x\n}")->module;
   general_program p = {0};
@@ -338,6 +352,7 @@ int main(void) {
   tcase_add_loop_test(c, equal_to_static_copies, 0, 2 * (int)(sizeof modules / sizeof *modules));
   tcase_add_test(c, many_threads);
   tcase_add_test(c, sizes_that_do_not_fit);
+  tcase_add_test(c, instruction_that_is_not_defined);
   tcase_add_test(c, symbol_of_no_input);
   tcase_add_test(c, damaged_numbers);
   tcase_add_test(c, damaged_tables);

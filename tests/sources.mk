@@ -657,6 +657,7 @@ tests_files = \
 	tests/unit/hlo/hlo_case.h \
 	tests/unit/plugin/compiler_half.h \
 	tests/unit/plugin/session_case.h \
+	tests/unit/runtime/image_bytes.h \
 	tests/untested \
 	tests/versions/case.py \
 	tests/versions/cases_control.py \

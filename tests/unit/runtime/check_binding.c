@@ -5,15 +5,19 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backend_ref/target.h"
 #include "base/dim/guard.h"
+#include "base/file.h"
 #include "hlo/ir/bind.h"
 #include "runtime/exec/binding.h"
+#include "runtime/program/image.h"
 #include "runtime/program/sizes.h"
 #include "tests/hlo/general_program.h"
 #include "tests/unit/hlo/hlo_case.h"
+#include "tests/unit/runtime/image_bytes.h"
 
 static arena *memory;
 static char path[] = "/tmp/check-binding-XXXXXX";
@@ -248,6 +252,7 @@ static status run_damaged(void *data) {
   const rt_program *p = data;
   rt_executable *e;
   rt_binding *b = NULL;
+  CHECK_THAT(p->n_params <= 2 && p->n_params + p->n_results <= 8, STATUS_INVALID_FILE, "another number of arrays");
   mem_budget budget = {.limit = 1 << 26};
   TRY(rt_executable_create(p, &ref_target, NULL, &e));
   arena *a = arena_create(NULL);
@@ -261,6 +266,9 @@ static status run_damaged(void *data) {
   }
   small &= !b || b->program->arena_bytes < 1 << 24;
   if (small) {
+    struct timespec now; /* a damaged loop may go on for ever */
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    budget.deadline = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 500000000u;
     s = rt_execute(b, &(rt_run_options){.budget = &budget}, (const void *const *)arrays, arrays + p->n_params);
   }
   for (int k = 0; k < 8; k++) {
@@ -296,6 +304,49 @@ START_TEST(damaged_numbers) {
   ASSERT_OK(guard_run(run_damaged, (void *)p.program));
   ck_assert_msg(refused > all.n * 6, "%u of %u refused", refused, all.n * 12);
   general_program_destroy(&p);
+}
+END_TEST
+
+static status open_damaged(void *data) {
+  rt_image *image;
+  mem_budget budget = {.limit = 1 << 26};
+  arena *a = arena_create(&budget);
+  (void)data;
+  status s = rt_image_open(a, path, false, &image);
+  s = s || image->n_programs == 0 ? s : guard_run(run_damaged, image->programs[0]);
+  arena_destroy(a);
+  return s;
+}
+
+static uint64_t next_random(uint64_t *state) {
+  *state = *state * 6364136223846793005u + 1442695040888963407u;
+  return *state >> 33;
+}
+
+/* The hashes of the file are right after each change, so that the reader's own checks are met. */
+START_TEST(damaged_files) {
+  enum { CHANGES = 600 };
+  const hlo_module *m = parse_entry(memory, modules[_i])->module;
+  general_program p = make(m, path);
+  const uint8_t *file;
+  size_t size;
+  ASSERT_OK(file_map(memory, path, &file, &size));
+  uint8_t *bytes = arena_memdup(memory, file, size), *good = arena_memdup(memory, file, size);
+  uint64_t random = 1, start = image_number(bytes + HEADER + PROGRAMS * ROW + 8),
+           length = image_number(bytes + HEADER + PROGRAMS * ROW + 16);
+  uint32_t refused = 0;
+  general_program_destroy(&p);
+  for (int k = 0; k < CHANGES; k++) {
+    bytes[start + next_random(&random) % length] = (uint8_t)next_random(&random);
+    image_mend(bytes);
+    FILE *f = fopen(path, "wb");
+    ck_assert(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+    status s = guard_run(open_damaged, NULL);
+    refused += s != NULL;
+    status_free(s);
+    memcpy(bytes, good, size);
+  }
+  ck_assert_msg(refused > CHANGES / 4 && refused < CHANGES, "%u of %d refused", refused, CHANGES);
 }
 END_TEST
 
@@ -356,5 +407,6 @@ int main(void) {
   tcase_add_test(c, symbol_of_no_input);
   tcase_add_test(c, damaged_numbers);
   tcase_add_test(c, damaged_tables);
+  tcase_add_loop_test(c, damaged_files, 0, (int)(sizeof modules / sizeof *modules));
   return run_suite("binding", c);
 }

@@ -12,15 +12,11 @@
 #include "backend_ref/eval.h"
 #include "backend_ref/target.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "hlo/text/text.h"
 #include "runtime/exec/executable.h"
 #include "runtime/program/image.h"
 #include "tests/suite.h"
-
-/* Of the format: magic, four numbers (the second is how many sections there are, the last the hash of all
- * before and of the table), then a row of four numbers a section (the last is its hash). */
-enum { MAGIC = 8, SECTIONS = MAGIC + 8, HEADER = MAGIC + 32, ROW = 32, PROGRAMS = 1 };
+#include "tests/unit/runtime/image_bytes.h"
 
 #ifdef __SANITIZE_ADDRESS__
 /* A damaged size is more than there is: that is for us to say. */
@@ -205,35 +201,19 @@ START_TEST(flipped) {
 }
 END_TEST
 
-static uint64_t get_number(const uint8_t *bytes) {
-  uint64_t v;
-  memcpy(&v, bytes, sizeof v);
-  return v;
-}
-
-/* Makes the hashes right again after a change in the section of programs. */
-static void mend(uint8_t *bytes) {
-  uint8_t *row = bytes + HEADER + PROGRAMS * ROW;
-  uint64_t hash = hash_bytes(bytes + get_number(row + 8), get_number(row + 16), 0);
-  memcpy(row + 24, &hash, sizeof hash);
-  hash =
-      hash_bytes(bytes + HEADER, get_number(bytes + SECTIONS) * ROW, hash_bytes(bytes + MAGIC, HEADER - MAGIC - 8, 0));
-  memcpy(bytes + HEADER - 8, &hash, sizeof hash);
-}
-
 /* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only the reference
  * target's programs are run then: what a changed number does to machine code nobody can check. */
 START_TEST(mended) {
   size_t size;
   uint8_t *good = make(_i, &size), *bytes = arena_memdup(memory, good, size);
   const uint8_t *row = good + HEADER + PROGRAMS * ROW;
-  uint64_t random = 2463534242u, start = get_number(row + 8), length = get_number(row + 16);
-  mend(bytes);
+  uint64_t random = 2463534242u, start = image_number(row + 8), length = image_number(row + 16);
+  image_mend(bytes);
   ck_assert_msg(memcmp(good, bytes, size) == 0, "the format is not what this test knows");
   for (int k = 0; k < 1000; k++) {
     uint64_t at = start + next_random(&random) % length;
     bytes[at] = k % 2 ? (uint8_t)next_random(&random) : bytes[at] ^ (uint8_t)(1 << next_random(&random) % 8);
-    mend(bytes);
+    image_mend(bytes);
     put(bytes, size);
     trial t = {.b = &backends[_i], .run = _i == 0};
     status_free(guard_run(try_guarded, &t));

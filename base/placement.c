@@ -18,6 +18,23 @@ static int by_offset(const void *x, const void *y) {
   return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
+/* Most lists are short, and qsort calls a function for each comparison. */
+static void sort_by_offset(live_slice **items, uint32_t n) {
+  enum { FEW = 24 };
+  if (n > FEW) {
+    qsort(items, n, sizeof *items, by_offset);
+    return;
+  }
+  for (uint32_t k = 1; k < n; k++) {
+    live_slice *x = items[k];
+    uint32_t at = k;
+    for (; at && items[at - 1]->offset > x->offset; at--) {
+      items[at] = items[at - 1];
+    }
+    items[at] = x;
+  }
+}
+
 static uint64_t padded(uint64_t bytes) { return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1); }
 
 typedef struct slice_list {
@@ -75,9 +92,7 @@ static void place(placing *p, live_slice *s) {
   find_clashes(p, s);
   live_slice **clash = p->clash;
   uint32_t n = p->n_clash;
-  if (n) {
-    qsort(clash, n, sizeof *clash, by_offset);
-  }
+  sort_by_offset(clash, n);
   uint64_t at = 0;
   for (uint32_t k = 0; k < n && clash[k]->offset < at + padded(s->bytes); k++) {
     uint64_t end = clash[k]->offset + padded(clash[k]->bytes);

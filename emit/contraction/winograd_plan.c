@@ -277,7 +277,7 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
 
 enum {
   MOST_PANEL = EMIT_GEMM_VECTORS * 16,
-  STRIP = 16 /* a number of outputs: compilers vectorise loops of this constant length */
+  STRIP = 4 /* the number of outputs that are computed together */
 };
 
 /* The transformation of the weights of n outputs: u[a*a][n] from n kernels that are `stride` elements apart. */
@@ -296,19 +296,48 @@ static void init_weights(weights *t, const emit_winograd *p) {
   }
 }
 
+/* Two numbers in a vector register, for compilers that do not keep an array there. */
+typedef double pair __attribute__((vector_size(2 * sizeof(double))));
+
 /* Computes to[j] = sum of row[k] * x[k * step][j], for n rounded up to a multiple of STRIP. */
-static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
+static inline void combine_taps(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL],
+                                double *to) {
   for (int64_t at = 0; at < n; at += STRIP) {
-    double sum[STRIP];
-    for (int j = 0; j < STRIP; j++) {
-      sum[j] = row[0] * x[0][at + j];
-    }
+    pair low, high, two[2];
+    memcpy(two, x[0] + at, sizeof two);
+    low = row[0] * two[0];
+    high = row[0] * two[1];
     for (int64_t k = 1; k < r; k++) {
-      for (int j = 0; j < STRIP; j++) {
-        sum[j] += row[k] * x[k * step][at + j];
-      }
+      memcpy(two, x[k * step] + at, sizeof two);
+      low += row[k] * two[0];
+      high += row[k] * two[1];
     }
-    memcpy(to + at, sum, sizeof sum);
+    memcpy(to + at, &low, sizeof low);
+    memcpy(to + at + 2, &high, sizeof high);
+  }
+}
+
+/* Does the same.  With a constant number of taps the inner loop is unrolled; most convolutions have 3. */
+static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
+  if (r == 3) {
+    combine_taps(n, 3, row, step, x, to);
+  } else {
+    combine_taps(n, r, row, step, x, to);
+  }
+}
+
+/* Converts n numbers, in fours as far as possible, which compilers vectorise. */
+static void narrow(int64_t n, const double *x, float *to) {
+  int64_t fours = n / STRIP * STRIP;
+  for (int64_t at = 0; at < fours; at += STRIP) {
+    float four[STRIP];
+    for (int j = 0; j < STRIP; j++) {
+      four[j] = (float)x[at + j];
+    }
+    memcpy(to + at, four, sizeof four);
+  }
+  for (int64_t k = fours; k < n; k++) {
+    to[k] = (float)x[k];
   }
 }
 
@@ -327,9 +356,7 @@ static void transform_weights(weights *t, int64_t n, const float *w, int64_t str
     }
     for (int64_t j = 0; j < emit_winograd_size(p, 1); j++) {
       combine(n, columns, t->g[1][j], 1, t->half + i * columns, sum);
-      for (int64_t k = 0; k < n; k++) {
-        to[k] = (float)sum[k];
-      }
+      narrow(n, sum, to);
       to += to_plane;
     }
   }

@@ -188,8 +188,6 @@ bool dim_signed_value(const dim_table *t, dim d, int64_t *out) {
 
 /* --- division --- */
 
-static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
 static int64_t gcd(int64_t a, int64_t b) {
   a = a < 0 ? -a : a;
   while (b) {
@@ -226,7 +224,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   poly_init(rest);
   for (int i = 0; i < a->n; i++) {
     const term *x = &a->terms[i];
-    int64_t times = floor_div(x->factor, b);
+    int64_t times = dim_floor_quotient(x->factor, b);
     poly_add_term(t, quotient, x->monomial, times);
     poly_add_term(t, rest, x->monomial, x->factor - times * b);
   }
@@ -266,7 +264,7 @@ static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   poly_init(&smaller);
   for (int i = 0; i < a->n; i++) {
     int64_t c = a->terms[i].factor;
-    poly_add_term(t, &smaller, a->terms[i].monomial, ceiling ? -floor_div(-c, g) : floor_div(c, g));
+    poly_add_term(t, &smaller, a->terms[i].monomial, ceiling ? -dim_floor_quotient(-c, g) : dim_floor_quotient(c, g));
   }
   *a = smaller;
   b->factor /= g;
@@ -546,58 +544,4 @@ bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t
   *factor = p.terms[0].factor;
   *rest = has_rest ? p.terms[1].factor : 0;
   return true;
-}
-
-/* --- evaluation --- */
-
-typedef struct evaluation {
-  const dim_table *table;
-  dim_value_fn *value;
-  void *data;
-} evaluation;
-
-static bool evaluate(const evaluation *e, dim d, int64_t *out);
-
-/* Computes without a check of the result's range, except for products, which alone can exceed 64 bits. */
-static bool operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
-  switch (kind) {
-    case DIM_ADD: *out = a + b; return true;
-    case DIM_MUL: return !__builtin_mul_overflow(a, b, out);
-    case DIM_FLOORDIV: *out = b > 0 ? floor_div(a, b) : 0; return b > 0;
-    case DIM_CEILDIV: *out = b > 0 ? -floor_div(-a, b) : 0; return b > 0;
-    case DIM_MOD: *out = b > 0 ? a - b * floor_div(a, b) : 0; return b > 0;
-    case DIM_MAX_OF: *out = a > b ? a : b; return true;
-    case DIM_MIN_OF: *out = a < b ? a : b; return true;
-    case DIM_NEG: *out = -a; return true;
-    default: return false;
-  }
-}
-
-static bool is_within(int64_t x) { return x >= -DIM_MAX && x <= DIM_MAX; }
-
-bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
-  return operate(kind, a, b, out) && is_within(*out);
-}
-
-static bool evaluate_node(const evaluation *e, const dim_node *n, dim d, int64_t *out) {
-  int64_t a, b = 0;
-  switch (n->kind) {
-    case DIM_SYMBOL: *out = e->value(e->data, d); return is_within(*out);
-    case DIM_BOUNDED: *out = e->value(e->data, n->rhs); return is_within(*out);
-    default:
-      return evaluate(e, n->lhs, &a) && (n->kind == DIM_NEG || evaluate(e, n->rhs, &b)) &&
-             dim_operate(n->kind, a, b, out);
-  }
-}
-
-static bool evaluate(const evaluation *e, dim d, int64_t *out) {
-  if (dim_is_const(d)) {
-    *out = d;
-    return d <= DIM_MAX;
-  }
-  return d != DIM_OVERFLOW && evaluate_node(e, dim_at(e->table, d), d, out);
-}
-
-bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out) {
-  return evaluate(&(evaluation){t, value, data}, d, out);
 }

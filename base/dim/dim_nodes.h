@@ -1,5 +1,5 @@
-/* dim_nodes.h - the expressions of dim.h as nodes of a table, and the products in them; for dim.c, dim_nodes.c and
- * dim_text.c only.
+/* dim_nodes.h - the expressions of dim.h as nodes of a table, and the products in them; for the sources of
+ * this folder only.
  *
  * Canonical form.  A dim that is not a constant is a polynomial with integer coefficients which is always multiplied
  * out: a sum of terms, each a coefficient times a monomial, which is a sorted product of atoms.  Atoms are symbols,
@@ -43,6 +43,9 @@ static inline const dim_node *dim_at(const dim_table *t, dim d) {
   assert(d < 0 && d != DIM_OVERFLOW && -(d + 1) < t->n);
   return &t->nodes[-(d + 1)];
 }
+
+/* Returns a / b, rounded down; b is positive. */
+static inline int64_t dim_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
 /* Returns the node with this kind and these operands, without simplifying. */
 dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);

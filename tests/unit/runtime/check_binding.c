@@ -59,7 +59,32 @@ static const char *const modules[] = {
     "  %e = add(%d, %d) : f32[n+1,m+2]\n"
     "  %f = multiply(%a, %b) : f32[n,m]\n"
     "  return %s, %e, %f\n}",
+    /* a loop and a branch, whose bodies have sizes too */
+    "onnx-xla hlo 1\nmodule \"m\" {\n"
+    "computation go_on(%i: s64[], %a: f32[n,m]) {\n"
+    "  %e = constant() {value=s64[] 3} : s64[]\n  %p = compare(%i, %e) {comparison=lt} : pred[]\n  return %p\n}\n"
+    "computation step(%i: s64[], %a: f32[n,m]) {\n"
+    "  %o = constant() {value=s64[] 1} : s64[]\n  %j = add(%i, %o) : s64[]\n"
+    "  %r = reverse(%a) {dimensions=[0]} : f32[n,m]\n  %b = add(%a, %r) : f32[n,m]\n  return %j, %b\n}\n"
+    "computation turned(%b: f32[n,m]) {\n  %t = reverse(%b) {dimensions=[1]} : f32[n,m]\n  return %t\n}\n"
+    "computation plain(%b: f32[n,m]) {\n  return %b\n}\n"
+    "entry main(%x: f32[n,m]) {\n"
+    "  %s = sizes() {elements=[n,0]} : s64[2]\n"
+    "  %f = slice(%s) {starts=[0], limits=[1], strides=[1]} : s64[1]\n  %i = reshape(%f) : s64[]\n"
+    "  %j, %a = while(%i, %x) {computations=[go_on, step]} : s64[], f32[n,m]\n"
+    "  %k = constant() {value=s64[] 3} : s64[]\n  %p = compare(%j, %k) {comparison=gt} : pred[]\n"
+    "  %b = conditional(%p, %a) {computations=[turned, plain]} : f32[n,m]\n"
+    "  return %b, %j\n}\n}\n",
 };
+
+static const hlo_module *parse(const char *text) {
+  hlo_module *m;
+  if (text[0] == '(') {
+    return parse_entry(memory, text)->module;
+  }
+  ASSERT_OK(hlo_parse(memory, text, strlen(text), NULL, &m));
+  return m;
+}
 
 static shape matrix(int64_t n, int64_t m) { return shape_make(DTYPE_F32, 2, (dim[]){n, m}); }
 
@@ -84,7 +109,7 @@ static general_program make(const hlo_module *m, const char *file) {
 }
 
 START_TEST(equal_to_static_copies) {
-  const hlo_module *m = parse_entry(memory, modules[_i / 2])->module;
+  const hlo_module *m = parse(modules[_i / 2]);
   general_program p = make(m, _i % 2 ? path : NULL);
   ck_assert(!rt_program_is_static(p.program) && !rt_executable_binding(p.executable));
   for (int k = 0; k < SIZES; k++) {
@@ -326,7 +351,7 @@ static uint64_t next_random(uint64_t *state) {
 /* The hashes of the file are right after each change, so that the reader's own checks are met. */
 START_TEST(damaged_files) {
   enum { CHANGES = 600 };
-  const hlo_module *m = parse_entry(memory, modules[_i])->module;
+  const hlo_module *m = parse(modules[_i]);
   general_program p = make(m, path);
   const uint8_t *file;
   size_t size;

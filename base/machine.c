@@ -49,9 +49,20 @@ const char *machine_architecture(void) {
 #endif
 }
 
+#if defined(__x86_64__)
+enum { EAX, EBX, ECX, EDX };
+
+static bool has_bit(unsigned leaf, unsigned subleaf, int word, int bit) {
+  unsigned words[4] = {0};
+  return __get_cpuid_count(leaf, subleaf, &words[EAX], &words[EBX], &words[ECX], &words[EDX]) && words[word] >> bit & 1;
+}
+#endif
+
 bool machine_find_feature(const char *name, size_t n, machine_feature *out) {
 #if defined(__x86_64__)
 #define X86_FEATURE(name) {name, __builtin_cpu_supports(name) != 0},
+#define X86_FEATURE_BIT(name, leaf, subleaf, word, bit, base) \
+  {name, __builtin_cpu_supports(base) && has_bit(leaf, subleaf, word, bit)},
   const machine_feature known[] = {
 #include "base/x86_features.def"
   };

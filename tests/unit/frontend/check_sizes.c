@@ -96,7 +96,7 @@ static Onnx__ModelProto *model_of(const trial *t, const literal *x) {
   const char *places = "s64[1,3]:1,3,4";
   Onnx__ModelProto *m = new_model(memory, "", "y");
   Onnx__GraphProto *g = m->graph;
-  PB_ADD(memory, g->input, g->n_input, case_input(memory, "x", x));
+  PB_ADD(memory, g->input, g->n_input, case_input(memory, "x", x, false));
   if (t->open) {
     graph_node(memory, g, "NonZero", "x", "i");
   } else {

@@ -179,6 +179,7 @@ hlo_tests = \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/batch_norm/not.hlo \
 	tests/hlo/batch_norm/steps.hlo \
+	tests/hlo/batch_norm/types.hlo \
 	tests/hlo/concat_in_place/chain.hlo \
 	tests/hlo/concat_in_place/left.hlo \
 	tests/hlo/cse/equal.hlo \
@@ -516,6 +517,7 @@ tests_files = \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/batch_norm/not.expected \
 	tests/hlo/batch_norm/steps.expected \
+	tests/hlo/batch_norm/types.expected \
 	tests/hlo/concat_in_place/chain.expected \
 	tests/hlo/concat_in_place/left.expected \
 	tests/hlo/cse/equal.expected \

@@ -15,7 +15,7 @@
 #include "frontend/model/tensor.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/text.h"
-#include "runtime/exec/executable.h"
+#include "runtime/exec/binding.h"
 #include "runtime/program/image.h"
 #include "tests/fuzz/bytes/mutate.h"
 
@@ -107,15 +107,34 @@ static void **make_buffers(arena *a, uint32_t n, const rt_io *io) {
   return out;
 }
 
+/* Binds a program for many sizes to inputs whose open dimensions are 3. */
+static status bind_program(job *j, const rt_executable *e, rt_binding **out) {
+  const rt_program *p = rt_executable_program(e);
+  shape *inputs = ARENA_NEW_N(j->a, shape, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    inputs[k] = p->params[k].shape;
+    for (int d = 0; d < inputs[k].rank; d++) {
+      inputs[k].dims[d] = inputs[k].dims[d] < 0 ? 3 : inputs[k].dims[d];
+    }
+  }
+  return rt_bind(e, inputs, out);
+}
+
+static status run_bound(job *j, const rt_binding *b) {
+  const rt_program *p = b->program;
+  void **params = make_buffers(j->a, p->n_params, p->params), **results = make_buffers(j->a, p->n_results, p->results);
+  return params && results
+             ? rt_execute(b, &(rt_run_options){.budget = j->budget, .seed = 1}, (const void *const *)params, results)
+             : NULL;
+}
+
 static status run_program(job *j, const rt_program *p) {
   rt_executable *e;
-  void **params = make_buffers(j->a, p->n_params, p->params), **results = make_buffers(j->a, p->n_results, p->results);
+  rt_binding *bound = NULL;
   TRY(rt_executable_create(p, &ref_target, j->budget, &e));
-  status s = NULL;
-  if (params && results) {
-    s = rt_execute(rt_executable_binding(e), &(rt_run_options){.budget = j->budget, .seed = 1},
-                   (const void *const *)params, results);
-  }
+  status s = rt_executable_binding(e) ? NULL : bind_program(j, e, &bound);
+  s = s ? s : run_bound(j, bound ? bound : rt_executable_binding(e));
+  rt_binding_destroy(bound);
   rt_executable_destroy(e);
   return s;
 }

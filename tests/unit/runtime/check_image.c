@@ -107,7 +107,8 @@ static status open_and_run(arena *a, trial *t) {
   TRY(rt_executable_create(image->programs[0], t->b->target, NULL, &e));
   const rt_program *p = image->programs[0];
   status s = NULL;
-  if (t->run && p->n_params == 2 && p->n_results == 1 && shape_bytes(&p->params[0].shape) <= (int64_t)sizeof input &&
+  if (t->run && rt_executable_binding(e) && p->n_params == 2 && p->n_results == 1 &&
+      shape_bytes(&p->params[0].shape) <= (int64_t)sizeof input &&
       shape_bytes(&p->params[1].shape) <= (int64_t)sizeof count &&
       shape_bytes(&p->results[0].shape) <= (int64_t)sizeof t->d) {
     t->ran = true;

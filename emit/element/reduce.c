@@ -8,7 +8,7 @@
 typedef struct reduced {
   const emit_index *at;
   int n_gone, gone[SHAPE_MAX_RANK]; /* the reduced dimensions */
-  int64_t gone_dims[SHAPE_MAX_RANK];
+  dim gone_dims[SHAPE_MAX_RANK];
 } reduced;
 
 static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i->operands[k]); }
@@ -141,9 +141,10 @@ static void merge_dims(emit_reduction_loop *f, const emit_reductions *g, const r
   const shape *x = operand(g->of[0], 0);
   for (int k = 0; k < d->n_gone; k++) {
     bool join = k > 0 && d->gone[k] == d->gone[k - 1] + 1 &&
-                !emit_is_dim_boundary(&cuts, shape_product(x, d->gone[k], x->rank));
+                !emit_is_dim_boundary(&cuts, emit_dims_product(&f->e->x, x->dims, d->gone[k], x->rank));
     if (join) {
-      f->dims[f->rank - 1] *= d->gone_dims[k];
+      dim both[] = {f->dims[f->rank - 1], d->gone_dims[k]};
+      f->dims[f->rank - 1] = emit_dims_product(&f->e->x, both, 0, 2);
     } else {
       f->dims[f->rank++] = d->gone_dims[k];
     }

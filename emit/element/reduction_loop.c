@@ -1,5 +1,6 @@
 /* reduction_loop.c - the loops of reductions, windows and contractions; see reduction_loop.h. */
 #include <assert.h>
+#include <string.h>
 
 #include "emit/element/reduction_loop.h"
 #include "emit/element/loop_plan.h"
@@ -77,22 +78,60 @@ static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t
   step_at(&once, outer, emit_pos_lanes(emit_i64(w, n - f->lanes), 1, 1), 0, acc);
 }
 
+/* How many iterations a loop is assumed to have, at most, if its extent is an argument. */
+enum { ANY_NUMBER = INT32_MAX };
+
+/* Writes the same loop as inner_loop, for limits that are not constants. */
+static void inner_loop_of_size(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef from, LLVMValueRef to,
+                               int width, int copies, int first_copy, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  const emit_ir *w = e->w;
+  int64_t stride = (int64_t)width * copies;
+  LLVMValueRef next[EMIT_MAX_CARRIED];
+  emit_loop l;
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop_begin(w, &l, from, to, stride, false, carried(f), acc);
+  /* A short loop does not poll, so it begins in the middle between two polls. */
+  emit_poll(w, LLVMBuildNSWAdd(w->builder, l.iv, emit_i64(w, EMIT_POLL / 2), ""), stride, ANY_NUMBER, 1);
+  memcpy(next, l.carried, (size_t)carried(f) * sizeof *next);
+  for (int c = 0; c < copies; c++) {
+    emit_pos p = emit_pos_add_const(&e->x, emit_pos_at(l.iv, width), (int64_t)c * width);
+    step_at(f, outer, emit_pos_along(p, width), first_copy + c, next);
+  }
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, next);
+  memcpy(acc, l.carried, (size_t)carried(f) * sizeof *acc);
+}
+
+/* Writes the loops over the innermost dimension if its extent is an argument.  Vectors and copies are powers of two. */
+static void innermost_of_size(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
+  const emit_ir *w = f->e->w;
+  int width = f->rows ? f->lanes : 1;
+  LLVMValueRef n = emit_size(&f->e->x, f->dims[f->rank - 1]);
+  LLVMValueRef main = LLVMBuildAnd(w->builder, n, emit_i64(w, -(int64_t)width * f->copies), ""),
+               whole = LLVMBuildAnd(w->builder, n, emit_i64(w, -(int64_t)width), "");
+  inner_loop_of_size(f, outer, emit_i64(w, 0), main, width, f->copies, 0, acc);
+  if (f->copies > 1) {
+    inner_loop_of_size(f, outer, main, whole, width, 1, 0, acc);
+  }
+  if (width > 1) {
+    inner_loop_of_size(f, outer, whole, n, 1, 1, f->copies, acc);
+  }
+}
+
 static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc);
 
 /* Writes the loop over dimension `level`, within the limits from[level] and to[level]. */
 static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
   emit_element *e = f->e;
-  int64_t left = 1;
-  for (int k = level + 1; k < f->rank; k++) {
-    left *= f->dims[k];
-  }
+  dim left = emit_dims_product(&e->x, f->dims, level + 1, f->rank), n = f->dims[level];
   LLVMValueRef from = f->from[level] ? f->from[level] : emit_i64(e->w, 0);
-  LLVMValueRef to = f->to[level] ? f->to[level] : emit_i64(e->w, f->dims[level]);
+  LLVMValueRef to = f->to[level] ? f->to[level] : emit_size(&e->x, n);
   emit_loop l;
   LLVMValueRef next[EMIT_MAX_CARRIED];
   uint32_t mark = emit_table_mark(e->x.table);
-  emit_loop_begin(e->w, &l, from, to, 1, !f->from[level], carried(f), acc);
-  emit_poll(e->w, l.iv, 1, f->dims[level], left);
+  emit_loop_begin(e->w, &l, from, to, 1, !f->from[level] && dim_is_const(n), carried(f), acc);
+  emit_poll(e->w, l.iv, 1, dim_is_const(n) ? n : ANY_NUMBER, dim_is_const(left) ? left : 1);
   for (int k = 0; k < carried(f); k++) {
     next[k] = l.carried[k];
   }
@@ -112,6 +151,10 @@ static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer
 static void innermost(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
   if (f->rank && f->from[f->rank - 1]) {
     part_loop(f, f->rank - 1, outer, acc);
+    return;
+  }
+  if (f->rank && !dim_is_const(f->dims[f->rank - 1])) {
+    innermost_of_size(f, outer, acc);
     return;
   }
   int64_t n = f->rank ? f->dims[f->rank - 1] : 1;
@@ -135,11 +178,8 @@ static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLV
     innermost(f, outer, acc);
     return;
   }
-  int64_t left = 1;
-  for (int k = level; k < f->rank; k++) {
-    left *= f->dims[k];
-  }
-  if (left > UNROLL || f->compact || f->from[level]) {
+  dim left = emit_dims_product(&f->e->x, f->dims, level, f->rank);
+  if (!dim_is_const(left) || left > UNROLL || f->compact || f->from[level]) {
     part_loop(f, level, outer, acc);
     return;
   }
@@ -177,7 +217,8 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
 /* Returns how many copies of the accumulators are used to hide the latency of an operation; fewer if the body is
  * large. */
 static int choose_copies(const emit_reduction_loop *f) {
-  int64_t n = f->rank ? f->dims[f->rank - 1] / (f->rows ? f->lanes : 1) : 1;
+  dim inner = f->rank ? f->dims[f->rank - 1] : 1;
+  int64_t n = dim_is_const(inner) ? inner / (f->rows ? f->lanes : 1) : ANY_NUMBER;
   bool many = !f->rows && f->e->x.lanes > f->e->wide; /* an accumulator of several vectors already hides the latency */
   int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
@@ -187,8 +228,8 @@ static int choose_copies(const emit_reduction_loop *f) {
 }
 
 /* Returns the number of lanes for a row of n elements.  If f->masks, the last vector may overlap the one before. */
-static int row_lanes(const emit_reduction_loop *f, int64_t n) {
-  if (!f->masks) {
+static int row_lanes(const emit_reduction_loop *f, dim n) {
+  if (!f->masks || !dim_is_const(n)) {
     return emit_choose_lanes(n, f->e->wide);
   }
   int lanes = f->e->wide;

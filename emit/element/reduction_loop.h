@@ -23,7 +23,7 @@ struct emit_reduction_loop {
   /* The space of the loop: `rank` dimensions with the extents `dims`.  If `rows`, the loop uses vectors along the last
    * one. */
   int rank;
-  int64_t dims[SHAPE_MAX_RANK];
+  dim dims[SHAPE_MAX_RANK];
   bool rows;
   LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* if not NULL, only the range [from, to) of a dimension is
                                                             visited; not allowed with `rows` */

@@ -84,7 +84,9 @@ static bool can_take_sizes(const hlo_instr *i) {
     case HLO_TRANSPOSE:
     case HLO_REVERSE:
     case HLO_SLICE:
-    case HLO_CONCAT: return true;
+    case HLO_CONCAT:
+    case HLO_REDUCE:
+    case HLO_ARG_REDUCE: return true;
     case HLO_PAD:
       for (int k = 0; k < i->shapes[0].rank; k++) {
         if (hlo_ints(i, HLO_ATTR_INTERIOR)[k] && !dim_is_const(hlo_shape(i->operands[0])->dims[k])) {

@@ -105,6 +105,48 @@ static const char *const movement_texts[] = {
 START_TEST(movement) { CHECK_TEXTS(movement_texts); }
 END_TEST
 
+/* --- reductions --- */
+
+/* The sums of rows, columns, both, of the outer and the inner dimensions, and of arrays that are computed. */
+static const char *const reduction_texts[] = {
+    "(%x: f32[n,m]) {\n%y = reduce(%x) {dimensions=[1], reducer=add} : f32[n]\nreturn %y\n}",
+    "(%x: f32[n,m]) {\n%y = reduce(%x) {dimensions=[0], reducer=add} : f32[m]\nreturn %y\n}",
+    "(%x: f32[n,m]) {\n%y = reduce(%x) {dimensions=[0,1], reducer=add} : f32[]\nreturn %y\n}",
+    "(%x: f32[b,n,m]) {\n%y = reduce(%x) {dimensions=[0,2], reducer=add} : f32[n]\nreturn %y\n}",
+    "(%x: f32[b,n,m]) {\n%y = reduce(%x) {dimensions=[1], reducer=maximum} : f32[b,m]\nreturn %y\n}",
+    "(%x: f32[n,48]) {\n%y = reduce(%x) {dimensions=[1], reducer=add} : f32[n]\nreturn %y\n}",
+    "(%x: f32[n,48]) {\n%y = reduce(%x) {dimensions=[0], reducer=minimum} : f32[48]\nreturn %y\n}",
+    "(%x: f32[b,h,w,8]) {\n%y = reduce(%x) {dimensions=[1,2], reducer=add} : f32[b,8]\nreturn %y\n}",
+    "(%x: f32[b,8,h,w]) {\n%y = reduce(%x) {dimensions=[2,3], reducer=add} : f32[b,8]\nreturn %y\n}",
+    "(%x: s32[n,2,3,m]) {\n%y = reduce(%x) {dimensions=[1,2,3], reducer=multiply} : s32[n]\nreturn %y\n}",
+    "(%x: f64[n,m]) {\n%y = reduce(%x) {dimensions=[1], reducer=add} : f64[n]\n%z = negate(%y) : f64[n]\nreturn "
+    "%z\n}",
+    "(%x: bf16[n,m]) {\n%y = reduce(%x) {dimensions=[1], reducer=maximum} : bf16[n]\nreturn %y\n}",
+    "(%x: s32[n,m]) {\n%y = reduce(%x) {dimensions=[1], reducer=add} : s32[n]\nreturn %y\n}",
+    "(%x: c64[n,m]) {\n%y = reduce(%x) {dimensions=[0], reducer=add} : c64[m]\nreturn %y\n}",
+    "(%x: f32[n,m], %y: f32[n,m]) {\n%p = multiply(%x, %y) : f32[n,m]\n%s = reduce(%p) {dimensions=[1], reducer=add} "
+    ": f32[n]\n%t = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n%u = add(%s, %t) : f32[n]\nreturn %u\n}",
+    "(%x: f32[n,3], %y: f32[m,3]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[n+m,3]\n%s = reduce(%c) "
+    "{dimensions=[0], reducer=add} : f32[3]\nreturn %s\n}",
+    "(%x: f32[b,n,12]) {\n%r = reshape(%x) : f32[b*n,3,4]\n%s = reduce(%r) {dimensions=[0,2], reducer=add} : "
+    "f32[3]\nreturn %s\n}",
+    "(%x: f32[n,m+1], %y: f32[m]) {\n%a = arg-reduce(%x) {dimension=1, largest=true, last=false} : s64[n]\nreturn "
+    "%a\n}",
+    "(%x: f32[n+1,m], %y: f32[n]) {\n%a = arg-reduce(%x) {dimension=0, largest=false, last=true} : s64[m]\nreturn "
+    "%a\n}",
+};
+
+/* Sums are accumulated in f32 here, and in f64 by the reference: some thousand rounding errors of 2^-24, relative to
+ * partial sums that may be some hundred times as large as the result. */
+START_TEST(reductions) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < sizeof reduction_texts / sizeof *reduction_texts; k++) {
+    sizes_add_text(&c, reduction_texts[k], 1e-3);
+  }
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
 /* --- the instruction `sizes` --- */
 
 static const char *const sizes_texts[] = {
@@ -163,6 +205,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, elementwise);
   tcase_add_test(t, movement);
+  tcase_add_test(t, reductions);
   tcase_add_test(t, sizes_as_values);
   tcase_add_test(t, equal_sizes_are_one_argument);
   tcase_add_test(t, wrong_hints);

@@ -188,6 +188,11 @@ static void check_surroundings(const unsigned char *at, size_t size, const char 
 }
 
 static bool same_element(dtype t, const char *x, const char *y, double tolerance) {
+  if (dtype_is_complex(t)) {
+    dtype part = t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
+    size_t bytes = dtype_bytes(part);
+    return same_element(part, x, y, tolerance) && same_element(part, x + bytes, y + bytes, tolerance);
+  }
   if (memcmp(x, y, dtype_bytes(t)) == 0 || !dtype_is_float(t)) {
     return memcmp(x, y, dtype_bytes(t)) == 0;
   }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/dim/guard.h"
-#include "hlo/text/text.h"
+#include "hlo/ir/builder.h"
 #include "tests/unit/emit/sizes_case.h"
 
 enum { ROUNDS = 24 };
@@ -173,6 +173,147 @@ START_TEST(sizes_as_values) {
 }
 END_TEST
 
+/* --- random fusions --- */
+
+enum { MOST_VALUES = 24, MOST_RANK = 4 };
+
+typedef struct random_fusion {
+  hlo_builder b;
+  int n;
+  hlo_value values[MOST_VALUES];
+} random_fusion;
+
+static int below(int n) { return (int)((next_random() >> 20) % (uint64_t)n); }
+
+static hlo_value any_value(const random_fusion *f) { return f->values[below(f->n)]; }
+
+/* Returns a value of the same shape as x, which may be x. */
+static hlo_value partner(const random_fusion *f, hlo_value x) {
+  hlo_value found = x;
+  for (int k = 0; k < f->n; k++) {
+    found = shape_equal(hlo_shape(f->values[k]), hlo_shape(x)) && below(2) ? f->values[k] : found;
+  }
+  return found;
+}
+
+static hlo_value random_broadcast(random_fusion *f, hlo_value x) {
+  dim_table *t = f->b.computation->module->dims;
+  const shape *s = hlo_shape(x);
+  dim extra[] = {3, dim_symbol(t, "n"), dim_symbol(t, "m"), 1, 16}, dims[SHAPE_MAX_RANK];
+  int64_t dimensions[SHAPE_MAX_RANK];
+  int at = below(s->rank + 1);
+  for (int k = 0; k < s->rank; k++) {
+    dimensions[k] = k + (k >= at);
+    dims[dimensions[k]] = s->dims[k];
+  }
+  dims[at] = extra[below(5)];
+  return s->rank == MOST_RANK ? x : hlo_broadcast(&f->b, x, shape_make(DTYPE_F32, s->rank + 1, dims), dimensions);
+}
+
+static hlo_value random_transpose(random_fusion *f, hlo_value x) {
+  int64_t permutation[SHAPE_MAX_RANK];
+  for (int k = 0; k < hlo_rank(x); k++) {
+    int j = below(k + 1);
+    permutation[k] = permutation[j];
+    permutation[j] = k;
+  }
+  return hlo_transpose(&f->b, x, permutation);
+}
+
+/* Merges two neighbouring dimensions, or splits a dimension of 16. */
+static hlo_value random_reshape(random_fusion *f, hlo_value x) {
+  const shape *s = hlo_shape(x);
+  dim dims[SHAPE_MAX_RANK];
+  int at = below(s->rank), n = 0;
+  bool split = s->dims[at] == 16 && s->rank < MOST_RANK;
+  for (int k = 0; k < s->rank; k++) {
+    if (k == at && split) {
+      dims[n++] = 2;
+      dims[n++] = 8;
+    } else if (k == at && k + 1 < s->rank) {
+      dims[n++] = shape_dim_product(f->b.computation->module->dims, s, k, k + 2);
+      k++;
+    } else {
+      dims[n++] = s->dims[k];
+    }
+  }
+  return hlo_reshape(&f->b, x, n, dims);
+}
+
+static hlo_value random_pad(random_fusion *f, hlo_value x) {
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  int at = below(hlo_rank(x));
+  low[at] = below(4);
+  high[at] = below(3);
+  return hlo_pad(&f->b, x, hlo_scalar(&f->b, DTYPE_F32, 0.5), low, high, NULL);
+}
+
+/* Takes every second or third element along a dimension, if it is known to be long enough. */
+static hlo_value random_slice(random_fusion *f, hlo_value x) {
+  const shape *s = hlo_shape(x);
+  dim starts[SHAPE_MAX_RANK] = {0};
+  int64_t strides[SHAPE_MAX_RANK];
+  int at = below(s->rank);
+  for (int k = 0; k < s->rank; k++) {
+    strides[k] = k == at ? 1 + below(3) : 1;
+  }
+  starts[at] = dim_known_at_most(f->b.computation->module->dims, 1, s->dims[at]);
+  return hlo_slice(&f->b, x, starts, s->dims, strides);
+}
+
+static hlo_value random_reduce(random_fusion *f, hlo_value x) {
+  int64_t at = below(hlo_rank(x));
+  return hlo_rank(x) < 2 ? x : hlo_reduce(&f->b, x, HLO_REDUCE_MAX, 1, &at);
+}
+
+static hlo_value random_value(random_fusion *f) {
+  hlo_value x = any_value(f);
+  int64_t at = below(hlo_rank(x));
+  switch (below(12)) {
+    case 0: return hlo_unary(&f->b, HLO_NEG, x);
+    case 1: return hlo_binary(&f->b, HLO_ADD, x, partner(f, x));
+    case 2: return hlo_binary(&f->b, HLO_MAX, x, partner(f, x));
+    case 3: return random_broadcast(f, x);
+    case 4: return random_transpose(f, x);
+    case 5: return random_reshape(f, x);
+    case 6: return random_pad(f, x);
+    case 7: return random_slice(f, x);
+    case 8: return hlo_concatenate(&f->b, 2, (hlo_value[]){x, partner(f, x)}, at);
+    case 9: return hlo_reverse(&f->b, x, 1, &at);
+    case 10: return hlo_binary(&f->b, HLO_MAX, x, hlo_iota(&f->b, *hlo_shape(x), at));
+    default: return random_reduce(f, x);
+  }
+}
+
+/* Nothing here rounds but additions, each of which rounds as in the reference, so results have the same bits. */
+static const hlo_computation *random_entry(void) {
+  hlo_module *m = hlo_module_create(sizes_arena, "random");
+  hlo_computation *c = hlo_computation_create(m, "main");
+  m->entry = c;
+  dim b = dim_symbol(m->dims, "b"), n = dim_symbol(m->dims, "n"), k = dim_symbol(m->dims, "m");
+  const shape inputs[] = {shape_make(DTYPE_F32, 3, (dim[]){b, n, 16}), shape_make(DTYPE_F32, 2, (dim[]){n, k})};
+  random_fusion f = {.b = hlo_builder_make(c), .n = 2};
+  f.values[0] = hlo_result(hlo_parameter(c, inputs[0]), 0);
+  f.values[1] = hlo_result(hlo_parameter(c, inputs[1]), 0);
+  for (int steps = 3 + below(8); steps > 0; steps--) {
+    hlo_value next = random_value(&f);
+    f.values[f.n++] = next;
+    ASSERT_OK(hlo_builder_take_error(&f.b));
+  }
+  hlo_set_roots(c, 1, &f.values[f.n - 1]);
+  return c;
+}
+
+START_TEST(random_fusions) {
+  enum { FUSIONS = 60, MACHINES = 2 };
+  sizes_cases c = {0};
+  for (int k = 0; k < FUSIONS; k++) {
+    sizes_add(&c, random_entry(), 0)->most = 60; /* an array may have a dimension several times */
+  }
+  sizes_check_all(&c, ROUNDS / 2, MACHINES);
+}
+END_TEST
+
 /* --- the list of arguments --- */
 
 START_TEST(equal_sizes_are_one_argument) {
@@ -207,6 +348,7 @@ int main(void) {
   tcase_add_test(t, movement);
   tcase_add_test(t, reductions);
   tcase_add_test(t, sizes_as_values);
+  tcase_add_test(t, random_fusions);
   tcase_add_test(t, equal_sizes_are_one_argument);
   tcase_add_test(t, wrong_hints);
   return run_suite("emit-sizes", t);

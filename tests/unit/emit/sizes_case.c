@@ -73,7 +73,7 @@ static sizes_case *add(sizes_cases *c, const sizes_case *k) {
 }
 
 sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry, double tolerance) {
-  return add(c, &(sizes_case){.entry = entry, .tolerance = tolerance});
+  return add(c, &(sizes_case){.entry = entry, .tolerance = tolerance, .most = 20000});
 }
 
 sizes_case *sizes_add_text(sizes_cases *c, const char *text, double tolerance) {
@@ -112,9 +112,8 @@ static int64_t evaluate(const choice *c, dim d) {
   return n;
 }
 
-/* Makes the largest sizes smaller until their product is so small that a run takes little time. */
-static void limit_product(choice *c) {
-  const int64_t most = 20000;
+/* Makes the largest sizes smaller until their product is at most `most`. */
+static void limit_product(choice *c, int64_t most) {
   for (;;) {
     int64_t product = 1;
     int largest = 0;
@@ -149,7 +148,7 @@ static choice choose(const sizes_case *k, int round) {
       }
     }
   }
-  limit_product(&c);
+  limit_product(&c, k->most);
   return c;
 }
 

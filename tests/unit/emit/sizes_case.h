@@ -17,6 +17,7 @@ typedef struct sizes_case {
   const hlo_computation *entry; /* the computation; its parameters' dimensions tell the symbols */
   const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
   double tolerance;             /* relative, and absolute times 1/16; 0 means the same bits, or any NaN */
+  int64_t most;                 /* the largest product of sizes that is tried */
   bool in_place;                /* whether the first result is in the buffer of the first operand */
   const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
   emit_kernel_info info;

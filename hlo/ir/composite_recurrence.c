@@ -5,6 +5,7 @@
  * state, and the outputs so far. */
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "hlo/ir/composites.h"
 #include "hlo/ir/fold_sizes.h"
 
@@ -281,7 +282,8 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
     state[LENGTHS] = hlo_convert(b, r->lengths, DTYPE_S64);
   }
   state[Y] = hlo_splat(b, shape_make(hlo_type(r->x), 3, (dim[]){l->n.steps, l->n.batch, l->n.hidden}), 0);
-  if (l->n.steps != 0 && !b->error) {
+  /* A step reads a part of the projection, which has none if there are no steps. */
+  if (!dim_equal(b->computation->module->dims, l->n.steps, 0) && !b->error) {
     run_loop(b, l, state);
   }
   out[0] = with_direction(b, state[Y], 1);

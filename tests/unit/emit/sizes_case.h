@@ -1,6 +1,7 @@
 /* sizes_case.h - runs kernels that take sizes as arguments.  Each is written once for a processor and run at many
  * sizes, in ranges of the grid of random size, and compared with the reference evaluator on the module that is bound
- * to these sizes (hlo/ir/bind.h).  Arrays lie between protected pages, and what is beside a result must stay as it is.
+ * to these sizes (hlo/ir/bind.h); the numbers must be equal.  Arrays lie between protected pages, and what is beside a
+ * result must stay as it is.
  */
 #ifndef TESTS_UNIT_EMIT_SIZES_CASE_H
 #define TESTS_UNIT_EMIT_SIZES_CASE_H
@@ -16,7 +17,6 @@ void sizes_teardown(void);
 typedef struct sizes_case {
   const hlo_computation *entry; /* the computation; its parameters' dimensions tell the symbols */
   const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
-  double tolerance;             /* relative, and absolute times 1/16; 0 means the same bits, or any NaN */
   int64_t most;                 /* the largest product of sizes that is tried */
   bool in_place;                /* whether the first result is in the buffer of the first operand */
   const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
@@ -30,9 +30,9 @@ typedef struct sizes_cases {
 } sizes_cases;
 
 /* Adds the entry as a fusion.  If it has a single instruction of the parameters in their order, adds that too. */
-sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry, double tolerance);
+sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry);
 /* The same with the text of an entry, such as "(%x: f32[n,4]) { ... return %y }". */
-sizes_case *sizes_add_text(sizes_cases *c, const char *text, double tolerance);
+sizes_case *sizes_add_text(sizes_cases *c, const char *text);
 
 /* Fails the test unless all of them compute what the reference does, at each of `rounds` random choices of sizes for
  * each of the first `machines` of emit_machines.  Sizes that a module does not allow are skipped. */

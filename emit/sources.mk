@@ -17,6 +17,7 @@ emit_sources = \
 	emit/element/contract.c \
 	emit/element/element.c \
 	emit/element/elementwise.c \
+	emit/element/guarded.c \
 	emit/element/loop_plan.c \
 	emit/element/movement.c \
 	emit/element/quantize.c \

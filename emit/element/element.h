@@ -65,7 +65,9 @@ emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_la
  * (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
 
-bool emit_is_input(const emit_element *e, hlo_value v);
+/* Returns the input that is v, or NULL if v is computed. */
+const emit_input *emit_find_input(const emit_element *e, hlo_value v);
+static inline bool emit_is_input(const emit_element *e, hlo_value v) { return emit_find_input(e, v) != NULL; }
 
 /* Writes the conversion of x at index `at` to the integer type `to` if x is a quantisation: a number that was rounded
  * to an integer, with or without a zero point added (quantize.c).  Sets *out and returns true in that case, otherwise

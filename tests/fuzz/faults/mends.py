@@ -19,7 +19,7 @@ FAULTS = [
         "the same, and no check looks at the buffers",
         RESIDUAL,
         ("lower/lower.c", "TRY(hlo_check_overlaps(a, m, rules, c.buffers));", ";"),
-        ("runtime/exec/executable.c", "return check_overlaps(t);", "return NULL;"),
+        ("runtime/exec/check_buffers.c", "return check_overlaps(t);", "return NULL;"),
     ),
     fault(
         "attention-operands",

@@ -2,7 +2,7 @@
 
 from faults import ALGORITHMS, SAVED, THREADS, fault
 
-BUFFERS, PLACEMENT = "hlo/schedule/buffers.c", "hlo/schedule/placement.c"
+BUFFERS, PLACEMENT = "hlo/schedule/buffers.c", "base/placement.c"
 CONTRACTION, CONV = "backend_cpu/algorithms/contraction.c", "frontend/ops/nn/conv.c"
 LOWER, NORM = "backend_cpu/lower/lower.c", "frontend/ops/math/norm.c"
 

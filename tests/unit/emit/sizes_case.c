@@ -209,6 +209,16 @@ static void compare(const char *where, const literal *want, const char *got) {
 
 /* --- running --- */
 
+/* Equal expressions must be one argument, and constants none. */
+static void check_arguments(const emit_kernel_info *info) {
+  for (uint32_t j = 0; j < info->n_sizes; j++) {
+    ck_assert(!dim_is_const(info->sizes[j]));
+    for (uint32_t k = 0; k < j; k++) {
+      ck_assert(info->sizes[j] != info->sizes[k]);
+    }
+  }
+}
+
 static void call_in_parts(rt_kernel_fn *f, const void *const *buffers, const int64_t *args, int64_t grid) {
   for (int64_t from = 0, to; from < grid; from = to) {
     to = from + 1 + (int64_t)(next_random() % (uint64_t)(grid < 4 ? 2 : grid / 2));
@@ -303,6 +313,7 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
     memset(alias, 0xff, one->i->n_results * sizeof *alias);
     alias[0] = one->in_place ? 0 : -1;
     TRY(emit_kernel(m, arena_printf(a, "kernel_%u", k), one->i, &(emit_options){.alias = alias}, &one->info));
+    check_arguments(&one->info);
   }
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));

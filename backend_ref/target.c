@@ -43,7 +43,7 @@ typedef struct load_call {
 /* Sets *name to the name of a size that is a symbol of the program. */
 static status name_of(const rt_program *p, rt_size s, const char **name) {
   const rt_size_node *n = s < 0 ? &p->sizes[-(s + 1)] : NULL;
-  CHECK_THAT(n && n->op == DIM_SYMBOL, STATUS_INVALID_FILE, "a size is no symbol");
+  CHECK_THAT(n && n->name && *n->name, STATUS_INVALID_FILE, "a size is no symbol");
   *name = n->name;
   return NULL;
 }

@@ -24,15 +24,30 @@ static rt_size add_node(size_table *t, rt_size_node n) {
   return -(rt_size)p->n_sizes;
 }
 
-/* The symbol is the first dimension of an input that is nothing but this symbol. */
+/* Adds (size - rest) / factor. */
+static rt_size add_solution(size_table *t, rt_size size, int64_t factor, int64_t rest) {
+  if (rest) {
+    rt_size negative = rest > 0 ? add_node(t, (rt_size_node){.op = DIM_NEG, .a = rest}) : -rest;
+    size = add_node(t, (rt_size_node){.op = DIM_ADD, .a = size, .b = negative});
+  }
+  return factor > 1 ? add_node(t, (rt_size_node){.op = DIM_FLOORDIV, .a = size, .b = factor}) : size;
+}
+
+/* The symbol follows from the first dimension of an input that is the symbol, or a multiple of it plus a constant. */
 static rt_size add_symbol(size_table *t, dim d) {
   const hlo_computation *entry = t->module->entry;
+  const dim_table *dims = t->module->dims;
   for (uint32_t k = 0; k < entry->n_params; k++) {
     const shape *s = &entry->params[k]->shapes[0];
     for (int axis = 0; axis < s->rank; axis++) {
-      if (s->dims[axis] == d) {
-        const char *name = arena_strdup(t->arena, dim_name(t->module->dims, d));
-        return add_node(t, (rt_size_node){.op = DIM_SYMBOL, .a = k, .b = axis, .name = name});
+      dim symbol;
+      int64_t factor, rest;
+      if (dim_linear(dims, s->dims[axis], &symbol, &factor, &rest) && symbol == d) {
+        const char *name = dim_print(t->arena, dims, s->dims[axis]);
+        rt_size size = add_node(t, (rt_size_node){.op = DIM_SYMBOL, .a = k, .b = axis, .name = name});
+        size = add_solution(t, size, factor, rest);
+        t->program->sizes[-(size + 1)].name = arena_strdup(t->arena, dim_name(dims, d));
+        return size;
       }
     }
   }
@@ -87,9 +102,11 @@ const rt_size *size_table_symbols(size_table *t, uint32_t *n) {
   for (uint32_t k = 0; k < entry->n_params; k++) {
     const shape *s = &entry->params[k]->shapes[0];
     for (int axis = 0; axis < s->rank; axis++) {
-      bool symbol = dim_get_kind(t->module->dims, s->dims[axis]) == DIM_SYMBOL;
-      rt_size size = symbol ? size_table_get(t, s->dims[axis]) : 0;
-      if (symbol && !has(*n, symbols, size)) {
+      dim symbol = 0;
+      int64_t factor, rest;
+      bool tells = dim_linear(t->module->dims, s->dims[axis], &symbol, &factor, &rest);
+      rt_size size = tells ? size_table_get(t, symbol) : 0;
+      if (tells && !has(*n, symbols, size)) {
         *ARENA_PUSH(t->arena, symbols, *n, cap) = size;
       }
     }

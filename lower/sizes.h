@@ -22,7 +22,7 @@ size_table size_table_make(arena *a, const hlo_module *m, rt_program *p);
  * `missing` is set. */
 rt_size size_table_get(size_table *t, dim d);
 
-/* Returns the sizes of the symbols that are dimensions of inputs, each once. */
+/* Returns the sizes of the symbols that dimensions of inputs tell, each once. */
 const rt_size *size_table_symbols(size_table *t, uint32_t *n);
 
 /* Adds the guards of the module to the program. */

@@ -18,8 +18,8 @@ typedef int64_t rt_size;
 /* A node of a program's expressions of sizes: a symbol, or an operation of constants and of nodes before it. */
 typedef struct rt_size_node {
   uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
-  rt_size a, b;     /* the operands; of a symbol the number of a parameter and of its dimension, which is the symbol */
-  const char *name; /* of a symbol; NULL for other nodes */
+  rt_size a, b;     /* the operands; of DIM_SYMBOL the number of a parameter and of the dimension that is the size */
+  const char *name; /* of a symbol of the module, which may be computed (width/32); otherwise NULL or "" */
 } rt_size_node;
 
 /* The program is right only for sizes for which this holds (base/dim/guard.h). */

@@ -32,6 +32,22 @@ bool shape_is_static(const shape *s) {
   return true;
 }
 
+static bool is_exact(const dim_table *t, dim d) {
+  if (dim_is_const(d) || d == DIM_OVERFLOW) {
+    return d != DIM_OVERFLOW;
+  }
+  return dim_get_kind(t, d) != DIM_BOUNDED && is_exact(t, dim_lhs(t, d)) && is_exact(t, dim_rhs(t, d));
+}
+
+bool shape_is_exact(const dim_table *t, const shape *s) {
+  for (int i = 0; i < s->rank; i++) {
+    if (!is_exact(t, s->dims[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Leaves out dims that are 0 when it multiplies: the strides of a shape such as [2^40, 0, 2^40] must not overflow
  * either. */
 status shape_check(const shape *s, const char *what) {

@@ -187,7 +187,8 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
   a->exp = exp.def;
   a->max = find_reduction(a, shifts, HLO_REDUCE_MAX, a->scores);
   a->sum = find_reduction(a, totals, HLO_REDUCE_ADD, exp);
-  if (!a->max || !a->sum || !hlo_row_space_of(a->max, &s) || !is_last(&s) || !hlo_reduces_rows(&s, a->sum)) {
+  if (!a->max || !a->sum || !hlo_row_space_of(a->max, &s) || !dim_is_const(s.elements) || !is_last(&s) ||
+      !hlo_reduces_rows(&s, a->sum)) {
     return false;
   }
   a->keys = s.length;

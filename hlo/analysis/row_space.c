@@ -4,12 +4,12 @@
 /* --- row spaces --- */
 
 /* Appends a dimension, or merges it with the last one.  Returns false if there are too many. */
-static bool add_dim(hlo_row_space *s, int64_t n, bool gone) {
+static bool add_dim(hlo_row_space *s, dim n, bool gone) {
   if (n == 1) {
     return true;
   }
   if (s->rank && s->gone[s->rank - 1] == gone) {
-    s->dims[s->rank - 1] *= n;
+    s->dims[s->rank - 1] = dim_mul(s->table, s->dims[s->rank - 1], n);
     return true;
   }
   if (s->rank == HLO_ROW_DIMS) {
@@ -20,20 +20,28 @@ static bool add_dim(hlo_row_space *s, int64_t n, bool gone) {
   return true;
 }
 
-static bool make_space(const shape *x, uint32_t gone, hlo_row_space *s) {
-  *s = (hlo_row_space){.rows = 1, .length = 1};
+static bool make_space(dim_table *t, const shape *x, uint32_t gone, hlo_row_space *s) {
+  *s = (hlo_row_space){.table = t, .rows = 1, .length = 1};
   for (int k = 0; k < x->rank; k++) {
     bool goes = gone >> k & 1;
     if (!add_dim(s, x->dims[k], goes)) {
       return false;
     }
-    s->rows *= goes ? 1 : x->dims[k];
-    s->length *= goes ? x->dims[k] : 1;
+    s->rows = goes ? s->rows : dim_mul(t, s->rows, x->dims[k]);
+    s->length = goes ? dim_mul(t, s->length, x->dims[k]) : s->length;
   }
-  return s->rows > 0 && s->length > 1;
+  s->elements = dim_mul(t, s->rows, s->length);
+  return s->elements != 0 && s->elements != DIM_OVERFLOW && s->length != 1;
 }
 
-static bool is_plain(const shape *s) { return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR; }
+static dim elements_of(const hlo_row_space *s, const shape *x) { return shape_dim_product(s->table, x, 0, x->rank); }
+
+bool hlo_is_full(const hlo_row_space *s, const shape *x) { return elements_of(s, x) == s->elements; }
+bool hlo_is_kept(const hlo_row_space *s, const shape *x) { return elements_of(s, x) == s->rows; }
+
+static bool is_plain(const dim_table *t, const shape *s) {
+  return s->kind == SHAPE_ARRAY && s->type != DTYPE_STR && shape_is_exact(t, s);
+}
 
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s) {
   uint32_t gone = 0;
@@ -41,7 +49,8 @@ bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s) {
     gone |= (uint32_t)1 << hlo_ints(reduce, HLO_ATTR_DIMENSIONS)[k];
   }
   const shape *x = hlo_shape(reduce->operands[0]);
-  return is_plain(x) && make_space(x, gone, s);
+  dim_table *t = reduce->parent->module->dims;
+  return is_plain(t, x) && make_space(t, x, gone, s);
 }
 
 bool hlo_row_space_equal(const hlo_row_space *a, const hlo_row_space *b) {
@@ -59,7 +68,7 @@ bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce) {
 
 bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
   const shape *x = hlo_shape(broadcast->operands[0]), *y = &broadcast->shapes[0];
-  if (!is_plain(x) || !is_plain(y)) {
+  if (!is_plain(s->table, x) || !is_plain(s->table, y)) {
     return false;
   }
   uint32_t gone = ((uint32_t)1 << y->rank) - 1;
@@ -76,7 +85,7 @@ bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast) {
     gone &= ~((uint32_t)1 << d);
   }
   hlo_row_space mine;
-  return make_space(y, gone, &mine) && hlo_row_space_equal(s, &mine);
+  return make_space(s->table, y, gone, &mine) && hlo_row_space_equal(s, &mine);
 }
 
 bool hlo_is_position_wise(const hlo_instr *i) {
@@ -115,11 +124,11 @@ static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool
     return hlo_broadcasts_rows(s, i);
   }
   bool whole = i->n_results == 1 && hlo_is_position_wise(i);
-  int64_t n = shape_elements(&i->shapes[0]);
+  dim n = elements_of(s, &i->shapes[0]);
   for (uint32_t k = 0; whole && k < i->n_operands; k++) {
-    whole = !is_hot(b, i->operands[k].def) || shape_elements(hlo_shape(i->operands[k])) == n;
+    whole = !is_hot(b, i->operands[k].def) || elements_of(s, hlo_shape(i->operands[k])) == n;
   }
-  return whole && (n == s->rows || n == s->rows * s->length);
+  return whole && (n == s->rows || n == s->elements);
 }
 
 bool hlo_is_row_wise(const hlo_computation *c, hlo_row_space *s) {

@@ -13,26 +13,25 @@ enum { HLO_ROW_DIMS = 6 };
 
 /* The dimensions of a full array, which has all elements of all rows, from the outermost to the innermost.
  * Neighbouring dimensions are merged if both are kept or both are reduced; dimensions of 1 are left out.  So a reshape
- * does not change the row space. */
+ * does not change the row space.  Two sizes count as equal only if they are so for all values of symbols. */
 typedef struct hlo_row_space {
+  dim_table *table;
   int rank;
-  int64_t dims[HLO_ROW_DIMS];
+  dim dims[HLO_ROW_DIMS];
   bool gone[HLO_ROW_DIMS]; /* whether reductions run along the dimension */
   /* `rows` is the number of rows, and so also the number of elements of a reduction's result.  `length` is the number
-   * of elements in a row. */
-  int64_t rows, length;
+   * of elements in a row, and `elements` that of all rows.  If they are no constants, each of them may be 0 or 1. */
+  dim rows, length, elements;
 } hlo_row_space;
 
-/* Sets *s to the row space of a reduction.  Returns false if it has no rows, if its rows have fewer than two elements,
- * or if kept and reduced dimensions alternate too often. */
+/* Sets *s to the row space of a reduction.  Returns false if it is known to have no rows or rows of fewer than two
+ * elements, or if kept and reduced dimensions alternate too often. */
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s);
 bool hlo_row_space_equal(const hlo_row_space *a, const hlo_row_space *b);
 
 /* These return true if x is a full array, and if x has one element for each row. */
-static inline bool hlo_is_full(const hlo_row_space *s, const shape *x) {
-  return shape_elements(x) == s->rows * s->length;
-}
-static inline bool hlo_is_kept(const hlo_row_space *s, const shape *x) { return shape_elements(x) == s->rows; }
+bool hlo_is_full(const hlo_row_space *s, const shape *x);
+bool hlo_is_kept(const hlo_row_space *s, const shape *x);
 
 /* Returns true if the reduction's operand is a full array, and its result has one value for each row. */
 bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);

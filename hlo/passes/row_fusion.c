@@ -13,6 +13,7 @@
  * to run in the middle of the kernel.  Such instructions are moved after the fusion. */
 #include <stdlib.h>
 
+#include "base/dim/guard.h"
 #include "hlo/passes/fuse.h"
 #include "hlo/analysis/row_space.h"
 
@@ -60,8 +61,14 @@ static mark mark_of_operands(const growing *g, const hlo_instr *i) {
 
 /* --- which instructions can be members --- */
 
-static bool is_plain_array(const shape *s) {
-  return s->kind == SHAPE_ARRAY && shape_is_static(s) && s->type != DTYPE_STR;
+static bool is_plain_array(const growing *g, const shape *s) {
+  return s->kind == SHAPE_ARRAY && s->type != DTYPE_STR && shape_is_exact(g->space.table, s);
+}
+
+/* Returns true if x and y have equally many elements for all sizes. */
+static bool same_elements(const growing *g, const shape *x, const shape *y) {
+  dim_table *t = g->space.table;
+  return shape_dim_product(t, x, 0, x->rank) == shape_dim_product(t, y, 0, y->rank);
 }
 
 /* Returns true if member i may read operand v.  If v comes from another member, i must read the same element of it, or
@@ -74,13 +81,13 @@ static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
     return v.def->op == HLO_BROADCAST && !hlo_is_free(v.def->operands[0].def) &&
            hlo_broadcasts_rows(&g->space, v.def) && hlo_is_full(&g->space, &i->shapes[0]);
   }
-  return i->op == HLO_REDUCE || shape_elements(hlo_shape(v)) == shape_elements(&i->shapes[0]);
+  return i->op == HLO_REDUCE || same_elements(g, hlo_shape(v), &i->shapes[0]);
 }
 
 static bool can_be_member(const growing *g, const hlo_instr *i) {
   const hlo_target *t = g->context->target;
   const hlo_row_space *s = &g->space;
-  if (i->n_results != 1 || !is_plain_array(&i->shapes[0]) || hlo_is_free(i) || i->op == HLO_CONSTANT ||
+  if (i->n_results != 1 || !is_plain_array(g, &i->shapes[0]) || hlo_is_free(i) || i->op == HLO_CONSTANT ||
       g->n == FUSE_MAX_MEMBERS || g->n_operands + i->n_operands > FUSE_MAX_OPERANDS) {
     return false;
   }
@@ -88,7 +95,7 @@ static bool can_be_member(const growing *g, const hlo_instr *i) {
                   ? hlo_reduces_rows(s, i)
                   : hlo_is_position_wise(i) && (hlo_is_full(s, &i->shapes[0]) || hlo_is_kept(s, &i->shapes[0]));
   for (uint32_t k = 0; fits && k < i->n_operands; k++) {
-    fits = is_plain_array(hlo_shape(i->operands[k])) && reads_well(g, i, i->operands[k]);
+    fits = is_plain_array(g, hlo_shape(i->operands[k])) && reads_well(g, i, i->operands[k]);
   }
   return fits && t->takes_fused(t->data, HLO_FUSION_INPUT, i);
 }
@@ -201,12 +208,16 @@ static bool spreads(const growing *g) {
   return false;
 }
 
-/* Returns true if there are enough rows for the threads, or the array that is reduced is small.  A kernel is divided by
- * rows only, so a few long rows are better computed in other ways. */
+/* Returns true if there are enough rows for the threads, or the array that is reduced is small, as far as the sizes'
+ * hints tell.  A kernel is divided by rows only, so a few long rows are better computed in other ways. */
 static bool keeps_threads_busy(const hlo_row_space *s) {
+  int64_t rows, elements;
+  if (!dim_hint(s->table, s->rows, &rows) || !dim_hint(s->table, s->elements, &elements)) {
+    return true;
+  }
   bool columns = !s->gone[s->rank - 1];
-  int64_t parts = columns ? s->rows / 16 : s->rows;
-  return parts >= FEW_ROWS || s->rows * s->length <= CACHED;
+  int64_t parts = columns ? rows / 16 : rows;
+  return parts >= FEW_ROWS || elements <= CACHED;
 }
 
 /* --- making the fusion --- */

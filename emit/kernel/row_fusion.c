@@ -4,8 +4,8 @@
  * Each phase computes the reductions whose operands are known by then; the last phase stores the results.  Values that
  * exist once for each row are computed between the phases.  If several phases need the elements of a full array (one
  * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is stored in
- * the first of these phases: in the array's own buffer if the array is a result, on the stack, or in the buffer of
- * another result that is not written yet. */
+ * the first of these phases: in the array's own buffer if the array is a result, on the stack if the length of a row is
+ * a constant, or in the buffer of another result that is not written yet. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
@@ -42,7 +42,7 @@ struct emit_row_fusion {
   stored *stored;
   int phase, last; /* the phase that is being written, and the last one, which stores the results */
   int n_gone;
-  int64_t gone[HLO_ROW_DIMS];
+  dim gone[HLO_ROW_DIMS];
   bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
                    row, `vector` rows at once */
   int vector;
@@ -96,6 +96,12 @@ static bool is_dear(const emit_row_fusion *r, const fact *f) {
          (f->phases & (f->phases - 1));
 }
 
+/* Returns how many elements a row needs on the stack, or 0 if that is not known or too much. */
+static int64_t stack_elements(const emit_row_fusion *r) {
+  dim length = r->space.length;
+  return dim_is_const(length) && length <= STACK_BYTES ? length * (r->columns ? r->vector : 1) : 0;
+}
+
 /* Chooses the memory in which the values of f for a row are stored for later phases; its base is NULL if there is no
  * room. *stack is the number of bytes left on the stack. *taken has a bit for each result whose buffer holds the row of
  * another value until the last phase writes the result. */
@@ -104,7 +110,6 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   const emit_ir *ir = w->e.w;
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
   dtype t = hlo_type(s.value);
-  int64_t elements = r->space.length * (r->columns ? r->vector : 1), bytes = elements * (int64_t)dtype_bytes(t);
   for (uint32_t k = 0; k < w->n_results; k++) {
     /* whether the result's buffer holds the row of another value, on which the result depends */
     bool lent = k < 64 && (*taken & bit((int)k));
@@ -114,8 +119,9 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
       return s;
     }
   }
-  if (r->space.length <= STACK_BYTES && bytes <= *stack) {
-    *stack -= bytes;
+  int64_t elements = stack_elements(r);
+  if (elements && elements * (int64_t)dtype_bytes(t) <= *stack) {
+    *stack -= elements * (int64_t)dtype_bytes(t);
     s.base = emit_row_memory(ir, t, elements);
     return s;
   }
@@ -187,7 +193,7 @@ static const emit_index *reductions_place(emit_element *e, const emit_reductions
 static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const stored *s, const emit_index *i) {
   if (s->whole) {
     return emit_index_linear(&e->x, i);
-  }
+  } /* otherwise the length of a row is a constant */
   const hlo_row_space *space = &r->space;
   const emit_index *x = emit_index_reshape(&e->x, i, space->rank, space->dims);
   emit_pos at = emit_pos_const(&e->x, 0);
@@ -400,7 +406,8 @@ static void write_results(emit_row_fusion *r) {
   const emit_index *tail = NULL;
   int lanes = e->wide;
   set_space(r, &f);
-  if (r->tail_first && !r->columns && r->n_gone == 1 && lanes > 1 && r->gone[0] > lanes && r->gone[0] % lanes > 1) {
+  bool one = !r->columns && r->n_gone == 1 && dim_is_const(r->gone[0]);
+  if (r->tail_first && one && lanes > 1 && r->gone[0] > lanes && r->gone[0] % lanes > 1) {
     tail = last_vector(r, &f, lanes, values);
   }
   emit_reduction_loop_run(&f, NULL);
@@ -473,7 +480,7 @@ void emit_write_row_fusion(emit_writer *w) {
   r->w = w;
   (void)hlo_is_row_wise(w->e.body, &r->space);
   const hlo_row_space *s = &r->space;
-  int64_t *extents = ARENA_NEW_N(a, int64_t, HLO_ROW_DIMS + 1);
+  dim *extents = ARENA_NEW_N(a, dim, HLO_ROW_DIMS + 1);
   int rank = 0;
   for (int k = 0; k < s->rank; k++) {
     if (s->gone[k]) {
@@ -488,8 +495,8 @@ void emit_write_row_fusion(emit_writer *w) {
   }
   find_levels(r, w->e.body);
   w->e.rows = r;
-  int64_t inner = extents[rank - 1];
-  int lanes = r->columns ? emit_column_lanes((double)(s->rows / inner), inner, w->e.wide) : 1;
+  double outer = emit_likely_size(s->table, emit_dims_product(&w->e.x, extents, 0, rank - 1));
+  int lanes = r->columns ? emit_column_lanes(outer, extents[rank - 1], w->e.wide) : 1;
   r->vector = lanes;
   find_stored(r);
   emit_nest(w, rank, extents, lanes, false, row_body, r);

@@ -4,6 +4,7 @@
 #include "emit/element/element.h"
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/quantized.h"
+#include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
 
 static bool refuse(const char **why, const char *reason) {
@@ -98,23 +99,14 @@ static bool can_take_sizes(const hlo_instr *i) {
   }
 }
 
-static bool is_bounded(const dim_table *t, dim d) {
-  if (dim_is_const(d) || d == DIM_OVERFLOW) {
-    return d == DIM_OVERFLOW;
-  }
-  return dim_get_kind(t, d) == DIM_BOUNDED || is_bounded(t, dim_lhs(t, d)) || is_bounded(t, dim_rhs(t, d));
-}
-
 static bool arrays_only(const hlo_instr *i, const char **why) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     const shape *s = &i->shapes[k];
     if (s->kind != SHAPE_ARRAY || s->type == DTYPE_INVALID) {
       return refuse(why, "a value that is no array");
     }
-    for (int d = 0; d < s->rank; d++) {
-      if (is_bounded(i->parent->module->dims, s->dims[d])) {
-        return refuse(why, "a shape that is not known");
-      }
+    if (!shape_is_exact(i->parent->module->dims, s)) {
+      return refuse(why, "a shape that is not known");
     }
   }
   return true;
@@ -168,7 +160,7 @@ static bool supports_fusion(const hlo_instr *i, const char **why) {
     }
   }
   hlo_row_space rows;
-  for (uint32_t k = 1; k < i->n_results && (emit_takes_sizes(i) || !hlo_is_row_wise(c, &rows)); k++) {
+  for (uint32_t k = 1; k < i->n_results && !hlo_is_row_wise(c, &rows); k++) {
     if (!same_elements(i, &i->shapes[k], &i->shapes[0])) {
       return refuse(why, "results of different sizes");
     }
@@ -223,6 +215,25 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
   return worst;
 }
 
+/* Returns true if the kernel of a row-wise fusion would store rows in the memory of a result before it has read all of
+ * its operands: a reduction reads elements that take long to compute, and the length of a row is not a constant, so
+ * that there is no room on the stack (emit/kernel/row_fusion.c). */
+static bool stores_rows(const hlo_row_space *s, const hlo_computation *c) {
+  readings dear = {0}; /* SAME_PLACE: an element takes long to compute */
+  for (const hlo_instr *i = dim_is_const(s->length) ? NULL : c->first; i; i = i->next) {
+    bool slow = hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(s, &i->shapes[0]);
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      slow |= reading_of(&dear, i->operands[k].def) != NOT_AT_ALL;
+    }
+    if (slow && i->op == HLO_REDUCE) {
+      return true;
+    }
+    dear.of[dear.n] = i;
+    dear.how[dear.n++] = slow ? SAME_PLACE : NOT_AT_ALL;
+  }
+  return false;
+}
+
 /* Returns true if a row-wise fusion may overwrite v, a full array (hlo_is_full): a step reads only the row of v that it
  * writes, and after the first store only at the position that is stored. */
 static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
@@ -239,7 +250,7 @@ static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, cons
     r.of[r.n] = i;
     r.how[r.n++] = how;
   }
-  return hlo_is_full(s, &v->shapes[0]);
+  return hlo_is_full(s, &v->shapes[0]) && !stores_rows(s, c);
 }
 
 /* Determines how each instruction reads v.  Returns false if there are too many instructions. */
@@ -275,7 +286,7 @@ static bool fusion_reads_in_place(const hlo_instr *fusion, const hlo_instr *v) {
            reading_of(&r, root->operands[2].def) == NOT_AT_ALL;
   }
   hlo_row_space rows;
-  return !emit_takes_sizes(fusion) && hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
+  return hlo_is_row_wise(c, &rows) ? reads_own_row(&rows, c, v) : roots_in_place(&r, c);
 }
 
 static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {

@@ -1,6 +1,7 @@
 /* sizes_case.c - runs kernels that take sizes as arguments; see sizes_case.h. */
 #include "tests/unit/emit/sizes_case.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -195,11 +196,26 @@ static bool same_element(dtype t, const char *x, const char *y) {
   return memcmp(x, y, dtype_bytes(t)) == 0 || (dtype_is_float(t) && dtype_load_f64(t, x) == dtype_load_f64(t, y));
 }
 
-static void compare(const char *where, const literal *want, const char *got) {
+/* Returns the largest number, or 0 if there is none that is finite. */
+static double largest(const literal *l) {
+  double most = 0;
+  for (int64_t k = 0; !dtype_is_complex((dtype)l->shape.type) && k < shape_elements(&l->shape); k++) {
+    double x = fabs(literal_f64(l, k));
+    most = isfinite(x) && x > most ? x : most;
+  }
+  return most;
+}
+
+static bool near(dtype t, const char *x, const char *y, double most) {
+  return !dtype_is_complex(t) && fabs(dtype_load_f64(t, x) - dtype_load_f64(t, y)) <= most;
+}
+
+static void compare(const char *where, const literal *want, const char *got, double tolerance) {
   dtype t = (dtype)want->shape.type;
+  double most = tolerance * largest(want);
   for (int64_t j = 0; j < shape_elements(&want->shape); j++) {
     const char *x = got + (size_t)j * dtype_bytes(t), *y = (const char *)want->data + (size_t)j * dtype_bytes(t);
-    if (!same_element(t, x, y)) {
+    if (!same_element(t, x, y) && !near(t, x, y, most)) {
       bool pair = dtype_is_complex(t);
       ck_abort_msg("%s: element %lld of %s is %.9g, not %.9g", where, (long long)j, SHAPE_STR(NULL, &want->shape),
                    pair ? 0 : dtype_load_f64(t, x), pair ? 0 : dtype_load_f64(t, y));
@@ -288,7 +304,7 @@ static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *f, int 
   }
   call_in_parts(f, (const void *const *)buffers, sizes, evaluate(&c, k->info.grid));
   for (uint32_t j = 0; j < n_results; j++) {
-    compare(where, &want[j], buffers[n + j]);
+    compare(where, &want[j], buffers[n + j], k->tolerance);
     check_surroundings(buffers[n + j], (size_t)shape_bytes(&want[j].shape), where);
   }
   for (uint32_t j = k->in_place; j < n + n_results; j++) {

@@ -1,7 +1,7 @@
 /* sizes_case.h - runs kernels that take sizes as arguments.  Each is written once for a processor and run at many
  * sizes, in ranges of the grid of random size, and compared with the reference evaluator on the module that is bound
- * to these sizes (hlo/ir/bind.h); the numbers must be equal.  Arrays lie between protected pages, and what is beside a
- * result must stay as it is.
+ * to these sizes (hlo/ir/bind.h); unless a case has a tolerance, the numbers must be equal.  Arrays lie between
+ * protected pages, and what is beside a result must stay as it is.
  */
 #ifndef TESTS_UNIT_EMIT_SIZES_CASE_H
 #define TESTS_UNIT_EMIT_SIZES_CASE_H
@@ -18,6 +18,7 @@ typedef struct sizes_case {
   const hlo_computation *entry; /* the computation; its parameters' dimensions tell the symbols */
   const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
   int64_t most;                 /* the largest product of sizes that is tried */
+  double tolerance;             /* the largest difference, as a part of the largest number of a result */
   bool in_place;                /* whether the first result is in the buffer of the first operand */
   const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
   emit_kernel_info info;

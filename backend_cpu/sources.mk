@@ -27,6 +27,7 @@ cpu_compile_sources = \
 	backend_cpu/kernels/dynamic_m.c \
 	backend_cpu/kernels/jobs.c \
 	backend_cpu/kernels/kernels.c \
+	backend_cpu/kernels/outline.c \
 	backend_cpu/lower/lower.c
 backend_cpu_files = \
 	backend_cpu/README \
@@ -43,6 +44,7 @@ backend_cpu_files = \
 	backend_cpu/kernels/dynamic_m.h \
 	backend_cpu/kernels/jobs.h \
 	backend_cpu/kernels/kernels.h \
+	backend_cpu/kernels/outline.h \
 	backend_cpu/lower/lower.h \
 	backend_cpu/runtime/contraction.h \
 	backend_cpu/runtime/kinds.h \

@@ -269,7 +269,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
   rt_report unused = {0};
   report = report ? report : &unused;
   report->hlo_before = report->hlo_after = count(m);
-  return lower_program(m, &backend, a, out, report);
+  return lower_program(m, &backend, a, NULL, out, report);
 }
 
 /* --- the backend --- */

@@ -481,7 +481,8 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
   return p;
 }
 
-status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_program **out, rt_report *report) {
+status lower_program(hlo_module *m, const lower_backend *backend, arena *a, size_table *sizes, rt_program **out,
+                     rt_report *report) {
   TRY(backend->takes_symbols ? NULL : hlo_check_static(m));
   hlo_flatten_calls(m);
   prepare_loops(backend, m->entry);
@@ -515,5 +516,8 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, rt_p
   report->arena_bytes = hlo_arena_bytes(c.buffers);
   report->arena_lower_bound = hlo_arena_lower_bound(c.buffers);
   *out = c.program;
+  if (sizes) {
+    *sizes = c.sizes;
+  }
   return NULL;
 }

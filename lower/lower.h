@@ -8,6 +8,7 @@
 #include "runtime/program/target.h"
 
 typedef struct lower_context lower_context;
+struct size_table; /* lower/sizes.h */
 
 /* The time that it takes to start a parallel loop on other threads, and to wait for them at its end. */
 enum { LOWER_FORK_NANOSECONDS = 700 };
@@ -56,9 +57,10 @@ typedef struct lower_backend {
 } lower_backend;
 
 /* Schedules the module, assigns buffers and makes the program on `a`.  Sets those numbers of the report that concern
- * the arena (rt_report.arena_bytes and others). */
-STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, rt_program **out,
-                                     rt_report *report);
+ * the arena (rt_report.arena_bytes and others).  *sizes becomes the table of the program's sizes, to which the caller
+ * may add more; it then calls size_table_finish.  NULL if no more are needed. */
+STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, struct size_table *sizes,
+                                     rt_program **out, rt_report *report);
 
 /* --- functions for lower_backend.emit --- */
 

@@ -19,6 +19,7 @@ check_programs = \
 	tests/target/check_operations \
 	tests/target/check_quantised \
 	tests/target/check_random \
+	tests/target/check_sizes \
 	tests/target/check_target \
 	tests/target/check_verify \
 	tests/unit/autotune/check_autotune \
@@ -232,6 +233,7 @@ hlo_tests = \
 	tests/hlo/row_fusion/not.hlo \
 	tests/hlo/row_fusion/residual.hlo \
 	tests/hlo/row_fusion/softmax.hlo \
+	tests/hlo/row_fusion/symbols.hlo \
 	tests/hlo/row_fusion/unused.hlo \
 	tests/hlo/simplify/arithmetic.hlo \
 	tests/hlo/simplify/control.hlo \
@@ -571,6 +573,7 @@ tests_files = \
 	tests/hlo/row_fusion/not.expected \
 	tests/hlo/row_fusion/residual.expected \
 	tests/hlo/row_fusion/softmax.expected \
+	tests/hlo/row_fusion/symbols.expected \
 	tests/hlo/row_fusion/unused.expected \
 	tests/hlo/run-hlo \
 	tests/hlo/same_values.h \
@@ -712,6 +715,8 @@ tests_target_check_quantised_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_quantised_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_random_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -31,7 +31,7 @@ static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint
 
 bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out) {
   const hlo_instr *c = cpu_find_contraction(i);
-  if (!c) {
+  if (!c || emit_takes_sizes(i)) {
     return false;
   }
   *out = (cpu_problem){.instr = i,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend_cpu/autotune/trial.h"
+#include "backend_cpu/kernels/outline.h"
 #include "backend_cpu/runtime/target.h"
 #include "base/hash.h"
 #include "base/machine.h"
@@ -104,7 +105,8 @@ static const char *similar(arena *a, const cpu_problem *p) {
  * The names are part of it so that a problem for which there are new configs is timed again. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
-  const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights);
+  cpu_symbols none = {0}; /* only problems whose sizes are constants are timed */
+  const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights, &none);
   const char *text;
   rt_writer w = {.arena = a};
   TRY(hlo_print(a, alone->parent->module, &options, &text, NULL));

@@ -217,13 +217,14 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
                              .sharing = options->sharing,
                              .origins = options->origins,
                              .jobs = jobs};
-  TRY(cpu_lower(m, kernels, &lower, a, out, r));
+  size_table sizes;
+  TRY(cpu_lower(m, kernels, &lower, a, &sizes, out, r));
   r->seconds_lower = (now = clock_seconds()) - start;
   start = now;
   cpu_code code;
   TRY(begin(options, "machine code", m));
   TRY(cpu_kernels_compile(kernels, jobs, p.problems.threads, options->threads, &code));
-  TRY(cpu_attach_code(*out, kernels, &code));
+  TRY(cpu_attach_code(&sizes, kernels, &code));
   if (options->keep_text) {
     TRY(add_texts(kernels, r));
   }

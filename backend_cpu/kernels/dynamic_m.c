@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "backend_cpu/kernels/kernels.h"
+#include "backend_cpu/kernels/outline.h"
 
 enum {
   /* elements of a row; kernels for shorter rows are faster if they are written for the actual shape */

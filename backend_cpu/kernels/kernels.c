@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "backend_cpu/kernels/dynamic_m.h"
+#include "backend_cpu/kernels/outline.h"
 #include "base/hash.h"
 #include "emit/kernel/compile.h"
 #include "hlo/text/text.h"
 
-enum {
-  SMALL_CONSTANT = 64,
-  BATCH = 6 /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
-};
+enum { BATCH = 6 }; /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
 
 typedef struct kernel {
   uint64_t hash; /* a hash of the instruction's text and of the aliases */
@@ -32,13 +30,15 @@ typedef struct kernel {
   bool found;      /* whether another program has compiled this kernel */
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
-  emit_kernel_info info;
+  dim_table *dims; /* the table of the dims of info.  It is cpu_kernels.dims once the kernel is compiled */
+  emit_kernel_info info; /* its sizes are on the arena of the module until then */
 } kernel;
 
 struct cpu_kernels {
   arena *arena;
   const emit_target *target;
   rt_weight_pool *weight_pool;
+  dim_table *dims; /* of expressions of the symbols of outlined instructions (cpu_symbol) */
   uint32_t n, cap, asked, n_found;
   kernel *kernels;
 };
@@ -48,6 +48,7 @@ cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_p
   k->arena = a;
   k->target = target;
   k->weight_pool = weight_pool;
+  k->dims = dim_table_create(a);
   return k;
 }
 
@@ -56,44 +57,6 @@ uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
 uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
 /* --- collecting the kernels of a program --- */
-
-/* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
- * weights, do not, so that kernels that differ only in them are shared. */
-bool cpu_is_embedded(hlo_value v) {
-  const literal *l = hlo_literal(v);
-  return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
-}
-
-hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed) {
-  hlo_module *m = hlo_module_create(a, "kernel");
-  hlo_computation *c = hlo_computation_create(m, "kernel");
-  hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    bool stays = how == CPU_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : cpu_is_embedded(i->operands[k]);
-    if ((int32_t)k == packed || !stays) {
-      operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
-    }
-  }
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    if (!operands[k].def) {
-      operands[k] = hlo_result(hlo_instr_clone(c, NULL, i->operands[k].def, NULL), 0);
-    }
-  }
-  hlo_instr *copy = hlo_instr_clone(c, NULL, i, operands);
-  hlo_value *roots = ARENA_NEW_N(a, hlo_value, i->n_results);
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    roots[k] = hlo_result(copy, k);
-  }
-  hlo_set_roots(c, i->n_results, roots);
-  m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since names do not matter to the kernel */
-    m->computations[k]->name = arena_printf(a, "c%u", k);
-    for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
-      j->source = j->config = "";
-    }
-  }
-  return copy;
-}
 
 static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
   return a->write == b->write && a->phase == b->phase && a->packed == b->packed && a->config_bytes == b->config_bytes &&
@@ -123,7 +86,7 @@ static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
   return (writer->write ? block : least) + operation * n;
 }
 
-static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of *call) {
+static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of *call, const cpu_symbols *symbols) {
   rt_writer w = {.arena = k->arena};
   rt_put_i64(&w, number);
   rt_put_i64(&w, call->rows);
@@ -132,17 +95,18 @@ static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of 
   rt_put_i64(&w, emit_static_grid(&call->info));
   rt_put_f64(&w, call->info.item_cost);
   rt_put_i64s(&w, call->n_args, call->args);
+  rt_put_i64s(&w, symbols->n, symbols->sizes);
   return rt_written(&w);
 }
 
 static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
-                  const cpu_call_of *call, uint32_t *number) {
+                  const cpu_call_of *call, cpu_symbols *symbols, uint32_t *number) {
   const hlo_print_options options = {.no_sources = true};
   const char *text;
   size_t size;
   k->asked++;
   cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
-  hlo_instr *alone = cpu_outline(k->arena, i, CPU_OUTLINE_KERNEL, how.packed);
+  hlo_instr *alone = cpu_outline(k->arena, i, CPU_OUTLINE_KERNEL, how.packed, symbols);
   if (call->rows) {
     cpu_set_m(k->arena, alone, call->rows, call->placeholder_m);
   }
@@ -177,16 +141,49 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
 status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
                        const cpu_call_of *call, rt_span *mark) {
   static const cpu_call_of closed;
+  cpu_symbols symbols = {0};
   uint32_t number;
   call = call ? call : &closed;
-  TRY(add(k, i, alias, writer, call, &number));
-  *mark = mark_of(k, number, call);
+  TRY(add(k, i, alias, writer, call, &symbols, &number));
+  *mark = mark_of(k, number, call, &symbols);
   return NULL;
 }
 
 /* --- kernels that other programs have compiled --- */
 
 static const char object_magic[] = "kernels";
+
+static void put_info(rt_writer *w, const cpu_kernels *all, const emit_kernel_info *info) {
+  rt_put_f64(w, info->item_cost);
+  rt_put_text(w, dim_print(all->arena, all->dims, info->grid));
+  rt_put_i64(w, info->n_sizes);
+  for (uint32_t k = 0; k < info->n_sizes; k++) {
+    rt_put_text(w, dim_print(all->arena, all->dims, info->sizes[k]));
+  }
+}
+
+static dim get_dim(rt_reader *r, const cpu_kernels *all) {
+  const char *text = rt_get_text(r);
+  dim d = 0;
+  status s = dim_parse_signed(all->dims, &text, &d);
+  r->bad |= s != NULL;
+  status_free(s);
+  return d;
+}
+
+/* Reads what put_info has written.  If it is damaged, later reads fail. */
+static emit_kernel_info get_info(rt_reader *r, const cpu_kernels *all) {
+  enum { MOST_SIZES = 1 << 16 };
+  emit_kernel_info info = {.item_cost = rt_get_f64(r)};
+  info.grid = get_dim(r, all);
+  info.n_sizes = (uint32_t)rt_get_in(r, 0, MOST_SIZES);
+  dim *sizes = ARENA_NEW_N(all->arena, dim, info.n_sizes);
+  for (uint32_t k = 0; k < info.n_sizes; k++) {
+    sizes[k] = get_dim(r, all);
+  }
+  info.sizes = sizes;
+  return info;
+}
 
 /* Names object number `object` by its contents: each kernel's identity, and how it is called. */
 static rt_span name_object(const cpu_kernels *all, uint32_t object) {
@@ -198,17 +195,22 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
       rt_put_i64(&w, (int64_t)x->identity.words[0]);
       rt_put_i64(&w, (int64_t)x->identity.words[1]);
       rt_put_text(&w, x->symbol);
-      rt_put_i64(&w, emit_static_grid(&x->info));
-      rt_put_f64(&w, x->info.item_cost);
+      put_info(&w, all, &x->info);
     }
   }
   return rt_written(&w);
 }
 
+typedef struct wanted {
+  const cpu_kernels *all;
+  kernel *kernel;
+} wanted;
+
 /* Returns true if the object called `name` has the kernel `data`; then copies the kernel's symbol and info from the
  * name (name_object). */
 static bool find_in_object(void *data, rt_span name) {
-  kernel *x = data;
+  const wanted *want = data;
+  kernel *x = want->kernel;
   rt_reader r = rt_reader_make(name);
   if (strcmp(rt_get_text(&r), object_magic) != 0) {
     return false;
@@ -218,7 +220,7 @@ static bool find_in_object(void *data, rt_span name) {
     identity.words[0] = (uint64_t)rt_get_i64(&r);
     identity.words[1] = (uint64_t)rt_get_i64(&r);
     const char *symbol = rt_get_text(&r);
-    emit_kernel_info info = {.grid = rt_get_in(&r, 0, INT64_MAX), .item_cost = rt_get_f64(&r)};
+    emit_kernel_info info = get_info(&r, want->all);
     if (!r.bad && hash128_equal(identity, x->identity)) {
       x->symbol = symbol;
       x->info = info;
@@ -234,7 +236,7 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
                     .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
   for (uint32_t k = 0; k < all->n && all->weight_pool; k++) {
     kernel *x = &all->kernels[k];
-    rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, x);
+    rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, &(wanted){all, x});
     x->found = object.data;
     all->n_found += x->found;
     for (x->object = 0; x->found && x->object < out->n && out->objects[x->object].data != object.data;) {
@@ -284,8 +286,10 @@ static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_mod
     emit_options options = {.alias = x->alias, .rows = x->rows};
     TRY(budget_check(arena_budget(a)));
     const cpu_writer *w = &x->writer;
-    status s = w->write ? w->write(*out, x->symbol, x->instr, &options, w->config, w->phase, &x->info)
-                        : emit_kernel(*out, x->symbol, x->instr, &options, &x->info);
+    const hlo_instr *i = emit_takes_sizes(x->instr) ? cpu_outline_copy(a, x->instr) : x->instr;
+    status s = w->write ? w->write(*out, x->symbol, i, &options, w->config, w->phase, &x->info)
+                        : emit_kernel(*out, x->symbol, i, &options, &x->info);
+    x->dims = i->parent->module->dims;
     if (s) {
       return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
     }
@@ -346,6 +350,25 @@ static void divide(all_batches *x) {
   }
 }
 
+static bool same_symbol(void *data, dim d, dim *out) {
+  const kernel *x = ((const wanted *)data)->kernel;
+  bool symbol = dim_get_kind(x->dims, d) == DIM_SYMBOL;
+  *out = symbol ? dim_symbol(((const wanted *)data)->all->dims, dim_name(x->dims, d)) : 0;
+  return symbol;
+}
+
+/* Copies the dims of a compiled kernel's info out of the module from which it was written. */
+static void keep_info(const cpu_kernels *all, kernel *x) {
+  wanted data = {all, x};
+  dim *sizes = ARENA_NEW_N(all->arena, dim, x->info.n_sizes);
+  for (uint32_t k = 0; k < x->info.n_sizes; k++) {
+    sizes[k] = dim_translate(all->dims, x->dims, x->info.sizes[k], same_symbol, &data);
+  }
+  x->info.sizes = sizes;
+  x->info.grid = dim_translate(all->dims, x->dims, x->info.grid, same_symbol, &data);
+  x->dims = all->dims;
+}
+
 /* If memory runs out, an allocation in here jumps out of this function (guard_run); the caller then frees the batches.
  */
 static status compile_all(void *data) {
@@ -359,6 +382,11 @@ static status compile_all(void *data) {
     cpu_jobs_add(x->jobs, y->cost, compile_batch, y);
   }
   TRY(cpu_jobs_run(x->jobs, x->threads));
+  for (uint32_t k = 0; k < x->k->n; k++) {
+    if (!x->k->kernels[k].found) {
+      keep_info(x->k, &x->k->kernels[k]);
+    }
+  }
   for (uint32_t b = 0; b < x->n; b++) {
     TRY(leave_object(x->k, b, x->batches[b].object, x->out));
   }
@@ -410,8 +438,45 @@ static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_in
   return NULL;
 }
 
-status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out) {
-  rt_reader r = rt_reader_make(mark);
+typedef struct call_sizes {
+  const cpu_kernels *all;
+  size_table *table;
+  cpu_symbols symbols;
+} call_sizes;
+
+/* Gives a symbol of an outlined instruction its size in the program. */
+static bool actual_size(void *data, dim d, dim *out) {
+  const call_sizes *c = data;
+  uint32_t k = 0;
+  if (dim_get_kind(c->all->dims, d) != DIM_SYMBOL) {
+    return false;
+  }
+  while (k < c->symbols.n && cpu_symbol(c->all->dims, k) != d) {
+    k++;
+  }
+  *out = k < c->symbols.n ? c->symbols.sizes[k] : DIM_OVERFLOW;
+  return true;
+}
+
+static rt_size size_of(call_sizes *c, dim d) {
+  return size_table_get(c->table, dim_translate(c->table->module->dims, c->all->dims, d, actual_size, c));
+}
+
+/* Sets the sizes of a thunk: the grid, then the arguments. */
+static void set_sizes(call_sizes *c, const emit_kernel_info *info, const cpu_call_of *call, rt_thunk *t) {
+  rt_size *sizes = ARENA_NEW_N(c->all->arena, rt_size, 1 + info->n_sizes + call->n_args);
+  t->sizes = sizes;
+  sizes[t->n_sizes++] = size_of(c, info->grid);
+  for (uint32_t k = 0; k < info->n_sizes; k++) {
+    sizes[t->n_sizes++] = size_of(c, info->sizes[k]);
+  }
+  for (uint32_t k = 0; k < call->n_args; k++) {
+    sizes[t->n_sizes++] = call->args[k];
+  }
+}
+
+status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t) {
+  rt_reader r = rt_reader_make(t->config);
   const kernel *x = &k->kernels[rt_get_i64(&r)];
   cpu_call_of call = {.rows = rt_get_i64(&r)};
   call.placeholder_m = rt_get_i64(&r);
@@ -419,15 +484,16 @@ status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out) {
   call.info.grid = rt_get_i64(&r);
   call.info.item_cost = rt_get_f64(&r);
   call.args = rt_get_i64s(&r, k->arena, &call.n_args);
+  call_sizes c = {k, sizes, {0}};
+  c.symbols.sizes = (dim *)rt_get_i64s(&r, k->arena, &c.symbols.n);
   emit_kernel_info info;
   TRY(call_info(x, &call, &info));
+  set_sizes(&c, &info, &call, t);
   rt_writer w = {.arena = k->arena};
   double grain = info.item_cost > 0 ? CPU_RANGE_NANOSECONDS / info.item_cost : 1e9;
   rt_put_i64(&w, x->object);
   rt_put_text(&w, x->symbol);
-  rt_put_i64(&w, emit_static_grid(&info));
   rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
-  rt_put_i64s(&w, call.n_args, call.args);
-  *out = rt_written(&w);
+  t->config = rt_written(&w);
   return NULL;
 }

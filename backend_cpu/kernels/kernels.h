@@ -6,6 +6,7 @@
 #include "backend_cpu/kernels/jobs.h"
 #include "emit/kernel/compile.h"
 #include "emit/llvm/target.h"
+#include "lower/sizes.h"
 #include "runtime/program/weight_pool.h"
 #include "runtime/program/target.h"
 
@@ -40,21 +41,9 @@ typedef struct cpu_call_of {
 
 /* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  If
  * `writer` is NULL, emit_kernel writes it.  If `call` is NULL, it is only for the sizes of `i`.  Sets *mark, which the
- * caller later passes to cpu_kernels_config. */
+ * caller later passes to cpu_kernels_attach. */
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
                                        const cpu_writer *writer, const cpu_call_of *call, rt_span *mark);
-
-/* Returns true if v is a constant that becomes part of the code, so that it is not a parameter of the kernel. */
-bool cpu_is_embedded(hlo_value v);
-
-typedef enum cpu_isolation {
-  CPU_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
-  CPU_OUTLINE_PROGRAM /* all constants are copied, and only other operands become parameters */
-} cpu_isolation;
-
-/* Copies `i` alone into a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
- * Names, sources and configs are left out, so that equal texts mean equal kernels. */
-hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed);
 
 /* Returns the number of different kernels, and how often a kernel was added. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
@@ -74,7 +63,8 @@ STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint3
 /* Returns the LLVM IR or assembly of all kernels as one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 
-/* Returns the config of a thunk that calls the kernel.  May be called only after cpu_kernels_compile. */
-STATUS_MUST_USE status cpu_kernels_config(const cpu_kernels *k, rt_span mark, rt_span *out);
+/* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of cpu_kernels_add.  May
+ * be called only after cpu_kernels_compile. */
+STATUS_MUST_USE status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

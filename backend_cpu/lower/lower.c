@@ -43,13 +43,17 @@ static bool is_trivial_transpose(const hlo_instr *i) {
   return true;
 }
 
+static dim elements(const hlo_instr *i, const shape *s) {
+  return shape_dim_product(i->parent->module->dims, s, 0, s->rank);
+}
+
 static bool is_view(const hlo_instr *i) {
   switch (i->op) {
     case HLO_RESHAPE: return true;
     case HLO_BITCAST: return hlo_is_bitcast_view(i);
     case HLO_BROADCAST: /* a view if it only adds dimensions of one element */
-      return shape_elements(&i->shapes[0]) == shape_elements(hlo_shape(i->operands[0])) &&
-             hlo_shape(i->operands[0])->kind == SHAPE_ARRAY;
+      return hlo_shape(i->operands[0])->kind == SHAPE_ARRAY &&
+             elements(i, &i->shapes[0]) == elements(i, hlo_shape(i->operands[0]));
     case HLO_TRANSPOSE: return is_trivial_transpose(i);
     default: return false;
   }
@@ -59,7 +63,7 @@ static bool is_view(const hlo_instr *i) {
  * quadratic time for many loops in one function. */
 static bool joins_many(const hlo_instr *i) {
   enum { MANY = 64 };
-  return i->op == HLO_CONCAT && i->n_operands > MANY;
+  return i->op == HLO_CONCAT && i->n_operands > MANY && shape_is_static(&i->shapes[0]);
 }
 
 /* Returns true if the library call reads v only as its residual, which it reads from the result's buffer.  Other
@@ -237,30 +241,33 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
   enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
   bring_base(c, i);
-  cpu_call_of call = {.rows = cpu_dynamic_m(l->arena, i, l->options->target), .placeholder_m = PLACEHOLDER_M};
+  int64_t rows = emit_takes_sizes(i) ? 0 : cpu_dynamic_m(l->arena, i, l->options->target);
+  cpu_call_of call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};
   rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
   use_base(t, i);
   return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
 }
 
-static status attach_sequence(rt_sequence *s, const cpu_kernels *kernels) {
+static status attach_sequence(rt_sequence *s, size_table *sizes, const cpu_kernels *kernels) {
   for (uint32_t k = 0; k < s->n; k++) {
     rt_thunk *t = &s->thunks[k];
     if (strcmp(t->kind, "cpu.kernel") == 0) {
-      TRY(cpu_kernels_config(kernels, t->config, &t->config));
+      TRY(cpu_kernels_attach(kernels, sizes, t));
     }
     for (uint32_t b = 0; b < t->n_bodies; b++) {
-      TRY(attach_sequence(&t->bodies[b], kernels));
+      TRY(attach_sequence(&t->bodies[b], sizes, kernels));
     }
   }
   return NULL;
 }
 
-status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code) {
+status cpu_attach_code(size_table *sizes, const cpu_kernels *kernels, const cpu_code *code) {
+  rt_program *p = sizes->program;
   p->n_code = code->n;
   p->code = code->objects;
   p->code_names = code->names;
-  return attach_sequence(&p->body, kernels);
+  TRY(attach_sequence(&p->body, sizes, kernels));
+  return size_table_finish(sizes);
 }
 
 /* --- contractions --- */
@@ -478,9 +485,17 @@ static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
   }
 }
 
+static bool is_empty(const hlo_instr *i) {
+  bool empty = true;
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    empty = empty && shape_is_empty(&i->shapes[k]);
+  }
+  return empty;
+}
+
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
-  if (hlo_result_bytes(i) == 0) {
+  if (is_empty(i)) {
     return NULL;
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
@@ -532,12 +547,13 @@ static void later(void *data, double nanoseconds, status (*run)(void *data), voi
   cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, rt_program **out,
-                 rt_report *report) {
+status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, size_table *sizes,
+                 rt_program **out, rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering); /* on the arena, since jobs that pack weights use it after this function has
                                            returned */
   *l = (lowering){.arena = a, .kernels = kernels, .options = options};
   lower_backend backend = {.target = "cpu",
+                           .takes_symbols = true,
                            .emit = emit,
                            .may_share = may_share,
                            .access = access_of,
@@ -551,5 +567,5 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
                            .keep_text = options->keep_text,
                            .sharing = options->sharing,
                            .data = l};
-  return lower_program(m, &backend, a, out, report);
+  return lower_program(m, &backend, a, sizes, out, report);
 }

@@ -3,6 +3,7 @@
 #define BACKEND_CPU_LOWER_LOWER_H
 
 #include "backend_cpu/algorithms/plans.h"
+#include "lower/sizes.h"
 
 typedef struct cpu_lower_options {
   const emit_target *target;
@@ -15,10 +16,10 @@ typedef struct cpu_lower_options {
 } cpu_lower_options;
 
 /* Makes a program without its code.  The kernels are collected in `kernels`; when they are compiled, cpu_attach_code
- * adds them. */
+ * adds them.  *sizes becomes the table of the program's sizes. */
 STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
-                                 rt_program **out, rt_report *report);
-/* Adds the code objects to the program, and sets the configs of the thunks that call kernels. */
-STATUS_MUST_USE status cpu_attach_code(rt_program *p, const cpu_kernels *kernels, const cpu_code *code);
+                                 size_table *sizes, rt_program **out, rt_report *report);
+/* Adds the code objects to the program of the table, and sets the configs and sizes of the thunks that call kernels. */
+STATUS_MUST_USE status cpu_attach_code(size_table *sizes, const cpu_kernels *kernels, const cpu_code *code);
 
 #endif

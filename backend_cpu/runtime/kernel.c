@@ -8,27 +8,34 @@ enum { MAX_KERNEL_BUFFERS = 4096 };
 
 typedef struct kernel_state {
   rt_kernel_fn *fn;
-  int64_t grid, grain;
-  const int64_t *args;
+  int64_t grain;
 } kernel_state;
+
+/* The sizes of the thunk: the grid, then the arguments. */
+static int64_t grid_of(const rt_thunk *t) { return t->sizes[0]; }
+static const int64_t *args_of(const rt_thunk *t) { return t->sizes + 1; }
 
 status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
   int64_t code = rt_get_in(&r, 0, (int64_t)l->program->n_code - 1);
   const char *symbol = rt_get_text(&r);
   kernel_state *s = ARENA_NEW(l->arena, kernel_state);
-  s->grid = rt_get_in(&r, 0, INT64_MAX);
   s->grain = rt_get_in(&r, 1, INT64_MAX);
-  uint32_t n_args;
-  s->args = rt_get_i64s(&r, l->arena, &n_args);
   TRY(rt_reader_end(&r, t->kind));
   CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "a kernel of %u buffers", t->n_buffers);
-  for (uint32_t k = 0; k < t->n_buffers; k++) {
-    CHECK_THAT(t->buffers[k].offset % RT_KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "a buffer is misaligned");
-  }
+  CHECK_THAT(t->n_sizes, STATUS_INVALID_FILE, "a kernel without a grid");
   s->fn = (rt_kernel_fn *)rt_code_find(l->code[code], symbol);
   CHECK_THAT(s->fn, STATUS_INVALID_FILE, "there is no kernel '%s'", symbol);
   t->state = s;
+  return NULL;
+}
+
+status cpu_kernel_bind(rt_thunk *t, arena *a) {
+  (void)a;
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    CHECK_THAT(t->buffers[k].offset % RT_KERNEL_ALIGN == 0, STATUS_INVALID_FILE, "a buffer is misaligned");
+  }
+  CHECK_THAT(grid_of(t) >= 0, STATUS_INVALID_FILE, "the grid of a kernel is negative");
   return NULL;
 }
 
@@ -50,11 +57,11 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r) {
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     buffers[k] = rt_address(r, &t->buffers[k]);
   }
-  if (s->grid <= s->grain) {
-    if (s->grid > 0) {
-      s->fn(buffers, s->args, 0, s->grid);
+  if (grid_of(t) <= s->grain) {
+    if (grid_of(t) > 0) {
+      s->fn(buffers, args_of(t), 0, grid_of(t));
     }
     return NULL;
   }
-  return rt_parallel_run(r, s->grid, s->grain, run_range, &(kernel_run){s->fn, buffers, s->args});
+  return rt_parallel_run(r, grid_of(t), s->grain, run_range, &(kernel_run){s->fn, buffers, args_of(t)});
 }

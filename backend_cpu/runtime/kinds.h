@@ -4,9 +4,11 @@
 
 #include "runtime/program/target.h"
 
-/* A compiled kernel.  Its config has the number of the code object, the symbol, the grid, and the grain: the least
- * number of grid steps that a thread takes at once.  Its buffers are the kernel's parameters. */
+/* A compiled kernel.  Its config has the number of the code object, the symbol, and the grain: the least number of grid
+ * steps that a thread takes at once.  Its sizes are the grid and then the kernel's arguments, and its buffers the
+ * kernel's parameters. */
 status cpu_kernel_load(rt_thunk *t, rt_loader *l);
+status cpu_kernel_bind(rt_thunk *t, arena *a);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 
 /* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the sorted dimension, whether the

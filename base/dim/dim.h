@@ -87,6 +87,13 @@ bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, in
  * false if the result is outside of that range or a divisor is not positive. */
 bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out);
 
+/* Returns an expression of table `from` in table `to`.  `atom` is called for each symbol and each quotient, remainder,
+ * maximum and minimum, from the outermost to the innermost: it returns true if it has set *out to the dim of table `to`
+ * that takes its place.  If it returns false, the operands are translated; it must not do so for symbols and bounded
+ * dimensions, which would become DIM_OVERFLOW. */
+typedef bool dim_atom_fn(void *data, dim d, dim *out);
+dim dim_translate(dim_table *to, const dim_table *from, dim d, dim_atom_fn *atom, void *data);
+
 /* Returns the extent for which memory is laid out: the bound if d is a bounded dimension, otherwise d itself.  Must not
  * be called for any other expression that contains a bounded dimension. */
 dim dim_layout(const dim_table *t, dim d);

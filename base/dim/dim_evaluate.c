@@ -1,4 +1,5 @@
-/* dim_evaluate.c - computes the number that an expression is for given values of symbols. */
+/* dim_evaluate.c - computes the number that an expression is for given values of symbols, or the same expression of
+ * another table. */
 #include "base/dim/dim_nodes.h"
 
 typedef struct evaluation {
@@ -51,4 +52,44 @@ static bool evaluate(const evaluation *e, dim d, int64_t *out) {
 
 bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out) {
   return evaluate(&(evaluation){t, value, data}, d, out);
+}
+
+/* --- expressions of another table --- */
+
+typedef struct translation {
+  dim_table *to;
+  const dim_table *from;
+  dim_atom_fn *atom;
+  void *data;
+} translation;
+
+static dim translate(const translation *x, dim d);
+
+static dim translate_node(const translation *x, const dim_node *n) {
+  dim a = translate(x, n->lhs), b = n->kind == DIM_NEG ? 0 : translate(x, n->rhs);
+  switch (n->kind) {
+    case DIM_ADD: return dim_signed_add(x->to, a, b);
+    case DIM_NEG: return dim_signed_sub(x->to, 0, a);
+    case DIM_MUL: return dim_signed_mul(x->to, a, b);
+    case DIM_FLOORDIV: return dim_floordiv(x->to, a, b);
+    case DIM_CEILDIV: return dim_ceildiv(x->to, a, b);
+    case DIM_MOD: return dim_mod(x->to, a, b);
+    case DIM_MAX_OF: return dim_max(x->to, a, b);
+    case DIM_MIN_OF: return dim_min(x->to, a, b);
+    default: return DIM_OVERFLOW;
+  }
+}
+
+static dim translate(const translation *x, dim d) {
+  dim found;
+  if (dim_is_const(d) || d == DIM_OVERFLOW) {
+    return d;
+  }
+  const dim_node *n = dim_at(x->from, d);
+  bool adds = n->kind == DIM_ADD || n->kind == DIM_NEG || n->kind == DIM_MUL;
+  return !adds && x->atom(x->data, d, &found) ? found : translate_node(x, n);
+}
+
+dim dim_translate(dim_table *to, const dim_table *from, dim d, dim_atom_fn *atom, void *data) {
+  return translate(&(translation){to, from, atom, data}, d);
 }

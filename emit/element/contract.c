@@ -10,7 +10,7 @@ typedef struct contraction {
   const hlo_instr *i;
   const emit_index *at;
   int n; /* the number of contracted dimensions, before neighbouring ones are merged */
-  int64_t dims[SHAPE_MAX_RANK];
+  dim dims[SHAPE_MAX_RANK];
   bool inside; /* convolution: whether the whole window is known to lie in the operand */
 } contraction;
 
@@ -99,15 +99,16 @@ static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValu
 static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
   const shape *x = operand(g->i, 0), *y = operand(g->i, 1);
   const int64_t *p = hlo_ints(g->i, HLO_ATTR_LHS_CONTRACT), *q = hlo_ints(g->i, HLO_ATTR_RHS_CONTRACT);
+  dim_table *t = f->e->x.sizes->table;
   emit_dim_boundaries x_cuts = {0}, y_cuts = {0};
   emit_dim_boundaries_of(f->e, g->i->operands[0], &x_cuts);
   emit_dim_boundaries_of(f->e, g->i->operands[1], &y_cuts);
   for (int k = 0; k < g->n; k++) {
     bool join = k > 0 && p[k] == p[k - 1] + 1 && q[k] == q[k - 1] + 1 &&
-                !emit_is_dim_boundary(&x_cuts, shape_product(x, (int)p[k], x->rank)) &&
-                !emit_is_dim_boundary(&y_cuts, shape_product(y, (int)q[k], y->rank));
+                !emit_is_dim_boundary(&x_cuts, shape_dim_product(t, x, (int)p[k], x->rank)) &&
+                !emit_is_dim_boundary(&y_cuts, shape_dim_product(t, y, (int)q[k], y->rank));
     if (join) {
-      f->dims[f->rank - 1] *= g->dims[k];
+      f->dims[f->rank - 1] = dim_mul(t, f->dims[f->rank - 1], g->dims[k]);
     } else {
       f->dims[f->rank++] = g->dims[k];
     }
@@ -129,9 +130,13 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 /* Returns true if the windows can reach outside of the operand along spatial dimension k. */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
-  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], last = (g->at->dims[spatial + k] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[k];
+  int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], stride = hlo_ints(i, HLO_ATTR_STRIDES)[k];
   int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
-  return low > 0 || last + span - low >= operand(i, 0)->dims[spatial + k];
+  dim windows = g->at->dims[spatial + k], n = operand(i, 0)->dims[spatial + k];
+  if (low > 0 || !dim_is_const(n) || !dim_is_const(windows)) {
+    return true;
+  }
+  return (windows - 1) * stride + span - low >= n;
 }
 
 /* Returns an i1 that says whether the windows of all lanes lie in the operand without its padding.  Returns NULL if
@@ -141,14 +146,15 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   LLVMValueRef inside = NULL;
   int spatial = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
   for (int k = 0; k < g->at->rank - 2; k++) {
-    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1) {
+    dim n = operand(i, 0)->dims[spatial + k];
+    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1 || !dim_is_const(n)) {
       return NULL;
     }
     if (is_padded(g, spatial, k)) {
       int64_t span = (operand(i, 1)->dims[2 + k] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
       emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), hlo_ints(i, HLO_ATTR_STRIDES)[k]);
       p = emit_pos_add_const(&e->x, p, -hlo_ints(i, HLO_ATTR_LOW)[k]);
-      if (!emit_reduction_loop_inside(e, p, span, operand(i, 0)->dims[spatial + k], &inside)) {
+      if (!emit_reduction_loop_inside(e, p, span, n, &inside)) {
         return NULL;
       }
     }

@@ -74,6 +74,18 @@ bool emit_takes_sizes(const hlo_instr *i) {
   return takes_sizes(i);
 }
 
+/* Returns true if only the batch and the spatial dimensions of a convolution are not constants, and there are no gaps
+ * in its input. */
+static bool convolution_takes_sizes(const hlo_instr *i) {
+  const shape *x = hlo_shape(i->operands[0]);
+  bool takes = shape_is_static(hlo_shape(i->operands[1])) &&
+               dim_is_const(x->dims[hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 1 : x->rank - 1]);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_DILATION); k++) {
+    takes = takes && hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] == 1;
+  }
+  return takes;
+}
+
 /* Returns true if the emitter of the operation can take sizes as arguments. */
 static bool can_take_sizes(const hlo_instr *i) {
   switch (i->op) {
@@ -87,7 +99,9 @@ static bool can_take_sizes(const hlo_instr *i) {
     case HLO_SLICE:
     case HLO_CONCAT:
     case HLO_REDUCE:
-    case HLO_ARG_REDUCE: return true;
+    case HLO_ARG_REDUCE:
+    case HLO_DOT: return true;
+    case HLO_CONVOLUTION: return convolution_takes_sizes(i);
     case HLO_PAD:
       for (int k = 0; k < i->shapes[0].rank; k++) {
         if (hlo_ints(i, HLO_ATTR_INTERIOR)[k] && !dim_is_const(hlo_shape(i->operands[0])->dims[k])) {

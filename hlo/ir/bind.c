@@ -169,6 +169,32 @@ status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module *
   return status_error(STATUS_INVALID_ARGUMENT, "no input tells the size %s", dim_print(a, b.dims, b.missing));
 }
 
+/* --- other expressions in place of dimensions --- */
+
+static void map_instr(hlo_instr *i, dim (*map)(void *data, dim d), void *data) {
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    for (int d = 0; d < i->shapes[k].rank; d++) {
+      i->shapes[k].dims[d] = map(data, i->shapes[k].dims[d]);
+    }
+  }
+  for (uint32_t k = 0; k < hlo_info(i)->n_attrs; k++) {
+    hlo_attr *v = &i->attrs[k];
+    hlo_attr_kind kind = hlo_attr_get_info(hlo_info(i)->attrs[k])->kind;
+    if (kind == HLO_KIND_DIMS || kind == HLO_KIND_SIGNED_DIMS) {
+      v->ints = arena_memdup(i->parent->module->arena, v->ints, v->n * sizeof *v->ints);
+      for (uint32_t j = 0; j < v->n; j++) {
+        ((dim *)v->ints)[j] = map(data, v->ints[j]);
+      }
+    }
+  }
+}
+
+void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data) {
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    HLO_FOR_EACH(i, m->computations[k]) { map_instr(i, map, data); }
+  }
+}
+
 /* --- queries --- */
 
 static bool list_is_static(const hlo_attr *v) {

@@ -15,6 +15,9 @@ STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inpu
  * Guards are not checked.  The error is INVALID_ARGUMENT about the shape if a size cannot be computed. */
 STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data);
 
+/* Replaces each dimension of the module, in shapes and in attributes, by what `map` returns for it. */
+void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data);
+
 /* Returns true if no shape and no attribute of the module has a symbol. */
 bool hlo_is_static(const hlo_module *m);
 

@@ -34,7 +34,8 @@ static bool exist(const rt_program *p, uint32_t n, const rt_size *sizes) {
 
 static status check_buffer_sizes(const rt_program *p, const rt_thunk *t, const rt_buffer *b) {
   CHECK_THAT(b->rank <= SHAPE_MAX_RANK && rt_size_exists(p, b->offset) && exist(p, b->rank, b->extents) &&
-                 exist(p, b->rank, b->strides) && (b->space != RT_ARENA || b->index < p->n_slots),
+                 exist(p, b->rank, b->strides) &&
+                 (b->space != RT_ARENA || b->index < p->n_slots || rt_program_is_static(p)),
              STATUS_INVALID_FILE, "a buffer is damaged");
   CHECK_THAT(t->ops->bind || (b->offset >= 0 && are_numbers(b->rank, b->extents) && are_numbers(b->rank, b->strides)),
              STATUS_INVALID_FILE, "%s takes buffers of constant sizes only", t->kind);
@@ -76,6 +77,20 @@ static status bind_sizes(const binder *b, uint32_t n, const rt_size **sizes) {
   rt_size *numbers = ARENA_NEW_N(b->arena, rt_size, n);
   for (uint32_t k = 0; k < n; k++) {
     TRY(bind_size(b, (*sizes)[k], &numbers[k]));
+  }
+  *sizes = numbers;
+  return NULL;
+}
+
+/* Like bind_sizes, but the numbers may be negative. */
+static status bind_signed(const binder *b, uint32_t n, const rt_size **sizes) {
+  if (are_numbers(n, *sizes)) {
+    return NULL;
+  }
+  int64_t *numbers = ARENA_NEW_N(b->arena, int64_t, n);
+  for (uint32_t k = 0; k < n; k++) {
+    numbers[k] = rt_size_value(b->values, (*sizes)[k]);
+    CHECK_THAT(numbers[k] != RT_NO_SIZE, ABOUT_SHAPE, "a size cannot be computed for these inputs");
   }
   *sizes = numbers;
   return NULL;
@@ -141,7 +156,7 @@ static status bind_buffers(const binder *b, rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     TRY(bind_buffer(b, &t->buffers[k]));
   }
-  TRY(bind_sizes(b, t->n_sizes, &t->sizes));
+  TRY(bind_signed(b, t->n_sizes, &t->sizes));
   return rt_check_buffers(b->program, t);
 }
 

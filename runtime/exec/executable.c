@@ -101,9 +101,8 @@ static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk
   t->ops = find_kind(target, t->kind);
   CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
   CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "damaged");
-  CHECK_THAT(!rt_program_is_static(p) || t->n_sizes == 0, STATUS_INVALID_FILE,
-             "%s has sizes in a program for one set of sizes", t->kind);
-  return rt_program_is_static(p) ? rt_check_buffers(p, t) : rt_check_thunk_sizes(p, t);
+  TRY(rt_check_thunk_sizes(p, t));
+  return rt_program_is_static(p) ? rt_check_buffers(p, t) : NULL;
 }
 
 static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth, rt_sequence *to);

@@ -92,8 +92,8 @@ struct rt_thunk {
   /* the index of the thunk's rt_origin, plus 1; 0 if it is not known.  It is not stored in files */
   uint32_t origin;
   rt_sequence *bodies; /* for control flow: one sequence for each body */
-  /* Sizes that the kind needs besides those of the buffers, such as the arguments and the grid of a kernel.  Only a
-   * program for many sizes has them. */
+  /* Sizes that the kind needs besides those of the buffers, such as the grid and the arguments of a kernel; they may be
+   * signed. */
   uint32_t n_sizes;
   const rt_size *sizes;
   /* Bytes with whatever else the kind needs.  The compiler writes them with rt_writer; rt_thunk_kind.load reads them.

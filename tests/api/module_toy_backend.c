@@ -143,7 +143,7 @@ static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE; }
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   const lower_backend backend = {.target = "toy", .emit = emit, .is_view = is_view, .origins = options->origins};
-  return lower_program(m, &backend, a, out, report);
+  return lower_program(m, &backend, a, NULL, out, report);
 }
 
 /* --- the backend --- */

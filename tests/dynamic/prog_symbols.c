@@ -1,17 +1,21 @@
 /* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
  * computes with the model imported for those sizes.  The module is also compiled to one program of the reference
- * target, which is bound to the same sizes and must compute the same bits as the bound module. prog_symbols [-n] [-p]
- * [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]... DIM is the name of an open dimension of the inputs; binding
- * number k takes SIZE number k of each.  -n: nothing is computed, modules and the program are only bound, and modules
- * are verified.  -p: the module is printed.  -q: these passes, separated by commas, run on the module with symbols;
- * sums may then be in another order.  -d: the size of dimensions without a name (5). Prints the definitions and guards
- * with their sources, and a line for each binding.  The exit status is 1 if something differs. */
+ * target, which is bound to the same sizes and must compute the same bits as the bound module, or of the cpu target,
+ * whose sums are in another order. prog_symbols [-n] [-p] [-c] [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]... DIM
+ * is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
+ * computed, modules and the program are only bound, and modules are verified.  -p: the module is printed.  -q: these
+ * passes, separated by commas, run on the module with symbols; sums may then be in another order.  -c: the program is
+ * for the cpu target.  -d: the size of dimensions without a name (5). Prints the definitions and guards with their
+ * sources, and a line for each binding.  The exit status is 1 if something differs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
 #include "backend_ref/eval.h"
+#include "backend_ref/target.h"
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
@@ -32,7 +36,7 @@ typedef struct dimension {
 typedef struct call {
   arena *a;
   const char *path, *passes;
-  bool only_bind, print;
+  bool only_bind, print, cpu;
   dimension dims[MAX_DIMS];
   uint32_t n_dims, n_sets;
   int64_t nameless;
@@ -89,7 +93,8 @@ static void run_set(call *c, const onnx_model *m, const hlo_module *general, con
     fail(c, "values", s);
     return;
   }
-  status of_program = general_program_compare(program, bound, c->only_bind || s ? 0 : 1);
+  status of_program =
+      general_program_compare(program, bound, c->cpu ? SAME_ROUNDED : SAME_BITS, c->only_bind || s ? 0 : 1);
   if (of_program) {
     fail(c, "the program for all sizes", of_program);
   }
@@ -138,7 +143,8 @@ static status run(void *data) {
   }
   TRY(hlo_verify(general));
   general_program program = {0};
-  TRY(general_program_make(c->a, general, NULL, &program));
+  TRY(general_program_make(c->a, c->cpu ? &cpu_compiler : &ref_compiler, c->cpu ? &cpu_target : &ref_target, general,
+                           NULL, &program));
   for (uint32_t set = 0; set < c->n_sets; set++) {
     run_set(c, m, general, &program, set);
   }
@@ -168,6 +174,8 @@ int main(int argc, char **argv) {
       c.only_bind = true;
     } else if (strcmp(argv[k], "-p") == 0) {
       c.print = true;
+    } else if (strcmp(argv[k], "-c") == 0) {
+      c.cpu = true;
     } else if (strcmp(argv[k], "-q") == 0 && k + 1 < argc) {
       c.passes = argv[++k];
     } else if (strcmp(argv[k], "-d") == 0 && k + 1 < argc) {

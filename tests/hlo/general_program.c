@@ -2,32 +2,33 @@
 #include "tests/hlo/general_program.h"
 
 #include "backend_ref/eval.h"
-#include "backend_ref/target.h"
 #include "runtime/exec/binding.h"
 #include "runtime/program/image.h"
-#include "tests/hlo/same_values.h"
 
-static status through_file(arena *a, rt_program **program, const char *file) {
-  rt_image image = {.model = "m", .producer = "test", .target = "ref", .n_programs = 1, .programs = program}, *read;
+static status through_file(arena *a, const rt_target *target, rt_program **program, const char *file) {
+  rt_image image = {.model = "m", .producer = "test", .target = target->name, .n_programs = 1, .programs = program},
+           *read;
   TRY(rt_image_write(&image, file));
   TRY(rt_image_open(a, file, true, &read));
   *program = read->programs[0];
   return NULL;
 }
 
-status general_program_make(arena *a, const hlo_module *m, const char *file, general_program *out) {
+status general_program_make(arena *a, const rt_compiler *compiler, const rt_target *target, const hlo_module *m,
+                            const char *file, general_program *out) {
   rt_program *p;
   rt_report report = {0};
   rt_compile_options options = {.threads = 2, .eval = ref_fold, .keep_text = true};
-  TRY(ref_compiler.compile(hlo_module_clone(a, m), &options, a, &p, &report));
-  TRY(file ? through_file(a, &p, file) : NULL);
+  TRY(compiler->compile(hlo_module_clone(a, m), &options, a, &p, &report));
+  TRY(file ? through_file(a, target, &p, file) : NULL);
   out->program = p;
-  return rt_executable_create(p, &ref_target, NULL, &out->executable);
+  return rt_executable_create(p, target, NULL, &out->executable);
 }
 
 void general_program_destroy(general_program *p) { rt_executable_destroy(p->executable); }
 
-static status run_round(const rt_binding *b, const hlo_computation *c, uint32_t round, bool check, arena *a) {
+static status run_round(const rt_binding *b, const hlo_computation *c, same_floats how, uint32_t round, bool check,
+                        arena *a) {
   literal *inputs = ARENA_NEW_N(a, literal, c->n_params);
   literal *want = ARENA_NEW_N(a, literal, c->n_roots), *got = ARENA_NEW_N(a, literal, c->n_roots);
   const void **params = ARENA_NEW_N(a, const void *, c->n_params);
@@ -45,12 +46,12 @@ static status run_round(const rt_binding *b, const hlo_computation *c, uint32_t 
   }
   TRY(rt_execute(b, &(rt_run_options){.check_memory = check}, params, results));
   for (uint32_t k = 0; k < c->n_roots; k++) {
-    TRY(same_values_result(&want[k], &got[k], SAME_BITS, round, k));
+    TRY(same_values_result(&want[k], &got[k], how, round, k));
   }
   return NULL;
 }
 
-status general_program_compare(const general_program *p, const hlo_module *bound, uint32_t rounds) {
+status general_program_compare(const general_program *p, const hlo_module *bound, same_floats how, uint32_t rounds) {
   const hlo_computation *c = bound->entry;
   arena *a = arena_create(NULL);
   shape *shapes = ARENA_NEW_N(a, shape, c->n_params);
@@ -60,7 +61,7 @@ status general_program_compare(const general_program *p, const hlo_module *bound
   rt_binding *b = NULL;
   status s = rt_bind(p->executable, shapes, &b);
   for (uint32_t round = 0; round < rounds && !s; round++) {
-    s = run_round(b, c, round, round + 1 == rounds && rounds > 1, a);
+    s = run_round(b, c, how, round, round + 1 == rounds && rounds > 1, a);
   }
   rt_binding_destroy(b);
   arena_destroy(a);

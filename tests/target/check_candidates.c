@@ -369,12 +369,13 @@ static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_jobs *jobs = cpu_jobs_create(a);
   cpu_lower_options options = {.target = &t->target, .threads = 3, .plans = plans, .jobs = jobs};
   rt_report report = {0};
+  size_table sizes;
   cpu_code code;
   TRY(choose(t, a, m, &problems));
   TRY(cpu_plans_build_given(plans, m));
-  TRY(cpu_lower(m, kernels, &options, a, &t->program, &report));
+  TRY(cpu_lower(m, kernels, &options, a, &sizes, &t->program, &report));
   TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
-  TRY(cpu_attach_code(t->program, kernels, &code));
+  TRY(cpu_attach_code(&sizes, kernels, &code));
   t->program->cpu = code.n ? emit_target_text(a, &t->target) : "";
   return NULL;
 }

@@ -99,7 +99,7 @@ static hlo_module *bind_module(const hlo_module *m, const int64_t size[2]) {
 
 static status compile(void *data) {
   general_program *p = ((void **)data)[0];
-  return general_program_make(memory, ((void **)data)[1], ((void **)data)[2], p);
+  return general_program_make(memory, &ref_compiler, &ref_target, ((void **)data)[1], ((void **)data)[2], p);
 }
 
 static general_program make(const hlo_module *m, const char *file) {
@@ -113,7 +113,7 @@ START_TEST(equal_to_static_copies) {
   general_program p = make(m, _i % 2 ? path : NULL);
   ck_assert(!rt_program_is_static(p.program) && !rt_executable_binding(p.executable));
   for (int k = 0; k < SIZES; k++) {
-    ASSERT_OK(general_program_compare(&p, bind_module(m, sizes[k]), ROUNDS));
+    ASSERT_OK(general_program_compare(&p, bind_module(m, sizes[k]), SAME_BITS, ROUNDS));
   }
   general_program_destroy(&p);
 }
@@ -128,7 +128,7 @@ typedef struct worker {
 static status run_all(void *data) {
   const worker *w = data;
   for (int k = 0; k < SIZES; k++) {
-    TRY(general_program_compare(w->program, w->bound[k], 1));
+    TRY(general_program_compare(w->program, w->bound[k], SAME_BITS, 1));
   }
   return NULL;
 }
@@ -191,7 +191,7 @@ START_TEST(sizes_that_do_not_fit) {
                    "input 'input_1' is f32[] instead of f32[?,?]");
     expect_refusal(&p, (shape[]){matrix(10, 4), matrix(10, 6)}, "a: Slice: the program is for sizes with n <= 9");
     expect_refusal(&p, (shape[]){matrix(3, 1), matrix(3, 3)}, "or is negative");
-    ASSERT_OK(general_program_compare(&p, bind_module(m, (int64_t[]){9, 2}), 1));
+    ASSERT_OK(general_program_compare(&p, bind_module(m, (int64_t[]){9, 2}), SAME_BITS, 1));
     general_program_destroy(&p);
   }
   m = parse_entry(memory, "(%x: f32[n,m], %y: f32[n,12/m]) {\n  return %x\n}")->module;
@@ -209,7 +209,7 @@ START_TEST(instruction_that_is_not_defined) {
                               "  return %s\n}")
                       ->module;
   general_program p = make(m, NULL);
-  ASSERT_OK(general_program_compare(&p, bind_module(m, (int64_t[]){3, 4}), 1));
+  ASSERT_OK(general_program_compare(&p, bind_module(m, (int64_t[]){3, 4}), SAME_BITS, 1));
   expect_refusal(&p, (shape[]){matrix(3, 3), matrix(3, 5)}, "not for these inputs");
   general_program_destroy(&p);
 }

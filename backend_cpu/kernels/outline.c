@@ -1,0 +1,97 @@
+/* outline.c - see outline.h. */
+#include "backend_cpu/kernels/outline.h"
+
+#include <stdio.h>
+
+#include "base/dim/guard.h"
+#include "hlo/ir/bind.h"
+
+enum { SMALL_CONSTANT = 64 };
+
+/* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
+ * weights, do not, so that kernels that differ only in them are shared. */
+bool cpu_is_embedded(hlo_value v) {
+  const literal *l = hlo_literal(v);
+  return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
+}
+
+/* --- symbols --- */
+
+typedef struct renaming {
+  arena *arena;
+  const dim_table *from;
+  dim_table *to;
+  cpu_symbols *symbols;
+} renaming;
+
+dim cpu_symbol(dim_table *t, uint32_t k) {
+  char name[16];
+  return dim_symbol_n(t, name, (size_t)snprintf(name, sizeof name, "s%u", k));
+}
+
+static bool symbol_of(void *data, dim d, dim *out) {
+  renaming *r = data;
+  cpu_symbols *s = r->symbols;
+  uint32_t k = 0;
+  while (k < s->n && s->sizes[k] != d) {
+    k++;
+  }
+  *out = cpu_symbol(r->to, k);
+  if (k == s->n) {
+    int64_t hint;
+    *ARENA_PUSH(r->arena, s->sizes, s->n, s->cap) = d;
+    if (dim_hint(r->from, d, &hint)) {
+      dim_set_hint(r->to, *out, hint);
+    }
+  }
+  return true;
+}
+
+static dim rename_dim(void *data, dim d) {
+  renaming *r = data;
+  return dim_translate(r->to, r->from, d, symbol_of, r);
+}
+
+hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined) {
+  const hlo_module *m = outlined->parent->module;
+  hlo_module *copy = hlo_module_clone(a, m);
+  cpu_symbols symbols = {0};
+  copy->dims = dim_table_create(a);
+  hlo_map_dims(copy, rename_dim, &(renaming){a, m->dims, copy->dims, &symbols});
+  return copy->entry->roots[0].def;
+}
+
+/* --- outlining --- */
+
+hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed, cpu_symbols *symbols) {
+  hlo_module *m = hlo_module_create(a, "kernel");
+  hlo_computation *c = hlo_computation_create(m, "kernel");
+  hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    bool embedded = cpu_is_embedded(i->operands[k]) || i->operands[k].def->op == HLO_SIZES;
+    bool stays = how == CPU_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : embedded;
+    if ((int32_t)k == packed || !stays) {
+      operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
+    }
+  }
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!operands[k].def) {
+      operands[k] = hlo_result(hlo_instr_clone(c, NULL, i->operands[k].def, NULL), 0);
+    }
+  }
+  hlo_instr *copy = hlo_instr_clone(c, NULL, i, operands);
+  hlo_value *roots = ARENA_NEW_N(a, hlo_value, i->n_results);
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    roots[k] = hlo_result(copy, k);
+  }
+  hlo_set_roots(c, i->n_results, roots);
+  m->entry = c;
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since names do not matter to the kernel */
+    m->computations[k]->name = arena_printf(a, "c%u", k);
+    for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
+      j->source = j->config = "";
+    }
+  }
+  hlo_map_dims(m, rename_dim, &(renaming){a, i->parent->module->dims, m->dims, symbols});
+  return copy;
+}

@@ -1,0 +1,156 @@
+/* check_sizes.c - one program of the cpu target for all sizes: bound to many sizes it computes what the evaluator
+ * computes from static copies of its module.  Kernels of instructions that differ only in the names of their sizes have
+ * equal texts. */
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/kernels/outline.h"
+#include "backend_cpu/runtime/target.h"
+#include "hlo/ir/bind.h"
+#include "hlo/text/text.h"
+#include "runtime/program/sizes.h"
+#include "tests/hlo/general_program.h"
+#include "tests/unit/hlo/hlo_case.h"
+
+static arena *memory;
+static char path[] = "/tmp/check-sizes-XXXXXX";
+
+static void setup(void) {
+  memory = arena_create(NULL);
+  strcpy(path + sizeof path - 7, "XXXXXX");
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0);
+  close(fd);
+}
+
+static void teardown(void) {
+  unlink(path);
+  arena_destroy(memory);
+}
+
+/* The first parameter has the dimensions n and m. */
+static const char *const modules[] = {
+    /* movement, products whose rows, columns and sums have any number, a result that is a part of another */
+    "(%x: f32[n,m], %y: f32[n,m+2]) {\n"
+    "  %c = concatenate(%x, %y) {dimension=1} : f32[n,2*m+2]\n"
+    "  %t = transpose(%c) {permutation=[1,0]} : f32[2*m+2,n]\n"
+    "  %d = dot(%c, %t) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,n]\n"
+    "  %r = reshape(%c) : f32[2*m*n+2*n]\n"
+    "  %i = iota() {dimension=0} : f32[2*m*n+2*n]\n"
+    "  %s = add(%r, %i) : f32[2*m*n+2*n]\n"
+    "  %h = slice(%c) {starts=[0,m], limits=[n,2*m+2], strides=[1,1]} : f32[n,m+2]\n"
+    "  %u = maximum(%h, %y) : f32[n,m+2]\n"
+    "  return %d, %s, %u, %x\n}",
+    /* softmax of rows, a product with constant weights, a bias and an activation */
+    "(%x: f32[n,m], %w: f32[24,40], %v: f32[n,24], %b: f32[40]) {\n"
+    "  %h = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n"
+    "  %i = broadcast(%h) {dimensions=[0]} : f32[n,m]\n"
+    "  %j = subtract(%x, %i) : f32[n,m]\n"
+    "  %e = exponential(%j) : f32[n,m]\n"
+    "  %s = reduce(%e) {dimensions=[1], reducer=add} : f32[n]\n"
+    "  %k = broadcast(%s) {dimensions=[0]} : f32[n,m]\n"
+    "  %p = divide(%e, %k) : f32[n,m]\n"
+    "  %d = dot(%v, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,40]\n"
+    "  %c = broadcast(%b) {dimensions=[1]} : f32[n,40]\n"
+    "  %a = add(%d, %c) : f32[n,40]\n"
+    "  %t = tanh(%a) : f32[n,40]\n"
+    "  return %p, %t\n}",
+    /* batched products, as of an attention that is not fused */
+    "(%x: f32[n,m], %q: f32[3,n,16], %k: f32[3,m,16]) {\n"
+    "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[3,n,m]\n"
+    "  %b = broadcast(%x) {dimensions=[1,2]} : f32[3,n,m]\n"
+    "  %t = add(%s, %b) : f32[3,n,m]\n"
+    "  %o = dot(%t, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[3,n,16]\n"
+    "  return %o\n}",
+    /* convolutions with padding and stride, and one sum for each channel */
+    "(%x: f32[n,m], %i: f32[n,5,m+4,9], %w: f32[8,5,3,3], %u: f32[8,1,3,3]) {\n"
+    "  %c = convolution(%i, %w) {strides=[1,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"
+    " groups=1, layout=channels-first} : f32[n,8,m+4,5]\n"
+    "  %z = constant() {value=f32[] 0} : f32[]\n"
+    "  %b = broadcast(%z) {dimensions=[]} : f32[n,8,m+4,5]\n"
+    "  %r = maximum(%c, %b) : f32[n,8,m+4,5]\n"
+    "  %d = convolution(%r, %u) {strides=[1,1], low=[0,1], high=[0,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"
+    " groups=8, layout=channels-first} : f32[n,8,m+2,5]\n"
+    "  %s = reduce(%d) {dimensions=[2,3], reducer=add} : f32[n,8]\n"
+    "  return %d, %s\n}",
+};
+
+static hlo_module *parse(const char *text) { return parse_entry(memory, text)->module; }
+
+enum { SIZES = 7, ROUNDS = 2 };
+static const int64_t sizes[SIZES][2] = {{3, 5}, {1, 1}, {0, 4}, {7, 0}, {1, 40}, {33, 2}, {64, 129}};
+
+static int64_t value_of(void *data, dim symbol) {
+  const int64_t *size = ((void **)data)[0];
+  const char *name = dim_name(((void **)data)[1], symbol);
+  return name[0] == 'n' ? size[0] : size[1];
+}
+
+/* Returns a static copy of the module. */
+static hlo_module *bind_module(const hlo_module *m, const int64_t size[2]) {
+  hlo_module *bound;
+  shape *shapes = ARENA_NEW_N(memory, shape, m->entry->n_params);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    shapes[k] = m->entry->params[k]->shapes[0];
+    for (int d = 0; d < shapes[k].rank; d++) {
+      void *data[] = {(void *)(uintptr_t)size, m->dims};
+      ck_assert(dim_evaluate(m->dims, shapes[k].dims[d], value_of, data, &shapes[k].dims[d]));
+    }
+  }
+  ASSERT_OK(hlo_bind(memory, m, shapes, &bound));
+  return bound;
+}
+
+static status compile(void *data) {
+  general_program *p = ((void **)data)[0];
+  return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], ((void **)data)[2], p);
+}
+
+START_TEST(computes_like_the_evaluator) {
+  const hlo_module *m = parse(modules[_i / 2]);
+  general_program p = {0};
+  ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m, _i % 2 ? path : NULL}));
+  ck_assert(!rt_program_is_static(p.program) && !rt_executable_binding(p.executable));
+  for (int k = 0; k < SIZES; k++) {
+    status s = general_program_compare(&p, bind_module(m, sizes[k]), SAME_ROUNDED, ROUNDS);
+    ck_assert_msg(!s, "%d x %d: %s", (int)sizes[k][0], (int)sizes[k][1], status_message(s));
+  }
+  general_program_destroy(&p);
+}
+END_TEST
+
+static const char *text_alone(const hlo_module *m, int result, cpu_symbols *symbols) {
+  const char *text;
+  const hlo_instr *alone = cpu_outline(memory, m->entry->roots[result].def, CPU_OUTLINE_KERNEL, -1, symbols);
+  ASSERT_OK(hlo_print(memory, alone->parent->module, &(hlo_print_options){.no_sources = true}, &text, NULL));
+  return text;
+}
+
+START_TEST(names_of_sizes_do_not_matter) {
+  const hlo_module *m = parse(
+      "(%x: f32[n,m], %y: f32[(n+1)/2,4*m]) {\n"
+      "  %a = transpose(%x) {permutation=[1,0]} : f32[m,n]\n"
+      "  %b = transpose(%y) {permutation=[1,0]} : f32[4*m,(n+1)/2]\n"
+      "  %d = transpose(%x) {permutation=[1,0]} : f32[m,n]\n"
+      "  return %a, %b, %d\n}");
+  cpu_symbols a = {0}, b = {0}, d = {0};
+  const char *first = text_alone(m, 0, &a), *second = text_alone(m, 1, &b);
+  ck_assert_str_eq(first, text_alone(m, 2, &d));
+  ck_assert_str_ne(first, second); /* 4*m stays a multiple of 4 */
+  ck_assert_uint_eq(a.n, 2);
+  ck_assert_uint_eq(b.n, 2);
+  ck_assert_str_eq(dim_print(memory, m->dims, b.sizes[0]), "(n+1)/2");
+  ck_assert_str_eq(dim_print(memory, m->dims, b.sizes[1]), "m");
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("sizes");
+  tcase_set_timeout(c, 120);
+  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_loop_test(c, computes_like_the_evaluator, 0, 2 * (int)(sizeof modules / sizeof *modules));
+  tcase_add_test(c, names_of_sizes_do_not_matter);
+  return run_suite("sizes", c);
+}

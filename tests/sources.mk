@@ -44,6 +44,7 @@ check_programs = \
 	tests/unit/emit/check_emit_machines \
 	tests/unit/emit/check_emit_movement \
 	tests/unit/emit/check_emit_sizes \
+	tests/unit/emit/check_emit_sizes_loops \
 	tests/unit/emit/check_emit_sums \
 	tests/unit/emit/check_gemm \
 	tests/unit/emit/check_math \
@@ -765,6 +766,8 @@ tests_unit_emit_check_emit_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_emit_check_emit_movement_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_sizes_loops_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_sizes_loops_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

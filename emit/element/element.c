@@ -436,9 +436,9 @@ static bool known_start(const emit_element *e, const literal *l, emit_pos at, in
   return true;
 }
 
-emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit) {
+emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, dim limit) {
   emit_pos known;
-  if (known_start(e, hlo_literal(v), emit_index_linear(&e->x, i), limit, &known)) {
+  if (dim_is_const(limit) && known_start(e, hlo_literal(v), emit_index_linear(&e->x, i), limit, &known)) {
     return known;
   }
   bool uniform = e->x.lanes == 1 || emit_index_linear(&e->x, i).step == 0;
@@ -447,7 +447,8 @@ emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t l
   e->x.lanes = uniform ? 1 : lanes;
   LLVMValueRef n = emit_value(e, v, at).v;
   n = LLVMBuildIntCast2(e->w->builder, n, emit_type_like(n, e->w->i64), dtype_is_signed(hlo_type(v)), "");
-  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit)), emit_i(n, 0));
+  LLVMValueRef most = emit_size_like(&e->x, n, limit);
+  n = emit_intrinsic2(e->w, "llvm.smax", emit_intrinsic2(e->w, "llvm.smin", n, most), emit_i(n, 0));
   e->x.lanes = lanes;
   return uniform ? emit_pos_at(n, 1) : emit_pos_scattered(&e->x, n);
 }

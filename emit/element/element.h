@@ -63,7 +63,7 @@ emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_la
 
 /* Returns the integer that is v at index i, clamped to [0, limit], as a position.  The position is affine in the lane
  * (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
-emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, int64_t limit);
+emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, dim limit);
 
 /* Returns the input that is v, or NULL if v is computed. */
 const emit_input *emit_find_input(const emit_element *e, hlo_value v);
@@ -105,7 +105,7 @@ emit_op_fn *emit_op_emitter(hlo_op op);
 
 /* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the index
  * of the element at p, and removes from *mask the lanes whose p is in the padding. */
-emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask);
+emit_pos emit_without_gaps(emit_element *e, emit_pos p, dim n, int64_t gap, LLVMValueRef *mask);
 /* Returns a new index for operand k of `i`; the caller sets its axes. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
 
@@ -121,6 +121,6 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer);
 /* Sets starts to the start of the window along each dimension of the operand, for the element `at` of the outer array.
  * If `clamp`, as for a gather, starts are clamped so that a window of extents `sizes` lies in the operand. */
 void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
-                        const int64_t *sizes, bool clamp, emit_pos *starts);
+                        const dim *sizes, bool clamp, emit_pos *starts);
 
 #endif

@@ -91,8 +91,10 @@ emit_pair emit_slice(emit_element *e, const hlo_instr *i, const emit_index *at) 
 }
 
 /* The position p is clamped first, so that no lane divides a negative number. */
-emit_pos emit_without_gaps(emit_element *e, emit_pos p, int64_t n, int64_t gap, LLVMValueRef *mask) {
-  emit_pos safe = emit_pos_clamp(&e->x, p, (n - 1) * gap + 1);
+emit_pos emit_without_gaps(emit_element *e, emit_pos p, dim n, int64_t gap, LLVMValueRef *mask) {
+  dim_table *t = e->x.sizes->table;
+  dim extent = dim_is_const(n) ? (n - 1) * gap + 1 : dim_add_const(t, dim_mul(t, n, gap), 1 - gap);
+  emit_pos safe = emit_pos_clamp(&e->x, p, extent);
   emit_pos rest = emit_pos_mod(&e->x, safe, gap);
   LLVMValueRef r = emit_pos_vector(&e->x, rest), q = emit_pos_vector(&e->x, p), s = emit_pos_vector(&e->x, safe);
   if (p.step == 0) {
@@ -124,6 +126,7 @@ emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
     emit_pos p = emit_pos_add_const(&e->x, emit_index_dim(&e->x, at, k), -low);
     if (gap > 1) {
       emit_axis_at(x, k, emit_without_gaps(e, p, x->dims[k], gap, &mask));
+      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k; /* the array may be empty */
     } else {
       emit_axis_at(x, k, p);
       checked |= (uint32_t)1 << k;
@@ -299,13 +302,13 @@ emit_pair emit_concatenate(emit_element *e, const hlo_instr *i, const emit_index
 emit_pair emit_dynamic_slice(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_index *x = emit_operand_index(e, i, 0);
   for (int k = 0; k < x->rank; k++) {
-    int64_t room = x->dims[k] - at->dims[k];
-    if (room == 0) {
+    if (x->dims[k] == at->dims[k]) {
       emit_axis_from(x, k, at, k);
       continue;
     }
     emit_index *s = emit_operand_index(e, i, 1);
     emit_axis_at(s, 0, emit_pos_const(&e->x, k));
+    dim room = emit_dims_difference(&e->x, x->dims[k], at->dims[k]);
     emit_pos start = emit_start(e, i->operands[1], s, room);
     emit_axis_at(x, k, emit_pos_add(&e->x, emit_index_dim(&e->x, at, k), start));
   }
@@ -317,13 +320,13 @@ emit_pair emit_dynamic_update_slice(emit_element *e, const hlo_instr *i, const e
   emit_index *u = emit_operand_index(e, i, 1);
   uint32_t checked = 0;
   for (int k = 0; k < u->rank; k++) {
-    int64_t room = at->dims[k] - u->dims[k];
-    if (room == 0) {
+    if (at->dims[k] == u->dims[k]) {
       emit_axis_from(u, k, at, k);
       continue;
     }
     emit_index *s = emit_operand_index(e, i, 2);
     emit_axis_at(s, 0, emit_pos_const(&e->x, k));
+    dim room = emit_dims_difference(&e->x, at->dims[k], u->dims[k]);
     emit_pos start = emit_pos_scale(&e->x, emit_start(e, i->operands[2], s, room), -1);
     emit_axis_at(u, k, emit_pos_add(&e->x, emit_index_dim(&e->x, at, k), start));
     checked |= (uint32_t)1 << k;
@@ -364,7 +367,7 @@ static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_
 }
 
 void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
-                        const int64_t *sizes, bool clamp, emit_pos *starts) {
+                        const dim *sizes, bool clamp, emit_pos *starts) {
   int vector_dim = (int)hlo_int(i, HLO_ATTR_INDEX_VECTOR_DIM);
   for (int k = 0; k < operand(i, 0)->rank; k++) {
     starts[k] = emit_pos_const(&e->x, 0);
@@ -372,7 +375,8 @@ void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_d
     if (number >= 0) {
       emit_index *x = vector_index(e, i, d, at, number);
       if (clamp) {
-        starts[k] = emit_start(e, i->operands[1], x, operand(i, 0)->dims[k] - sizes[k]);
+        dim room = emit_dims_difference(&e->x, operand(i, 0)->dims[k], sizes[k]);
+        starts[k] = emit_start(e, i->operands[1], x, room);
       } else {
         LLVMValueRef n = emit_value(e, i->operands[1], x).v;
         bool is_signed = dtype_is_signed(hlo_type(i->operands[1]));

@@ -78,9 +78,6 @@ static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t
   step_at(&once, outer, emit_pos_lanes(emit_i64(w, n - f->lanes), 1, 1), 0, acc);
 }
 
-/* How many iterations a loop is assumed to have, at most, if its extent is an argument. */
-enum { ANY_NUMBER = INT32_MAX };
-
 /* Writes the same loop as inner_loop, for limits that are not constants. */
 static void inner_loop_of_size(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef from, LLVMValueRef to,
                                int width, int copies, int first_copy, LLVMValueRef *acc) {
@@ -91,8 +88,7 @@ static void inner_loop_of_size(const emit_reduction_loop *f, emit_index *outer, 
   emit_loop l;
   uint32_t mark = emit_table_mark(e->x.table);
   emit_loop_begin(w, &l, from, to, stride, false, carried(f), acc);
-  /* A short loop does not poll, so it begins in the middle between two polls. */
-  emit_poll(w, LLVMBuildNSWAdd(w->builder, l.iv, emit_i64(w, EMIT_POLL / 2), ""), stride, ANY_NUMBER, 1);
+  emit_poll(w, l.iv, stride, EMIT_ANY_NUMBER, 1);
   memcpy(next, l.carried, (size_t)carried(f) * sizeof *next);
   for (int c = 0; c < copies; c++) {
     emit_pos p = emit_pos_add_const(&e->x, emit_pos_at(l.iv, width), (int64_t)c * width);
@@ -131,7 +127,7 @@ static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer
   LLVMValueRef next[EMIT_MAX_CARRIED];
   uint32_t mark = emit_table_mark(e->x.table);
   emit_loop_begin(e->w, &l, from, to, 1, !f->from[level] && dim_is_const(n), carried(f), acc);
-  emit_poll(e->w, l.iv, 1, dim_is_const(n) ? n : ANY_NUMBER, dim_is_const(left) ? left : 1);
+  emit_poll_in(&e->x, l.iv, 1, n, left);
   for (int k = 0; k < carried(f); k++) {
     next[k] = l.carried[k];
   }
@@ -218,7 +214,7 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
  * large. */
 static int choose_copies(const emit_reduction_loop *f) {
   dim inner = f->rank ? f->dims[f->rank - 1] : 1;
-  int64_t n = dim_is_const(inner) ? inner / (f->rows ? f->lanes : 1) : ANY_NUMBER;
+  int64_t n = dim_is_const(inner) ? inner / (f->rows ? f->lanes : 1) : EMIT_ANY_NUMBER;
   bool many = !f->rows && f->e->x.lanes > f->e->wide; /* an accumulator of several vectors already hides the latency */
   int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
   while (copies > 1 && n < 2 * copies) {
@@ -280,15 +276,24 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
   }
 }
 
-bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside) {
+/* Returns max(n - span, 0): how many positions there are at which `span` further ones follow. */
+static LLVMValueRef room_for(const emit_element *e, dim n, int64_t span) {
+  if (dim_is_const(n)) {
+    return emit_i64(e->w, n - span);
+  }
+  LLVMValueRef room = LLVMBuildNSWSub(e->w->builder, emit_size(&e->x, n), emit_i64(e->w, span), "");
+  return emit_intrinsic2(e->w, "llvm.smax", room, emit_i64(e->w, 0));
+}
+
+bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, dim n, LLVMValueRef *inside) {
   if (p.step < 0 && e->x.lanes > 1) { /* the positions are scattered or decreasing */
     return false;
   }
-  if (n - span <= 0) {
+  if (dim_is_const(n) && n <= span) {
     return false;
   }
   LLVMBuilderRef b = e->w->builder;
-  LLVMValueRef limit = emit_i64(e->w, n - span), one = emit_icmp(e->w, LLVMIntULT, p.base, limit);
+  LLVMValueRef limit = room_for(e, n, span), one = emit_icmp(e->w, LLVMIntULT, p.base, limit);
   if (p.step != 0 && e->x.lanes > 1) {
     LLVMValueRef last = emit_icmp(e->w, LLVMIntULT, emit_pos_last(&e->x, p), limit);
     one = LLVMBuildAnd(b, one, last, "");

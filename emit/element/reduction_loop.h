@@ -47,7 +47,7 @@ void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, 
                                 LLVMValueRef *out);
 /* Adds to the condition *inside (an i1; NULL means true) that [p, p + span] lies in [0, n) for all lanes.  Returns
  * false if no such condition can be written. */
-bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, int64_t n, LLVMValueRef *inside);
+bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, dim n, LLVMValueRef *inside);
 
 /* --- functions for reductions, windows and contractions --- */
 

@@ -28,8 +28,11 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* Returns true if windows may reach outside of the operand along dimension k. */
+/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window does. */
 static bool leaves(const windows *g, int k) {
+  if (!dim_is_const(g->at->dims[k]) || !dim_is_const(operand(g->i, 0)->dims[k])) {
+    return g->low[k] > 0 || hlo_ints(g->i, HLO_ATTR_HIGH)[k] > 0;
+  }
   int64_t last = (g->at->dims[k] - 1) * g->stride[k] + (g->size[k] - 1) * g->hole[k] - g->low[k];
   return g->low[k] > 0 || last >= operand(g->i, 0)->dims[k];
 }
@@ -88,7 +91,7 @@ static void cut_loops(emit_reduction_loop *f, windows *g) {
       continue;
     }
     LLVMValueRef before = LLVMBuildSub(w->builder, emit_i64(w, g->low[k]), p.base, "");
-    LLVMValueRef after = LLVMBuildAdd(w->builder, before, emit_i64(w, operand(g->i, 0)->dims[k]), "");
+    LLVMValueRef after = LLVMBuildAdd(w->builder, before, emit_size(&e->x, operand(g->i, 0)->dims[k]), "");
     LLVMValueRef to = steps_to(w, after, g->hole[k]);
     f->from[g->loop_of[k]] = steps_to(w, before, g->hole[k]);
     f->to[g->loop_of[k]] = emit_intrinsic2(w, "llvm.smin", to, emit_i64(w, g->size[k]));
@@ -191,7 +194,7 @@ static void arg_window_step(const emit_reduction_loop *f, const emit_index *r, L
   for (int k = 0; k < x->rank; k++) {
     if (checked >> k & 1) {
       LLVMValueRef p = emit_arg_position(e, x->axes[k].pos);
-      at = emit_select(w, emit_icmp(w, LLVMIntULT, p, emit_i(p, x->dims[k])), at, emit_i(at, -1));
+      at = emit_select(w, emit_icmp(w, LLVMIntULT, p, emit_size_like(&e->x, p, x->dims[k])), at, emit_i(at, -1));
     }
   }
   emit_pair outside = emit_splat_pair(e, g->outside);

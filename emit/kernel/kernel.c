@@ -354,12 +354,12 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
   emit_writer w;
   TRY(emit_writer_begin(&w, m, name, i, options, 0, info));
   if (!shape_is_empty(&i->shapes[0])) {
-    if (emit_is_row_fusion(&w)) {
+    if (emit_is_update(&w)) {
+      emit_write_update(&w);
+    } else if (emit_is_row_fusion(&w)) {
       emit_write_row_fusion(&w);
     } else if (emit_takes_sizes(i)) {
       write_loops(&w);
-    } else if (emit_is_update(&w)) {
-      emit_write_update(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
     } else if (emit_is_pooling(&w)) {

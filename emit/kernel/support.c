@@ -97,18 +97,20 @@ static bool can_take_sizes(const hlo_instr *i) {
     case HLO_TRANSPOSE:
     case HLO_REVERSE:
     case HLO_SLICE:
+    case HLO_PAD:
     case HLO_CONCAT:
+    case HLO_DYNAMIC_SLICE:
+    case HLO_DYNAMIC_UPDATE_SLICE:
+    case HLO_GATHER:
+    case HLO_SCATTER:
+    case HLO_RNG:
     case HLO_REDUCE:
     case HLO_ARG_REDUCE:
+    case HLO_REDUCE_WINDOW:
+    case HLO_ARG_REDUCE_WINDOW:
+    case HLO_CUMULATIVE:
     case HLO_DOT: return true;
     case HLO_CONVOLUTION: return convolution_takes_sizes(i);
-    case HLO_PAD:
-      for (int k = 0; k < i->shapes[0].rank; k++) {
-        if (hlo_ints(i, HLO_ATTR_INTERIOR)[k] && !dim_is_const(hlo_shape(i->operands[0])->dims[k])) {
-          return false;
-        }
-      }
-      return true;
     default: return hlo_info(i)->kind == HLO_ELEMENTWISE;
   }
 }

@@ -40,7 +40,7 @@ static void update_body(emit_writer *w, const void *data, const emit_index *at) 
   for (int k = 0; k < to->rank; k++) {
     emit_index *s = emit_operand_index(e, i, 2);
     emit_axis_at(s, 0, emit_pos_const(&e->x, k));
-    emit_pos start = emit_start(e, i->operands[2], s, to->dims[k] - u->dims[k]);
+    emit_pos start = emit_start(e, i->operands[2], s, emit_dims_difference(&e->x, to->dims[k], u->dims[k]));
     emit_axis_at(to, k, emit_pos_add(&e->x, start, emit_index_dim(&e->x, from, k)));
   }
   emit_pair v = emit_value(e, i->operands[1], from);
@@ -54,11 +54,12 @@ static void write_slice(emit_writer *w) {
   emit_dim_boundaries_of(&w->e, i->operands[1], &cuts);
   for (int k = 0; k < u->rank && cuts.n + 2 < EMIT_MAX_DIM_BOUNDARIES; k++) {
     if (u->dims[k] != x->dims[k]) {
-      cuts.at[cuts.n++] = shape_product(u, k, u->rank);
-      cuts.at[cuts.n++] = shape_product(u, k + 1, u->rank);
+      cuts.at[cuts.n++] = emit_dims_product(&w->e.x, u->dims, k, u->rank);
+      cuts.at[cuts.n++] = emit_dims_product(&w->e.x, u->dims, k + 1, u->rank);
     }
   }
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK), total = shape_elements(u);
+  dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK),
+      total = emit_dims_product(&w->e.x, u->dims, 0, u->rank);
   if (total == 0) {
     return;
   }
@@ -79,8 +80,9 @@ static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
 static void copy_operand(emit_writer *w, const hlo_instr *i) {
   emit_dim_boundaries cuts = {0};
   emit_dim_boundaries_of(&w->e, i->operands[0], &cuts);
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, SHAPE_MAX_RANK);
-  int rank = emit_loop_extents(&w->e.x, &cuts, shape_elements(&i->shapes[0]), extents);
+  const shape *s = &i->shapes[0];
+  dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK);
+  int rank = emit_loop_extents(&w->e.x, &cuts, emit_dims_product(&w->e.x, s->dims, 0, s->rank), extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), true, copy_body, i);
 }
 
@@ -120,14 +122,12 @@ static void scatter_element(const scatter *s) {
 
 static void window_loop(scatter *s, int level);
 
-static void window_steps(scatter *s, int level, int64_t from, int64_t to, int lanes) {
+/* `runs` promises that there is at least one iteration. */
+static void window_steps(scatter *s, int level, LLVMValueRef from, LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &s->w->e;
-  if (from == to) {
-    return;
-  }
   emit_loop l;
   int d = s->window[level];
-  emit_loop_begin(e->w, &l, emit_i64(e->w, from), emit_i64(e->w, to), lanes, true, 0, NULL);
+  emit_loop_begin(e->w, &l, from, to, lanes, runs, 0, NULL);
   uint32_t mark = emit_table_mark(e->x.table);
   e->x.lanes = lanes;
   emit_axis_at(s->at, d, emit_pos_lanes(l.iv, lanes > 1, lanes));
@@ -142,10 +142,28 @@ static void window_loop(scatter *s, int level) {
     scatter_element(s);
     return;
   }
-  int64_t n = s->at->dims[s->window[level]];
+  const emit_ir *ir = s->w->e.w;
+  dim n = s->at->dims[s->window[level]];
   int lanes = level == s->n_window - 1 ? emit_choose_lanes(n, s->w->e.wide) : 1;
-  window_steps(s, level, 0, n / lanes * lanes, lanes);
-  window_steps(s, level, n / lanes * lanes, n, 1);
+  LLVMValueRef size = emit_size(&s->w->e.x, n),
+               whole = LLVMBuildAnd(ir->builder, size, emit_i64(ir, -(int64_t)lanes), "");
+  bool known = dim_is_const(n);
+  if (!known || n >= lanes) {
+    window_steps(s, level, emit_i64(ir, 0), whole, lanes, known);
+  }
+  if (lanes > 1 && (!known || n % lanes)) {
+    window_steps(s, level, whole, size, 1, known);
+  }
+}
+
+/* Returns max(room + 1, 0): how many places there are for a window that leaves that much room, or does not fit. */
+static LLVMValueRef places(const emit_element *e, dim room) {
+  int64_t known;
+  if (dim_signed_value(e->x.sizes->table, room, &known)) {
+    return emit_i64(e->w, known < 0 ? 0 : known + 1);
+  }
+  LLVMValueRef n = LLVMBuildNSWAdd(e->w->builder, emit_size(&e->x, room), emit_i64(e->w, 1), "");
+  return emit_intrinsic2(e->w, "llvm.smax", n, emit_i64(e->w, 0));
 }
 
 /* Returns an i1: whether the whole window lies in the operand. */
@@ -154,9 +172,9 @@ static LLVMValueRef window_fits(const scatter *s) {
   const shape *x = hlo_shape(s->i->operands[0]);
   LLVMValueRef fits = NULL;
   for (int k = 0; k < x->rank; k++) {
-    int64_t size = s->d.offset_of[k] < 0 ? 1 : s->at->dims[s->d.offset_of[k]], room = x->dims[k] - size;
-    LLVMValueRef one = room < 0 ? LLVMConstInt(e->w->i1, 0, false)
-                                : emit_icmp(e->w, LLVMIntULT, s->starts[k].base, emit_i64(e->w, room + 1));
+    dim size = s->d.offset_of[k] < 0 ? 1 : s->at->dims[s->d.offset_of[k]];
+    dim room = emit_dims_difference(&e->x, x->dims[k], size);
+    LLVMValueRef one = emit_icmp(e->w, LLVMIntULT, s->starts[k].base, places(e, room));
     fits = fits ? LLVMBuildAnd(e->w->builder, fits, one, "") : one;
   }
   return fits ? fits : LLVMConstInt(e->w->i1, 1, false);
@@ -175,19 +193,18 @@ static void write_scatter(emit_writer *w) {
     copy_operand(w, i);
   }
   w->info->grid = 1;
-  if (shape_elements(u)) {
+  if (!shape_is_empty(u)) {
     scatter s = {.w = w, .i = i, .d = emit_window_dims_of(i, u), .at = emit_operand_index(e, i, 2)};
-    int64_t *batch_dims = ARENA_NEW_N(ir->arena, int64_t, SHAPE_MAX_RANK),
-            *flat_dims = ARENA_NEW_N(ir->arena, int64_t, 1);
-    *flat_dims = 1;
+    dim *batch_dims = ARENA_NEW_N(ir->arena, dim, SHAPE_MAX_RANK), *flat_dims = ARENA_NEW_N(ir->arena, dim, 1);
     for (int k = 0; k < s.d.n_batch; k++) {
       batch_dims[k] = u->dims[s.d.batch[k]];
-      *flat_dims *= batch_dims[k];
     }
+    *flat_dims = emit_dims_product(&e->x, batch_dims, 0, s.d.n_batch);
+    dim all = emit_dims_product(&e->x, u->dims, 0, u->rank);
     emit_loop l;
     e->x.lanes = 1;
-    emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, *flat_dims), 1, true, 0, NULL);
-    emit_poll(ir, l.iv, 1, *flat_dims, shape_elements(u) / *flat_dims);
+    emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&e->x, *flat_dims), 1, dim_is_const(*flat_dims), 0, NULL);
+    emit_poll_in(&e->x, l.iv, 1, *flat_dims, emit_quotient(&e->x, all, *flat_dims));
     uint32_t mark = emit_table_mark(e->x.table);
     emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
     emit_axis_at(flat, 0, emit_pos_at(l.iv, 1));
@@ -218,9 +235,14 @@ static void write_scatter(emit_writer *w) {
 
 typedef struct lines {
   const hlo_instr *i;
-  int64_t dims[3]; /* three extents: the product of those outside of the cumulated dimension, its own, and the
-                      product of those inside */
+  dim dims[3]; /* three extents: the product of those outside of the cumulated dimension, its own, and the
+                  product of those inside */
 } lines;
+
+/* Returns n - 1 - p. */
+static emit_pos from_end(const emit_indexer *x, emit_pos p, dim n) {
+  return emit_pos_add_size(x, emit_pos_scale(x, p, -1), emit_dims_difference(x, n, 1));
+}
 
 static void line_body(emit_writer *w, const void *data, const emit_index *at) {
   const lines *g = data;
@@ -232,14 +254,14 @@ static void line_body(emit_writer *w, const void *data, const emit_index *at) {
   bool exclusive = hlo_int(i, HLO_ATTR_EXCLUSIVE), backward = hlo_int(i, HLO_ATTR_BACKWARD);
   emit_pair start = emit_splat_pair(e, emit_reduce_identity(ir, r, t));
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, g->dims[1]), 1, true, start.im ? 2 : 1,
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&e->x, g->dims[1]), 1, dim_is_const(g->dims[1]), start.im ? 2 : 1,
                   (LLVMValueRef[]){start.v, start.im});
-  emit_poll(ir, l.iv, 1, g->dims[1], 1);
+  emit_poll_in(&e->x, l.iv, 1, g->dims[1], 1);
   uint32_t mark = emit_table_mark(e->x.table);
   emit_index *line = emit_index_new(&e->x, 3, g->dims);
   emit_pos p = emit_pos_at(l.iv, 1);
   emit_axis_from(line, 0, at, 0);
-  emit_axis_at(line, 1, backward ? emit_pos_add_const(&e->x, emit_pos_scale(&e->x, p, -1), g->dims[1] - 1) : p);
+  emit_axis_at(line, 1, backward ? from_end(&e->x, p, g->dims[1]) : p);
   emit_axis_from(line, 2, at, 1);
   const shape *s = hlo_shape(i->operands[0]);
   emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, line, s->rank, s->dims));
@@ -257,11 +279,13 @@ static void write_lines(emit_writer *w) {
   const shape *s = &i->shapes[0];
   int d = (int)hlo_int(i, HLO_ATTR_DIMENSION);
   lines *g = ARENA_NEW(w->e.w->arena, lines);
-  *g = (lines){i, {shape_product(s, 0, d), s->dims[d], shape_product(s, d + 1, s->rank)}};
-  int64_t *extents = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
+  const emit_indexer *x = &w->e.x;
+  *g = (lines){i, {emit_dims_product(x, s->dims, 0, d), s->dims[d], emit_dims_product(x, s->dims, d + 1, s->rank)}};
+  dim *extents = ARENA_NEW_N(w->e.w->arena, dim, 2);
   extents[0] = g->dims[0];
   extents[1] = g->dims[2];
-  emit_nest(w, 2, extents, emit_column_lanes((double)extents[0], extents[1], w->e.wide), false, line_body, g);
+  double outer = emit_likely_size(x->sizes->table, extents[0]);
+  emit_nest(w, 2, extents, emit_column_lanes(outer, extents[1], w->e.wide), false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {

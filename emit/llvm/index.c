@@ -2,6 +2,7 @@
 #include "emit/llvm/index.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -45,6 +46,16 @@ LLVMValueRef emit_size(const emit_indexer *x, dim d) {
   *ARENA_PUSH(x->w->arena, s->dims, s->n_dims, s->cap_dims) = d;
   return v;
 }
+
+LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d) {
+  if (dim_is_const(d)) {
+    return emit_i(v, d);
+  }
+  LLVMValueRef n = LLVMBuildIntCast2(x->w->builder, emit_size(x, d), emit_scalar_type(LLVMTypeOf(v)), true, "");
+  return emit_lanes(v) ? emit_splat(x->w, n, (int)emit_lanes(v)) : n;
+}
+
+dim emit_dims_difference(const emit_indexer *x, dim a, dim b) { return dim_signed_sub(x->sizes->table, a, b); }
 
 static dim product(dim_table *t, const dim *dims, int first, int last) {
   dim n = 1;
@@ -91,6 +102,11 @@ double emit_likely_elements(const dim_table *t, const shape *s) {
     n *= emit_likely_size(t, s->dims[k]);
   }
   return n;
+}
+
+void emit_poll_in(const emit_indexer *x, LLVMValueRef iv, int64_t step, dim n, dim inner) {
+  double each = fmin(fmax(emit_likely_size(x->sizes->table, inner), 1), (double)INT64_MAX / 4);
+  emit_poll(x->w, iv, step, dim_is_const(n) ? n : EMIT_ANY_NUMBER, dim_is_const(inner) ? inner : (int64_t)each);
 }
 
 /* --- the table of computations that are already written --- */

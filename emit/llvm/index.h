@@ -75,6 +75,12 @@ typedef struct emit_indexer {
 
 /* Returns d, which may be signed, as an i64. */
 LLVMValueRef emit_size(const emit_indexer *x, dim d);
+/* Returns d in as many lanes as v has, and of v's type. */
+LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d);
+/* Returns a - b; the constants may be such that it is negative. */
+dim emit_dims_difference(const emit_indexer *x, dim a, dim b);
+/* Polls in a loop of n iterations (emit_poll). */
+void emit_poll_in(const emit_indexer *x, LLVMValueRef iv, int64_t step, dim n, dim inner);
 /* Returns the product of dims[first], ..., dims[last - 1]. */
 dim emit_dims_product(const emit_indexer *x, const dim *dims, int first, int last);
 /* Returns true if b is known to be a multiple of a, which is not 0. */

@@ -383,6 +383,9 @@ void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64
     every *= 2;
   }
   LLVMBasicBlockRef ask = emit_block(w, "ask"), leave = emit_block(w, "leave"), on = emit_block(w, "on");
+  if (n == EMIT_ANY_NUMBER) { /* the loop begins in the middle between two polls */
+    iv = LLVMBuildNSWAdd(w->builder, iv, emit_i64(w, every / 2), "");
+  }
   LLVMValueRef since = LLVMBuildURem(w->builder, iv, emit_i64(w, every), "");
   LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntULT, since, emit_i64(w, step)), ask, on);
   LLVMPositionBuilderAtEnd(w->builder, ask);

@@ -118,11 +118,12 @@ LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
  * speed. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* How many elements the innermost loops may process between two checks of the run's budget. */
-enum { EMIT_POLL = 1 << 18 };
+/* How many elements the innermost loops may process between two checks of the run's budget; and how many iterations a
+ * loop has if they are not known. */
+enum { EMIT_POLL = 1 << 18, EMIT_ANY_NUMBER = INT32_MAX };
 /* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
  * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time
- * is up.  Writes nothing for short loops. */
+ * is up.  Writes nothing for short loops.  If n is EMIT_ANY_NUMBER, a loop that turns out to be short does not call. */
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

@@ -8,6 +8,7 @@
 #include "backend_ref/eval.h"
 #include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
+#include "hlo/text/verify.h"
 #include "runtime/host/code_loader.h"
 
 arena *sizes_arena;
@@ -266,6 +267,7 @@ static bool bind(const sizes_case *k, const choice *c, arena *a, hlo_module **bo
     inputs[p] = operand_literal(k, c, a, p, NULL).shape;
   }
   status s = hlo_bind(a, k->entry->module, inputs, bound);
+  s = s ? s : hlo_verify(*bound);
   if (s) {
     status_free(s);
   }

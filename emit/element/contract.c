@@ -147,7 +147,7 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   int spatial = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
   for (int k = 0; k < g->at->rank - 2; k++) {
     dim n = operand(i, 0)->dims[spatial + k];
-    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1 || !dim_is_const(n)) {
+    if (e->slow || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] > 1) {
       return NULL;
     }
     if (is_padded(g, spatial, k)) {
@@ -191,6 +191,7 @@ static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMVal
     p = emit_pos_add_const(&e->x, p, -low);
     if (gap > 1) {
       p = emit_without_gaps(e, p, x->dims[spatial + k], gap, &mask);
+      checked |= dim_is_const(x->dims[spatial + k]) ? 0 : (uint32_t)1 << (spatial + k); /* the array may be empty */
     } else if (!g->inside && is_padded(g, spatial, k)) {
       checked |= (uint32_t)1 << (spatial + k);
     }

@@ -74,45 +74,15 @@ bool emit_takes_sizes(const hlo_instr *i) {
   return takes_sizes(i);
 }
 
-/* Returns true if only the batch and the spatial dimensions of a convolution are not constants, and there are no gaps
- * in its input. */
-static bool convolution_takes_sizes(const hlo_instr *i) {
-  const shape *x = hlo_shape(i->operands[0]);
-  bool takes = shape_is_static(hlo_shape(i->operands[1])) &&
-               dim_is_const(x->dims[hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 1 : x->rank - 1]);
-  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_DILATION); k++) {
-    takes = takes && hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] == 1;
-  }
-  return takes;
-}
-
-/* Returns true if the emitter of the operation can take sizes as arguments. */
+/* Returns true if the emitter of the operation can take sizes as arguments.  Of a convolution, only the batch and the
+ * spatial dimensions may be sizes. */
 static bool can_take_sizes(const hlo_instr *i) {
-  switch (i->op) {
-    case HLO_SIZES:
-    case HLO_COPY:
-    case HLO_IOTA:
-    case HLO_BROADCAST:
-    case HLO_RESHAPE:
-    case HLO_TRANSPOSE:
-    case HLO_REVERSE:
-    case HLO_SLICE:
-    case HLO_PAD:
-    case HLO_CONCAT:
-    case HLO_DYNAMIC_SLICE:
-    case HLO_DYNAMIC_UPDATE_SLICE:
-    case HLO_GATHER:
-    case HLO_SCATTER:
-    case HLO_RNG:
-    case HLO_REDUCE:
-    case HLO_ARG_REDUCE:
-    case HLO_REDUCE_WINDOW:
-    case HLO_ARG_REDUCE_WINDOW:
-    case HLO_CUMULATIVE:
-    case HLO_DOT: return true;
-    case HLO_CONVOLUTION: return convolution_takes_sizes(i);
-    default: return hlo_info(i)->kind == HLO_ELEMENTWISE;
+  if (i->op != HLO_CONVOLUTION) {
+    return true;
   }
+  const shape *x = hlo_shape(i->operands[0]);
+  return shape_is_static(hlo_shape(i->operands[1])) &&
+         dim_is_const(x->dims[hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 1 : x->rank - 1]);
 }
 
 static bool arrays_only(const hlo_instr *i, const char **why) {

@@ -26,7 +26,6 @@ typedef struct reading {
   rt_span sections[N_SECTIONS];
   const rt_program *base; /* the program of the base (rt_image.base); NULL if there is no base */
   uint32_t n_nodes;       /* the number of nodes of the program that is being read */
-  bool many_sizes;        /* whether the program that is being read is for many sizes */
 } reading;
 
 static rt_span get_span(rt_reader *r, const reading *x, int section, int64_t at, int64_t bytes) {
@@ -153,9 +152,7 @@ static void get_thunk(rt_reader *r, reading *x, int depth, rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     get_sequence(r, x, depth + 1, &t->bodies[k]);
   }
-  if (x->many_sizes) {
-    t->sizes = rt_get_i64s(r, x->a, &t->n_sizes);
-  }
+  t->sizes = rt_get_i64s(r, x->a, &t->n_sizes);
 }
 
 static void get_sequence(rt_reader *r, reading *x, int depth, rt_sequence *s) {
@@ -212,8 +209,7 @@ static void get_slots(rt_reader *r, reading *x, rt_program *p) {
 /* Reads the size of the arena, or what a program for many sizes has in its place. */
 static void get_arena(rt_reader *r, reading *x, rt_program *p) {
   int64_t bytes = rt_get_in(r, MANY_SIZES, (int64_t)1 << 46);
-  x->many_sizes = bytes == MANY_SIZES;
-  if (!x->many_sizes) {
+  if (bytes != MANY_SIZES) {
     p->arena_bytes = (uint64_t)bytes;
     return;
   }

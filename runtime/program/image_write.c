@@ -105,7 +105,7 @@ static void put_numbers(rt_writer *out, uint32_t n, const uint32_t *numbers) {
   }
 }
 
-static void put_sequence(rt_writer *out, const rt_program *p, const rt_sequence *s) {
+static void put_sequence(rt_writer *out, const rt_sequence *s) {
   rt_put_i64(out, s->n);
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
@@ -124,11 +124,9 @@ static void put_sequence(rt_writer *out, const rt_program *p, const rt_sequence 
     rt_put_bytes(out, t->config.data, t->config.size);
     rt_put_i64(out, t->n_bodies);
     for (uint32_t b = 0; b < t->n_bodies; b++) {
-      put_sequence(out, p, &t->bodies[b]);
+      put_sequence(out, &t->bodies[b]);
     }
-    if (!rt_program_is_static(p)) {
-      rt_put_i64s(out, t->n_sizes, t->sizes);
-    }
+    rt_put_i64s(out, t->n_sizes, t->sizes);
   }
 }
 
@@ -186,7 +184,7 @@ static void put_program(writing *w, rt_writer *out, const rt_program *p) {
   put_code(w, out, p);
   put_nodes(out, p);
   put_arena(out, p);
-  put_sequence(out, p, &p->body);
+  put_sequence(out, &p->body);
 }
 
 /* --- writing --- */

@@ -19,8 +19,12 @@ typedef struct chosen {
 
 static uint64_t whole_blocks(int64_t n) { return ((uint64_t)n + BLOCK - 1) / BLOCK * BLOCK; }
 
+_Static_assert(NMS_BOX_BYTES == sizeof(uint64_t) && NMS_CHOSEN_BYTES == 5 * sizeof(float) &&
+                   NMS_LINE_BYTES >= (BLOCK - 1) * (NMS_BOX_BYTES + NMS_CHOSEN_BYTES) + 63,
+               "the scratch memory is larger than nms.h says");
+
 uint64_t nms_scratch(int64_t boxes, int64_t limit) {
-  uint64_t bytes = whole_blocks(boxes) * sizeof(uint64_t) + 5 * whole_blocks(limit) * sizeof(float);
+  uint64_t bytes = whole_blocks(boxes) * NMS_BOX_BYTES + whole_blocks(limit) * NMS_CHOSEN_BYTES;
   return (bytes + 63) & ~(uint64_t)63;
 }
 

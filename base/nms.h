@@ -20,8 +20,11 @@ typedef struct nms {
   const float *floor; /* only boxes with larger scores than *floor are candidates; if it is NULL, all boxes are */
 } nms;
 
-/* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64. */
+/* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64.  It is at
+ * most NMS_BOX_BYTES * boxes + NMS_CHOSEN_BYTES * limit + NMS_LINE_BYTES. */
 uint64_t nms_scratch(int64_t boxes, int64_t limit);
+enum { NMS_BOX_BYTES = 8, NMS_CHOSEN_BYTES = 20, NMS_LINE_BYTES = 512 };
+
 /* Chooses boxes of a line (one batch and class) in the order of their scores; equal scores are ordered by the index of
  * the box, and NaN comes last.  `rows` is [batches * classes, limit, 3] and is shared by all lines.  rows[line]
  * receives batch, class and index of each chosen box.  Returns how many boxes were chosen.  It may stop early if the

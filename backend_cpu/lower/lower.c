@@ -4,6 +4,7 @@
 
 #include "backend_cpu/kernels/dynamic_m.h"
 #include "backend_cpu/runtime/kinds.h"
+#include "base/nms.h"
 #include "hlo/analysis/cost.h"
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/sorted_front.h"
@@ -94,40 +95,37 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
 
 /* --- sort, non-maximum suppression --- */
 
-static int64_t sorted_lines(const hlo_instr *i) {
+/* Returns a dim as cpu_parts does a number. */
+static dim most_parts(const lowering *l, dim_table *t, dim lines) {
+  return dim_max(t, 1, dim_min(t, lines, (dim)l->options->threads));
+}
+
+static dim sort_scratch(const lowering *l, const hlo_instr *i) {
+  dim_table *t = i->parent->module->dims;
+  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   const shape *s = &i->shapes[0];
-  int64_t n = s->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
-  return n ? shape_elements(s) / n : 0;
+  dim lines = dim_mul(t, shape_dim_product(t, s, 0, (int)d), shape_dim_product(t, s, (int)d + 1, s->rank));
+  dim each = dim_add_const(t, dim_mul(t, s->dims[d], CPU_SORT_BYTES), CPU_SORT_PART_BYTES);
+  return dim_mul(t, each, most_parts(l, t, lines));
 }
 
-static int64_t sort_parts(const lowering *l, const hlo_instr *i) {
-  int64_t lines = sorted_lines(i);
-  return lines < 1 ? 1 : lines < (int64_t)l->options->threads ? lines : (int64_t)l->options->threads;
-}
-
-/* Returns the number of parts into which a non-maximum suppression is divided for the threads; 1 if it is too small. */
-static int64_t nms_parts(const lowering *l, const hlo_instr *i) {
-  enum { SMALL = 1 << 13 };
+static dim nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
+  dim_table *t = i->parent->module->dims;
   const shape *scores = hlo_shape(i->operands[1]);
-  int64_t lines = scores->dims[0] * scores->dims[1];
-  return lines < 1 || shape_elements(scores) < SMALL ? 1
-         : lines < (int64_t)l->options->threads      ? lines
-                                                     : (int64_t)l->options->threads;
-}
-
-static uint64_t nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
-  const shape *scores = hlo_shape(i->operands[1]);
-  int64_t limit = hlo_int(i, HLO_ATTR_LIMIT), boxes = scores->dims[2];
-  return cpu_nms_scratch(scores->dims[0] * scores->dims[1], boxes, limit < boxes ? limit : boxes, nms_parts(l, i));
+  dim lines = shape_dim_product(t, scores, 0, 2), boxes = scores->dims[2];
+  dim chosen = dim_min(t, boxes, hlo_int(i, HLO_ATTR_LIMIT));
+  dim each = dim_add(t, dim_mul(t, boxes, NMS_BOX_BYTES), dim_mul(t, chosen, NMS_CHOSEN_BYTES));
+  dim parts = dim_mul(t, dim_add_const(t, each, NMS_LINE_BYTES), most_parts(l, t, lines));
+  return dim_add_const(t, dim_add(t, parts, dim_mul(t, lines, CPU_NMS_LINE_BYTES)), CPU_NMS_BYTES);
 }
 
 static dim scratch(void *data, const hlo_instr *i) {
   const lowering *l = data;
   if (i->op == HLO_NMS) {
-    return (dim)nms_scratch_bytes(l, i);
+    return nms_scratch_bytes(l, i);
   }
   if (i->op == HLO_SORT) {
-    return (dim)(cpu_sort_scratch(i->shapes[0].dims[hlo_int(i, HLO_ATTR_DIMENSION)]) * (uint64_t)sort_parts(l, i) + 64);
+    return sort_scratch(l, i);
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
   return plan ? (dim)plan->scratch_bytes : 0;
@@ -163,7 +161,7 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_writer w = {.arena = l->arena};
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
   rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
-  rt_put_i64(&w, sort_parts(l, i));
+  rt_put_i64(&w, l->options->threads);
   rt_put_i64(&w, hlo_sorted_front(i));
   rt_put_i64(&w, places_of(i));
   t->config = rt_written(&w);
@@ -173,7 +171,7 @@ static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
 static status emit_nms(lowering *l, lower_context *c, const hlo_instr *i) {
   rt_thunk *t = lower_thunk(c, "cpu.nms", i);
   rt_writer w = {.arena = l->arena};
-  rt_put_i64(&w, nms_parts(l, i));
+  rt_put_i64(&w, l->options->threads);
   t->config = rt_written(&w);
   return NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef BACKEND_CPU_RUNTIME_KINDS_H
 #define BACKEND_CPU_RUNTIME_KINDS_H
 
+#include "backend_cpu/runtime/order.h"
 #include "runtime/program/target.h"
 
 /* A compiled kernel.  Its config has the number of the code object, the symbol, and the grain: the least number of grid
@@ -12,15 +13,17 @@ status cpu_kernel_bind(rt_thunk *t, arena *a);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 
 /* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the sorted dimension, whether the
- * order is descending, and the number of parts that the lines along that dimension are divided into.  It also has how
- * many of the first elements are wanted, and which operand is an iota of positions along the dimension, so that it need
- * not be read (-1: none). */
+ * order is descending, and the largest number of parts that the lines along that dimension are divided into.  It also
+ * has how many of the first elements are wanted, and which operand is an iota of positions along the dimension, so that
+ * it need not be read (-1: none). */
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
+status cpu_sort_bind(rt_thunk *t, arena *a);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);
 
-/* A non-maximum suppression.  Its buffers are its operands, its results and scratch memory.  Its config has the number
- * of parts that the lines (batches times classes) are divided into. */
+/* A non-maximum suppression.  Its buffers are its operands, its results and scratch memory.  Its config has the largest
+ * number of parts that the lines (batches times classes) are divided into. */
 status cpu_nms_load(rt_thunk *t, rt_loader *l);
+status cpu_nms_bind(rt_thunk *t, arena *a);
 status cpu_nms_run(const rt_thunk *t, rt_run *r);
 
 /* Library calls (contraction.h).  Their config has the cpu_contraction, the library's name and the format of packed
@@ -29,9 +32,16 @@ status cpu_convolution_load(rt_thunk *t, rt_loader *l);
 status cpu_dot_load(rt_thunk *t, rt_loader *l);
 status cpu_contraction_run(const rt_thunk *t, rt_run *r);
 
-/* Returns the bytes of scratch memory for each part of a sort of lines of n elements. */
-uint64_t cpu_sort_scratch(int64_t n);
-/* Returns the bytes of scratch memory for all parts of a non-maximum suppression. */
-uint64_t cpu_nms_scratch(int64_t lines, int64_t boxes, int64_t limit, int64_t parts);
+/* The bytes of scratch memory that are enough.  A sort needs CPU_SORT_PART_BYTES for each part, and CPU_SORT_BYTES for
+ * each element of a line in each part.  A non-maximum suppression needs what base/nms.h says for each part,
+ * CPU_NMS_LINE_BYTES for each line, and CPU_NMS_BYTES. */
+enum {
+  CPU_SORT_PART_BYTES = 64,
+  CPU_SORT_BYTES = CPU_ORDER_BYTES + sizeof(uint64_t),
+  CPU_NMS_LINE_BYTES = sizeof(int64_t),
+  CPU_NMS_BYTES = 64
+};
+/* The number of parts into which lines are divided, which is at most `most`. */
+static inline int64_t cpu_parts(int64_t lines, int64_t most) { return lines < 1 ? 1 : lines < most ? lines : most; }
 
 #endif

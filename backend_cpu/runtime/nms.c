@@ -5,15 +5,11 @@
 #include "runtime/host/thread_pool.h"
 
 typedef struct nms_state {
-  nms problem; /* only the sizes are set */
-  int64_t lines, parts;
+  nms problem;          /* only the sizes are set, when the thunk is bound */
+  int64_t lines, parts; /* until then, `parts` is the largest number of parts */
 } nms_state;
 
-static uint64_t counts_bytes(int64_t lines) { return ((uint64_t)lines * sizeof(int64_t) + 63) & ~(uint64_t)63; }
-
-uint64_t cpu_nms_scratch(int64_t lines, int64_t boxes, int64_t limit, int64_t parts) {
-  return counts_bytes(lines) + (uint64_t)parts * nms_scratch(boxes, limit) + 64;
-}
+static uint64_t counts_bytes(int64_t lines) { return ((uint64_t)lines * CPU_NMS_LINE_BYTES + 63) & ~(uint64_t)63; }
 
 typedef struct nms_run {
   const nms_state *s;
@@ -94,7 +90,20 @@ status cpu_nms_load(rt_thunk *t, rt_loader *l) {
   nms_state *s = ARENA_NEW(l->arena, nms_state);
   s->parts = rt_get_in(&r, 1, INT32_MAX);
   TRY(rt_reader_end(&r, t->kind));
+  t->state = s;
+  return NULL;
+}
+
+/* Returns the number of parts, 1 if there is too little to do for several threads. */
+static int64_t parts_of(const nms_state *s, int64_t most) {
+  enum { SMALL = 1 << 13 };
+  return s->lines == 0 || s->problem.boxes < SMALL / s->lines ? 1 : cpu_parts(s->lines, most);
+}
+
+status cpu_nms_bind(rt_thunk *t, arena *a) {
+  nms_state *s = arena_memdup(a, t->state, sizeof *s);
   CHECK_THAT(buffers_fit(t, s), STATUS_INVALID_FILE, "damaged");
+  s->parts = parts_of(s, s->parts);
   const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
   uint64_t wanted, each = nms_scratch(s->problem.boxes, s->problem.limit);
   CHECK_THAT(!__builtin_mul_overflow(each, (uint64_t)s->parts, &wanted) &&

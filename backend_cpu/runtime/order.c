@@ -16,8 +16,6 @@ enum {
   LONG = 4096 /* lines of at least LONG elements are sampled first */
 };
 
-uint64_t cpu_order_scratch(int64_t n) { return (uint64_t)n * (2 * sizeof(cpu_item) + sizeof(uint64_t)); }
-
 /* --- keys --- */
 
 /* Returns a key for the bits of a float: NaN is above all numbers, and -0 equals 0. */

@@ -9,7 +9,10 @@
 #include "runtime/host/thread_pool.h"
 
 typedef struct sort_state {
-  int64_t n, inner, lines, parts; /* `inner` is the distance between elements of a line */
+  int64_t dimension;
+  /* These are set when the thunk is bound; `inner` is the distance between elements of a line.  Until then, `parts` is
+   * the largest number of parts. */
+  int64_t n, inner, lines, parts;
   int64_t wanted; /* how many of the first elements are wanted; the others in the results are undefined */
   int64_t places; /* the operand that is an iota of positions in the line, so that it need not be read; -1 if there is
                      none */
@@ -17,11 +20,9 @@ typedef struct sort_state {
   bool descending;
 } sort_state;
 
-/* Returns the bytes for the items (order.h) and for a copy of the line, which is needed if the line is not contiguous.
- */
-uint64_t cpu_sort_scratch(int64_t n) {
-  return (cpu_order_scratch(n) + (uint64_t)n * sizeof(uint64_t) + 63) & ~(uint64_t)63;
-}
+/* Returns the bytes of a part's scratch memory: for the items (order.h), and for a copy of the line, which is needed if
+ * the line is not contiguous. */
+static uint64_t part_bytes(int64_t n) { return ((uint64_t)n * CPU_SORT_BYTES + 63) & ~(uint64_t)63; }
 
 typedef struct sort_run {
   const sort_state *s;
@@ -59,7 +60,7 @@ static void sort_line(const sort_run *r, int64_t line, void *scratch) {
   size_t size = dtype_bytes(r->in[0].type);
   cpu_line l = {r->in[0].type, r->from[0] + (size_t)first * size, s->n, s->descending, r->budget};
   if (s->inner > 1) {
-    void *copy = (char *)scratch + cpu_order_scratch(s->n);
+    void *copy = (char *)scratch + (uint64_t)s->n * CPU_ORDER_BYTES;
     copy_elements(size, copy, 1, l.data, s->inner, NULL, s->n);
     l.data = copy;
   }
@@ -80,7 +81,7 @@ static void sort_parts(void *data, int64_t begin, int64_t end) {
   const sort_run *r = data;
   const sort_state *s = r->s;
   for (int64_t part = begin; part < end; part++) {
-    void *items = r->scratch + (uint64_t)part * cpu_sort_scratch(s->n);
+    void *items = r->scratch + (uint64_t)part * part_bytes(s->n);
     for (int64_t line = part * s->lines / s->parts; line < (part + 1) * s->lines / s->parts; line++) {
       if (budget_expired(r->budget)) {
         return;
@@ -105,8 +106,8 @@ status cpu_sort_run(const rt_thunk *t, rt_run *r) {
 
 status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
-  int64_t dimension = rt_get_in(&r, 0, SHAPE_MAX_RANK - 1);
   sort_state *s = ARENA_NEW(l->arena, sort_state);
+  s->dimension = rt_get_in(&r, 0, SHAPE_MAX_RANK - 1);
   s->descending = rt_get_in(&r, 0, 1);
   s->parts = rt_get_in(&r, 1, INT32_MAX);
   s->wanted = rt_get_in(&r, 0, INT64_MAX);
@@ -114,25 +115,37 @@ status cpu_sort_load(rt_thunk *t, rt_loader *l) {
   TRY(rt_reader_end(&r, t->kind));
   s->n_operands = t->n_inputs;
   const rt_buffer *key = t->buffers;
-  bool ok = t->n_inputs >= 1 && t->n_inputs < 1000 && t->n_buffers == 2 * t->n_inputs + 1 && dimension < key->rank;
+  bool ok = t->n_inputs >= 1 && t->n_inputs < 1000 && t->n_buffers == 2 * t->n_inputs + 1 && s->dimension < key->rank;
   for (uint32_t k = 0; ok && k < 2 * t->n_inputs; k++) {
     const rt_buffer *b = &t->buffers[k];
-    ok = rt_buffer_is_dense(b) && b->rank == key->rank && b->type == t->buffers[k % t->n_inputs].type &&
-         memcmp(b->extents, key->extents, key->rank * sizeof *key->extents) == 0;
+    ok = b->rank == key->rank && b->type == t->buffers[k % t->n_inputs].type;
   }
   ok = ok && s->places < t->n_inputs && (s->places < 0 || t->buffers[s->places].type == DTYPE_S64);
   CHECK_THAT(ok, STATUS_INVALID_FILE, "damaged");
-  s->n = key->extents[dimension];
-  s->wanted = s->wanted < s->n ? s->wanted : s->n;
-  s->inner = s->lines = 1;
-  for (int k = 0; k < key->rank; k++) {
-    s->inner *= k > dimension ? key->extents[k] : 1;
-    s->lines *= k != dimension ? key->extents[k] : 1;
+  t->state = s;
+  return NULL;
+}
+
+status cpu_sort_bind(rt_thunk *t, arena *a) {
+  sort_state *s = arena_memdup(a, t->state, sizeof *s);
+  const rt_buffer *key = t->buffers, *scratch = &t->buffers[t->n_buffers - 1];
+  bool ok = true;
+  for (uint32_t k = 0; k < 2 * t->n_inputs; k++) {
+    const rt_buffer *b = &t->buffers[k];
+    ok = ok && rt_buffer_is_dense(b) && memcmp(b->extents, key->extents, key->rank * sizeof *key->extents) == 0;
   }
-  const rt_buffer *scratch = &t->buffers[t->n_buffers - 1];
-  CHECK_THAT(
-      (uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= cpu_sort_scratch(s->n) && scratch->offset % 64 == 0,
-      STATUS_INVALID_FILE, "damaged");
+  CHECK_THAT(ok, STATUS_INVALID_FILE, "damaged");
+  s->n = key->extents[s->dimension];
+  s->wanted = s->wanted < s->n ? s->wanted : s->n;
+  s->inner = 1;
+  s->lines = rt_buffer_bytes(key) > 0; /* the product of the extents of an empty array may overflow */
+  for (int k = 0; k < key->rank && s->lines; k++) {
+    s->inner *= k > s->dimension ? key->extents[k] : 1;
+    s->lines *= k != s->dimension ? key->extents[k] : 1;
+  }
+  s->parts = cpu_parts(s->lines, s->parts);
+  CHECK_THAT((uint64_t)rt_buffer_bytes(scratch) / (uint64_t)s->parts >= part_bytes(s->n) && scratch->offset % 64 == 0,
+             STATUS_INVALID_FILE, "damaged");
   t->state = s;
   return NULL;
 }

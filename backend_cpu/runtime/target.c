@@ -68,8 +68,8 @@ static status check_cpu(const char *cpu) {
 
 static const rt_thunk_kind kinds[] = {
     {"cpu.kernel", cpu_kernel_load, cpu_kernel_run, RT_READS_ELEMENT_FIRST, cpu_kernel_bind},
-    {"cpu.sort", cpu_sort_load, cpu_sort_run, RT_READS_WHILE_WRITING, NULL},
-    {"cpu.nms", cpu_nms_load, cpu_nms_run, RT_READS_WHILE_WRITING, NULL},
+    {"cpu.sort", cpu_sort_load, cpu_sort_run, RT_READS_WHILE_WRITING, cpu_sort_bind},
+    {"cpu.nms", cpu_nms_load, cpu_nms_run, RT_READS_WHILE_WRITING, cpu_nms_bind},
     {"cpu.convolution", cpu_convolution_load, cpu_contraction_run, RT_READS_WHILE_WRITING, NULL},
     {"cpu.dot", cpu_dot_load, cpu_contraction_run, RT_READS_WHILE_WRITING, NULL},
 };

@@ -75,6 +75,27 @@ static const char *const modules[] = {
     " groups=8, layout=channels-first} : f32[n,8,m+2,5]\n"
     "  %s = reduce(%d) {dimensions=[2,3], reducer=add} : f32[n,8]\n"
     "  return %d, %s\n}",
+    /* sorts of lines that are contiguous and that are not, of all and of the first few elements, with their positions
+     */
+    "(%x: f32[n,m], %y: s32[m+3,n], %z: u8[n,m]) {\n"
+    "  %a, %b = sort(%x, %z) {dimension=0, descending=true} : f32[n,m], u8[n,m]\n"
+    "  %i = iota() {dimension=0} : s64[m+3,n]\n"
+    "  %c, %d = sort(%y, %i) {dimension=0, descending=false} : s32[m+3,n], s64[m+3,n]\n"
+    "  %e = slice(%c) {starts=[0,0], limits=[2,n], strides=[1,1]} : s32[2,n]\n"
+    "  %f = slice(%d) {starts=[1,0], limits=[3,n], strides=[1,1]} : s64[2,n]\n"
+    "  %g = negate(%x) : f32[n,m]\n"
+    "  %h = sort(%g) {dimension=1, descending=false} : f32[n,m]\n"
+    "  return %a, %b, %e, %f, %h\n}",
+    /* the best boxes of classes of any number, and of any number of boxes */
+    "(%x: f32[n,m], %l: f32[2,m,2], %s: f32[2,n,m], %k: s64[]) {\n"
+    "  %a = abs(%l) : f32[2,m,2]\n"
+    "  %h = add(%l, %a) : f32[2,m,2]\n"
+    "  %c = concatenate(%l, %h) {dimension=2} : f32[2,m,4]\n"
+    "  %o = constant() {value=f32[] 0.3} : f32[]\n"
+    "  %b, %t = non-max-suppression(%c, %s, %k, %o, %o) {limit=9} : s64[2*n*min(m,9),3], s64[]\n"
+    "  %w = constant() {value=s64[] 1000} : s64[]\n"
+    "  %d, %u = non-max-suppression(%c, %s, %w, %o) {limit=400} : s64[2*n*min(m,400),3], s64[]\n"
+    "  return %b, %t, %d, %u\n}",
 };
 
 static hlo_module *parse(const char *text) { return parse_entry(memory, text)->module; }

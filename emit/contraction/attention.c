@@ -57,7 +57,7 @@ static bool find_operands(const hlo_attention *a, emit_attention *c) {
   return c->qk.n_rows <= 1 && c->qk.n_sums <= 1 && c->pv.n_sums == 1 && c->pv.b_column == 1;
 }
 
-static bool is_f32(const hlo_attention *a) {
+bool emit_attention_is_f32(const hlo_attention *a) {
   const hlo_value all[] = {a->qk->operands[0],   a->qk->operands[1], a->pv->operands[1],
                            hlo_result(a->qk, 0), a->scores,          hlo_result(a->exp, 0),
                            hlo_result(a->pv, 0), a->shift,           a->total};
@@ -67,6 +67,18 @@ static bool is_f32(const hlo_attention *a) {
     }
   }
   return true;
+}
+
+bool emit_attention_is_static(const hlo_attention *a) {
+  bool all = true;
+  for (uint32_t k = 0; k < a->n; k++) {
+    const hlo_instr *i = a->members[k];
+    all = all && shape_is_static(&i->shapes[0]);
+    for (uint32_t j = 0; j < i->n_operands; j++) {
+      all = all && shape_is_static(hlo_shape(i->operands[j])) && i->operands[j].def->op != HLO_SIZES;
+    }
+  }
+  return all;
 }
 
 /* --- sizes of tiles and blocks --- */
@@ -124,7 +136,8 @@ bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attent
   out->batches = a->batches;
   out->rows = a->rows;
   out->keys = a->keys;
-  if (!is_f32(a) || a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
+  if (!emit_attention_is_f32(a) || !emit_attention_is_static(a) || a->rows < LEAST_ROWS || !find_operands(a, out) ||
+      !find_result(a, out)) {
     return false;
   }
   out->width = out->pv.columns;

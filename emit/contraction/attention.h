@@ -29,9 +29,14 @@ typedef struct emit_attention {
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
 
-/* Describes the kernel for an attention.  Returns false if there is none: it needs f32, at least eight rows of q, few
- * enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
+/* The first returns true if all numbers are f32, the second if all sizes are constants. */
+bool emit_attention_is_f32(const hlo_attention *a);
+bool emit_attention_is_static(const hlo_attention *a);
+
+/* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, at least eight
+ * rows of q, few enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
+
 /* Describes the kernel for a fusion of kind attention.  Returns false in the cases in which emit_attention_of does. */
 bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);
 

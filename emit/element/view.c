@@ -10,33 +10,47 @@ static int skip_ones(const shape *s, int d) {
   return d;
 }
 
-/* An array of shape `from` with the strides `given` is reshaped to `to`, which has as many elements, at least one.
- * Sets out to the strides of the reshaped array.  Returns false if it has no strides. */
-static bool reshape_strides(const shape *from, const int64_t *given, const shape *to, int64_t *out) {
+/* Two products of sizes differ: returns true if more sizes must be multiplied to n, and false if to m.  Otherwise sets
+ * *unknown. */
+static bool first_grows(dim_table *t, dim n, dim m, bool *unknown) {
+  if (dim_is_const(n) && dim_is_const(m)) {
+    return n < m;
+  }
+  bool first = n != 0 && dim_mod(t, m, n) == 0;
+  *unknown |= !first && (m == 0 || dim_mod(t, n, m) != 0);
+  return first;
+}
+
+/* An array of shape `from` with the strides `given` is reshaped to `to`, which has as many elements; if the shapes are
+ * static, they have at least one.  Sets out to the strides of the reshaped array.  Returns false if it has no strides.
+ */
+static bool reshape_strides(dim_table *table, const shape *from, const dim *given, const shape *to, dim *out) {
   memset(out, 0, sizeof *out * SHAPE_MAX_RANK);
   int f = skip_ones(from, 0), t = skip_ones(to, 0);
   while (f < from->rank && t < to->rank) { /* finds the next dimensions of both shapes that have the same product */
-    int64_t n = from->dims[f], m = to->dims[t];
+    dim n = from->dims[f], m = to->dims[t];
     int last_f = f, last_t = t;
     while (n != m) {
-      int *last = n < m ? &last_f : &last_t;
-      const shape *s = n < m ? from : to;
+      bool unknown = false, first = first_grows(table, n, m, &unknown);
+      int *last = first ? &last_f : &last_t;
+      const shape *s = first ? from : to;
       *last = skip_ones(s, *last + 1);
-      if (*last >= s->rank) {
+      if (unknown || *last >= s->rank) {
         return false;
       }
-      *(n < m ? &n : &m) *= s->dims[*last];
+      dim *product = first ? &n : &m;
+      *product = dim_mul(table, *product, s->dims[*last]);
     }
-    int64_t stride = given[last_f];
+    dim stride = given[last_f];
     for (int d = last_f, inner = last_f; --d >= f;) {
-      if (from->dims[d] != 1 && given[d] != given[inner] * from->dims[inner]) {
+      if (from->dims[d] != 1 && given[d] != dim_mul(table, given[inner], from->dims[inner])) {
         return false;
       }
       inner = from->dims[d] != 1 ? d : inner;
     }
     for (int d = last_t; d >= t; d--) {
       out[d] = stride;
-      stride *= to->dims[d];
+      stride = dim_mul(table, stride, to->dims[d]);
     }
     f = skip_ones(from, last_f + 1);
     t = skip_ones(to, last_t + 1);
@@ -48,10 +62,11 @@ static bool reshape_strides(const shape *from, const int64_t *given, const shape
  * that array.  Returns false if this view has no strides. */
 static bool step(const hlo_instr *i, emit_view *x) {
   const shape *s = &i->shapes[0];
-  int64_t before[SHAPE_MAX_RANK];
+  dim_table *t = i->parent->module->dims;
+  dim before[SHAPE_MAX_RANK];
   memcpy(before, x->strides, sizeof before);
   switch (i->op) {
-    case HLO_RESHAPE: return reshape_strides(hlo_shape(i->operands[0]), before, s, x->strides);
+    case HLO_RESHAPE: return reshape_strides(t, hlo_shape(i->operands[0]), before, s, x->strides);
     case HLO_TRANSPOSE:
       for (int d = 0; d < s->rank; d++) {
         x->strides[d] = before[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]];
@@ -59,8 +74,8 @@ static bool step(const hlo_instr *i, emit_view *x) {
       return true;
     case HLO_SLICE:
       for (int d = 0; d < s->rank; d++) {
-        x->offset += hlo_ints(i, HLO_ATTR_STARTS)[d] * before[d];
-        x->strides[d] = hlo_ints(i, HLO_ATTR_STRIDES)[d] * before[d];
+        x->offset = dim_add(t, x->offset, dim_mul(t, hlo_ints(i, HLO_ATTR_STARTS)[d], before[d]));
+        x->strides[d] = dim_mul(t, hlo_ints(i, HLO_ATTR_STRIDES)[d], before[d]);
       }
       return true;
     case HLO_BROADCAST:
@@ -84,7 +99,7 @@ bool emit_view_of(hlo_value v, hlo_value base, emit_view *out) {
     way[n++] = v.def;
   }
   memset(out, 0, sizeof *out);
-  shape_strides(hlo_shape(base), out->strides);
+  shape_dim_strides(base.def->parent->module->dims, hlo_shape(base), out->strides);
   while (n > 0) {
     if (!step(way[--n], out)) {
       return false;

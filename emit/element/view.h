@@ -7,11 +7,12 @@
 /* A view is an array whose elements are elements of another array, the base.  The element at index i of the view is
  * element number offset + sum of i[d] * strides[d] of the base.  A stride is 0 if elements are repeated. */
 typedef struct emit_view {
-  int64_t offset, strides[SHAPE_MAX_RANK];
+  dim offset, strides[SHAPE_MAX_RANK]; /* constants, or expressions of the module's table of dims */
 } emit_view;
 
 /* Describes v as a view of `base`. v must be computed from `base` by slices, transposes, reshapes and broadcasts only.
- * Returns false if a reshape merges dimensions that are not contiguous, since then there are no strides. */
+ * Returns false if a reshape merges dimensions that are not contiguous, since then there are no strides, or if it is
+ * not known which dimensions it merges. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
 #endif

@@ -5,6 +5,10 @@
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
 
+static dim_table *dims_of(const hlo_instr *i) { return i->parent->module->dims; }
+
+static dim elements_of(const hlo_instr *i, const shape *s) { return shape_dim_product(dims_of(i), s, 0, s->rank); }
+
 /* --- members --- */
 
 static bool is_member(const hlo_attention *a, const hlo_instr *i) {
@@ -80,7 +84,7 @@ enum { MOST_SEEN = 64 };
 typedef struct chain {
   hlo_attention *a;
   const hlo_instr *source;
-  int64_t elements; /* the number of elements of `source` and of each array computed from it */
+  dim elements; /* the number of elements of `source` and of each array computed from it */
   uint32_t n;
   const hlo_instr *seen[MOST_SEEN];
   bool depends[MOST_SEEN];
@@ -93,7 +97,7 @@ static bool follow(chain *c, hlo_value v) {
   if (i == c->source) {
     return true;
   }
-  if (!hlo_is_position_wise(i) || i->n_results != 1 || shape_elements(&i->shapes[0]) != c->elements) {
+  if (!hlo_is_position_wise(i) || i->n_results != 1 || elements_of(i, &i->shapes[0]) != c->elements) {
     return false;
   }
   for (uint32_t k = 0; k < c->n; k++) {
@@ -118,7 +122,7 @@ static bool follow(chain *c, hlo_value v) {
 }
 
 static bool take_chain(hlo_attention *a, hlo_value v, const hlo_instr *source) {
-  chain c = {.a = a, .source = source, .elements = shape_elements(&source->shapes[0]), .fits = true};
+  chain c = {.a = a, .source = source, .elements = elements_of(source, &source->shapes[0]), .fits = true};
   return follow(&c, v) && c.fits;
 }
 
@@ -132,7 +136,7 @@ static hlo_instr *find_source(hlo_value v, hlo_op op, int *steps) {
   hlo_instr *found = NULL;
   bool goes_on = hlo_is_position_wise(i) && (*steps)-- > 0;
   for (uint32_t k = 0; goes_on && k < i->n_operands && !found; k++) {
-    if (shape_elements(hlo_shape(i->operands[k])) == shape_elements(&i->shapes[0])) {
+    if (elements_of(i, hlo_shape(i->operands[k])) == elements_of(i, &i->shapes[0])) {
       found = find_source(i->operands[k], op, steps);
     }
   }
@@ -187,8 +191,7 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
   a->exp = exp.def;
   a->max = find_reduction(a, shifts, HLO_REDUCE_MAX, a->scores);
   a->sum = find_reduction(a, totals, HLO_REDUCE_ADD, exp);
-  if (!a->max || !a->sum || !hlo_row_space_of(a->max, &s) || !dim_is_const(s.elements) || !is_last(&s) ||
-      !hlo_reduces_rows(&s, a->sum)) {
+  if (!a->max || !a->sum || !hlo_row_space_of(a->max, &s) || !is_last(&s) || !hlo_reduces_rows(&s, a->sum)) {
     return false;
   }
   a->keys = s.length;
@@ -199,10 +202,29 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
 
 /* --- the dots --- */
 
-static int64_t product_of(const shape *s, const hlo_attr *dims) {
-  int64_t n = 1;
-  for (uint32_t k = 0; k < dims->n; k++) {
-    n *= s->dims[dims->ints[k]];
+static bool is_listed(const hlo_attr *list, int d) {
+  for (uint32_t k = 0; k < list->n; k++) {
+    if (list->ints[k] == d) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Returns the product of the dimensions of v that are listed in `some`. */
+static dim product_of(hlo_value v, const hlo_attr *some) {
+  dim n = 1;
+  for (uint32_t k = 0; k < some->n; k++) {
+    n = dim_mul(dims_of(v.def), n, hlo_shape(v)->dims[some->ints[k]]);
+  }
+  return n;
+}
+
+/* Returns the product of the dimensions of v that are in neither list. */
+static dim product_of_rest(hlo_value v, const hlo_attr *some, const hlo_attr *others) {
+  dim n = 1;
+  for (int d = 0; d < hlo_rank(v); d++) {
+    n = is_listed(some, d) || is_listed(others, d) ? n : dim_mul(dims_of(v.def), n, hlo_shape(v)->dims[d]);
   }
   return n;
 }
@@ -210,29 +232,31 @@ static int64_t product_of(const shape *s, const hlo_attr *dims) {
 /* Returns true if pv's first operand is read as [batch, rows, keys] in its order in memory. */
 static bool reads_rows(const hlo_attention *a) {
   const hlo_attr *batch = hlo_attr_of(a->pv, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(a->pv, HLO_ATTR_LHS_CONTRACT);
-  const shape *s = hlo_shape(a->pv->operands[0]);
+  hlo_value p = a->pv->operands[0];
   bool fits = true;
   for (uint32_t k = 0; k < batch->n; k++) {
     fits = fits && batch->ints[k] == k;
   }
   for (uint32_t k = 0; k < contract->n; k++) {
-    fits = fits && contract->ints[k] == s->rank - (int)contract->n + (int)k;
+    fits = fits && contract->ints[k] == hlo_rank(p) - (int)contract->n + (int)k;
   }
-  return fits && product_of(s, contract) == a->keys && product_of(s, batch) == a->batches;
+  return fits && product_of(p, contract) == a->keys && product_of(p, batch) == a->batches;
 }
 
+/* Finds the dot of q and k from which the scores come; a->rows is the number of rows of all batches before, and that
+ * of one batch afterwards. */
 static bool find_dots(hlo_attention *a) {
   a->qk = source_of(a->scores, HLO_DOT);
-  if (!a->qk || shape_elements(&a->qk->shapes[0]) != a->rows * a->keys || !take_chain(a, a->scores, a->qk) ||
-      !add(a, a->qk)) {
+  if (!a->qk || !take_chain(a, a->scores, a->qk) || !add(a, a->qk)) {
     return false;
   }
-  const shape *k = hlo_shape(a->qk->operands[1]);
+  hlo_value q = a->qk->operands[0], k = a->qk->operands[1];
   const hlo_attr *batch = hlo_attr_of(a->qk, HLO_ATTR_RHS_BATCH), *contract = hlo_attr_of(a->qk, HLO_ATTR_RHS_CONTRACT);
+  dim all_rows = a->rows;
   a->batches = product_of(k, batch);
-  int64_t keys = shape_elements(k) / a->batches / product_of(k, contract);
-  a->rows /= a->batches;
-  return keys == a->keys && reads_rows(a);
+  a->rows = product_of_rest(q, hlo_attr_of(a->qk, HLO_ATTR_LHS_BATCH), hlo_attr_of(a->qk, HLO_ATTR_LHS_CONTRACT));
+  return dim_mul(dims_of(a->qk), a->batches, a->rows) == all_rows && product_of_rest(k, batch, contract) == a->keys &&
+         reads_rows(a);
 }
 
 static hlo_instr *find_root(hlo_instr *pv, unsigned views) {
@@ -242,7 +266,7 @@ static hlo_instr *find_root(hlo_instr *pv, unsigned views) {
 
 static bool has_elements(const hlo_instr *pv) {
   const shape *s = &pv->shapes[0];
-  return s->kind == SHAPE_ARRAY && shape_is_static(s) && shape_elements(s) > 0;
+  return s->kind == SHAPE_ARRAY && shape_is_exact(dims_of(pv), s) && !shape_is_empty(s);
 }
 
 bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a) {

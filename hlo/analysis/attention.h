@@ -21,8 +21,8 @@ typedef struct hlo_attention {
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
   /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
   hlo_value shift, total;
-  hlo_instr *root;             /* pv, or a transpose of its result */
-  int64_t batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n) */
+  hlo_instr *root;         /* pv, or a transpose of its result */
+  dim batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n), which may be symbolic */
   uint32_t n;
   /* The instructions of the fusion.  Of these, only `root` is used by other instructions. */
   hlo_instr *members[HLO_ATTENTION_MEMBERS];

@@ -77,10 +77,41 @@ START_TEST(attention_or_not) {
 }
 END_TEST
 
+/* The same with any number of queries and of keys, also where one is a sum. */
+static const char any_size[] =
+    "(%q: f32[b,2,n,4], %k: f32[b,2,n+m,4], %v: f32[b,2,n+m,6], %mask: f32[m], %other: f32[b,2,m,6]) {\n"
+    "%qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[b,2,n,n+m]\n"
+    "%x = reshape(%qk) : f32[2*b,n,n+m]\n"
+    "%m = reduce(%x) {dimensions=[2], reducer=maximum} : f32[2*b,n]\n"
+    "%ms = broadcast(%m) {dimensions=[0,1]} : f32[2*b,n,n+m]\n"
+    "%d = subtract(%x, %ms) : f32[2*b,n,n+m]\n"
+    "%e = exponential(%d) : f32[2*b,n,n+m]\n"
+    "%s = reduce(%e) {dimensions=[2], reducer=add} : f32[2*b,n]\n"
+    "%ss = broadcast(%s) {dimensions=[0,1]} : f32[2*b,n,n+m]\n"
+    "%p = divide(%e, %ss) : f32[2*b,n,n+m]\n%p4 = reshape(%p) : f32[b,2,n,n+m]\n"
+    "%pv = dot(%p4, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,2,n,6]\n"
+    "return %pv }";
+
+START_TEST(sizes_are_symbols) {
+  hlo_computation *c = parse_entry(memory, any_size);
+  dim_table *t = c->module->dims;
+  hlo_attention a;
+  dim n = dim_symbol(t, "n"), m = dim_symbol(t, "m");
+  ck_assert(hlo_find_attention(c->roots[0].def, 0, &a));
+  ck_assert(a.batches == dim_mul(t, 2, dim_symbol(t, "b")) && a.rows == n && a.keys == dim_add(t, n, m));
+  static const text_change changes[] = {
+      {"{dimensions=[2], reducer=add}", "{dimensions=[2], reducer=maximum}", false},
+      {"return %pv", "return %pv, %p4", false},
+  };
+  CHECK_CHANGES(memory, any_size, changes, find);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("attention");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, parts_are_captured);
   tcase_add_test(t, attention_or_not);
+  tcase_add_test(t, sizes_are_symbols);
   return run_suite("attention", t);
 }

@@ -2,8 +2,12 @@
 emit_sources = \
 	emit/contraction/attention.c \
 	emit/contraction/attention_kernel.c \
+	emit/contraction/attention_softmax.c \
 	emit/contraction/depthwise.c \
 	emit/contraction/depthwise_plan.c \
+	emit/contraction/flash_attention.c \
+	emit/contraction/flash_attention_kernel.c \
+	emit/contraction/flash_attention_scores.c \
 	emit/contraction/gemm.c \
 	emit/contraction/product.c \
 	emit/contraction/product_copies.c \
@@ -46,7 +50,10 @@ emit_files = \
 	emit/README \
 	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \
+	emit/contraction/attention_internal.h \
 	emit/contraction/depthwise.h \
+	emit/contraction/flash_attention.h \
+	emit/contraction/flash_attention_internal.h \
 	emit/contraction/gemm.h \
 	emit/contraction/product.h \
 	emit/contraction/product_internal.h \

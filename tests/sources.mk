@@ -46,6 +46,7 @@ check_programs = \
 	tests/unit/emit/check_emit_sizes \
 	tests/unit/emit/check_emit_sizes_loops \
 	tests/unit/emit/check_emit_sums \
+	tests/unit/emit/check_flash_attention \
 	tests/unit/emit/check_gemm \
 	tests/unit/emit/check_math \
 	tests/unit/emit/check_math_f64 \
@@ -770,6 +771,8 @@ tests_unit_emit_check_emit_sizes_loops_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPF
 tests_unit_emit_check_emit_sizes_loops_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_flash_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_flash_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_gemm_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

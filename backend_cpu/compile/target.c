@@ -4,12 +4,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "backend_cpu/algorithms/attention.h"
 #include "backend_cpu/algorithms/contraction.h"
 #include "backend_cpu/compile/assign_kernels.h"
 #include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
 #include "base/clock.h"
-#include "emit/contraction/attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
@@ -52,8 +52,7 @@ static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 static bool takes_attention(void *data, const hlo_attention *a) {
   const cpu_asked *about = data;
-  emit_attention c;
-  return !about->options->numerics.exact && emit_attention_of(a, about->target, &c);
+  return !about->options->numerics.exact && cpu_takes_attention(a, about->target);
 }
 
 /* Returns true if emit/ can write `i` as a part of a fusion of this kind. */

@@ -144,11 +144,6 @@ bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attent
   return out->width <= WIDEST && emit_product_sums(&out->qk) <= WIDEST && out->qk.columns == a->keys && choose(out, t);
 }
 
-bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out) {
-  hlo_attention a;
-  return hlo_attention_of_fusion(fusion, &a) && emit_attention_of(&a, t, out);
-}
-
 static bool packs(const emit_attention *c) { return c->qk.packing == EMIT_B_SCRATCH; }
 
 uint32_t emit_attention_phases(const emit_attention *c) { return 1 + packs(c); }

@@ -37,9 +37,6 @@ bool emit_attention_is_static(const hlo_attention *a);
  * rows of q, few enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 
-/* Describes the kernel for a fusion of kind attention.  Returns false in the cases in which emit_attention_of does. */
-bool emit_attention_of_fusion(const hlo_instr *fusion, const emit_target *t, emit_attention *out);
-
 uint32_t emit_attention_phases(const emit_attention *c);
 uint64_t emit_attention_scratch(const emit_attention *c);
 /* Writes kernel number `phase` of the kernels that run one after the other.  It is an emit_write_fn

@@ -5,6 +5,7 @@
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
 #include "emit/contraction/arithmetic.h"
+#include "emit/contraction/attention_internal.h"
 #include "emit/contraction/gemm.h"
 #include "emit/llvm/math.h"
 #include "emit/kernel/module.h"
@@ -21,20 +22,6 @@ typedef struct kernel {
       out;          /* addresses for this step: the first row of q and out, the first element of the batch of k and v */
   LLVMValueRef row; /* the number of the tile's first row, counted over all batches */
 } kernel;
-
-/* --- addresses, loads and stores --- */
-
-static LLVMValueRef at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
-  return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");
-}
-static LLVMValueRef load(const emit_ir *w, LLVMValueRef p, int lanes) {
-  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(w->f32, lanes), p, "");
-  LLVMSetAlignment(v, sizeof(float));
-  return v;
-}
-static void store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
-  LLVMSetAlignment(LLVMBuildStore(w->builder, v, p), sizeof(float));
-}
 
 /* --- products of a tile --- */
 
@@ -57,8 +44,8 @@ static void write_block(const kernel *k, const product *p, int64_t vectors, LLVM
                  .b_k = p->b_k,
                  .b_vector = p->b_vector,
                  .k = emit_i64(w, p->sums)};
-  g.a = at(w, p->a, emit_times(w, row, p->a_row));
-  g.b = at(w, p->b, emit_times(w, vector, p->b_vector));
+  g.a = emit_f32_at(w, p->a, emit_times(w, row, p->a_row));
+  g.b = emit_f32_at(w, p->b, emit_times(w, vector, p->b_vector));
   emit_gemm_zero(w, &g, sums);
   emit_gemm_block(w, &g, sums);
   p->take(k, &g, row, emit_times(w, vector, p->lanes), sums);
@@ -89,7 +76,7 @@ static void write_product(const kernel *k, const product *p) {
 
 static LLVMValueRef tile_at(const kernel *k, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = k->w.e.w;
-  return at(w, k->tile, emit_add(w, emit_times(w, row, k->c->stride), column));
+  return emit_f32_at(w, k->tile, emit_add(w, emit_times(w, row, k->c->stride), column));
 }
 
 static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
@@ -98,7 +85,8 @@ static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, L
   LLVMValueRef first = tile_at(k, row, column);
   for (int r = 0; r < g->tile.rows; r++) {
     for (int v = 0; v < g->tile.vectors; v++) {
-      store(w, sums[r * g->tile.vectors + v], at(w, first, emit_i64(w, r * k->c->stride + v * g->tile.lanes)));
+      emit_f32_store(w, sums[r * g->tile.vectors + v],
+                     emit_f32_at(w, first, emit_i64(w, r * k->c->stride + v * g->tile.lanes)));
     }
   }
 }
@@ -125,60 +113,19 @@ static void write_scores(const kernel *k) {
 
 /* --- softmax --- */
 
-static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef column, bool whole, int64_t multiple) {
+static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
   emit_element *e = &k->w.e;
-  int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, 2);
-  dims[0] = k->c->batches * k->c->rows;
-  dims[1] = k->c->keys;
-  emit_index *place = emit_index_new(&e->x, whole ? 2 : 1, dims);
-  emit_axis_at(place, 0, emit_pos_at(emit_add(e->w, k->row, row), 1));
-  if (whole) {
-    emit_axis_at(place, 1, emit_pos_lanes(column, e->x.lanes > 1, multiple));
-  }
-  return place;
-}
-
-static const emit_index *index_of(kernel *k, hlo_value v, const emit_index *place) {
-  return emit_index_reshape(&k->w.e.x, place, hlo_rank(v), hlo_shape(v)->dims);
-}
-
-/* Writes the elementwise operations that lead from the value `from` to the value `made`.  Returns the element (or
- * vector) of `made` at index `place`, where x is the one of `from`. */
-static LLVMValueRef value_from(kernel *k, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x) {
-  emit_element *e = &k->w.e;
-  emit_element_set(e, from, index_of(k, from, place), (emit_pair){x, NULL});
-  return emit_value(e, made, index_of(k, made, place)).v;
+  return emit_score_place(e, k->c->batches * k->c->rows, k->c->keys, emit_add(e->w, k->row, row), column, multiple);
 }
 
 /* Returns a vector of the softmax's operand: the elements of the row from `column` on. */
 static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
   emit_element *e = &k->w.e;
   e->x.lanes = (int)k->c->lanes;
-  LLVMValueRef raw = load(e->w, tile_at(k, row, column), e->x.lanes);
-  LLVMValueRef x = value_from(k, k->a.scores, hlo_result(k->a.qk, 0), place_of(k, row, column, true, multiple), raw);
+  LLVMValueRef raw = emit_f32_load(e->w, tile_at(k, row, column), e->x.lanes);
+  LLVMValueRef x =
+      emit_value_from(&k->w.e, k->a.scores, hlo_result(k->a.qk, 0), place_of(k, row, column, multiple), raw);
   e->x.lanes = 1;
-  return x;
-}
-
-static LLVMValueRef largest(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, y), x, y);
-}
-static LLVMValueRef sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildFAdd(w->builder, x, y, "");
-}
-
-/* Reduces all lanes of x to one number with `join`. */
-static LLVMValueRef over_lanes(const emit_ir *w, LLVMValueRef x, int lanes,
-                               LLVMValueRef (*join)(const emit_ir *w, LLVMValueRef x, LLVMValueRef y)) {
-  for (int half = lanes / 2; half >= 1; half /= 2) {
-    int low[256], high[256];
-    for (int j = 0; j < half; j++) {
-      low[j] = j;
-      high[j] = half + j;
-    }
-    x = half > 1 ? join(w, emit_shuffle(w, x, x, low, half), emit_shuffle(w, x, x, high, half))
-                 : join(w, emit_lane(w, x, 0), emit_lane(w, x, 1));
-  }
   return x;
 }
 
@@ -210,14 +157,14 @@ static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, whole), lanes, true, 1, &most);
   LLVMValueRef x = score_at(k, row, l.iv, lanes);
-  store(w, x, tile_at(k, row, l.iv));
-  most = largest(w, l.carried[0], x);
+  emit_f32_store(w, x, tile_at(k, row, l.iv));
+  most = emit_larger(w, l.carried[0], x);
   emit_table_release(e->x.table, mark);
   emit_loop_end(w, &l, &most);
   if (last) {
-    store(w, last, tile_at(k, row, emit_i64(w, whole)));
+    emit_f32_store(w, last, tile_at(k, row, emit_i64(w, whole)));
   }
-  return over_lanes(w, l.carried[0], lanes, largest);
+  return emit_join_lanes(w, l.carried[0], lanes, emit_larger);
 }
 
 /* Replaces each element x of the row by e^(x - shift) and returns the sum of these. */
@@ -229,11 +176,11 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->keys), lanes, true, 1, &all);
   LLVMValueRef to = tile_at(k, row, l.iv);
-  LLVMValueRef x = emit_math(w, HLO_EXP, LLVMBuildFSub(w->builder, load(w, to, lanes), shift, ""), NULL);
-  store(w, x, to);
-  all = sum(w, l.carried[0], x);
+  LLVMValueRef x = emit_math(w, HLO_EXP, LLVMBuildFSub(w->builder, emit_f32_load(w, to, lanes), shift, ""), NULL);
+  emit_f32_store(w, x, to);
+  all = emit_sum(w, l.carried[0], x);
   emit_loop_end(w, &l, &all);
-  return over_lanes(w, l.carried[0], lanes, sum);
+  return emit_join_lanes(w, l.carried[0], lanes, emit_sum);
 }
 
 /* Writes the softmax as two loops over the rows, so that the processor overlaps the work of several rows.  In one loop,
@@ -245,14 +192,14 @@ static void write_softmax(kernel *k) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), 1, true, 0, NULL);
   LLVMValueRef most = finish_scores(k, l.iv);
-  LLVMValueRef shift = value_from(k, k->a.shift, hlo_result(k->a.max, 0), place_of(k, l.iv, NULL, false, 1), most);
-  store(w, shift, at(w, k->inverses, l.iv));
+  LLVMValueRef shift = emit_value_from(&k->w.e, k->a.shift, hlo_result(k->a.max, 0), place_of(k, l.iv, NULL, 1), most);
+  emit_f32_store(w, shift, emit_f32_at(w, k->inverses, l.iv));
   emit_table_release(e->x.table, mark);
   emit_loop_end(w, &l, NULL);
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), 1, true, 0, NULL);
-  LLVMValueRef number = at(w, k->inverses, l.iv), all = raise(k, l.iv, load(w, number, 1));
-  LLVMValueRef total = value_from(k, k->a.total, hlo_result(k->a.sum, 0), place_of(k, l.iv, NULL, false, 1), all);
-  store(w, LLVMBuildFDiv(w->builder, emit_f(total, 1), total, ""), number);
+  LLVMValueRef number = emit_f32_at(w, k->inverses, l.iv), all = raise(k, l.iv, emit_f32_load(w, number, 1));
+  LLVMValueRef total = emit_value_from(&k->w.e, k->a.total, hlo_result(k->a.sum, 0), place_of(k, l.iv, NULL, 1), all);
+  emit_f32_store(w, LLVMBuildFDiv(w->builder, emit_f(total, 1), total, ""), number);
   emit_table_release(e->x.table, mark);
   emit_loop_end(w, &l, NULL);
 }
@@ -262,13 +209,13 @@ static void write_softmax(kernel *k) {
 static void store_result(const kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
                          const LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
-  LLVMValueRef first = at(w, k->out, emit_add(w, emit_times(w, row, k->c->out_row), column)),
-               inverses = at(w, k->inverses, row);
+  LLVMValueRef first = emit_f32_at(w, k->out, emit_add(w, emit_times(w, row, k->c->out_row), column)),
+               inverses = emit_f32_at(w, k->inverses, row);
   for (int r = 0; r < g->tile.rows; r++) {
-    LLVMValueRef inverse = emit_splat(w, load(w, at(w, inverses, emit_i64(w, r)), 1), g->tile.lanes);
+    LLVMValueRef inverse = emit_splat(w, emit_f32_load(w, emit_f32_at(w, inverses, emit_i64(w, r)), 1), g->tile.lanes);
     for (int v = 0; v < g->tile.vectors; v++) {
       LLVMValueRef x = LLVMBuildFMul(w->builder, sums[r * g->tile.vectors + v], inverse, "");
-      store(w, x, at(w, first, emit_i64(w, r * k->c->out_row + v * g->tile.lanes)));
+      emit_f32_store(w, x, emit_f32_at(w, first, emit_i64(w, r * k->c->out_row + v * g->tile.lanes)));
     }
   }
 }
@@ -303,10 +250,10 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
   const emit_ir *w = k->w.e.w;
   const emit_product *qk = &k->c->qk;
   if (qk->packing == EMIT_B_SCRATCH) {
-    return at(w, scratch(k), emit_times(w, batch, emit_product_packed(qk) / k->c->batches));
+    return emit_f32_at(w, scratch(k), emit_times(w, batch, emit_product_packed(qk) / k->c->batches));
   }
-  return at(w, operand(k, k->a.k),
-            emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
+  return emit_f32_at(w, operand(k, k->a.k),
+                     emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
 /* Sets the addresses in k for step number `item` of the grid.  The last tile of a batch is moved back so that it ends
@@ -323,10 +270,11 @@ static void begin_step(kernel *k, LLVMValueRef item) {
   LLVMValueRef out = emit_level_offset(w, c->n_out, c->out, false, batch);
   int64_t q_row = c->qk.n_rows ? c->qk.rows[0].a : 0;
   k->row = emit_add(w, emit_times(w, batch, c->rows), row);
-  k->q = at(w, operand(k, k->a.q), emit_add(w, emit_add(w, q, emit_times(w, row, q_row)), emit_i64(w, c->q_at)));
+  k->q =
+      emit_f32_at(w, operand(k, k->a.q), emit_add(w, emit_add(w, q, emit_times(w, row, q_row)), emit_i64(w, c->q_at)));
   k->k = keys_of(k, batch);
-  k->v = at(w, operand(k, k->a.v), emit_add(w, v, emit_i64(w, c->v_at)));
-  k->out = at(w, k->w.results[0], emit_add(w, out, emit_times(w, row, c->out_row)));
+  k->v = emit_f32_at(w, operand(k, k->a.v), emit_add(w, v, emit_i64(w, c->v_at)));
+  k->out = emit_f32_at(w, k->w.results[0], emit_add(w, out, emit_times(w, row, c->out_row)));
 }
 
 static void write_tiles(kernel *k) {
@@ -358,7 +306,7 @@ status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i
   TRY(emit_writer_begin(&k->w, m, name, i, options, emit_attention_scratch(k->c) > 0, info));
   if (phase + 1 < emit_attention_phases(k->c)) {
     LLVMValueRef offset = emit_i64(k->w.e.w, k->c->k_at);
-    emit_product_panels(&k->w, &k->c->qk, at(k->w.e.w, operand(k, k->a.k), offset), scratch(k));
+    emit_product_panels(&k->w, &k->c->qk, emit_f32_at(k->w.e.w, operand(k, k->a.k), offset), scratch(k));
   } else {
     write_tiles(k);
   }

@@ -64,6 +64,19 @@ static const char *const modules[] = {
     "  %t = add(%s, %b) : f32[3,n,m]\n"
     "  %o = dot(%t, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[3,n,16]\n"
     "  return %o\n}",
+    /* attention of heads that share keys and values, with the past before the new keys */
+    "(%x: f32[n,m], %q: f32[1,n,4,16], %k: f32[1,2,n,16], %past: f32[1,2,m,16], %v: f32[1,2,n+m,16]) {\n"
+    "  %c = concatenate(%past, %k) {dimension=2} : f32[1,2,n+m,16]\n"
+    "  %kb = broadcast(%c) {dimensions=[0,1,3,4]} : f32[1,2,2,n+m,16] %k4 = reshape(%kb) : f32[1,4,n+m,16]\n"
+    "  %vb = broadcast(%v) {dimensions=[0,1,3,4]} : f32[1,2,2,n+m,16] %v4 = reshape(%vb) : f32[1,4,n+m,16]\n"
+    "  %qk = dot(%q, %k4) {lhs_batch=[0,2], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[1,4,n,n+m]\n"
+    "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[1,4,n]\n"
+    "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[1,4,n,n+m] %d = subtract(%qk, %mb) : f32[1,4,n,n+m]\n"
+    "  %e = exponential(%d) : f32[1,4,n,n+m] %s = reduce(%e) {dimensions=[3], reducer=add} : f32[1,4,n]\n"
+    "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[1,4,n,n+m] %p = divide(%e, %sb) : f32[1,4,n,n+m]\n"
+    "  %pv = dot(%p, %v4) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[1,4,n,16]\n"
+    "  %y = transpose(%pv) {permutation=[0,2,1,3]} : f32[1,n,4,16]\n"
+    "  return %c, %y\n}",
     /* convolutions with padding and stride, and one sum for each channel */
     "(%x: f32[n,m], %i: f32[n,5,m+4,9], %w: f32[8,5,3,3], %u: f32[8,1,3,3]) {\n"
     "  %c = convolution(%i, %w) {strides=[1,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"

@@ -45,6 +45,7 @@ static const hlo_instr *outside(const sizes_case *k, bool fused) {
     hlo_computation **callee = ARENA_NEW_N(sizes_arena, hlo_computation *, 1);
     *callee = hlo_computation_clone(m, k->entry);
     i = hlo_instr_create(b.computation, NULL, HLO_FUSION, n, operands, k->entry->n_roots);
+    hlo_attr_of(i, HLO_ATTR_FUSION)->i = k->kind;
     *hlo_attr_of(i, HLO_ATTR_COMPUTATIONS) = (hlo_attr){.n_comps = 1, .comps = callee};
     ASSERT_OK(hlo_infer(i));
   } else {
@@ -194,7 +195,11 @@ static bool same_element(dtype t, const char *x, const char *y) {
     dtype part = t == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
     return same_element(part, x, y) && same_element(part, x + dtype_bytes(part), y + dtype_bytes(part));
   }
-  return memcmp(x, y, dtype_bytes(t)) == 0 || (dtype_is_float(t) && dtype_load_f64(t, x) == dtype_load_f64(t, y));
+  if (memcmp(x, y, dtype_bytes(t)) == 0 || !dtype_is_float(t)) {
+    return memcmp(x, y, dtype_bytes(t)) == 0;
+  }
+  double a = dtype_load_f64(t, x), b = dtype_load_f64(t, y);
+  return a == b || (isnan(a) && isnan(b));
 }
 
 /* Returns the largest number, or 0 if there is none that is finite. */
@@ -330,7 +335,10 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
     int32_t *alias = ARENA_NEW_N(a, int32_t, one->i->n_results);
     memset(alias, 0xff, one->i->n_results * sizeof *alias);
     alias[0] = one->in_place ? 0 : -1;
-    TRY(emit_kernel(m, arena_printf(a, "kernel_%u", k), one->i, &(emit_options){.alias = alias}, &one->info));
+    const char *kernel = arena_printf(a, "kernel_%u", k);
+    emit_options options = {.alias = alias};
+    TRY(one->write ? one->write(m, kernel, one->i, &options, NULL, 0, &one->info)
+                   : emit_kernel(m, kernel, one->i, &options, &one->info));
     check_arguments(&one->info);
   }
   TRY(emit_module_object(m, &object, &size));

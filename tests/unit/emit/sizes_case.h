@@ -19,6 +19,8 @@ typedef struct sizes_case {
   const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
   int64_t most;                 /* the largest product of sizes that is tried */
   double tolerance;             /* the largest difference, as a part of the largest number of a result */
+  emit_write_fn *write;         /* if not NULL, it writes the kernel, without a config, in place of emit_kernel */
+  hlo_fusion_kind kind;         /* of the fusion that the entry becomes */
   bool in_place;                /* whether the first result is in the buffer of the first operand */
   const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
   emit_kernel_info info;

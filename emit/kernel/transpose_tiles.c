@@ -3,7 +3,8 @@
  * If the innermost dimension of the result is not that of the transposed array, elements that are neighbours in one of
  * them are far apart in the other.  A step of these kernels is a square of n x n elements along both dimensions, for
  * vectors of n lanes.  Its columns are computed as vectors along the operand's innermost dimension, transposed in
- * registers, and used as rows of the result.  So both arrays are accessed in whole vectors.
+ * registers, and used as rows of the result.  So both arrays are accessed in whole vectors.  If an extent is an
+ * argument of the kernel and turns out to be smaller than a square, the elements are computed one by one.
  *
  * A result with two to four columns is not computed in squares: its columns are computed as vectors, and then
  * interleaved.  This applies to interleaved channels, repeated elements, and concatenations of single columns. */
@@ -20,9 +21,12 @@ typedef struct tiles {
                                           interleaves columns */
   int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
                        innermost in the operand */
-  int64_t dims[SHAPE_MAX_RANK];
+  dim dims[SHAPE_MAX_RANK];
   int side;
+  bool few; /* whether a few columns are interleaved */
 } tiles;
+
+static dim elements(const tiles *t, const shape *s) { return emit_dims_product(&t->w->e.x, s->dims, 0, s->rank); }
 
 /* --- finding transposes --- */
 
@@ -52,7 +56,7 @@ static bool merge(tiles *t, const hlo_instr *i) {
       before++;
     }
     if (t->rank && p == before + 1) {
-      t->dims[t->rank - 1] *= s->dims[k];
+      t->dims[t->rank - 1] = emit_dims_product(&t->w->e.x, (dim[]){t->dims[t->rank - 1], s->dims[k]}, 0, 2);
     } else {
       from[t->rank] = (int)p;
       t->dims[t->rank++] = s->dims[k];
@@ -87,7 +91,7 @@ static void collect(tiles *t, hlo_value v, int depth) {
     }
   } else if (hlo_is_position_wise(v.def)) {
     for (uint32_t k = 0; k < v.def->n_operands; k++) {
-      if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
+      if (elements(t, hlo_shape(v.def->operands[k])) == elements(t, &v.def->shapes[0])) {
         collect(t, v.def->operands[k], depth + 1);
       }
     }
@@ -98,7 +102,7 @@ static void collect(tiles *t, hlo_value v, int depth) {
 static bool takes_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
-  return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] > 1;
+  return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] != 1;
 }
 
 /* Returns true if no operation of the kernel needs a loop for one element, since the loop's code would be written once
@@ -133,18 +137,19 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
  * there is no such division. */
 static bool cut_rows(tiles *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
-  int64_t runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
+  const emit_indexer *x = &t->w->e.x;
+  dim runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
   for (uint32_t k = 0; k < turned->n_operands; k++) {
     emit_dim_boundaries_of(&t->w->e, turned->operands[k], &cuts);
   }
-  int64_t run = runs[emit_loop_extents(&t->w->e.x, &cuts, shape_elements(hlo_shape(turned->operands[0])), runs) - 1];
-  if (run % rows == 0) {
+  dim run = runs[emit_loop_extents(x, &cuts, elements(t, hlo_shape(turned->operands[0])), runs) - 1];
+  if (emit_divides(x, rows, run)) {
     return true;
   }
-  if (rows % run || t->rank == SHAPE_MAX_RANK) {
+  if (!emit_divides(x, run, rows) || t->rank == SHAPE_MAX_RANK) {
     return false;
   }
-  t->dims[t->rank - 2] = rows / run;
+  t->dims[t->rank - 2] = emit_quotient(x, rows, run);
   t->dims[t->rank - 1] = run;
   t->dims[t->rank++] = columns;
   t->column = t->rank - 2;
@@ -157,7 +162,7 @@ static int keep_dims(tiles *t, const shape *s) {
   int columns = 0;
   t->rank = 0;
   for (int k = 0; k < s->rank; k++) {
-    if (s->dims[k] > 1) {
+    if (s->dims[k] != 1) {
       t->dims[t->rank++] = s->dims[k];
       columns = k;
     }
@@ -182,7 +187,7 @@ static bool repeats(tiles *t, const hlo_instr *i) {
   int rows = -1, columns = keep_dims(t, s);
   for (int k = 0; k < x->rank; k++) {
     int d = (int)hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
-    if (x->dims[k] > 1) {
+    if (x->dims[k] != 1) {
       rows = d > rows ? d : rows;
     }
   }
@@ -203,6 +208,16 @@ static bool has_columns(tiles *t, const hlo_instr *i) {
   }
 }
 
+/* Returns the largest side for which a square is not larger than n. */
+static int widest(const tiles *t, dim n) {
+  double likely = emit_likely_size(t->w->e.x.sizes->table, n);
+  int side = t->w->e.wide < MOST ? t->w->e.wide : MOST;
+  while (side > likely) {
+    side /= 2;
+  }
+  return side;
+}
+
 /* Returns true if the only result is a transpose, a broadcast or a concatenation that interleaves a few columns, with
  * no other operation after it. */
 static bool find_few(emit_writer *w, tiles *t) {
@@ -210,15 +225,14 @@ static bool find_few(emit_writer *w, tiles *t) {
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
   if (w->n_results != 1 || w->shared[0] || w->place || is_input(w, v) || type == DTYPE_PRED || dtype_is_complex(type) ||
-      !has_columns(t, v.def) || t->column != t->rank - 2 || t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
+      !has_columns(t, v.def) || t->column != t->rank - 2 || !dim_is_const(t->dims[t->rank - 1]) ||
+      t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
+  t->few = true;
   t->n_turned = 1;
   t->turned[0] = v.def;
-  t->side = w->e.wide < MOST ? w->e.wide : MOST;
-  while (t->side > t->dims[t->column]) {
-    t->side /= 2;
-  }
+  t->side = widest(t, t->dims[t->column]);
   return t->side >= LEAST;
 }
 
@@ -235,17 +249,14 @@ static bool find(emit_writer *w, tiles *t) {
   if (!t->n_turned || !merge(t, t->turned[0])) {
     return false;
   }
-  int64_t rows = t->dims[t->column], columns = t->dims[t->rank - 1];
-  int side = w->e.wide < MOST ? w->e.wide : MOST;
-  while (side > rows || side > columns) {
-    side /= 2;
-  }
+  dim rows = t->dims[t->column], columns = t->dims[t->rank - 1];
+  int of_rows = widest(t, rows), of_columns = widest(t, columns), side = of_rows < of_columns ? of_rows : of_columns;
   t->side = side;
   for (uint32_t k = 0; k < w->n_results;
        /* The last square may overlap the one before and compute its elements again, so no operand may be overwritten.
         */
        k++) {
-    if (w->shared[k] && (rows % side || columns % side)) {
+    if (side && w->shared[k] && !(emit_divides(&w->e.x, side, rows) && emit_divides(&w->e.x, side, columns))) {
       return false;
     }
   }
@@ -293,12 +304,15 @@ static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_valu
   return emit_index_reshape(&e->x, i, hlo_rank(v), hlo_shape(v)->dims);
 }
 
-/* Returns where square number n begins along a dimension of `extent` elements.  The last square is moved back so that
- * it ends with the last element. */
-static emit_pos begin(emit_element *e, emit_pos n, int64_t extent, int side) {
+/* Returns where square number n begins along a dimension of `extent` elements, of which there are at least `side`.  The
+ * last square is moved back so that it ends with the last element. */
+static emit_pos begin(emit_element *e, emit_pos n, dim extent, int side) {
   emit_pos at = emit_pos_scale(&e->x, n, side);
-  return extent % side ? emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_i64(e->w, extent - side)), 1)
-                       : at;
+  if (emit_divides(&e->x, side, extent)) {
+    return at;
+  }
+  LLVMValueRef last = emit_size(&e->x, emit_dims_difference(&e->x, extent, side));
+  return emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, last), 1);
 }
 
 static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
@@ -318,8 +332,7 @@ static void write_row(const tiles *t, const emit_index *x) {
   }
 }
 
-static void square(emit_writer *w, const void *data, const emit_index *at) {
-  const tiles *t = data;
+static void square(emit_writer *w, const tiles *t, const emit_index *at) {
   emit_element *e = &w->e;
   LLVMValueRef v[MAX_TURNED][MOST];
   emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
@@ -361,8 +374,7 @@ static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMVal
   return all;
 }
 
-static void strip(emit_writer *w, const void *data, const emit_index *at) {
-  const tiles *t = data;
+static void strip(emit_writer *w, const tiles *t, const emit_index *at) {
   emit_element *e = &w->e;
   LLVMValueRef v[FEW];
   hlo_value x = hlo_result((hlo_instr *)t->turned[0], 0);
@@ -380,16 +392,81 @@ static void strip(emit_writer *w, const void *data, const emit_index *at) {
   e->x.lanes = 1;
 }
 
+/* --- arrays that are smaller than a square --- */
+
+/* Returns an i1 that says whether a square fits along dimension d, or NULL if that is known. */
+static LLVMValueRef fits_along(const tiles *t, int d) {
+  const emit_element *e = &t->w->e;
+  return dim_is_const(t->dims[d]) ? NULL
+                                  : emit_icmp(e->w, LLVMIntSGE, emit_size(&e->x, t->dims[d]), emit_i64(e->w, t->side));
+}
+
+/* Begins a loop over those positions of square number n that are inside of a dimension of `extent` elements. */
+static void begin_partly(emit_element *e, emit_loop *l, emit_pos n, dim extent, int side) {
+  LLVMValueRef from = emit_pos_scale(&e->x, n, side).base;
+  LLVMValueRef to = LLVMBuildNSWAdd(e->w->builder, from, emit_i64(e->w, side), "");
+  to = emit_intrinsic2(e->w, "llvm.smin", to, emit_size(&e->x, extent));
+  emit_loop_begin(e->w, l, from, to, 1, false, 0, NULL);
+}
+
+/* Computes the elements of a square one by one. */
+static void one_by_one(const tiles *t, const emit_index *at) {
+  emit_element *e = &t->w->e;
+  emit_loop rows, columns;
+  begin_partly(e, &rows, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
+  uint32_t mark = emit_table_mark(e->x.table);
+  begin_partly(e, &columns, emit_index_dim(&e->x, at, t->rank - 1), t->dims[t->rank - 1], t->side);
+  uint32_t inner = emit_table_mark(e->x.table);
+  write_row(t, place(t, at, emit_pos_at(rows.iv, 1), emit_pos_at(columns.iv, 1)));
+  emit_table_release(e->x.table, inner);
+  emit_loop_end(e->w, &columns, NULL);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(e->w, &rows, NULL);
+}
+
+static void whole(emit_writer *w, const tiles *t, const emit_index *at) {
+  if (t->few) {
+    strip(w, t, at);
+  } else {
+    square(w, t, at);
+  }
+}
+
+static void body(emit_writer *w, const void *data, const emit_index *at) {
+  const tiles *t = data;
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef row = fits_along(t, t->column), column = t->few ? NULL : fits_along(t, t->rank - 1);
+  if (!row && !column) {
+    whole(w, t, at);
+    return;
+  }
+  LLVMValueRef fits = !row ? column : !column ? row : LLVMBuildAnd(ir->builder, row, column, "");
+  LLVMBasicBlockRef in[2] = {emit_block(ir, "square"), emit_block(ir, "part")}, done = emit_block(ir, "turned");
+  LLVMBuildCondBr(ir->builder, fits, in[0], in[1]);
+  for (int k = 0; k < 2; k++) {
+    uint32_t mark = emit_table_mark(w->e.x.table);
+    LLVMPositionBuilderAtEnd(ir->builder, in[k]);
+    if (k == 0) {
+      whole(w, t, at);
+    } else {
+      one_by_one(t, at);
+    }
+    emit_table_release(w->e.x.table, mark);
+    LLVMBuildBr(ir->builder, done);
+  }
+  LLVMPositionBuilderAtEnd(ir->builder, done);
+}
+
 void emit_write_tiles(emit_writer *w) {
   arena *a = w->e.w->arena;
   tiles *t = ARENA_NEW(a, tiles);
-  bool few = find_few(w, t);
-  (void)(few || find(w, t));
-  int64_t *extents = ARENA_NEW_N(a, int64_t, SHAPE_MAX_RANK);
+  (void)(find_few(w, t) || find(w, t));
+  dim *extents = ARENA_NEW_N(a, dim, SHAPE_MAX_RANK);
   for (int k = 0; k < t->rank; k++) {
-    extents[k] = few && k == t->rank - 1              ? 1
-                 : k == t->column || k == t->rank - 1 ? (t->dims[k] + t->side - 1) / t->side
-                                                      : t->dims[k];
+    bool tiled = k == t->column || k == t->rank - 1;
+    extents[k] = t->few && k == t->rank - 1 ? 1
+                 : tiled                    ? dim_ceildiv(w->e.x.sizes->table, t->dims[k], t->side)
+                                            : t->dims[k];
   }
-  emit_nest(w, t->rank, extents, 1, false, few ? strip : square, t);
+  emit_nest(w, t->rank, extents, 1, false, body, t);
 }

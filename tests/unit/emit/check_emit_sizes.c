@@ -63,6 +63,24 @@ static const char *const movement_texts[] = {
     "(%x: f32[b,3,h,w], %v: f32[3]) {\n%c = broadcast(%v) {dimensions=[1]} : f32[b,3,h,w]\n%y = add(%x, %c) : "
     "f32[b,3,h,w]\n%t = transpose(%y) {permutation=[0,2,3,1]} : f32[b,h,w,3]\nreturn %t\n}",
     "(%x: bf16[b,n,m]) {\n%t = transpose(%x) {permutation=[2,0,1]} : bf16[m,b,n]\nreturn %t\n}",
+    "(%x: f32[m,n], %y: f32[n,m]) {\n%t = transpose(%y) {permutation=[1,0]} : f32[m,n]\n%z = add(%x, %t) : "
+    "f32[m,n]\nreturn %z\n}",
+    "(%x: f32[16*m,32*n], %y: f32[32*n,16*m], %z: f32[n,m]) {\n%t = transpose(%y) {permutation=[1,0]} : "
+    "f32[16*m,32*n]\n%u = add(%x, %t) : f32[16*m,32*n]\nreturn %u\n}",
+    "(%x: s8[b,n,m], %y: s8[b,n,m]) {\n%t = transpose(%x) {permutation=[0,2,1]} : s8[b,m,n]\n%u = transpose(%y) "
+    "{permutation=[0,2,1]} : s8[b,m,n]\n%z = add(%t, %u) : s8[b,m,n]\nreturn %z, %t\n}",
+    "(%x: f32[n,m,40], %v: f32[n,40]) {\n%t = transpose(%x) {permutation=[0,2,1]} : f32[n,40,m]\n%c = broadcast(%v) "
+    "{dimensions=[0,1]} : f32[n,40,m]\n%z = add(%t, %c) : f32[n,40,m]\nreturn %z\n}",
+    "(%x: f64[20,n]) {\n%t = transpose(%x) {permutation=[1,0]} : f64[n,20]\nreturn %t\n}",
+    /* a few columns are interleaved */
+    "(%x: f32[2,n]) {\n%t = transpose(%x) {permutation=[1,0]} : f32[n,2]\nreturn %t\n}",
+    "(%x: u8[b,4,n,m]) {\n%y = not(%x) : u8[b,4,n,m]\n%t = transpose(%y) {permutation=[0,2,3,1]} : "
+    "u8[b,n,m,4]\nreturn %t\n}",
+    "(%x: f32[b,n,m]) {\n%y = broadcast(%x) {dimensions=[0,1,2]} : f32[b,n,m,2]\n%r = reshape(%y) : "
+    "f32[b,n,2*m]\nreturn %r\n}",
+    "(%x: f32[n,m,1], %y: f32[n,m,1]) {\n%c = concatenate(%x, %y) {dimension=2} : f32[n,m,2]\nreturn %c\n}",
+    "(%x: f32[n,m], %v: f32[m]) {\n%c = broadcast(%v) {dimensions=[1]} : f32[n,m]\n%y = add(%x, %c) : f32[n,m]\n%z "
+    "= broadcast(%y) {dimensions=[0,1]} : f32[n,m,3]\nreturn %z\n}",
     /* reverse and slices */
     "(%x: f32[n,m]) {\n%y = reverse(%x) {dimensions=[0,1]} : f32[n,m]\nreturn %y\n}",
     "(%x: f32[n,m]) {\n%y = reverse(%x) {dimensions=[0]} : f32[n,m]\nreturn %y\n}",

@@ -10,6 +10,7 @@ emit_sources = \
 	emit/contraction/flash_attention_scores.c \
 	emit/contraction/gemm.c \
 	emit/contraction/product.c \
+	emit/contraction/product_block.c \
 	emit/contraction/product_copies.c \
 	emit/contraction/product_kernel.c \
 	emit/contraction/product_pack.c \
@@ -41,6 +42,7 @@ emit_sources = \
 	emit/kernel/update.c \
 	emit/llvm/index.c \
 	emit/llvm/ir.c \
+	emit/llvm/likely.c \
 	emit/llvm/math.c \
 	emit/llvm/math_f64.c \
 	emit/llvm/metadata.c \
@@ -56,6 +58,7 @@ emit_files = \
 	emit/contraction/flash_attention_internal.h \
 	emit/contraction/gemm.h \
 	emit/contraction/product.h \
+	emit/contraction/product_block.h \
 	emit/contraction/product_internal.h \
 	emit/contraction/winograd.h \
 	emit/contraction/winograd_internal.h \
@@ -74,6 +77,7 @@ emit_files = \
 	emit/kernel/writer.h \
 	emit/llvm/index.h \
 	emit/llvm/ir.h \
+	emit/llvm/likely.h \
 	emit/llvm/math.h \
 	emit/llvm/math_primitives.h \
 	emit/llvm/metadata.h \

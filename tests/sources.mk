@@ -51,6 +51,7 @@ check_programs = \
 	tests/unit/emit/check_math \
 	tests/unit/emit/check_math_f64 \
 	tests/unit/emit/check_product \
+	tests/unit/emit/check_product_sizes \
 	tests/unit/emit/check_winograd \
 	tests/unit/frontend/check_findings \
 	tests/unit/frontend/check_import_arithmetic \
@@ -781,6 +782,8 @@ tests_unit_emit_check_math_f64_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_math_f64_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_product_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_product_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -31,13 +31,14 @@ static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint
 
 bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out) {
   const hlo_instr *c = cpu_find_contraction(i);
-  if (!c || emit_takes_sizes(i)) {
+  if (!c) {
     return false;
   }
   *out = (cpu_problem){.instr = i,
                        .contraction = c,
                        .lhs = operand_of(i, c, 0),
                        .weights = operand_of(i, c, 1),
+                       .takes_sizes = emit_takes_sizes(i),
                        .multiplications = cpu_multiplications(c),
                        .options = *options};
   out->constant_weights = out->weights >= 0 && hlo_literal(i->operands[out->weights]);
@@ -68,12 +69,15 @@ static void sort_configs(uint32_t n, cpu_config *configs) {
   }
 }
 
+static bool is_for(const cpu_algorithm *x, const cpu_problem *p) { return x->takes_sizes || !p->takes_sizes; }
+
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
   cpu_config of_one[CPU_MAX_CONFIGS_OF_ONE], *configs = NULL;
   uint32_t n = 0, cap = 0;
   for (uint32_t c = 0; c < N_ALGORITHMS; c++) {
     memset(of_one, 0, sizeof of_one);
-    uint32_t found = algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one);
+    bool fits = is_for(algorithms[c], p);
+    uint32_t found = fits ? algorithms[c]->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, of_one) : 0;
     for (uint32_t k = 0; k < found; k++) {
       of_one[k].algorithm = algorithms[c];
       *ARENA_PUSH(a, configs, n, cap) = of_one[k];
@@ -91,6 +95,7 @@ bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_confi
   for (uint32_t k = 0; k < N_ALGORITHMS && !x; k++) {
     x = strncmp(name, algorithms[k]->name, n) == 0 && !algorithms[k]->name[n] ? algorithms[k] : NULL;
   }
+  x = x && is_for(x, p) ? x : NULL;
   cpu_config configs[CPU_MAX_CONFIGS_OF_ONE] = {0};
   uint32_t listed = x ? x->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, configs) : 0, k = 0;
   while (k < listed && strcmp(configs[k].name, config) != 0) {
@@ -160,4 +165,5 @@ static status build_kernel(arena *a, const cpu_problem *p, const cpu_config *v, 
   return NULL;
 }
 
-const cpu_algorithm cpu_kernel_algorithm = {"kernel", list_kernel, build_kernel, NULL};
+const cpu_algorithm cpu_kernel_algorithm = {
+    .name = "kernel", .takes_sizes = true, .list_configs = list_kernel, .build = build_kernel};

@@ -29,8 +29,9 @@ typedef struct cpu_problem {
   /* which operands of `instr` the contraction reads as its first operand and as its second (the weights); -1 if the
    * fusion computes that operand of the contraction itself */
   int32_t lhs, weights;
-  bool constant_weights; /* whether the weights are a constant, which can be packed while compiling */
-  double multiplications;
+  bool constant_weights;  /* whether the weights are a constant, which can be packed while compiling */
+  bool takes_sizes;       /* whether the kernel would take sizes as arguments (emit_takes_sizes) */
+  double multiplications; /* for likely sizes */
   cpu_problem_options options;
 } cpu_problem;
 
@@ -56,26 +57,26 @@ typedef struct cpu_config {
 typedef struct cpu_kernel_plan {
   uint32_t n_phases;
   emit_write_fn *write;
-  /* the argument of `write` and `pack`: plain bytes without padding or pointers, so that equal bytes mean an equal
-   * kernel */
+  /* the argument of `write`: plain bytes without padding or pointers, so that equal bytes and equal instructions mean
+   * an equal kernel */
   const void *config;
   size_t config_bytes;
   uint64_t packed_bytes; /* 0 if the weights are not packed */
   /* Packs the constant that is operand number problem.weights. */
-  status (*pack)(const void *config, const literal *weights, void *packed);
-  /* The bytes that packing depends on besides the weights.  Programs for other shapes with equal bytes share the packed
-   * weights.  NULL means the whole config. */
+  status (*pack)(const void *packing, const literal *weights, void *packed);
+  /* The bytes that packing depends on besides the weights, which are the first argument of `pack`.  Programs for other
+   * shapes with equal bytes share the packed weights. */
   const void *packing;
   size_t packing_bytes;
-  uint64_t scratch_bytes;
-  cpu_call_of call; /* how each phase is called */
+  dim scratch_bytes; /* an expression of the module's sizes */
+  cpu_call_of call;  /* how each phase is called */
 } cpu_kernel_plan;
 
 /* A config that is ready for code generation.  Exactly one of `library` and `kernel` is not NULL. */
 typedef struct cpu_plan {
   cpu_config config;
   int32_t weights; /* cpu_problem.weights; this operand is packed if kernel->packed_bytes is not 0 */
-  uint64_t scratch_bytes;
+  dim scratch_bytes;
   cpu_library_plan *library;
   cpu_kernel_plan *kernel;
   const char *why; /* why this config was chosen, for reports; the same text if the choice is made again */
@@ -83,6 +84,9 @@ typedef struct cpu_plan {
 
 struct cpu_algorithm {
   const char *name;
+  /* Whether there are configs for problems whose kernels take sizes as arguments.  If not, the functions below are not
+   * called for such problems. */
+  bool takes_sizes;
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
    * the problem.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);

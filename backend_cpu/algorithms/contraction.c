@@ -8,6 +8,7 @@
 #include "emit/contraction/depthwise.h"
 #include "emit/kernel/kernel.h"
 #include "emit/contraction/product.h"
+#include "emit/llvm/likely.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/quantized.h"
@@ -330,8 +331,14 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
+/* Returns true if the contraction, followed by the operations from there to `end` and by `last`, is computed as one.
+ * For sizes that are not constants the algorithm "gemm" does so, which takes any number of steps. */
 static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
+  emit_product product;
+  if (emit_takes_sizes(contraction)) {
+    return last->is_post_op && emit_product_of(contraction, &product);
+  }
   return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
          cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last);
 }
@@ -504,7 +511,7 @@ bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
     return false;
   }
   return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
-         shape_elements(&dot->shapes[0]) <= MOST_ROWS * w.columns;
+         emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
 }
 
 /* The algorithms "gemm" and "depthwise" can update in place, since they store vector by vector.  The library cannot. */
@@ -513,17 +520,18 @@ bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {
   emit_depthwise depthwise;
   hlo_in_place_update already;
   (void)data;
-  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_in_place_update_of(i, &already) &&
-         (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
+  return cpu_find_contraction(i) && !emit_takes_sizes(i) && i->shapes[0].type == DTYPE_F32 &&
+         !hlo_in_place_update_of(i, &already) && (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
 }
 
 double cpu_multiplications(const hlo_instr *i) {
-  double n = (double)shape_elements(&i->shapes[0]);
+  const dim_table *t = i->parent->module->dims;
+  double n = emit_likely_elements(t, &i->shapes[0]);
   if (i->op == HLO_CONVOLUTION) {
     return n * (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]));
   }
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); k++) {
-    n *= (double)hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
+    n *= emit_likely_size(t, hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]]);
   }
   return n;
 }

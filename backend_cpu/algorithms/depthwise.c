@@ -38,8 +38,8 @@ static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_
   return n;
 }
 
-static status pack(const void *config, const literal *weights, void *packed) {
-  emit_depthwise_pack(config, weights->data, packed);
+static status pack(const void *packing, const literal *weights, void *packed) {
+  emit_depthwise_pack(packing, weights->data, packed);
   return NULL;
 }
 
@@ -66,4 +66,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_depthwise_algorithm = {"depthwise", list_configs, build, NULL};
+const cpu_algorithm cpu_depthwise_algorithm = {.name = "depthwise", .list_configs = list_configs, .build = build};

@@ -1,5 +1,6 @@
 /* gemm.c - the algorithm "gemm": matrix products in register blocks by generated kernels
  * (emit/contraction/product.h). */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +8,11 @@
 #include "backend_cpu/kernels/dynamic_m.h"
 #include "base/machine.h"
 #include "emit/contraction/product.h"
+#include "emit/llvm/likely.h"
 
 enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves the choice to emit_product_choose */
+
+static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
@@ -17,17 +21,19 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .threads = p->options.threads,
                                   .cache_bytes = (int64_t)machine_cache_bytes(2),
                                   .constant_weights = p->constant_weights};
-  hlo_instr *alone = (hlo_instr *)p->instr;
-  if (!emit_product_of(alone, out)) {
+  if (!emit_product_of(p->instr, out)) {
     return false;
   }
-  emit_product_choose(out, p->options.target, &options);
+  emit_product_choose(dims_of(p), out, p->options.target, &options);
   /* A depthwise convolution would use only one lane of each vector. */
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) {
     return false;
   }
   if (out->dot4 && !(p->options.target->dots && p->constant_weights && out->lanes >= 4 &&
                      out->lanes * 32 <= p->options.target->vector_bits)) {
+    return false;
+  }
+  if (emit_product_scratch(dims_of(p), out) == DIM_OVERFLOW) {
     return false;
   }
   /* Weights that are small integers are read in whole vectors. */
@@ -38,9 +44,12 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
  * cycle at about 3 GHz.  The time of a small one is that of its loads. */
 static double estimate(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
-  int64_t vectors = (g->columns + g->lanes - 1) / g->lanes; /* the last vector of a group may hold one column only */
-  double padded = p->multiplications / (double)g->columns * (double)(vectors * g->lanes);
-  double work = padded / (double)g->lanes * (0.15 + 0.015 * loads) + (double)emit_product_scratch(g) * 0.1;
+  dim_table *t = dims_of(p);
+  double columns = emit_likely_size(t, g->columns),
+         vectors = ceil(columns / (double)g->lanes); /* the last vector of a group may hold one column only */
+  double padded = p->multiplications / fmax(columns, 1) * (vectors * (double)g->lanes);
+  double work = padded / (double)g->lanes * (0.15 + 0.015 * loads);
+  work += emit_likely_size(t, emit_product_scratch(t, g)) * 0.1;
   work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
   return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
 }
@@ -73,7 +82,7 @@ static void add_config(const cpu_problem *p, const cpu_config *options, uint32_t
 static int whole_lanes(const cpu_problem *p) {
   enum { FEWEST = 4 };
   emit_product g;
-  if (!make(p, &(cpu_config){.v = {0}}, &g) || g.columns % g.lanes == 0) {
+  if (!make(p, &(cpu_config){.v = {0}}, &g) || !dim_is_const(g.columns) || g.columns % g.lanes == 0) {
     return 0;
   }
   int lanes = (int)g.lanes / 2;
@@ -85,7 +94,7 @@ static int whole_lanes(const cpu_problem *p) {
 static bool reads_once(const cpu_problem *p) {
   emit_product g;
   const hlo_computation *c = p->instr->parent;
-  return c == c->module->entry && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
+  return c == c->module->entry && !p->takes_sizes && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
 /* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
@@ -111,13 +120,13 @@ static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_
   return n;
 }
 
-static status pack(const void *config, const literal *weights, void *packed) {
-  emit_product_pack(config, weights->data, packed);
+static status pack(const void *packing, const literal *weights, void *packed) {
+  emit_product_pack(packing, weights->data, packed);
   return NULL;
 }
 
 /* Returns a copy of g with only those members that packing depends on, so that products with other numbers of rows
- * share packed weights. */
+ * share packed weights.  They are numbers, since the weights are constant. */
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
@@ -137,16 +146,26 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   return b;
 }
 
+/* Returns the part of g that the kernel's code depends on besides the instruction. */
+static const emit_product *config_of(arena *a, const emit_product *g) {
+  emit_product *chosen = ARENA_NEW(a, emit_product);
+  emit_product_choose_like(chosen, g);
+  return chosen;
+}
+
 /* Makes the kernel one of dynamic M (any number of rows) if that is possible, which it is not if the kernel itself
  * packs panels. */
 static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_kernel_plan *kernel) {
+  if (p->takes_sizes) {
+    return;
+  }
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
   cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
   if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT &&
-      emit_product_dynamic_m(g, code, &call.placeholder_m, &call.info, args) &&
+      emit_product_dynamic_m(dims_of(p), g, code, &call.placeholder_m, &call.info, args) &&
       cpu_has_leading_rows(a, p->instr, rows)) {
-    kernel->config = code;
+    kernel->config = config_of(a, code);
     kernel->call = call;
   }
 }
@@ -157,9 +176,9 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
   *out->kernel = (cpu_kernel_plan){.n_phases = emit_product_phases(g),
                                    .write = emit_product_write,
-                                   .config = g,
+                                   .config = config_of(a, g),
                                    .config_bytes = sizeof *g,
-                                   .scratch_bytes = emit_product_scratch(g)};
+                                   .scratch_bytes = emit_product_scratch(dims_of(p), g)};
   set_call(a, p, g, out->kernel);
   if (g->packing == EMIT_B_PACKED) {
     out->kernel->packed_bytes = emit_product_packed_bytes(g);
@@ -189,4 +208,5 @@ static bool find_config(const cpu_problem *p, const char *name, cpu_config *out)
   return n && strcmp(out->name, name) == 0;
 }
 
-const cpu_algorithm cpu_gemm_algorithm = {"gemm", list_configs, build, find_config};
+const cpu_algorithm cpu_gemm_algorithm = {
+    .name = "gemm", .takes_sizes = true, .list_configs = list_configs, .build = build, .find_config = find_config};

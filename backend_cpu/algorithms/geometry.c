@@ -1,6 +1,8 @@
 /* geometry.c - see geometry.h. */
 #include "backend_cpu/algorithms/geometry.h"
 
+#include "emit/kernel/kernel.h"
+
 /* the limit for the elements of a convolution's kernel for one output channel; with more, oneDNN takes minutes to
  * choose an implementation */
 enum { MOST_TAPS = 1 << 14 };
@@ -158,6 +160,9 @@ static bool has_library_types(const hlo_instr *i) {
 }
 
 bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g) {
+  if (emit_takes_sizes(contraction)) {
+    return false;
+  }
   return contraction->op == HLO_DOT ? dot_geometry(contraction, g)
                                     : contraction->op == HLO_CONVOLUTION && convolution_geometry(contraction, g);
 }

@@ -178,7 +178,7 @@ static status build_call(arena *a, const cpu_problem *p, const cpu_config *v, dt
   CHECK_THAT(library->info.fast || (!reduced_precision && !emit_supports(p->instr, NULL)), STATUS_UNSUPPORTED,
              "the library has plain loops only");
   out->library = library;
-  out->scratch_bytes = library->info.scratch_bytes;
+  out->scratch_bytes = (dim)library->info.scratch_bytes;
   return NULL;
 }
 
@@ -186,7 +186,8 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_config *v,
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_algorithm cpu_library_algorithm = {"library", list_library, build_library, find_parts};
+const cpu_algorithm cpu_library_algorithm = {
+    .name = "library", .list_configs = list_library, .build = build_library, .find_config = find_parts};
 
 /* --- reduced precision --- */
 
@@ -211,5 +212,5 @@ static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_
   return build_call(a, p, v, p->options.numerics.reduced_precision, out);
 }
 
-const cpu_algorithm cpu_reduced_precision_algorithm = {"reduced-precision", list_reduced_precision,
-                                                       build_reduced_precision, NULL};
+const cpu_algorithm cpu_reduced_precision_algorithm = {
+    .name = "reduced-precision", .list_configs = list_reduced_precision, .build = build_reduced_precision};

@@ -118,8 +118,8 @@ static status write_phase(emit_module *m, const char *name, const hlo_instr *i, 
   return emit_winograd_kernel(m, name, i, options, config, phase, info);
 }
 
-static status pack(const void *config, const literal *weights, void *packed) {
-  emit_winograd_pack(config, weights->data, packed);
+static status pack(const void *packing, const literal *weights, void *packed) {
+  emit_winograd_pack(packing, weights->data, packed);
   return NULL;
 }
 
@@ -136,9 +136,12 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
                                    .config_bytes = sizeof *w,
                                    .packed_bytes = emit_winograd_packed_bytes(w),
                                    .pack = pack,
-                                   .scratch_bytes = emit_winograd_scratch_bytes(w)};
+                                   .packing = w,
+                                   .packing_bytes = sizeof *w,
+                                   .scratch_bytes = (dim)emit_winograd_scratch_bytes(w)};
   out->scratch_bytes = out->kernel->scratch_bytes;
   return NULL;
 }
 
-const cpu_algorithm cpu_winograd_algorithm = {"winograd", list_configs, build, find_config};
+const cpu_algorithm cpu_winograd_algorithm = {
+    .name = "winograd", .list_configs = list_configs, .build = build, .find_config = find_config};

@@ -130,7 +130,8 @@ static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_pr
   cpu_problem p;
   cpu_config *configs;
   *out = (autotune_problem){0};
-  if (!cpu_problem_of(i, t->options, &p)) {
+  /* Times for some sizes tell too little about all sizes, so estimates decide there. */
+  if (!cpu_problem_of(i, t->options, &p) || p.takes_sizes) {
     return NULL;
   }
   out->n_configs = cpu_list_configs(a, &p, &configs);

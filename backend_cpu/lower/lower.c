@@ -128,7 +128,7 @@ static dim scratch(void *data, const hlo_instr *i) {
     return sort_scratch(l, i);
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
-  return plan ? (dim)plan->scratch_bytes : 0;
+  return plan ? plan->scratch_bytes : 0;
 }
 
 /* Returns the operand that is the iota of positions along the sorted dimension, which need not be read; -1 if there is
@@ -326,7 +326,7 @@ static status pack(void *data) {
   literal plain;
   TRY(take_plain(p->lowering, p->given, &plain));
   status failed =
-      p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->config, &plain, p->packed);
+      p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->packing, &plain, p->packed);
   give_plain(p->lowering, p->given, &plain);
   return failed;
 }
@@ -429,8 +429,7 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   rt_put_text(&how, plan->config.algorithm->name);
   rt_put_i64(&how, given->shape.type);
   rt_put_i64s(&how, given->shape.rank, given->shape.dims);
-  rt_put_bytes(&how, kernel->packing ? kernel->packing : kernel->config,
-               kernel->packing ? kernel->packing_bytes : kernel->config_bytes);
+  rt_put_bytes(&how, kernel->packing, kernel->packing_bytes);
   TRY(packed_memory(l, given, rt_written(&how), kernel->packed_bytes, &packed, &fresh));
   if (fresh) {
     pack_later(l, (packing){.given = given, .kernel = kernel, .packed = packed});

@@ -2,7 +2,7 @@
 #ifndef EMIT_CONTRACTION_ARITHMETIC_H
 #define EMIT_CONTRACTION_ARITHMETIC_H
 
-#include "emit/llvm/ir.h"
+#include "emit/llvm/index.h"
 
 /* Returns x + y, which does not overflow. */
 static inline LLVMValueRef emit_add(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
@@ -26,9 +26,30 @@ static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }
 
+/* The same with a size. */
+static inline LLVMValueRef emit_times_size(const emit_indexer *x, LLVMValueRef v, dim n) {
+  return dim_is_const(n) ? emit_times(x->w, v, n) : LLVMBuildNSWMul(x->w->builder, v, emit_size(x, n), "");
+}
+static inline LLVMValueRef emit_over_size(const emit_indexer *x, LLVMValueRef v, dim n) {
+  return dim_is_const(n) ? emit_over(x->w, v, n)
+                         : emit_opaque(x->w, LLVMBuildUDiv(x->w->builder, v, emit_size(x, n), ""));
+}
+static inline LLVMValueRef emit_modulo_size(const emit_indexer *x, LLVMValueRef v, dim n) {
+  return dim_is_const(n) ? emit_modulo(x->w, v, n)
+                         : emit_opaque(x->w, LLVMBuildURem(x->w->builder, v, emit_size(x, n), ""));
+}
+
 /* Returns the lesser of x and y. */
 static inline LLVMValueRef emit_lesser(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  if (LLVMIsAConstantInt(x) && LLVMIsAConstantInt(y)) {
+    return LLVMConstIntGetSExtValue(x) < LLVMConstIntGetSExtValue(y) ? x : y;
+  }
   return emit_intrinsic2(w, "llvm.smin", x, y);
+}
+
+/* Returns the greater of x and y. */
+static inline LLVMValueRef emit_greater(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return emit_intrinsic2(w, "llvm.smax", x, y);
 }
 
 #endif

@@ -34,7 +34,7 @@ static bool find_result(const hlo_attention *a, emit_attention *c) {
     emit_level l = {s->dims[d], strides[d], 0};
     bool is_batch = d < (int)n_batch, is_column = d >= s->rank - n_columns;
     int64_t *n = is_batch ? &c->n_out : is_column ? &n_wide : &n_rows;
-    if (!emit_add_level(n, is_batch ? c->out : is_column ? columns : rows, l, false)) {
+    if (!emit_add_level(NULL, n, is_batch ? c->out : is_column ? columns : rows, l, false)) {
       return false;
     }
   }
@@ -112,7 +112,7 @@ static int largest_power(int64_t n, int most) {
 
 static bool choose(emit_attention *c, const emit_target *t) {
   emit_product_options options = {.threads = 1, .cache_bytes = 1 << 18};
-  emit_product_choose(&c->qk, t, &options);
+  emit_product_choose(NULL, &c->qk, t, &options);
   int lanes = emit_gemm_lanes(t, DTYPE_F32);
   c->stride = ceil_div(c->keys, c->qk.lanes) * c->qk.lanes;
   c->lanes = largest_power(c->keys, lanes);
@@ -141,7 +141,8 @@ bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attent
     return false;
   }
   out->width = out->pv.columns;
-  return out->width <= WIDEST && emit_product_sums(&out->qk) <= WIDEST && out->qk.columns == a->keys && choose(out, t);
+  return out->width <= WIDEST && emit_product_sums(NULL, &out->qk) <= WIDEST && out->qk.columns == a->keys &&
+         choose(out, t);
 }
 
 static bool packs(const emit_attention *c) { return c->qk.packing == EMIT_B_SCRATCH; }
@@ -149,5 +150,5 @@ static bool packs(const emit_attention *c) { return c->qk.packing == EMIT_B_SCRA
 uint32_t emit_attention_phases(const emit_attention *c) { return 1 + packs(c); }
 
 uint64_t emit_attention_scratch(const emit_attention *c) {
-  return packs(c) ? (uint64_t)emit_product_packed(&c->qk) * sizeof(float) : 0;
+  return packs(c) ? (uint64_t)emit_product_packed(NULL, &c->qk) * sizeof(float) : 0;
 }

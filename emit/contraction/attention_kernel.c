@@ -94,7 +94,7 @@ static void keep_scores(const kernel *k, const emit_gemm *g, LLVMValueRef row, L
 static void write_scores(const kernel *k) {
   const emit_product *qk = &k->c->qk;
   bool panels = qk->packing == EMIT_B_SCRATCH;
-  int64_t sums = emit_product_sums(qk);
+  int64_t sums = emit_product_sums(NULL, qk);
   emit_level one = {1, 0, 0}, level = qk->n_sums ? qk->sums[0] : one;
   product p = {.rows = k->c->qk_rows,
                .vectors = k->c->qk_vectors,
@@ -250,10 +250,11 @@ static LLVMValueRef keys_of(const kernel *k, LLVMValueRef batch) {
   const emit_ir *w = k->w.e.w;
   const emit_product *qk = &k->c->qk;
   if (qk->packing == EMIT_B_SCRATCH) {
-    return emit_f32_at(w, scratch(k), emit_times(w, batch, emit_product_packed(qk) / k->c->batches));
+    return emit_f32_at(w, scratch(k), emit_times(w, batch, emit_product_packed(NULL, qk) / k->c->batches));
   }
-  return emit_f32_at(w, operand(k, k->a.k),
-                     emit_add(w, emit_level_offset(w, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
+  return emit_f32_at(
+      w, operand(k, k->a.k),
+      emit_add(w, emit_level_offset(&k->w.e.x, qk->n_batch, qk->batch, true, batch), emit_i64(w, k->c->k_at)));
 }
 
 /* Sets the addresses in k for step number `item` of the grid.  The last tile of a batch is moved back so that it ends
@@ -265,9 +266,9 @@ static void begin_step(kernel *k, LLVMValueRef item) {
   LLVMValueRef batch = LLVMBuildUDiv(w->builder, item, tiles, ""), tile = LLVMBuildURem(w->builder, item, tiles, "");
   LLVMValueRef row =
       emit_intrinsic2(w, "llvm.smin", emit_times(w, tile, c->tile_rows), emit_i64(w, c->rows - c->tile_rows));
-  LLVMValueRef q = emit_level_offset(w, c->qk.n_batch, c->qk.batch, false, batch);
-  LLVMValueRef v = emit_level_offset(w, c->pv.n_batch, c->pv.batch, true, batch);
-  LLVMValueRef out = emit_level_offset(w, c->n_out, c->out, false, batch);
+  LLVMValueRef q = emit_level_offset(&k->w.e.x, c->qk.n_batch, c->qk.batch, false, batch);
+  LLVMValueRef v = emit_level_offset(&k->w.e.x, c->pv.n_batch, c->pv.batch, true, batch);
+  LLVMValueRef out = emit_level_offset(&k->w.e.x, c->n_out, c->out, false, batch);
   int64_t q_row = c->qk.n_rows ? c->qk.rows[0].a : 0;
   k->row = emit_add(w, emit_times(w, batch, c->rows), row);
   k->q =
@@ -293,7 +294,7 @@ static void write_tiles(kernel *k) {
   emit_loop_end(w, &l, NULL);
   const double each = 1; /* the time of the softmax for one score, in nanoseconds */
   double places = (double)c->batches * (double)c->rows * (double)c->keys;
-  double products = (double)emit_product_sums(&c->qk) + (double)c->width;
+  double products = (double)emit_product_sums(NULL, &c->qk) + (double)c->width;
   k->w.info->grid = c->batches * ceil_div(c->rows, c->tile_rows);
   k->w.cost = places * (each + products * 0.25 / (double)c->qk.lanes);
 }

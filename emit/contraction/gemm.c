@@ -154,21 +154,34 @@ static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, L
   return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, (LLVMValueRef[]){sum, x, y}, 3, "");
 }
 
+/* Returns the address that is n times `distance` elements after p.  If the distance is NULL, returns p. */
+static LLVMValueRef apart(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t n, LLVMValueRef distance) {
+  if (!distance || n == 0) {
+    return p;
+  }
+  LLVMValueRef offset = n == 1 ? distance : LLVMBuildNSWMul(w->builder, distance, emit_i64(w, n), "");
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &offset, 1, "");
+}
+
 /* Adds the products of one k, which is `ahead` steps after the k at which `a` and `b` point. */
 static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead,
                  LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
   for (int v = 0; v < t->vectors; v++) {
-    columns[v] =
-        g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, b, v * g->b_vector + ahead * g->b_k, t->lanes);
+    LLVMValueRef from = apart(w, g, b, v, g->b_vector_size);
+    int64_t vector = g->b_vector_size ? 0 : v * g->b_vector;
+    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, from, vector + ahead * g->b_k, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
     prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
   }
+  LLVMValueRef first = apart(w, g, a, ahead, g->a_k_size);
+  int64_t here = g->a_k_size ? 0 : ahead * g->a_k;
   for (int r = 0; r < t->rows; r++) {
-    int64_t row = g->a_at ? g->a_at[r] : r * g->a_row;
-    LLVMValueRef x = emit_splat(w, load_at(w, g, a, row + ahead * g->a_k, 1), t->lanes);
+    int64_t row = g->a_row_size ? 0 : g->a_at ? g->a_at[r] : r * g->a_row;
+    LLVMValueRef from = apart(w, g, first, r, g->a_row_size);
+    LLVMValueRef x = emit_splat(w, load_at(w, g, from, row + here, 1), t->lanes);
     x = g->dot4 == DTYPE_S8 ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
     for (int v = 0; v < t->vectors; v++) {
       LLVMValueRef *sum = &sums[r * t->vectors + v];
@@ -215,7 +228,8 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   for (int j = 0; j < unroll; j++) {
     step(w, g, l.carried[n], l.carried[n + 1], j, carried);
   }
-  carried[n] = advance(w, g, l.carried[n], unroll * g->a_k);
+  carried[n] =
+      g->a_k_size ? apart(w, g, l.carried[n], unroll, g->a_k_size) : advance(w, g, l.carried[n], unroll * g->a_k);
   carried[n + 1] = advance_b(w, g, l.carried[n + 1], unroll);
   if (p->place) {
     fetch_lines(w, g, l.carried[n + 2]);

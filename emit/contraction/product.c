@@ -1,10 +1,13 @@
 /* product.c - the geometry of contractions, and how their products are divided into blocks; see product.h. */
 #include "emit/contraction/product.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/arith.h"
 #include "emit/contraction/gemm.h"
+#include "emit/llvm/likely.h"
 #include "emit/llvm/number.h"
 #include "emit/contraction/product_internal.h"
 #include "emit/kernel/writer.h"
@@ -12,15 +15,29 @@
 _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS,
                "blocks of other sizes");
 
+/* --- arithmetic of sizes --- */
+
+dim emit_dim_times(dim_table *t, dim a, dim b) {
+  int64_t n;
+  if (dim_is_const(a) && dim_is_const(b)) {
+    return __builtin_mul_overflow(a, b, &n) || n > DIM_MAX ? DIM_OVERFLOW : n;
+  }
+  return a == DIM_OVERFLOW || b == DIM_OVERFLOW ? DIM_OVERFLOW : dim_mul(t, a, b);
+}
+
+dim emit_dim_ceil_over(dim_table *t, dim a, dim b) {
+  return dim_is_const(a) && dim_is_const(b) ? ceil_div(a, b) : dim_ceildiv(t, a, b);
+}
+
 /* --- nests of loops (emit_level) --- */
 
-bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
+bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, bool merge_b) {
   emit_level *last = *n ? &levels[*n - 1] : NULL;
   if (l.n == 1) {
     return true;
   }
-  if (last && last->a == l.n * l.a && (!merge_b || last->b == l.n * l.b)) {
-    *last = (emit_level){last->n * l.n, l.a, l.b};
+  if (last && last->a == emit_dim_times(t, l.n, l.a) && (!merge_b || last->b == emit_dim_times(t, l.n, l.b))) {
+    *last = (emit_level){emit_dim_times(t, last->n, l.n), l.a, l.b};
     return true;
   }
   if (*n == EMIT_PRODUCT_LEVELS) {
@@ -30,15 +47,15 @@ bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b) 
   return true;
 }
 
-static int64_t count(int64_t n, const emit_level *levels) {
-  int64_t product = 1;
+static dim count(dim_table *t, int64_t n, const emit_level *levels) {
+  dim product = 1;
   for (int64_t k = 0; k < n; k++) {
-    product *= levels[k].n;
+    product = emit_dim_times(t, product, levels[k].n);
   }
   return product;
 }
 
-int64_t emit_product_sums(const emit_product *p) { return count(p->n_sums, p->sums); }
+dim emit_product_sums(dim_table *t, const emit_product *p) { return count(t, p->n_sums, p->sums); }
 
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s) {
   int64_t offset = 0;
@@ -49,9 +66,17 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s) {
   return offset;
 }
 
-double emit_product_size(const emit_product *p) {
-  return (double)count(p->n_batch, p->batch) * (double)p->group.n * (double)count(p->n_rows, p->rows) *
-         (double)p->columns * (double)emit_product_sums(p);
+static double likely_count(dim_table *t, int64_t n, const emit_level *levels) {
+  double product = 1;
+  for (int64_t k = 0; k < n; k++) {
+    product *= emit_likely_size(t, levels[k].n);
+  }
+  return product;
+}
+
+double emit_product_size(dim_table *t, const emit_product *p) {
+  return likely_count(t, p->n_batch, p->batch) * (double)p->group.n * likely_count(t, p->n_rows, p->rows) *
+         emit_likely_size(t, p->columns) * likely_count(t, p->n_sums, p->sums);
 }
 
 /* --- dots --- */
@@ -66,14 +91,14 @@ static bool is_among(int d, uint32_t n, const int64_t *dims) {
 }
 
 /* Sets the number of columns and their distance in B.  Returns false if the columns are not evenly spaced. */
-static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_product *p) {
+static bool dot_columns(const hlo_instr *dot, const dim *strides, emit_product *p) {
   const shape *y = hlo_shape(dot->operands[1]);
   emit_level columns[EMIT_PRODUCT_LEVELS];
   int64_t n = 0;
   for (int d = 0; d < y->rank; d++) {
     if (!is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_BATCH), hlo_ints(dot, HLO_ATTR_RHS_BATCH)) &&
         !is_among(d, hlo_n_ints(dot, HLO_ATTR_RHS_CONTRACT), hlo_ints(dot, HLO_ATTR_RHS_CONTRACT)) &&
-        !emit_add_level(&n, columns, (emit_level){y->dims[d], strides[d], 0}, false)) {
+        !emit_add_level(dot->parent->module->dims, &n, columns, (emit_level){y->dims[d], strides[d], 0}, false)) {
       return false;
     }
   }
@@ -82,7 +107,8 @@ static bool dot_columns(const hlo_instr *dot, const int64_t *strides, emit_produ
   return n <= 1;
 }
 
-bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p) {
+bool emit_product_of_dot(const hlo_instr *dot, const dim *xs, const dim *ys, emit_product *p) {
+  dim_table *t = dot->parent->module->dims;
   const shape *x = hlo_shape(dot->operands[0]);
   const int64_t *xb = hlo_ints(dot, HLO_ATTR_LHS_BATCH), *yb = hlo_ints(dot, HLO_ATTR_RHS_BATCH);
   const int64_t *xk = hlo_ints(dot, HLO_ATTR_LHS_CONTRACT), *yk = hlo_ints(dot, HLO_ATTR_RHS_CONTRACT);
@@ -92,23 +118,24 @@ bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t 
   p->group.n = 1;
   bool fits = dot_columns(dot, ys, p);
   for (uint32_t k = 0; k < n_batch; k++) {
-    fits = fits && emit_add_level(&p->n_batch, p->batch, (emit_level){x->dims[xb[k]], xs[xb[k]], ys[yb[k]]}, true);
+    fits = fits && emit_add_level(t, &p->n_batch, p->batch, (emit_level){x->dims[xb[k]], xs[xb[k]], ys[yb[k]]}, true);
   }
   for (uint32_t k = 0; k < n_sums; k++) {
-    fits = fits && emit_add_level(&p->n_sums, p->sums, (emit_level){x->dims[xk[k]], xs[xk[k]], ys[yk[k]]}, true);
+    fits = fits && emit_add_level(t, &p->n_sums, p->sums, (emit_level){x->dims[xk[k]], xs[xk[k]], ys[yk[k]]}, true);
   }
   for (int d = 0; d < x->rank; d++) {
     if (!is_among(d, n_batch, xb) && !is_among(d, n_sums, xk)) {
-      fits = fits && emit_add_level(&p->n_rows, p->rows, (emit_level){x->dims[d], xs[d], 0}, false);
+      fits = fits && emit_add_level(t, &p->n_rows, p->rows, (emit_level){x->dims[d], xs[d], 0}, false);
     }
   }
   return fits;
 }
 
 static bool dot_geometry(const hlo_instr *dot, emit_product *p) {
-  int64_t xs[SHAPE_MAX_RANK], ys[SHAPE_MAX_RANK];
-  shape_strides(hlo_shape(dot->operands[0]), xs);
-  shape_strides(hlo_shape(dot->operands[1]), ys);
+  dim_table *t = dot->parent->module->dims;
+  dim xs[SHAPE_MAX_RANK], ys[SHAPE_MAX_RANK];
+  shape_dim_strides(t, hlo_shape(dot->operands[0]), xs);
+  shape_dim_strides(t, hlo_shape(dot->operands[1]), ys);
   return emit_product_of_dot(dot, xs, ys, p);
 }
 
@@ -116,34 +143,55 @@ static bool dot_geometry(const hlo_instr *dot, emit_product *p) {
 
 static bool convolution_fits(const hlo_instr *i) {
   uint32_t n = hlo_n_ints(i, HLO_ATTR_STRIDES);
-  bool fits = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && n <= EMIT_PRODUCT_SPATIAL;
+  const shape *x = hlo_shape(i->operands[0]);
+  bool fits = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && n <= EMIT_PRODUCT_SPATIAL &&
+              dim_is_const(x->dims[x->rank - 1]) && shape_is_static(hlo_shape(i->operands[1]));
   for (uint32_t k = 0; k < n && fits; k++) {
     fits = hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] == 1 && hlo_ints(i, HLO_ATTR_LOW)[k] >= 0;
   }
   return fits;
 }
 
+/* Returns how far the windows reach along spatial dimension d, from where the padding begins.  If there are no windows,
+ * which only a size that is not a constant allows, the reach is not negative either. */
+static dim reach_of(const hlo_instr *i, int d) {
+  dim_table *t = i->parent->module->dims;
+  dim y = i->shapes[0].dims[1 + d];
+  int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[d], window = hlo_shape(i->operands[1])->dims[2 + d];
+  int64_t span = (window - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] + 1;
+  return dim_is_const(y) ? (y - 1) * stride + span
+                         : dim_max(t, dim_add_const(t, dim_mul(t, y, stride), span - stride), 0);
+}
+
+/* Returns true if the windows may reach outside of the input along spatial dimension d. */
+static bool reaches_outside(const hlo_instr *i, int d, dim reach) {
+  dim n = hlo_shape(i->operands[0])->dims[1 + d];
+  bool after = dim_is_const(n) && dim_is_const(reach) ? reach > n : hlo_ints(i, HLO_ATTR_HIGH)[d] > 0;
+  return hlo_ints(i, HLO_ATTR_LOW)[d] > 0 || after;
+}
+
 /* Sets the extents of the input that the windows reach, and whether a copy of the input with zeros around it is
  * needed. Returns false if that copy would be too large. */
 static bool pad_input(const hlo_instr *i, emit_product *p) {
-  const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0], *w = hlo_shape(i->operands[1]);
+  const shape *x = hlo_shape(i->operands[0]);
+  dim_table *t = i->parent->module->dims;
   bool pads = false;
   p->spatial = hlo_n_ints(i, HLO_ATTR_STRIDES);
   p->images = x->dims[0];
   p->channels = x->dims[x->rank - 1];
-  p->padded_elements = p->images * p->channels;
+  p->padded_elements = emit_dim_times(t, p->images, p->channels);
   for (int d = 0; d < p->spatial; d++) {
-    int64_t low = hlo_ints(i, HLO_ATTR_LOW)[d], n = x->dims[1 + d];
-    int64_t reach = (y->dims[1 + d] - 1) * hlo_ints(i, HLO_ATTR_STRIDES)[d] +
-                    (w->dims[2 + d] - 1) * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] + 1;
-    p->in[d] = n;
-    p->low[d] = low;
-    p->padded[d] = low > 0 || reach > n ? reach : n;
-    pads = pads || low > 0 || reach > n;
-    p->padded_elements *= p->padded[d];
+    dim reach = reach_of(i, d);
+    bool outside = reaches_outside(i, d, reach);
+    p->in[d] = x->dims[1 + d];
+    p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[d];
+    p->padded[d] = outside ? reach : p->in[d];
+    pads = pads || outside;
+    p->padded_elements = emit_dim_times(t, p->padded_elements, p->padded[d]);
   }
+  bool too_large = p->padded_elements == DIM_OVERFLOW || p->padded_elements > INT32_MAX;
   p->padded_elements = pads ? p->padded_elements : 0;
-  return p->padded_elements <= INT32_MAX;
+  return !pads || !too_large;
 }
 
 static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
@@ -154,23 +202,26 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
     return false;
   }
   int64_t groups = hlo_int(i, HLO_ATTR_GROUPS), inner = w->dims[1], taps = shape_product(w, 2, w->rank);
-  int64_t step[EMIT_PRODUCT_SPATIAL + 1], image = p->channels, tap[EMIT_PRODUCT_SPATIAL];
-  for (int64_t d = p->spatial, t = 1; d-- > 0;) {
+  dim_table *t = i->parent->module->dims;
+  dim step[EMIT_PRODUCT_SPATIAL + 1], image = p->channels;
+  int64_t tap[EMIT_PRODUCT_SPATIAL];
+  for (int64_t d = p->spatial, n = 1; d-- > 0;) {
     step[d] = image;
-    image *= p->padded[d];
-    tap[d] = t;
-    t *= w->dims[2 + d];
+    image = emit_dim_times(t, image, p->padded[d]);
+    tap[d] = n;
+    n *= w->dims[2 + d];
   }
   p->columns = w->dims[0] / groups;
   p->b_column = inner * taps;
   p->group = (emit_level){groups, inner, p->columns * p->b_column};
-  bool fits = emit_add_level(&p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
+  bool fits = emit_add_level(t, &p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
   for (int d = 0; d < p->spatial; d++) {
-    emit_level row = {y->dims[1 + d], step[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d], 0};
-    emit_level sum = {w->dims[2 + d], step[d] * hlo_ints(i, HLO_ATTR_RHS_DILATION)[d], tap[d]};
-    fits = fits && emit_add_level(&p->n_rows, p->rows, row, false) && emit_add_level(&p->n_sums, p->sums, sum, true);
+    emit_level row = {y->dims[1 + d], emit_dim_times(t, step[d], hlo_ints(i, HLO_ATTR_STRIDES)[d]), 0};
+    emit_level sum = {w->dims[2 + d], emit_dim_times(t, step[d], hlo_ints(i, HLO_ATTR_RHS_DILATION)[d]), tap[d]};
+    fits =
+        fits && emit_add_level(t, &p->n_rows, p->rows, row, false) && emit_add_level(t, &p->n_sums, p->sums, sum, true);
   }
-  return fits && emit_add_level(&p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
+  return fits && emit_add_level(t, &p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
 }
 
 /* --- fusions, quantised weights and dot4 groups --- */
@@ -183,6 +234,9 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
     return false;
   }
   int64_t step = p->n_sums ? p->sums[0].a : 0;
+  if (!dim_is_const(step) || !dim_is_const(p->columns)) {
+    return false;
+  }
   p->quantized_type = hlo_type(w.q);
   p->block = w.block;
   p->b_column = w.column_step;
@@ -192,12 +246,23 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   return emit_product_reads_quantized(&w);
 }
 
+enum { DOT4 = 4 };
+
+/* Divides a distance or a number of bytes by four.  Returns false if it is not known to be a multiple of four. */
+static bool by_four(dim_table *t, dim *d) {
+  if (dim_is_const(*d) ? *d % DOT4 != 0 : dim_mod(t, *d, DOT4) != 0) {
+    return false;
+  }
+  *d = dim_is_const(*d) ? *d / DOT4 : dim_floordiv(t, *d, DOT4);
+  return true;
+}
+
 /* Changes strides and sizes from bytes to dot4 groups.  Returns false if some group of four bytes is not contiguous
  * in A. */
-static bool in_dot4_groups(emit_product *p) {
-  enum { DOT4 = 4 };
+static bool in_dot4_groups(dim_table *t, emit_product *p) {
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
-  if (!inner || inner->a != 1 || inner->n % DOT4 || p->group.a % DOT4 || p->channels % DOT4) {
+  if (!inner || inner->a != 1 || !dim_is_const(inner->n) || inner->n % DOT4 || p->group.a % DOT4 ||
+      p->channels % DOT4) {
     return false;
   }
   p->dot4_step = inner->b;
@@ -206,16 +271,14 @@ static bool in_dot4_groups(emit_product *p) {
   const int64_t counts[] = {p->n_batch, p->n_rows, p->n_sums};
   for (int l = 0; l < 3; l++) {
     for (int64_t k = 0; k < counts[l]; k++) {
-      if (lists[l][k].a % DOT4) {
+      if (!by_four(t, &lists[l][k].a)) {
         return false;
       }
-      lists[l][k].a /= DOT4;
     }
   }
   p->group.a /= DOT4;
   p->channels /= DOT4;
-  p->padded_elements /= DOT4;
-  return true;
+  return by_four(t, &p->padded_elements);
 }
 
 bool emit_product_of(const hlo_instr *i, emit_product *p) {
@@ -224,8 +287,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
     return false;
   }
   dtype t = (dtype)c->shapes[0].type;
-  bool empty = shape_elements(&i->shapes[0]) == 0 || shape_elements(hlo_shape(c->operands[0])) == 0 ||
-               shape_elements(hlo_shape(c->operands[1])) == 0;
+  bool empty = shape_is_empty(&i->shapes[0]) || shape_is_empty(hlo_shape(c->operands[0])) ||
+               shape_is_empty(hlo_shape(c->operands[1]));
   bool bytes = hlo_sums_bytes(c) && hlo_type(c->operands[1]) == DTYPE_S8;
   if (empty || (!bytes && (!emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t))) {
     return false;
@@ -236,18 +299,24 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   bool fits = c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
   p->type = t;
   p->dot4 = bytes ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
-  return fits && (!bytes || in_dot4_groups(p));
+  return fits && (!bytes || in_dot4_groups(i->parent->module->dims, p));
 }
 
-/* --- sizes of blocks and steps --- */
+/* --- panels of B --- */
 
-int64_t emit_product_packed(const emit_product *p) {
-  return count(p->n_batch, p->batch) * p->group.n * ceil_div(p->columns, p->lanes) * emit_product_panel(p);
+dim emit_product_panels_of(dim_table *t, const emit_product *p) { return emit_dim_ceil_over(t, p->columns, p->lanes); }
+
+dim emit_product_packed(dim_table *t, const emit_product *p) {
+  dim panels = emit_dim_times(t, emit_product_outside(t, p), emit_product_panels_of(t, p));
+  return emit_dim_times(t, panels, emit_product_panel(t, p));
 }
 
 int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? p->lanes : 0; }
 
-int64_t emit_product_panel(const emit_product *p) { return emit_product_head(p) + p->lanes * emit_product_sums(p); }
+dim emit_product_panel(dim_table *t, const emit_product *p) {
+  dim rows = emit_dim_times(t, p->lanes, emit_product_sums(t, p));
+  return emit_product_head(p) ? dim_add_const(t, rows, emit_product_head(p)) : rows;
+}
 
 static int quantized_bits(dtype t) { return dtype_get_info(t)->bits > 4 ? 8 : 4; }
 
@@ -262,51 +331,88 @@ int emit_product_quantized_offset(const emit_product *p) {
 }
 
 uint64_t emit_product_packed_bytes(const emit_product *p) {
-  int64_t n = emit_product_packed(p), rows = n / p->lanes, panels = rows / emit_product_sums(p);
+  int64_t n = emit_product_packed(NULL, p), sums = emit_product_sums(NULL, p), panels = n / p->lanes / sums;
   if (!p->quantized_type) {
     return (uint64_t)n * dtype_bytes((dtype)p->type);
   }
-  return (uint64_t)(panels * p->lanes * ceil_div(emit_product_sums(p) * emit_product_quantized_bits(p), 8));
+  return (uint64_t)(panels * p->lanes * ceil_div(sums * emit_product_quantized_bits(p), 8));
 }
 
-static bool pads(const emit_product *p) { return p->padded_elements > 0; }
+/* --- phases and scratch memory --- */
+
+static bool pads(const emit_product *p) { return p->padded_elements != 0; }
 
 uint32_t emit_product_phases(const emit_product *p) { return 1 + pads(p) + (p->packing == EMIT_B_SCRATCH); }
 
-uint64_t emit_product_scratch(const emit_product *p) {
-  uint64_t bytes = (uint64_t)dtype_bytes((dtype)p->type),
-           packed = p->packing == EMIT_B_SCRATCH ? (uint64_t)emit_product_packed(p) : 0;
-  return ((uint64_t)p->padded_elements * bytes + 63) / 64 * 64 + packed * bytes;
+dim emit_product_copied(dim_table *t, const emit_product *p) {
+  int64_t line = 64 / (int64_t)dtype_bytes((dtype)p->type);
+  return emit_dim_times(t, emit_dim_ceil_over(t, p->padded_elements, line), line);
 }
 
-emit_row_cut emit_product_rows(const emit_product *p) {
-  static const emit_level one = {1, 0, 0};
-  const emit_level *last = p->n_rows ? &p->rows[p->n_rows - 1] : &one, *cut = last;
-  emit_row_cut r = {.unit_rows = 1, .row_step = last->a};
-  if (p->n_rows > 1 && last->n * 2 <= p->tile_rows) {
-    r.unit_rows = last->n;
-    cut = last - 1;
+dim emit_product_scratch(dim_table *t, const emit_product *p) {
+  int64_t bytes = (int64_t)dtype_bytes((dtype)p->type);
+  dim copied = emit_dim_times(t, emit_product_copied(t, p), bytes);
+  if (p->packing != EMIT_B_SCRATCH) {
+    return copied;
   }
-  emit_gemm_parts parts = emit_gemm_cut(cut->n, (int)(p->tile_rows / r.unit_rows));
+  dim packed = emit_dim_times(t, emit_product_packed(t, p), bytes);
+  return copied ? dim_add(t, copied, packed) : packed;
+}
+
+/* --- blocks of rows --- */
+
+/* Sets how the rows of the innermost loop are cut, or those of the two innermost if the innermost one has few. */
+static void cut_inner(const emit_product *p, const emit_level **cut, emit_row_cut *r) {
+  const emit_level *last = *cut;
+  bool apart = p->n_rows > 1 && dim_is_const(last[-1].n) && dim_is_const(last[-1].a) && dim_is_const(last->a);
+  if (apart && last->n * 2 <= p->tile_rows) {
+    r->unit_rows = last->n;
+    (*cut)--;
+  }
+  emit_gemm_parts parts = emit_gemm_cut((*cut)->n, (int)(p->tile_rows / r->unit_rows));
+  r->n_large = parts.n_large;
+  r->n_small = parts.n_small;
+  r->large = parts.large;
+}
+
+emit_row_cut emit_product_rows(dim_table *t, const emit_product *p) {
+  static const emit_level one = {1, 0, 0};
+  const emit_level *cut = p->n_rows ? &p->rows[p->n_rows - 1] : &one;
+  emit_row_cut r = {.unit_rows = 1, .row_step = cut->a, .ladder = !dim_is_const(cut->n)};
+  if (!r.ladder) {
+    cut_inner(p, &cut, &r);
+  }
   r.unit_step = cut->a;
-  r.n_large = parts.n_large;
-  r.n_small = parts.n_small;
-  r.large = parts.large;
   r.n_outside = p->n_rows ? cut - p->rows : 0;
-  r.outer = count(r.n_outside, p->rows);
-  r.inner = cut->n * r.unit_rows;
-  r.blocks = r.outer * (r.n_large + r.n_small);
+  r.outer = count(t, r.n_outside, p->rows);
+  r.inner = emit_dim_times(t, cut->n, r.unit_rows);
+  dim inside = r.ladder ? emit_dim_ceil_over(t, cut->n, p->tile_rows) : r.n_large + r.n_small;
+  r.blocks = emit_dim_times(t, r.outer, inside);
   return r;
 }
 
+/* --- the choice of blocks and steps, by likely sizes --- */
+
+static int64_t likely(const dim_table *t, dim d) {
+  return dim_is_const(d) ? d : (int64_t)fmin(fmax(emit_likely_size(t, d), 1), 1e15);
+}
+
 /* Returns true if the rows of B lie in memory as contiguous whole vectors, so that B need not be packed. */
-static bool lies_in_vectors(const emit_product *p) { return p->b_column == 1 && p->columns % p->lanes == 0; }
+static bool lies_in_vectors(const emit_product *p) {
+  return p->b_column == 1 && dim_is_const(p->columns) && p->columns % p->lanes == 0 &&
+         (!p->n_sums || dim_is_const(p->sums[p->n_sums - 1].b));
+}
+
+/* Returns the bytes of a row of A, or of a column of B, for a likely number of products in a sum. */
+static int64_t sum_bytes_of(dim_table *t, const emit_product *p) {
+  return max_i64(likely(t, emit_product_sums(t, p)) * (int64_t)dtype_bytes((dtype)p->type), 1);
+}
 
 /* Returns the number of row blocks in a step of the grid.  Usually their part of A fits in the cache, where it stays
  * while all columns are computed, so that A is read from memory once.  If less memory is read when B is read only once,
  * a step has all row blocks. */
-static int64_t rows_of_step(const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
-  int64_t sum_bytes = max_i64(emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type), 1);
+static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
+  int64_t sum_bytes = sum_bytes_of(t, p);
   int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
           steps = ceil_div(blocks, most);
   double a = (double)(blocks * p->tile_rows) * (double)sum_bytes, b = (double)p->columns * (double)sum_bytes;
@@ -323,81 +429,196 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
   /* With more rows than this, waiting for B takes less than 1 % of the time: memory brings an element in the time of
    * about 100 multiplications. */
   enum { FEW_ROWS = 1024 };
-  int64_t b = p->columns * emit_product_sums(p) * (int64_t)dtype_bytes((dtype)p->type);
+  int64_t b = p->columns * emit_product_sums(NULL, p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
   bool pays =
       p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
   return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
 
-/* Divides the product into steps of the grid: by rows, and by columns as well until there are enough steps for the
- * threads. If B is larger than A, steps go along the rows first, so that each panel of B is read once. */
-static void cut_grid(emit_product *p, const emit_product_options *options) {
-  int64_t sums = emit_product_sums(p), rows = count(p->n_rows, p->rows),
-          outside = count(p->n_batch, p->batch) * p->group.n;
-  emit_row_cut r = emit_product_rows(p);
-  emit_gemm_parts c = emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)p->tile_vectors);
-  int64_t panels = c.n_large + c.n_small;
-  p->row_blocks = rows_of_step(p, r.blocks, panels, options->cache_bytes);
+emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors) {
+  return emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)vectors);
+}
+
+/* Returns true if the extents of C are constants; the number of products in a sum may be any. */
+static bool has_constant_extents(dim_table *t, const emit_product *p) {
+  return dim_is_const(emit_product_outside(t, p)) && dim_is_const(count(t, p->n_rows, p->rows)) &&
+         dim_is_const(p->columns);
+}
+
+static int64_t column_blocks_of(const emit_product *p) {
+  emit_gemm_parts c = emit_product_column_cut(p, p->tile_vectors);
+  return c.n_large + c.n_small;
+}
+
+/* The least number of multiplications in a step; one takes about a hundredth of a nanosecond. */
+static const double least_work = 20000;
+
+static int64_t wanted_steps(const emit_product_options *o) { return o->threads > 1 ? 4 * (int64_t)o->threads : 1; }
+
+/* Divides a product of constant extents into steps of the grid: by rows, and by columns as well until there are enough
+ * steps for the threads. If B is larger than A, steps go along the rows first, so that each panel of B is read once. */
+static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *options) {
+  int64_t rows = count(NULL, p->n_rows, p->rows), outside = emit_product_outside(NULL, p);
+  emit_row_cut r = emit_product_rows(NULL, p);
+  int64_t panels = column_blocks_of(p), wanted = wanted_steps(options);
+  p->row_blocks = rows_of_step(t, p, r.blocks, panels, options->cache_bytes);
   p->column_blocks = panels;
-  int64_t wanted = options->threads > 1 ? 4 * (int64_t)options->threads : 1;
-  /* The least number of multiplications in a step; one takes about a hundredth of a nanosecond. */
-  const double least = 20000;
-  double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * (double)sums;
+  double sums = (double)likely(t, emit_product_sums(t, p));
+  double work = (double)p->tile_rows * (double)p->tile_vectors * (double)p->lanes * sums;
   bool weights_larger = p->columns > rows;
   for (;;) {
     int64_t steps = outside * ceil_div(r.blocks, p->row_blocks) * ceil_div(panels, p->column_blocks);
     int64_t *cut = weights_larger ? &p->column_blocks : &p->row_blocks;
     cut = *cut > 1 ? cut : weights_larger ? &p->row_blocks : &p->column_blocks;
-    if (steps >= wanted || *cut <= 1 || (double)p->row_blocks * (double)p->column_blocks * work < 2 * least) {
+    if (steps >= wanted || *cut <= 1 || (double)p->row_blocks * (double)p->column_blocks * work < 2 * least_work) {
       break;
     }
     *cut = ceil_div(*cut, 2);
   }
   p->rows_first = weights_larger;
-  p->fetch_lines = choose_fetch(p, rows, options->cache_bytes);
+  p->fetch_lines = dim_is_const(emit_product_sums(t, p)) ? choose_fetch(p, rows, options->cache_bytes) : 0;
+}
+
+/* Sets the bounds of the steps of a product whose extents are not all constants.  The part of A that a step reads fits
+ * in the second-level cache.  If B does not, it is read again for each step along the rows, so steps then have more
+ * rows, whose part of A is in the last-level cache. */
+static void bound_steps(dim_table *t, emit_product *p, const emit_product_options *options) {
+  int64_t sum_bytes = sum_bytes_of(t, p), columns = likely(t, p->columns);
+  double row = (double)columns * (double)likely(t, emit_product_sums(t, p)); /* the multiplications of a row */
+  bool b_fits = (double)columns * (double)sum_bytes <= (double)options->cache_bytes / 2;
+  int64_t a_bytes = b_fits ? options->cache_bytes / 2 : options->cache_bytes * 2;
+  int64_t most_columns = ceil_div(columns, p->lanes * p->tile_vectors);
+  p->steps.wanted = wanted_steps(options);
+  p->steps.most_column_steps = max_i64(min_i64((int64_t)(row / least_work), most_columns), 1);
+  p->steps.most_row_blocks = max_i64(a_bytes / (p->tile_rows * sum_bytes), 1);
+  int64_t least = (int64_t)(2 * least_work / fmax(row * (double)p->tile_rows, 1)) + 1;
+  p->steps.least_row_blocks = min_i64(least, p->steps.most_row_blocks);
+  p->rows_first = columns > likely(t, count(t, p->n_rows, p->rows));
 }
 
 /* Returns the largest number of rows in a block.  Rows whose distance is a multiple of 4096 bytes fall into the same
- * few lines of the first-level cache: 14 such rows were measured to run at a third of the speed of 6. */
+ * few lines of the first-level cache: 14 such rows were measured to run at a third of the speed of 6.  If the distance
+ * is not a constant, each row needs a pointer. */
 static int most_rows(const emit_product *p) {
-  enum { SAME_LINES = 4096, WAYS = 6 };
-  int64_t step = p->n_rows ? p->rows[p->n_rows - 1].a * (int64_t)dtype_bytes((dtype)p->type) : 0;
+  enum { SAME_LINES = 4096, WAYS = 6, POINTERS = 8 };
+  dim step = p->n_rows ? p->rows[p->n_rows - 1].a : 0;
+  if (!dim_is_const(step)) {
+    return POINTERS;
+  }
+  step *= (int64_t)dtype_bytes((dtype)p->type);
   return step && step % SAME_LINES == 0 ? WAYS : EMIT_GEMM_ROWS;
+}
+
+/* Returns the number of rows for which the largest block is chosen.  A number that is not a constant may be any, so
+ * few rows are not worth a low block: the smaller blocks of the ladder compute them. */
+static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
+  enum { FEW = 8, MANY = 1024 };
+  int64_t rows = likely(t, count(t, p->n_rows, p->rows));
+  bool ladder = p->n_rows && !dim_is_const(p->rows[p->n_rows - 1].n);
+  int64_t last = ladder ? likely(t, p->rows[p->n_rows - 1].n) : rows;
+  return !ladder ? rows : last < FEW ? MANY : last;
+}
+
+static void choose_lower(emit_product *p, const emit_target *t, int64_t columns) {
+  enum { LOW = 4 };
+  emit_gemm_tile low = emit_gemm_fit(t, (dtype)p->type, LOW, columns),
+                 one = emit_gemm_fit(t, (dtype)p->type, 1, columns);
+  p->lower[0] = low.rows > 1 && low.rows < p->tile_rows ? (emit_product_block){low.rows, low.vectors}
+                                                        : (emit_product_block){0, 0};
+  p->lower[1] = (emit_product_block){1, one.vectors};
+}
+
+/* Chooses the blocks.  If the number of columns is not a constant, there may be more of them than is likely. */
+static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
+  enum { MANY_COLUMNS = 1024 };
+  int64_t rows = rows_to_fit(dims, p), columns = dim_is_const(p->columns) ? p->columns : MANY_COLUMNS;
+  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns);
+  if (tile.rows > most_rows(p)) {
+    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns);
+  }
+  p->lanes = tile.lanes;
+  p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);
+  p->tile_vectors = min_i64(options->vectors ? options->vectors : tile.vectors, ceil_div(columns, p->lanes));
+  choose_lower(p, t, columns);
+}
+
+void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
+  emit_target narrow = *t;
+  if (options->lanes) {
+    narrow.lanes = narrow.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
+    t = &narrow;
+  }
+  choose_blocks(dims, p, t, options);
+  p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
+  if (has_constant_extents(dims, p)) {
+    cut_grid(dims, p, options);
+  } else {
+    bound_steps(dims, p, options);
+  }
+}
+
+void emit_product_choose_like(emit_product *p, const emit_product *chosen) {
+  size_t from = offsetof(emit_product, lanes);
+  memcpy((char *)p + from, (const char *)chosen + from, sizeof *p - from);
 }
 
 /* --- costs, grid and dynamic M --- */
 
-double emit_product_cost(const emit_product *p) { return emit_product_size(p) / (double)p->lanes * 0.25; }
-
-int64_t emit_product_outside(const emit_product *p) { return count(p->n_batch, p->batch) * p->group.n; }
-
-static int64_t column_blocks_of(const emit_product *p) {
-  emit_gemm_parts c = emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)p->tile_vectors);
-  return c.n_large + c.n_small;
+double emit_product_cost(dim_table *t, const emit_product *p) {
+  return emit_product_size(t, p) / (double)p->lanes * 0.25;
 }
 
-int64_t emit_product_row_steps(const emit_product *p) { return ceil_div(emit_product_rows(p).blocks, p->row_blocks); }
-int64_t emit_product_column_steps(const emit_product *p) { return ceil_div(column_blocks_of(p), p->column_blocks); }
+dim emit_product_outside(dim_table *t, const emit_product *p) {
+  return emit_dim_times(t, count(t, p->n_batch, p->batch), p->group.n);
+}
 
-bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
-                            int64_t args[EMIT_PRODUCT_ARGS]) {
+/* Returns how many steps of the grid there should be for each of the n groups of all batches. */
+static dim wanted_of_each(dim_table *t, const emit_product *p, dim n) {
+  return dim_is_const(n) ? ceil_div(p->steps.wanted, max_i64(n, 1)) : dim_ceildiv(t, p->steps.wanted, dim_max(t, n, 1));
+}
+
+/* Divides by the bounds of bound_steps. */
+static emit_product_grid bounded_grid(dim_table *t, const emit_product *p, const emit_row_cut *r) {
+  const emit_product_steps *s = &p->steps;
+  if (s->wanted == 1) {
+    return (emit_product_grid){emit_dim_ceil_over(t, r->blocks, s->most_row_blocks), 1, s->most_row_blocks};
+  }
+  dim wanted = wanted_of_each(t, p, emit_product_outside(t, p));
+  dim blocks = dim_ceildiv(t, emit_dim_times(t, r->blocks, s->most_column_steps), wanted);
+  emit_product_grid g = {.row_blocks = dim_min(t, dim_max(t, blocks, s->least_row_blocks), s->most_row_blocks)};
+  g.row_steps = emit_dim_ceil_over(t, r->blocks, g.row_blocks);
+  g.column_steps = dim_min(t, dim_ceildiv(t, wanted, dim_max(t, g.row_steps, 1)), s->most_column_steps);
+  return g;
+}
+
+emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p) {
+  emit_row_cut r = emit_product_rows(t, p);
+  if (!has_constant_extents(t, p)) {
+    return bounded_grid(t, p, &r);
+  }
+  return (emit_product_grid){ceil_div(r.blocks, p->row_blocks), ceil_div(column_blocks_of(p), p->column_blocks),
+                             p->row_blocks};
+}
+
+bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *code, int64_t *placeholder_m,
+                            emit_kernel_info *info, int64_t args[EMIT_PRODUCT_ARGS]) {
   enum {
     MANY_BLOCKS = 64
   }; /* the number of row blocks in a step that emit_poll assumes, since the real number is an argument */
-  emit_row_cut r = emit_product_rows(p);
-  if (p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements || p->quantized_type ||
-      r.n_large + r.n_small < 2) {
+  emit_row_cut r = emit_product_rows(t, p);
+  if (!has_constant_extents(t, p) || p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements ||
+      p->quantized_type || r.n_large + r.n_small < 2) {
     return false;
   }
-  int64_t row_steps = emit_product_row_steps(p), column_steps = emit_product_column_steps(p);
-  *info = (emit_kernel_info){.grid = row_steps * column_steps};
-  info->item_cost = emit_product_cost(p) / (double)info->grid;
+  emit_product_grid g = emit_product_grid_of(t, p);
+  *info = (emit_kernel_info){.grid = g.row_steps * g.column_steps};
+  info->item_cost = emit_product_cost(t, p) / (double)info->grid;
   args[EMIT_PRODUCT_BLOCKS] = r.blocks;
   args[EMIT_PRODUCT_LARGE] = r.n_large;
   args[EMIT_PRODUCT_ROW_BLOCKS] = p->row_blocks;
   args[EMIT_PRODUCT_COLUMN_BLOCKS] = p->column_blocks;
-  args[EMIT_PRODUCT_FIRST] = p->rows_first ? row_steps : column_steps;
+  args[EMIT_PRODUCT_FIRST] = p->rows_first ? g.row_steps : g.column_steps;
   *code = *p;
   code->dynamic_m = true;
   code->tile_rows = r.large;
@@ -405,22 +626,4 @@ bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *
   code->row_blocks = MANY_BLOCKS;
   code->column_blocks = column_blocks_of(p);
   return true;
-}
-
-void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_options *options) {
-  int64_t rows = count(p->n_rows, p->rows);
-  emit_target narrow = *t;
-  if (options->lanes) {
-    narrow.lanes = narrow.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
-    t = &narrow;
-  }
-  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, p->columns);
-  if (tile.rows > most_rows(p)) {
-    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), p->columns);
-  }
-  p->lanes = tile.lanes;
-  p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);
-  p->tile_vectors = min_i64(options->vectors ? options->vectors : tile.vectors, ceil_div(p->columns, p->lanes));
-  p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
-  cut_grid(p, options);
 }

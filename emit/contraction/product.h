@@ -28,22 +28,38 @@
 
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 };
 enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 }; /* the limits of a block, which are those of gemm.h */
+enum { EMIT_PRODUCT_LOWER = 2 };                           /* the number of heights of smaller blocks */
 
 /* One loop (a level) of a nest of loops: it has n iterations; a and b are the distances in A and in B from one
  * iteration to the next, in elements. */
 typedef struct emit_level {
-  int64_t n, a, b;
+  dim n, a, b;
 } emit_level;
 
-/* This struct has only int64_t members, so that equal bytes mean equal kernels. */
+/* A block of this many rows and vectors. */
+typedef struct emit_product_block {
+  int64_t rows, vectors;
+} emit_product_block;
+
+/* How a product whose extents are not all constants is divided into steps of the grid.  There should be `wanted` steps,
+ * so that all threads have work.  Columns are divided first, but not among more than most_column_steps steps, and then
+ * rows.  A step has between least_row_blocks and most_row_blocks blocks of rows.  emit_product_grid_of computes the
+ * numbers from these bounds. */
+typedef struct emit_product_steps {
+  int64_t wanted, most_column_steps, least_row_blocks, most_row_blocks;
+} emit_product_steps;
+
+/* The members up to `spatial` describe a contraction; its sizes are expressions of the table of dims of its module.
+ * The members from `lanes` on are chosen, and are numbers: equal bytes of them, and equal instructions, mean equal
+ * kernels. */
 typedef struct emit_product {
   int64_t type; /* the dtype of A, B and C */
   /* The nests of loops over batches, over rows, and over s (the products that are added up to a sum), each with its
    * outermost level first.  Levels that can be one loop are merged.  The stride of rows in B is 0. */
   int64_t n_batch, n_rows, n_sums;
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
-  emit_level group;          /* the groups of a convolution, whose columns are next to each other in C */
-  int64_t columns, b_column; /* the number of columns of a group, and the distance between columns in B */
+  emit_level group;      /* the groups of a convolution, whose columns are next to each other in C */
+  dim columns, b_column; /* the number of columns of a group, and the distance between columns in B */
   /* The dtype of quantised weights B, and along s the number of weights that share a scale.  DTYPE_INVALID means that B
    * is not quantised and has the type `type`. */
   int64_t quantized_type;
@@ -56,14 +72,19 @@ typedef struct emit_product {
   int64_t dot4_step;
   /* The copy of A with zeros around it, for a convolution with padding.  If padded_elements is 0, A is read in place.
    */
-  int64_t padded_elements, spatial, channels, images;
-  int64_t in[EMIT_PRODUCT_SPATIAL], low[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
+  dim padded_elements, images, in[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
+  int64_t low[EMIT_PRODUCT_SPATIAL], channels, spatial;
   /* Set by emit_product_choose. */
-  int64_t lanes;                     /* the number of columns in a vector */
-  int64_t tile_rows, tile_vectors;   /* the size of the largest block; the others are at most one smaller */
-  int64_t packing;                   /* an emit_packing */
-  int64_t row_blocks, column_blocks; /* how many blocks a step of the grid computes along rows and along columns */
-  int64_t rows_first; /* whether consecutive steps of the grid go along the rows, and not along the columns */
+  int64_t lanes;                   /* the number of columns in a vector */
+  int64_t tile_rows, tile_vectors; /* the size of the largest block */
+  /* Smaller blocks, the higher ones first, for the rows that are left if the number of rows is not a constant
+   * (emit_row_cut.ladder).  They are wider, so that they keep the processor as busy as the largest ones. */
+  emit_product_block lower[EMIT_PRODUCT_LOWER];
+  int64_t packing; /* an emit_packing */
+  /* How many blocks a step of the grid computes along rows and along columns, if all extents of C are constants. */
+  int64_t row_blocks, column_blocks;
+  emit_product_steps steps; /* how the grid is divided if they are not */
+  int64_t rows_first;       /* whether consecutive steps of the grid go along the rows, and not along the columns */
   /* emit_fetch.lines of gemm.h for prefetching the next panels of B while a block is multiplied; 0 means no
    * prefetching. */
   int64_t fetch_lines;
@@ -82,10 +103,10 @@ typedef enum emit_packing {
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
 /* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
-bool emit_product_of_dot(const hlo_instr *dot, const int64_t *xs, const int64_t *ys, emit_product *p);
+bool emit_product_of_dot(const hlo_instr *dot, const dim *xs, const dim *ys, emit_product *p);
 /* Appends l as the innermost loop of the nest levels[*n].  If l and the loop that was innermost before can be one loop
  * (in A and, with merge_b, in B), they are merged instead.  Returns false if there are too many loops. */
-bool emit_add_level(int64_t *n, emit_level *levels, emit_level l, bool merge_b);
+bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
  * emit_gemm_fit finds best and, for lanes, the target's vector width. cache_bytes is the size of a core's second-level
@@ -96,21 +117,25 @@ typedef struct emit_product_options {
   int64_t cache_bytes;
   bool constant_weights;
 } emit_product_options;
-void emit_product_choose(emit_product *p, const emit_target *t, const emit_product_options *options);
+/* Hints of the sizes (base/dim/guard.h) decide nothing but the time that the kernel takes. */
+void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options);
+/* Copies what emit_product_choose has set. */
+void emit_product_choose_like(emit_product *p, const emit_product *chosen);
 
-/* Returns the number of all multiplications. */
-double emit_product_size(const emit_product *p);
+/* Returns the number of all multiplications, for likely sizes. */
+double emit_product_size(dim_table *t, const emit_product *p);
 
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
  * vector of columns; if there are fewer columns than lanes in the last panel, it is filled up with zeros.  For dot4
  * groups with A in s8, a panel begins with
  * the initial values of its sums (the head; see EMIT_DOT4_OFFSET).  These return the number of elements of all panels,
- * of one panel, and of its head. */
-int64_t emit_product_packed(const emit_product *p);
-int64_t emit_product_panel(const emit_product *p);
+ * of one panel, and of its head.  Here and below, the table may be NULL if all sizes that matter are constants, as
+ * those of a constant B are. */
+dim emit_product_packed(dim_table *t, const emit_product *p);
+dim emit_product_panel(dim_table *t, const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
-/* Returns the bytes of all panels.  Small integers of up to 4 bits are stored two in a byte, as emit_gemm reads them.
- */
+/* Returns the bytes of all panels of a constant B.  Small integers of up to 4 bits are stored two in a byte, as
+ * emit_gemm reads them. */
 uint64_t emit_product_packed_bytes(const emit_product *p);
 /* The first returns the number of bits of a quantised weight, 4 or 8.  The second returns the number that packing adds
  * to each, so that none is negative. */
@@ -119,28 +144,34 @@ int emit_product_quantized_offset(const emit_product *p);
 /* Returns true if kernels can read the quantised weights w: no byte holds weights of two blocks that have different
  * scales. */
 bool emit_product_reads_quantized(const hlo_quantized_weights *w);
-/* Packs B into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as the instruction's
- * operand is laid out. */
+/* Packs B, which is a constant, into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as
+ * the instruction's operand is laid out. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* The first returns the number of products that are added up to an element of C.  The second returns the offset in B of
- * the factor of product number s in column 0. */
-int64_t emit_product_sums(const emit_product *p);
+/* The first returns the number of products that are added up to an element of C.  The second returns the offset in a
+ * constant B of the factor of product number s in column 0. */
+dim emit_product_sums(dim_table *t, const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 
 /* How the rows are divided into blocks.  emit_product.rows is a nest of loops over the rows.  Its first n_outside loops
  * stay ordinary loops around the blocks.  In each of their iterations, the rows of the remaining one or two loops are
  * divided into n_large + n_small blocks.  The size of a block is counted in units: a unit is one row, or all rows of
- * the innermost loop if these are few. */
+ * the innermost loop if these are few.
+ *
+ * If the number of rows of the innermost loop is not a constant, it is divided like a ladder: into blocks of tile_rows
+ * rows, as many as there are; what is left into the blocks of emit_product.lower, and then into single rows.  A block,
+ * where blocks are counted, is then tile_rows rows or what is left of them. */
 typedef struct emit_row_cut {
-  int64_t n_outside, outer; /* the number of loops around the blocks, and how many iterations these have in all */
-  /* The number of rows of a unit, and the distances in A from unit to unit and from row to row. */
-  int64_t unit_rows, unit_step, row_step;
-  /* The number of blocks of each size, and the larger size in units (see emit_gemm_parts). */
+  int64_t n_outside;
+  dim outer; /* the number of iterations of the loops around the blocks */
+  bool ladder;
+  int64_t unit_rows;       /* the number of rows of a unit */
+  dim unit_step, row_step; /* the distances in A from unit to unit and from row to row */
+  /* Unless this is a ladder: the number of blocks of each size, and the larger size in units (see emit_gemm_parts). */
   int64_t n_large, n_small, large;
-  int64_t inner;  /* the number of rows in one iteration of the loops around the blocks */
-  int64_t blocks; /* the number of blocks in all iterations together */
+  dim inner;  /* the number of rows in one iteration of the loops around the blocks */
+  dim blocks; /* the number of blocks in all iterations together */
 } emit_row_cut;
-emit_row_cut emit_product_rows(const emit_product *p);
+emit_row_cut emit_product_rows(dim_table *t, const emit_product *p);
 
 /* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
  * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows come from several
@@ -148,14 +179,15 @@ emit_row_cut emit_product_rows(const emit_product *p);
  * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to the grid and costs for the
  * rows of p, and args to the arguments with which the last of the kernels (phases) is called for these rows. */
 enum { EMIT_PRODUCT_ARGS = 5 };
-bool emit_product_dynamic_m(const emit_product *p, emit_product *code, int64_t *placeholder_m, emit_kernel_info *info,
-                            int64_t args[EMIT_PRODUCT_ARGS]);
+bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *code, int64_t *placeholder_m,
+                            emit_kernel_info *info, int64_t args[EMIT_PRODUCT_ARGS]);
 
 /* The first returns the number of kernels (phases), which run one after the other.  The second returns the bytes of
  * scratch memory, which is the buffer after the results. */
 uint32_t emit_product_phases(const emit_product *p);
-uint64_t emit_product_scratch(const emit_product *p);
-/* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_product. */
+dim emit_product_scratch(dim_table *t, const emit_product *p);
+/* Writes kernel number `phase`; it is an emit_write_fn (emit/kernel/compile.h).  Its config is an emit_product, of
+ * which it reads only what emit_product_choose has set. */
 STATUS_MUST_USE status emit_product_write(emit_module *m, const char *name, const hlo_instr *i,
                                           const emit_options *options, const void *config, uint32_t phase,
                                           emit_kernel_info *info);

@@ -17,28 +17,37 @@ static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef off
 
 /* --- the copy of A with zeros around it --- */
 
-/* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL. */
-static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, int64_t n) {
+/* Copies the elements [begin, end) from `from` to `to`, `lanes` at a time, or writes zeros if `from` is NULL. */
+static void copy_steps(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef begin, LLVMValueRef end,
+                       int64_t lanes, bool runs) {
   const emit_ir *w = k->w->e.w;
-  LLVMTypeRef element = emit_memory_type(w, k->type);
-  int64_t wide = k->p->lanes, done = 0;
-  for (int64_t lanes = wide; n > 0; lanes = 1) {
-    int64_t end = n / lanes * lanes;
-    if (end > done) {
-      LLVMTypeRef type = emit_vector_type(element, (int)lanes);
-      emit_loop l;
-      emit_loop_begin(w, &l, emit_i64(w, done), emit_i64(w, end), lanes, true, 0, NULL);
-      LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
-      if (from) {
-        LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
-      }
-      LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
-      emit_loop_end(w, &l, NULL);
-      done = end;
-    }
-    if (lanes == 1) {
-      return;
-    }
+  LLVMTypeRef type = emit_vector_type(emit_memory_type(w, k->type), (int)lanes);
+  emit_loop l;
+  emit_loop_begin(w, &l, begin, end, lanes, runs, 0, NULL);
+  LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
+  if (from) {
+    LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+  }
+  LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
+  emit_loop_end(w, &l, NULL);
+}
+
+/* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL: whole vectors, then single elements. */
+static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef n) {
+  const emit_ir *w = k->w->e.w;
+  LLVMValueRef zero = emit_i64(w, 0);
+  if (!LLVMIsAConstantInt(n)) {
+    LLVMValueRef rest = emit_modulo(w, n, k->p->lanes), whole = LLVMBuildNSWSub(w->builder, n, rest, "");
+    copy_steps(k, to, from, zero, whole, k->p->lanes, false);
+    copy_steps(k, to, from, whole, n, 1, false);
+    return;
+  }
+  int64_t all = LLVMConstIntGetSExtValue(n), whole = all / k->p->lanes * k->p->lanes;
+  if (whole > 0) {
+    copy_steps(k, to, from, zero, emit_i64(w, whole), k->p->lanes, true);
+  }
+  if (all > whole) {
+    copy_steps(k, to, from, emit_i64(w, whole), n, 1, true);
   }
 }
 
@@ -46,29 +55,36 @@ static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, i
  * there is none), then zeros. */
 static void pad_line(const copy_kernel *k, LLVMValueRef line) {
   const emit_ir *w = k->w->e.w;
+  const emit_indexer *x = &k->w->e.x;
   const emit_product *p = k->p;
-  int64_t last = p->spatial - 1, c = p->channels, width = p->padded[last], low = p->low[last];
-  int64_t there = width - low < p->in[last] ? width - low : p->in[last], high = width - low - there;
-  LLVMValueRef to = at(k, k->copy, emit_times(w, line, width * c)), from = emit_i64(w, 0);
+  int64_t last = p->spatial - 1, c = p->channels;
+  dim_table *t = x->sizes->table;
+  LLVMValueRef width = emit_size(x, p->padded[last]), low = emit_lesser(w, emit_i64(w, p->low[last]), width);
+  LLVMValueRef behind = LLVMBuildSub(w->builder, width, low, ""),
+               there = emit_lesser(w, behind, emit_size(x, p->in[last]));
+  LLVMValueRef high = LLVMBuildSub(w->builder, behind, there, "");
+  LLVMValueRef to = at(k, k->copy, emit_times_size(x, line, emit_dim_times(t, p->padded[last], c))),
+               from = emit_i64(w, 0);
   LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
-  int64_t stride = p->in[last] * c;
+  dim stride = emit_dim_times(t, p->in[last], c);
   for (int64_t d = last; d-- > 0;) {
-    LLVMValueRef place = LLVMBuildSub(w->builder, emit_modulo(w, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
-    rest = emit_over(w, rest, p->padded[d]);
-    inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_i64(w, p->in[d])), "");
-    from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_i64(w, stride), ""), "");
-    stride *= p->in[d];
+    LLVMValueRef place = LLVMBuildSub(w->builder, emit_modulo_size(x, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
+    rest = emit_over_size(x, rest, p->padded[d]);
+    inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_size(x, p->in[d])), "");
+    from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_size(x, stride), ""), "");
+    stride = emit_dim_times(t, stride, p->in[d]);
   }
-  from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_i64(w, stride), ""), "");
+  from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_size(x, stride), ""), "");
   LLVMBasicBlockRef real = emit_block(w, "line"), empty = emit_block(w, "empty"), done = emit_block(w, "next");
   LLVMBuildCondBr(w->builder, inside, real, empty);
   LLVMPositionBuilderAtEnd(w->builder, real);
-  copy_run(k, to, NULL, low * c);
-  copy_run(k, at(k, to, emit_i64(w, low * c)), at(k, k->a, from), there * c);
-  copy_run(k, at(k, to, emit_i64(w, (low + there) * c)), NULL, high * c);
+  LLVMValueRef end = emit_times(w, emit_add(w, low, there), c);
+  copy_run(k, to, NULL, emit_times(w, low, c));
+  copy_run(k, at(k, to, emit_times(w, low, c)), at(k, k->a, from), emit_times(w, there, c));
+  copy_run(k, at(k, to, end), NULL, emit_times(w, high, c));
   LLVMBuildBr(w->builder, done);
   LLVMPositionBuilderAtEnd(w->builder, empty);
-  copy_run(k, to, NULL, width * c);
+  copy_run(k, to, NULL, emit_times(w, width, c));
   LLVMBuildBr(w->builder, done);
   LLVMPositionBuilderAtEnd(w->builder, done);
 }
@@ -76,16 +92,17 @@ static void pad_line(const copy_kernel *k, LLVMValueRef line) {
 void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueRef a, LLVMValueRef copy) {
   const copy_kernel kernel = {.w = writer, .p = p, .type = (dtype)p->type, .a = a, .copy = copy}, *k = &kernel;
   const emit_ir *w = writer->e.w;
-  int64_t lines = p->images;
+  dim_table *t = writer->e.x.sizes->table;
+  dim lines = p->images;
   for (int64_t d = 0; d < p->spatial - 1; d++) {
-    lines *= p->padded[d];
+    lines = emit_dim_times(t, lines, p->padded[d]);
   }
   emit_loop l;
   emit_loop_begin(w, &l, writer->begin, writer->end, 1, false, 0, NULL);
   pad_line(k, l.iv);
   emit_loop_end(w, &l, NULL);
   writer->info->grid = lines;
-  writer->cost = (double)p->padded_elements * 0.1;
+  writer->cost = emit_likely_size(t, p->padded_elements) * 0.1;
 }
 
 /* --- panels of B --- */
@@ -118,15 +135,19 @@ static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
   }
 }
 
+/* Returns true if the last panel is known to be full. */
+static bool has_whole_panels(const emit_product *p) { return dim_is_const(p->columns) && p->columns % p->lanes == 0; }
+
 /* Returns the offset in B of a column of the panel.  For columns of the panel after the last one of B, it is the offset
  * of the last one. */
 static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int lane) {
   const emit_ir *w = k->w->e.w;
   LLVMValueRef column = emit_add(w, emit_times(w, panel, k->p->lanes), emit_i64(w, lane));
-  if (k->p->columns % k->p->lanes) {
-    column = emit_lesser(w, column, emit_i64(w, k->p->columns - 1));
+  if (!has_whole_panels(k->p)) {
+    LLVMValueRef last = LLVMBuildNSWSub(w->builder, emit_size(&k->w->e.x, k->p->columns), emit_i64(w, 1), "");
+    column = emit_lesser(w, column, last);
   }
-  return emit_times(w, column, k->p->b_column);
+  return emit_times_size(&k->w->e.x, column, k->p->b_column);
 }
 
 /* Packs `size` rows of the panel, from row s of B on.  size is 1, or the number of lanes: then B is read column by
@@ -141,7 +162,7 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
       rows[j] = load_vector(k, from, emit_add(w, column_offset(k, panel, j), s), lanes);
     }
     transpose(k, rows, lanes);
-  } else if (k->p->b_column == 1 && k->p->columns % lanes == 0) {
+  } else if (k->p->b_column == 1 && has_whole_panels(k->p)) {
     rows[0] = load_vector(k, from, emit_add(w, column_offset(k, panel, 0), s), lanes);
   } else {
     rows[0] = LLVMGetPoison(emit_vector_type(emit_memory_type(w, k->type), lanes));
@@ -167,25 +188,29 @@ static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, L
     return;
   }
   const emit_level *s = &p->sums[level];
+  const emit_indexer *x = &k->w->e.x;
   if (level + 1 < p->n_sums) {
-    int64_t inner = p->lanes;
+    dim inner = p->lanes;
     for (int64_t j = level + 1; j < p->n_sums; j++) {
-      inner *= p->sums[j].n;
+      inner = emit_dim_times(x->sizes->table, inner, p->sums[j].n);
     }
-    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, s->n), 1, true, 0, NULL);
-    pack_level(k, level + 1, at(k, from, emit_times(w, l.iv, s->b)), at(k, to, emit_times(w, l.iv, inner)), panel);
+    emit_loop_begin(w, &l, emit_i64(w, 0), emit_size(x, s->n), 1, dim_is_const(s->n), 0, NULL);
+    LLVMValueRef below = at(k, from, emit_times_size(x, l.iv, s->b));
+    pack_level(k, level + 1, below, at(k, to, emit_times_size(x, l.iv, inner)), panel);
     emit_loop_end(w, &l, NULL);
     return;
   }
-  int64_t turned = s->b == 1 && p->b_column != 1 && p->lanes > 1 ? s->n / p->lanes * p->lanes : 0;
-  if (turned) {
-    emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, turned), p->lanes, true, 0, NULL);
+  bool turns = s->b == 1 && p->b_column != 1 && p->lanes > 1;
+  LLVMValueRef n = emit_size(x, s->n), turned = emit_i64(w, 0);
+  if (turns && !(dim_is_const(s->n) && s->n < p->lanes)) {
+    turned = LLVMBuildNSWSub(w->builder, n, emit_modulo(w, n, p->lanes), "");
+    emit_loop_begin(w, &l, emit_i64(w, 0), turned, p->lanes, dim_is_const(s->n), 0, NULL);
     pack_rows(k, from, at(k, to, emit_times(w, l.iv, p->lanes)), panel, l.iv, (int)p->lanes);
     emit_loop_end(w, &l, NULL);
   }
-  if (turned < s->n) {
-    emit_loop_begin(w, &l, emit_i64(w, turned), emit_i64(w, s->n), 1, true, 0, NULL);
-    pack_rows(k, from, at(k, to, emit_times(w, l.iv, p->lanes)), panel, emit_times(w, l.iv, s->b), 1);
+  if (!dim_is_const(s->n) || !turns || s->n % p->lanes) {
+    emit_loop_begin(w, &l, turned, n, 1, dim_is_const(s->n), 0, NULL);
+    pack_rows(k, from, at(k, to, emit_times(w, l.iv, p->lanes)), panel, emit_times_size(x, l.iv, s->b), 1);
     emit_loop_end(w, &l, NULL);
   }
 }
@@ -193,15 +218,17 @@ static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, L
 void emit_product_panels(emit_writer *writer, const emit_product *p, LLVMValueRef b, LLVMValueRef packed) {
   const copy_kernel kernel = {.w = writer, .p = p, .type = (dtype)p->type, .b = b, .packed = packed}, *k = &kernel;
   const emit_ir *w = writer->e.w;
-  int64_t panels = emit_product_panels_of(p), sums = emit_product_sums(p);
+  const emit_indexer *x = &writer->e.x;
+  dim_table *t = x->sizes->table;
+  dim panels = emit_product_panels_of(t, p), panel = emit_product_panel(t, p);
   emit_loop l;
   emit_loop_begin(w, &l, writer->begin, writer->end, 1, false, 0, NULL);
-  LLVMValueRef outside = emit_over(w, l.iv, panels), batch = emit_over(w, outside, p->group.n);
+  LLVMValueRef outside = emit_over_size(x, l.iv, panels), batch = emit_over(w, outside, p->group.n);
   LLVMValueRef from = at(k, k->b,
-                         emit_add(w, emit_level_offset(w, p->n_batch, p->batch, true, batch),
+                         emit_add(w, emit_level_offset(x, p->n_batch, p->batch, true, batch),
                                   emit_times(w, emit_modulo(w, outside, p->group.n), p->group.b)));
-  pack_level(k, 0, from, at(k, k->packed, emit_times(w, l.iv, sums * p->lanes)), emit_modulo(w, l.iv, panels));
+  pack_level(k, 0, from, at(k, k->packed, emit_times_size(x, l.iv, panel)), emit_modulo_size(x, l.iv, panels));
   emit_loop_end(w, &l, NULL);
-  writer->info->grid = emit_product_outside(p) * panels;
-  writer->cost = (double)emit_product_packed(p) * 0.2;
+  writer->info->grid = emit_dim_times(t, emit_product_outside(t, p), panels);
+  writer->cost = emit_likely_size(t, emit_product_packed(t, p)) * 0.2;
 }

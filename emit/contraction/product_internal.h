@@ -3,12 +3,14 @@
 #define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
 
 #include "base/arith.h"
+#include "emit/contraction/gemm.h"
 #include "emit/contraction/product.h"
 #include "emit/kernel/writer.h"
 
 /* Returns the offset in A, or in B if in_b, of iteration number `index` of the loop nest `levels`: an i64, in elements.
  */
-LLVMValueRef emit_level_offset(const emit_ir *w, int64_t n, const emit_level *levels, bool in_b, LLVMValueRef index);
+LLVMValueRef emit_level_offset(const emit_indexer *x, int64_t n, const emit_level *levels, bool in_b,
+                               LLVMValueRef index);
 
 /* Writes the body of a kernel that copies A, which begins at `a`, with zeros around it to `copy`.  Sets its grid and
  * cost. */
@@ -29,15 +31,29 @@ enum {
   EMIT_PRODUCT_FIRST
 };
 
+/* Return the product, the quotient rounded up, of sizes.  The table may be NULL if both are constants. */
+dim emit_dim_times(dim_table *t, dim a, dim b);
+dim emit_dim_ceil_over(dim_table *t, dim a, dim b);
+
+/* Returns the number of elements of the copy of A, rounded up to whole cache lines; the panels of B follow it. */
+dim emit_product_copied(dim_table *t, const emit_product *p);
+
 /* Returns the number of panels into which B is packed for one group of one batch. */
-static inline int64_t emit_product_panels_of(const emit_product *p) { return ceil_div(p->columns, p->lanes); }
+dim emit_product_panels_of(dim_table *t, const emit_product *p);
 
 /* Returns the estimated time of the whole product, in nanoseconds. */
-double emit_product_cost(const emit_product *p);
-/* These return the number of grid steps along the rows and along the columns of one group of one batch, and the number
- * of groups in all batches together. */
-int64_t emit_product_row_steps(const emit_product *p);
-int64_t emit_product_column_steps(const emit_product *p);
-int64_t emit_product_outside(const emit_product *p);
+double emit_product_cost(dim_table *t, const emit_product *p);
+/* Returns the number of groups in all batches together. */
+dim emit_product_outside(dim_table *t, const emit_product *p);
+
+/* The steps of the grid: their number along the rows and along the columns of one group of one batch, and the number of
+ * blocks of rows (emit_row_cut) in a step. */
+typedef struct emit_product_grid {
+  dim row_steps, column_steps, row_blocks;
+} emit_product_grid;
+emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p);
+
+/* Returns how columns are divided into blocks of at most `vectors` vectors; they must be constant in number. */
+emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors);
 
 #endif

@@ -7,7 +7,7 @@
 /* Packs one panel, of which `columns` columns exist.  Its rows are in the order in which the products of a sum are
  * added. */
 static void pack_panel(const emit_product *p, size_t bytes, const char *from, int64_t columns, char *to) {
-  int64_t sums = emit_product_sums(p);
+  int64_t sums = emit_product_sums(NULL, p);
   emit_level inner = p->n_sums ? p->sums[p->n_sums - 1] : (emit_level){1, 0, 0};
   size_t line = (size_t)p->lanes * bytes, there = (size_t)columns * bytes;
   for (int64_t s = 0; s < sums; s += inner.n) {
@@ -34,7 +34,7 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
 static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
   bool halves = emit_product_quantized_bits(p) == 4;
   int offset = emit_product_quantized_offset(p);
-  int64_t sums = emit_product_sums(p);
+  int64_t sums = emit_product_sums(NULL, p);
   for (int64_t s = 0; s < sums; s++) {
     const uint8_t *row = from + emit_product_sum_offset(p, s);
     uint8_t *line = to + (halves ? s / 2 : s) * p->lanes;
@@ -56,7 +56,7 @@ static void pack_quantized_panels(const emit_product *p, const uint8_t *weights,
 /* Packs one panel of dot4 groups, of which `columns` columns exist; `to` is zero. */
 static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
   enum { DOT4 = 4 };
-  int64_t sums = emit_product_sums(p);
+  int64_t sums = emit_product_sums(NULL, p);
   int32_t *starts = emit_product_head(p) ? (int32_t *)to : NULL;
   to += emit_product_head(p) * DOT4;
   for (int64_t s = 0; s < sums; s++) {
@@ -78,7 +78,7 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
     pack_quantized_panels(p, weights, packed);
     return;
   }
-  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(p) * bytes,
+  size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(NULL, p) * bytes,
          b_bytes = p->dot4 ? 1 : bytes;
   char *to = packed;
   int64_t batches = 1;

@@ -349,6 +349,15 @@ void emit_writer_end(emit_writer *w) {
   w->info->item_cost = w->info->grid ? w->cost / fmax(emit_likely_size(sizes->table, w->info->grid), 1) : 0;
 }
 
+status emit_writer_check(const emit_writer *w) {
+  bool overflow = w->e.x.sizes->overflow || w->info->grid == DIM_OVERFLOW;
+  if (overflow) {
+    LLVMDeleteFunction(w->e.w->function);
+  }
+  CHECK_THAT(!overflow, STATUS_UNSUPPORTED, "%s: a size has too many terms", hlo_info(w->i)->name);
+  return NULL;
+}
+
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                    emit_kernel_info *info) {
   emit_writer w;
@@ -367,10 +376,5 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
     }
   }
   emit_writer_end(&w);
-  bool overflow = w.e.x.sizes->overflow;
-  if (overflow) {
-    LLVMDeleteFunction(w.e.w->function);
-  }
-  CHECK_THAT(!overflow, STATUS_UNSUPPORTED, "%s: a size has too many terms", hlo_info(i)->name);
-  return NULL;
+  return emit_writer_check(&w);
 }

@@ -34,6 +34,8 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
+/* After emit_writer_end: fails, and deletes the function, if it needs a size that cannot be expressed. */
+STATUS_MUST_USE status emit_writer_check(const emit_writer *w);
 /* Returns argument number k of the kernel's call (runtime/kernel_abi.h). */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
 /* Returns the address of buffer k.  LLVM is told that it is aligned to 64 bytes, but not its size. */

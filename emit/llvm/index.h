@@ -10,6 +10,7 @@
 
 #include "base/tensor/shape.h"
 #include "emit/llvm/ir.h"
+#include "emit/llvm/likely.h"
 
 /* --- sizes --- */
 
@@ -87,10 +88,6 @@ dim emit_dims_product(const emit_indexer *x, const dim *dims, int first, int las
 bool emit_divides(const emit_indexer *x, dim a, dim b);
 /* Returns b / a, where a divides b. */
 dim emit_quotient(const emit_indexer *x, dim b, dim a);
-/* Return a size, and a number of elements, that are likely: from hints if there are any.  They are only for estimates
- * of costs, since the code must be right for all sizes. */
-double emit_likely_size(const dim_table *t, dim d);
-double emit_likely_elements(const dim_table *t, const shape *s);
 
 /* --- positions --- */
 static inline emit_pos emit_pos_lanes(LLVMValueRef base, int64_t step, int64_t multiple) {

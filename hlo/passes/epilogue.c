@@ -79,14 +79,6 @@ static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) 
   return n + w.n;
 }
 
-static bool is_plain(const hlo_instr *i) {
-  bool plain = shape_is_static(&i->shapes[0]);
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    plain = plain && shape_is_static(hlo_shape(i->operands[k]));
-  }
-  return plain;
-}
-
 static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *changed) {
   arena *scratch = context->scratch;
   hlo_fuser f = hlo_fuser_make(c, scratch);
@@ -94,7 +86,7 @@ static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *ch
   hlo_instr *members[FUSE_MAX_MEMBERS], **contractions = ARENA_NEW_N(scratch, hlo_instr *, f.n_ids + 1);
   uint32_t n_contractions = 0;
   HLO_FOR_EACH(i, c) {
-    if (hlo_info(i)->kind == HLO_CONTRACTION && is_plain(i)) {
+    if (hlo_info(i)->kind == HLO_CONTRACTION) {
       contractions[n_contractions++] = i;
     }
   }

@@ -75,7 +75,7 @@ static sizes_case *add(sizes_cases *c, const sizes_case *k) {
 }
 
 sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry) {
-  return add(c, &(sizes_case){.entry = entry, .most = 20000});
+  return add(c, &(sizes_case){.entry = entry, .most = 20000, .shares = -1});
 }
 
 sizes_case *sizes_add_text(sizes_cases *c, const char *text) {
@@ -279,7 +279,27 @@ static bool bind(const sizes_case *k, const choice *c, arena *a, hlo_module **bo
   return !s;
 }
 
-static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *f, int round) {
+/* Runs all kernels of the case.  behind[] is the rest of the table of buffers after operands and results. */
+static void run_kernels(const sizes_case *k, const choice *c, arena *a, rt_kernel_fn *const *f, void **buffers,
+                        void **behind) {
+  size_t scratch = (size_t)evaluate(c, k->way.scratch_bytes);
+  behind[0] = k->way.scratch_bytes ? guarded_memory(scratch) : NULL;
+  for (uint32_t phase = 0; phase < k->way.phases; phase++) {
+    const emit_kernel_info *info = &k->info[phase];
+    int64_t *sizes = ARENA_NEW_N(a, int64_t, info->n_sizes + 1);
+    for (uint32_t j = 0; j < info->n_sizes; j++) {
+      sizes[j] = evaluate(c, info->sizes[j]);
+      ck_assert_int_ge(sizes[j], 0);
+    }
+    call_in_parts(f[phase], (const void *const *)buffers, sizes, evaluate(c, info->grid));
+  }
+  if (behind[0]) {
+    check_surroundings(behind[0], scratch, "scratch memory");
+    guarded_free(behind[0], scratch);
+  }
+}
+
+static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *const *f, int round) {
   arena *a = arena_create(NULL);
   choice c = choose(k, round);
   hlo_module *bound;
@@ -291,9 +311,9 @@ static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *f, int 
   size_t size;
   TRY(hlo_print(a, k->entry->module, NULL, &text, &size));
   const char *where = arena_printf(a, "%s, %s%s%s, of\n%s", machine, k->i->op == HLO_FUSION ? "fused" : "alone",
-                                   k->in_place ? ", in place," : "", choice_text(a, &c), text);
+                                   k->shares >= 0 ? ", in place," : "", choice_text(a, &c), text);
   uint32_t n = k->i->n_operands, n_results = k->i->n_results;
-  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 1); /* the last: no budget */
+  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 2); /* the last two: scratch memory, no budget */
   literal *args = ARENA_NEW_N(a, literal, n), *want = ARENA_NEW_N(a, literal, n_results);
   for (uint32_t p = 0; p < n; p++) {
     shape s = operand_literal(k, &c, a, p, NULL).shape;
@@ -302,23 +322,58 @@ static status run_case(sizes_case *k, const char *machine, rt_kernel_fn *f, int 
   }
   TRY(ref_eval_computation(bound->entry, args, a, want));
   for (uint32_t j = 0; j < n_results; j++) {
-    bool shares = j == 0 && k->in_place;
-    buffers[n + j] = shares ? buffers[0] : guarded_memory((size_t)shape_bytes(&want[j].shape));
+    bool shares = j == 0 && k->shares >= 0;
+    buffers[n + j] = shares ? buffers[k->shares] : guarded_memory((size_t)shape_bytes(&want[j].shape));
   }
-  int64_t *sizes = ARENA_NEW_N(a, int64_t, k->info.n_sizes + 1);
-  for (uint32_t j = 0; j < k->info.n_sizes; j++) {
-    sizes[j] = evaluate(&c, k->info.sizes[j]);
+  void *plain = n > 1 ? buffers[1] : NULL;
+  if (k->way.packed_bytes) {
+    buffers[1] = guarded_memory((size_t)k->way.packed_bytes);
+    k->way.pack(k->way.packing, plain, buffers[1]);
   }
-  call_in_parts(f, (const void *const *)buffers, sizes, evaluate(&c, k->info.grid));
+  run_kernels(k, &c, a, f, buffers, buffers + n + n_results);
+  if (k->way.packed_bytes) {
+    guarded_free(buffers[1], (size_t)k->way.packed_bytes);
+    buffers[1] = plain;
+  }
   for (uint32_t j = 0; j < n_results; j++) {
     compare(where, &want[j], buffers[n + j], k->tolerance);
     check_surroundings(buffers[n + j], (size_t)shape_bytes(&want[j].shape), where);
   }
-  for (uint32_t j = k->in_place; j < n + n_results; j++) {
+  for (uint32_t j = 0; j < n + n_results; j++) {
+    if (k->shares >= 0 && j == n) {
+      continue;
+    }
     guarded_free(buffers[j], (size_t)shape_bytes(j < n ? &args[j].shape : &want[j - n].shape));
   }
   k->runs++;
   arena_destroy(a);
+  return NULL;
+}
+
+static status write_plain(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
+                          const void *config, uint32_t phase, emit_kernel_info *info) {
+  (void)config, (void)phase;
+  return emit_kernel(m, name, i, options, info);
+}
+
+static const char *kernel_name(arena *a, uint32_t number, uint32_t phase) {
+  return arena_printf(a, "kernel_%u_%u", number, phase);
+}
+
+static status write_case(arena *a, emit_module *m, const emit_target *t, uint32_t number, sizes_case *k) {
+  int32_t *alias = ARENA_NEW_N(a, int32_t, k->i->n_results);
+  memset(alias, 0xff, k->i->n_results * sizeof *alias);
+  alias[0] = k->shares;
+  k->way = (sizes_way){.write = k->write ? k->write : write_plain, .phases = 1};
+  if (k->prepare) {
+    k->prepare(k, a, t, &k->way);
+  }
+  ck_assert_int_le(k->way.phases, SIZES_PHASES);
+  for (uint32_t phase = 0; phase < k->way.phases; phase++) {
+    const emit_options options = {.alias = alias};
+    TRY(k->way.write(m, kernel_name(a, number, phase), k->i, &options, k->way.config, phase, &k->info[phase]));
+    check_arguments(&k->info[phase]);
+  }
   return NULL;
 }
 
@@ -331,21 +386,16 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
   rt_code *code;
   TRY(emit_module_create(a, &t, "test", &m));
   for (uint32_t k = 0; k < c->n; k++) {
-    sizes_case *one = &c->items[k];
-    int32_t *alias = ARENA_NEW_N(a, int32_t, one->i->n_results);
-    memset(alias, 0xff, one->i->n_results * sizeof *alias);
-    alias[0] = one->in_place ? 0 : -1;
-    const char *kernel = arena_printf(a, "kernel_%u", k);
-    emit_options options = {.alias = alias};
-    TRY(one->write ? one->write(m, kernel, one->i, &options, NULL, 0, &one->info)
-                   : emit_kernel(m, kernel, one->i, &options, &one->info));
-    check_arguments(&one->info);
+    TRY(write_case(a, m, &t, k, &c->items[k]));
   }
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
   const char *name = arena_printf(a, "%s, %d lanes", machine->cpu, machine->lanes);
   for (uint32_t k = 0; k < c->n; k++) {
-    rt_kernel_fn *f = (rt_kernel_fn *)(intptr_t)rt_code_find(code, arena_printf(a, "kernel_%u", k));
+    rt_kernel_fn *f[SIZES_PHASES] = {NULL};
+    for (uint32_t phase = 0; phase < c->items[k].way.phases; phase++) {
+      f[phase] = (rt_kernel_fn *)(intptr_t)rt_code_find(code, kernel_name(a, k, phase));
+    }
     for (int round = 0; round < rounds; round++) {
       TRY(run_case(&c->items[k], name, f, round));
     }
@@ -374,8 +424,10 @@ static void expand(const sizes_cases *c, sizes_cases *all) {
       const char *why = "";
       ck_assert_msg(emit_supports(one.i, &why), "%s", why);
       add(all, &one);
-      one.in_place = one.i->n_operands && emit_can_alias(one.i, 0, 0);
-      if (one.in_place) {
+      for (uint32_t j = 0; j < one.i->n_operands && one.shares < 0; j++) {
+        one.shares = emit_can_alias(one.i, j, 0) ? (int32_t)j : -1;
+      }
+      if (one.shares >= 0) {
         add(all, &one);
       }
     }

@@ -14,6 +14,18 @@ extern arena *sizes_arena;
 void sizes_setup(void);
 void sizes_teardown(void);
 
+/* How a kernel that emit_kernel does not write is written.  It may be several kernels that run one after the other. */
+enum { SIZES_PHASES = 3 };
+typedef struct sizes_way {
+  emit_write_fn *write;
+  const void *config;
+  uint32_t phases;
+  dim scratch_bytes;
+  uint64_t packed_bytes; /* if this is not 0, the second operand is passed as `pack` writes it */
+  void (*pack)(const void *packing, const void *weights, void *packed);
+  const void *packing;
+} sizes_way;
+
 typedef struct sizes_case {
   const hlo_computation *entry; /* the computation; its parameters' dimensions tell the symbols */
   const char *elements;         /* if not NULL, the last operand is the instruction `sizes` with these elements */
@@ -21,9 +33,13 @@ typedef struct sizes_case {
   double tolerance;             /* the largest difference, as a part of the largest number of a result */
   emit_write_fn *write;         /* if not NULL, it writes the kernel, without a config, in place of emit_kernel */
   hlo_fusion_kind kind;         /* of the fusion that the entry becomes */
-  bool in_place;                /* whether the first result is in the buffer of the first operand */
-  const hlo_instr *i;           /* the fusion with the entry's body, or the only instruction of the entry */
-  emit_kernel_info info;
+  /* Sets how the kernel of k->i is written for a target; NULL: by emit_kernel. */
+  void (*prepare)(const struct sizes_case *k, arena *a, const emit_target *t, sizes_way *way);
+  bool packs;         /* for `prepare`: whether the second operand is to be packed */
+  int32_t shares;     /* the operand whose buffer has the first result, or -1 */
+  const hlo_instr *i; /* the fusion with the entry's body, or the only instruction of the entry */
+  sizes_way way;
+  emit_kernel_info info[SIZES_PHASES];
   uint32_t runs; /* how often it was compared */
 } sizes_case;
 

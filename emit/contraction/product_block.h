@@ -1,0 +1,55 @@
+/* product_block.h - one register block of product.h's kernel, with its epilogue; for product_kernel.c, which writes the
+ * loops around blocks. */
+#ifndef EMIT_CONTRACTION_PRODUCT_BLOCK_H
+#define EMIT_CONTRACTION_PRODUCT_BLOCK_H
+
+#include "emit/contraction/product_internal.h"
+
+/* The kernel that is being written. */
+typedef struct emit_product_kernel {
+  emit_writer w;
+  const emit_product *p;
+  dim_table *dims; /* the sizes in p are expressions of this table */
+  const hlo_instr *contraction;
+  dtype type;
+  LLVMValueRef a, b, copy, packed; /* the operands, and their copies in scratch memory */
+  emit_row_cut rows;
+  int64_t n_sums; /* the number of loops over s (the products of a sum); the innermost is last in `sums` */
+  emit_level sums[EMIT_PRODUCT_LEVELS];
+  dim b_vector; /* the distance in B from one vector of columns to the next, in elements of b_type */
+  LLVMTypeRef b_type;
+  hlo_quantized_weights small;
+  LLVMValueRef tile;    /* memory for a block's sums, or NULL if none is needed */
+  int64_t tile_columns; /* the number of columns of that memory */
+  bool direct;          /* true if the epilogue is written for each vector of a block, with the sums in registers */
+} emit_product_kernel;
+
+/* Column blocks and the place of one register block among them. */
+typedef struct emit_product_place {
+  LLVMValueRef a, b;         /* the addresses of A for the batch and group, and of the register block's first column
+                                of B */
+  LLVMValueRef first_row;    /* the row of C at which the batch begins */
+  LLVMValueRef first_column; /* the register block's first column of C */
+  LLVMValueRef vector; /* the number of the first column vector among those of the convolution group (0 for a dot) */
+  int vectors;
+  emit_fetch fetch;
+} emit_product_place;
+
+/* Prepares what the blocks need.  They are at most `rows` rows high and `vectors` vectors wide.  To be called before
+ * any loop. */
+void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors);
+
+/* Writes the block of `units` units of rows (emit_row_cut) that begins at the number `unit` in iteration `outer` of the
+ * loops around the blocks. */
+void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
+                              LLVMValueRef unit, int64_t units);
+
+/* Return the address that is `offset` elements after `base`; the second is for an address in B or in panels of it,
+ * whose elements may be small integers. */
+LLVMValueRef emit_product_at(const emit_product_kernel *k, LLVMValueRef base, LLVMValueRef offset);
+LLVMValueRef emit_product_b_at(const emit_product_kernel *k, LLVMValueRef base, LLVMValueRef offset);
+
+/* Returns part `number` of n equal parts of the memory that is to be prefetched. */
+emit_fetch emit_product_part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n);
+
+#endif

@@ -588,7 +588,9 @@ static emit_product_grid bounded_grid(dim_table *t, const emit_product *p, const
   dim blocks = dim_ceildiv(t, emit_dim_times(t, r->blocks, s->most_column_steps), wanted);
   emit_product_grid g = {.row_blocks = dim_min(t, dim_max(t, blocks, s->least_row_blocks), s->most_row_blocks)};
   g.row_steps = emit_dim_ceil_over(t, r->blocks, g.row_blocks);
-  g.column_steps = dim_min(t, dim_ceildiv(t, wanted, dim_max(t, g.row_steps, 1)), s->most_column_steps);
+  g.column_steps = s->most_column_steps == 1
+                       ? 1
+                       : dim_min(t, dim_ceildiv(t, wanted, dim_max(t, g.row_steps, 1)), s->most_column_steps);
   return g;
 }
 

@@ -1,0 +1,149 @@
+/* check_product_programs.c - contractions in programs of the cpu target for all sizes: the algorithm gemm computes them
+ * with their epilogues, and the results are those of the evaluator at each size. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
+#include "hlo/ir/bind.h"
+#include "hlo/text/text.h"
+#include "tests/hlo/general_program.h"
+#include "tests/unit/hlo/hlo_case.h"
+
+static arena *memory;
+
+static void setup(void) { memory = arena_create(NULL); }
+static void teardown(void) { arena_destroy(memory); }
+
+typedef struct program_case {
+  /* "W" stands for a constant with numbers, whose shape stands behind it. */
+  const char *text;
+  const char *thunks; /* a letter for each thunk: G for a kernel of gemm, and - for any other thunk */
+} program_case;
+
+#define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
+
+/* The first parameter has the dimensions b, h and w. */
+static const program_case cases[] = {
+    /* a layer with bias and activation, and one that adds its input */
+    {"(%x: f32[b,h,w,24]) {\n"
+     "  %1 = W f32[24,64]\n"
+     "  %2 = W f32[64]\n"
+     "  %3 = W f32[64,24]\n"
+     "  %d = dot(%x, %1) {lhs_batch=[], rhs_batch=[], lhs_contract=[3], rhs_contract=[0]} : f32[b,h,w,64]\n"
+     "  %c = broadcast(%2) {dimensions=[3]} : f32[b,h,w,64]\n"
+     "  %a = add(%d, %c) : f32[b,h,w,64]\n"
+     "  %t = tanh(%a) : f32[b,h,w,64]\n"
+     "  %e = dot(%t, %3) {lhs_batch=[], rhs_batch=[], lhs_contract=[3], rhs_contract=[0]} : f32[b,h,w,24]\n"
+     "  %r = add(%e, %x) : f32[b,h,w,24]\n"
+     "  return %r\n}",
+     "GG"},
+    /* convolutions of any image, of which the first leaves out every other place and the second is added to it */
+    {"(%x: f32[b,h,w,8]) {\n"
+     "  %1 = W f32[32,8,3,3]\n"
+     "  %2 = W f32[32]\n"
+     "  %3 = W f32[32,32,3,3]\n"
+     "  %d = convolution(%x, %1) {strides=[2,2], low=[1,1], high=[1,1], " PLACES "} : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %c = broadcast(%2) {dimensions=[3]} : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %a = add(%d, %c) : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %z = constant() {value=f32[] 0} : f32[]\n"
+     "  %y = broadcast(%z) {dimensions=[]} : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %r = maximum(%a, %y) : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %e = convolution(%r, %3) {strides=[1,1], low=[1,1], high=[1,1], " PLACES "} : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  %s = add(%e, %r) : f32[b,(h+1)/2,(w+1)/2,32]\n"
+     "  return %s\n}",
+     "GGGG"},
+    /* products whose columns and sums have any number */
+    {"(%x: f32[b,h,w,24], %q: f32[b,h,40], %k: f32[b,w,40]) {\n"
+     "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,h,w]\n"
+     "  %t = tanh(%s) : f32[b,h,w]\n"
+     "  %o = dot(%t, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[b,h,40]\n"
+     "  return %o, %x\n}",
+     "GGG-"},
+};
+enum { N_CASES = sizeof cases / sizeof *cases };
+
+/* --- modules --- */
+
+static uint64_t state = 1;
+
+/* Returns the text of a constant, such as "constant() {value=f32[2] {1, 2}} : f32[2]". */
+static const char *constant_text(const char *type) {
+  const char *at = type, *numbers = "";
+  shape s;
+  ck_assert(!shape_parse(NULL, &at, &s));
+  for (int64_t k = 0; k < shape_elements(&s); k++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    numbers =
+        arena_printf(memory, "%s%s%d.%d", numbers, k ? ", " : "", (int)(state >> 62) - 2, (int)(state >> 40) % 10);
+  }
+  return arena_printf(memory, "constant() {value=%s {%s}} : %s", type, numbers, type);
+}
+
+static const hlo_module *parse(const char *text) {
+  const char *all = "", *rest = text, *found;
+  while ((found = strstr(rest, "= W "))) {
+    size_t before = (size_t)(found + 2 - rest), length = strcspn(found + 4, "\n");
+    all = arena_printf(memory, "%s%.*s%s", all, (int)before, rest,
+                       constant_text(arena_printf(memory, "%.*s", (int)length, found + 4)));
+    rest = found + 4 + length;
+  }
+  return parse_entry(memory, arena_printf(memory, "%s%s", all, rest))->module;
+}
+
+enum { SIZES = 9, ROUNDS = 2 };
+static const int64_t sizes[SIZES][3] = {{1, 1, 1}, {2, 5, 7},   {1, 40, 3}, {0, 4, 5},  {3, 0, 2},
+                                        {2, 3, 0}, {1, 17, 33}, {5, 1, 64}, {2, 31, 20}};
+
+static int64_t value_of(void *data, dim symbol) {
+  const int64_t *size = ((void **)data)[0];
+  const char *name = dim_name(((void **)data)[1], symbol);
+  return size[*name == 'b' ? 0 : *name == 'h' ? 1 : 2];
+}
+
+static hlo_module *bind_module(const hlo_module *m, const int64_t *size) {
+  hlo_module *bound;
+  shape *shapes = ARENA_NEW_N(memory, shape, m->entry->n_params);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    shapes[k] = m->entry->params[k]->shapes[0];
+    for (int d = 0; d < shapes[k].rank; d++) {
+      void *data[] = {(void *)(uintptr_t)size, m->dims};
+      ck_assert(dim_evaluate(m->dims, shapes[k].dims[d], value_of, data, &shapes[k].dims[d]));
+    }
+  }
+  ASSERT_OK(hlo_bind(memory, m, shapes, &bound));
+  return bound;
+}
+
+static status compile(void *data) {
+  return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], NULL, ((void **)data)[0]);
+}
+
+static const char *thunks_of(const rt_program *p) {
+  const char *all = "";
+  for (uint32_t k = 0; k < p->body.n; k++) {
+    all = arena_printf(memory, "%s%s", all, strstr(p->body.thunks[k].note, "gemm:") ? "G" : "-");
+  }
+  return all;
+}
+
+START_TEST(gemm_computes_contractions) {
+  const hlo_module *m = parse(cases[_i].text);
+  general_program p = {0};
+  ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m}));
+  ck_assert_str_eq(thunks_of(p.program), cases[_i].thunks);
+  for (int k = 0; k < SIZES; k++) {
+    status s = general_program_compare(&p, bind_module(m, sizes[k]), SAME_ROUNDED, ROUNDS);
+    ck_assert_msg(!s, "sizes %d: %s", k, status_message(s));
+  }
+  general_program_destroy(&p);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("product-programs");
+  tcase_set_timeout(c, 120);
+  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_loop_test(c, gemm_computes_contractions, 0, N_CASES);
+  return run_suite("product-programs", c);
+}

@@ -1,6 +1,7 @@
 /* loop_plan.c - dimensions that loops must keep apart, and widths of vectors; see loop_plan.h. */
 #include "emit/element/loop_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "hlo/analysis/queries.h"
@@ -405,11 +406,13 @@ static bool sums_columns(walk *w, hlo_value v) {
   return found;
 }
 
-int emit_column_lanes(double rows, dim n, int lanes) {
+int emit_column_lanes(const emit_element *e, dim rows, dim n) {
   enum { SIDE_BY_SIDE = 4, BUSY = 8 };
-  int wide = lanes * SIDE_BY_SIDE;
-  bool whole = lanes > 1 && dim_is_const(n) && n % wide == 0;
-  return whole && rows * (double)(n / wide) >= BUSY ? wide : emit_choose_lanes(n, lanes);
+  const dim_table *t = e->x.sizes->table;
+  int wide = e->wide * SIDE_BY_SIDE;
+  bool whole = e->wide > 1 && (!dim_is_const(n) || n % wide == 0);
+  double steps = floor(emit_likely_size(t, n) / wide);
+  return whole && emit_likely_size(t, rows) * steps >= BUSY ? wide : emit_choose_lanes(n, e->wide);
 }
 
 bool emit_sums_columns(const emit_element *e, hlo_value v) {

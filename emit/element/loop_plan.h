@@ -34,9 +34,9 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  That is several vectors of `lanes` columns, so that more than a cache line is read at once, if
- * enough work for the threads is left. */
-int emit_column_lanes(double rows, dim n, int lanes);
+ * with n columns each.  That is several vectors, so that more than a cache line is read at once, if enough work for the
+ * threads is left. */
+int emit_column_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */
 bool emit_sums_columns(const emit_element *e, hlo_value v);

@@ -99,6 +99,37 @@ static void inner_loop_of_size(const emit_reduction_loop *f, emit_index *outer, 
   memcpy(acc, l.carried, (size_t)carried(f) * sizeof *acc);
 }
 
+/* Returns a mask that is false in the first `seen` lanes. */
+static LLVMValueRef mask_from(const emit_reduction_loop *f, LLVMValueRef seen) {
+  const emit_ir *w = f->e->w;
+  LLVMValueRef lanes[256];
+  for (int k = 0; k < f->lanes; k++) {
+    lanes[k] = emit_i64(w, k);
+  }
+  return emit_icmp(w, LLVMIntSGE, LLVMConstVector(lanes, (unsigned)f->lanes), emit_splat(w, seen, f->lanes));
+}
+
+/* Accumulates the elements [from, n) of a row of n elements, which is at least as long as a vector.  The last vector
+ * ends with the row, and its lanes that were accumulated before are masked.  If the row is shorter, from == to. */
+static void masked_loop(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef from, LLVMValueRef to,
+                        LLVMValueRef n, LLVMValueRef *acc) {
+  emit_element *e = f->e;
+  const emit_ir *w = e->w;
+  LLVMValueRef next[EMIT_MAX_CARRIED];
+  emit_loop l;
+  uint32_t mark = emit_table_mark(e->x.table);
+  emit_loop_begin(w, &l, from, to, f->lanes, false, carried(f), acc);
+  memcpy(next, l.carried, (size_t)carried(f) * sizeof *next);
+  emit_reduction_loop masked = *f;
+  LLVMValueRef last = LLVMBuildNSWSub(w->builder, n, emit_i64(w, f->lanes), "");
+  LLVMValueRef at = emit_intrinsic2(w, "llvm.smin", l.iv, last);
+  masked.mask = mask_from(f, LLVMBuildNSWSub(w->builder, l.iv, at, ""));
+  step_at(&masked, outer, emit_pos_lanes(at, 1, 1), 0, next);
+  emit_table_release(e->x.table, mark);
+  emit_loop_end(w, &l, next);
+  memcpy(acc, l.carried, (size_t)carried(f) * sizeof *acc);
+}
+
 /* Writes the loops over the innermost dimension if its extent is an argument.  Vectors and copies are powers of two. */
 static void innermost_of_size(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
   const emit_ir *w = f->e->w;
@@ -107,7 +138,11 @@ static void innermost_of_size(const emit_reduction_loop *f, emit_index *outer, L
   LLVMValueRef main = LLVMBuildAnd(w->builder, n, emit_i64(w, -(int64_t)width * f->copies), ""),
                whole = LLVMBuildAnd(w->builder, n, emit_i64(w, -(int64_t)width), "");
   inner_loop_of_size(f, outer, emit_i64(w, 0), main, width, f->copies, 0, acc);
-  if (f->copies > 1) {
+  if (f->masks && width > 1) {
+    LLVMValueRef is_long = emit_icmp(w, LLVMIntSGE, n, emit_i64(w, width));
+    whole = emit_select(w, is_long, n, main);
+    masked_loop(f, outer, main, whole, n, acc);
+  } else if (f->copies > 1) {
     inner_loop_of_size(f, outer, main, whole, width, 1, 0, acc);
   }
   if (width > 1) {

@@ -180,12 +180,11 @@ static void write_loops(emit_writer *w) {
   int rank = w->rows ? 1 + emit_loop_extents(x, &cuts, total / w->rows, extents + 1)
                      : emit_loop_extents(x, &cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
-  dim inner = extents[rank - 1];
-  double outer = emit_likely_size(x->sizes->table, emit_dims_product(x, extents, 0, rank - 1));
+  dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows                ? 1
-              : columns           ? emit_column_lanes(outer, inner, w->e.wide)
+              : columns           ? emit_column_lanes(&w->e, outer, inner)
               : w->n_split_points ? w->e.wide
                                   : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);

@@ -172,8 +172,8 @@ static void piece(const nest *n, int64_t from, int64_t to) {
   }
 }
 
-/* Writes the loops over a block of the last dimension, whose extent is an argument: vectors, then the elements after
- * the last whole vector of the dimension. */
+/* Writes the loops over a block of the last dimension, whose extent is an argument: vectors, narrower vectors if those
+ * are wide, then the elements after the last whole vector of the dimension. */
 static void inner_part_of_size(const nest *n, LLVMValueRef block) {
   const emit_ir *ir = n->w->e.w;
   LLVMValueRef inner = emit_size(&n->w->e.x, n->inner), from = emit_i64(ir, 0), to = inner;
@@ -182,10 +182,11 @@ static void inner_part_of_size(const nest *n, LLVMValueRef block) {
     to = LLVMBuildNSWAdd(ir->builder, from, emit_i64(ir, n->block), "");
     to = emit_intrinsic2(ir, "llvm.smin", to, inner);
   }
-  LLVMValueRef whole = LLVMBuildAnd(ir->builder, to, emit_i64(ir, -(int64_t)n->lanes), "");
-  steps(n, from, whole, n->lanes);
-  if (n->lanes > 1) {
-    steps(n, whole, to, 1);
+  for (int lanes = n->lanes, next; lanes; lanes = next) {
+    LLVMValueRef whole = lanes > 1 ? LLVMBuildAnd(ir->builder, to, emit_i64(ir, -(int64_t)lanes), "") : to;
+    steps(n, from, whole, lanes);
+    from = whole;
+    next = lanes == 1 ? 0 : lanes > n->w->e.wide ? n->w->e.wide : 1;
   }
 }
 

@@ -284,8 +284,7 @@ static void write_lines(emit_writer *w) {
   dim *extents = ARENA_NEW_N(w->e.w->arena, dim, 2);
   extents[0] = g->dims[0];
   extents[1] = g->dims[2];
-  double outer = emit_likely_size(x->sizes->table, extents[0]);
-  emit_nest(w, 2, extents, emit_column_lanes(outer, extents[1], w->e.wide), false, line_body, g);
+  emit_nest(w, 2, extents, emit_column_lanes(&w->e, extents[0], extents[1]), false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {

@@ -8,6 +8,7 @@ plugin_api_sources = \
 	plugin/session/compile_cache.c \
 	plugin/session/compiler.c \
 	plugin/session/fingerprint.c \
+	plugin/session/general.c \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
 	plugin/session/model_description.c \
@@ -122,6 +123,7 @@ plugin_files = \
 	plugin/session/cache.h \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \
+	plugin/session/general.h \
 	plugin/session/internal.h \
 	plugin/session/model_description.h \
 	plugin/session/opened_file.h \

@@ -52,12 +52,29 @@ static dim rename_dim(void *data, dim d) {
   return dim_translate(r->to, r->from, d, symbol_of, r);
 }
 
+/* --- copies --- */
+
+static bool same_symbol(void *data, dim d, dim *out) {
+  const renaming *r = data;
+  int64_t hint;
+  *out = dim_symbol(r->to, dim_name(r->from, d));
+  if (dim_hint(r->from, d, &hint)) {
+    dim_set_hint(r->to, *out, hint);
+  }
+  return true;
+}
+
+static dim keep_dim(void *data, dim d) {
+  renaming *r = data;
+  return dim_translate(r->to, r->from, d, same_symbol, r);
+}
+
+/* The symbols keep their names: the copy may have its computations in another order. */
 hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined) {
   const hlo_module *m = outlined->parent->module;
   hlo_module *copy = hlo_module_clone(a, m);
-  cpu_symbols symbols = {0};
   copy->dims = dim_table_create(a);
-  hlo_map_dims(copy, rename_dim, &(renaming){a, m->dims, copy->dims, &symbols});
+  hlo_map_dims(copy, keep_dim, &(renaming){.from = m->dims, .to = copy->dims});
   return copy->entry->roots[0].def;
 }
 

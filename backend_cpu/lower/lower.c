@@ -234,9 +234,20 @@ static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu
   return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
 }
 
+/* Fails for a contraction of many sizes that would be a plain loop, if it is large for likely sizes: a program for one
+ * set of sizes, which has better algorithms, is then faster even if it must be compiled first. */
+static status check_loop(const hlo_instr *i) {
+  const double large = 2e7; /* multiplications; a plain loop does about 1e9 of them in a second */
+  const hlo_instr *contraction = emit_takes_sizes(i) ? cpu_find_contraction(i) : NULL;
+  CHECK_THAT(!contraction || cpu_multiplications(contraction) < large, STATUS_UNSUPPORTED,
+             "no fast kernel for %s takes sizes as arguments", hlo_info(i)->name);
+  return NULL;
+}
+
 static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  TRY(check_loop(i));
   enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
   bring_base(c, i);
   int64_t rows = emit_takes_sizes(i) ? 0 : cpu_dynamic_m(l->arena, i, l->options->target);

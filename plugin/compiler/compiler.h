@@ -60,6 +60,9 @@ typedef struct compile_request {
    * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
    */
   const void *const *values;
+  /* Whether the program is to serve all sizes (frontend/import/symbolic.h); those of the inputs are only likely ones.
+   */
+  bool all_sizes;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
   /* Called by `compile` when the model has been imported.  From then on `compile` reads nothing of the compiler_model
    * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
@@ -134,7 +137,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 8 };
+enum { COMPILER_ABI = 9 };
 
 typedef struct compiler_api {
   uint32_t abi;

@@ -4,6 +4,7 @@
 #include "backend_ref/eval.h"
 #include "frontend/import/import.h"
 #include "frontend/import/part.h"
+#include "frontend/import/symbolic.h"
 
 /* Imports a model whose sizes may depend on the contents of inputs.  If the import fails because it needs the contents
  * of some inputs (o->wanted) and the request has them, they are passed and the model is imported again.  Each round
@@ -12,10 +13,12 @@ static status import_with_values(const compiler_model *s, const compile_request 
                                  onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
   const opened_model *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
+  onnx_definitions definitions = {0};
   for (;;) {
     bool more = false, unknown = false;
     o->wanted = wanted;
-    status failed = onnx_import(a, l->onnx, o, out, complete);
+    status failed = r->all_sizes ? onnx_import_symbolic(a, l->onnx, o, &definitions, out, complete)
+                                 : onnx_import(a, l->onnx, o, out, complete);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
       const void *value = r->values ? r->values[number[k]] : NULL;
       value = value || shape_elements(&inputs[k].shape) ? value : ""; /* an empty array has no unknown contents */

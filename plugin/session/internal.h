@@ -41,6 +41,9 @@ struct session {
   pthread_mutex_t lock;
   session_program *compiled;
   uint32_t n_compiled;
+  session_program *generals; /* the list of programs for all sizes (general.h) */
+  uint32_t n_generals;
+  bool needs_exact; /* whether the model cannot be compiled for all sizes, or should not be */
   uint64_t clock;
   bool is_taken;            /* whether a thread has the turn (session_take_turn) */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
@@ -85,6 +88,8 @@ STATUS_MUST_USE status session_need_model(session *s);
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
 /* Puts the program `with` in the place of `old`, which is freed when it has no users.  Needs the turn. */
 void session_replace_program(session *s, session_program *old, session_program *with);
+/* Returns true if the program is for these contents of inputs, as far as it depends on contents. */
+bool session_program_has_contents(const rt_program *p, const session_inputs *inputs);
 /* Adds the program to the session.  It must be complete, since other threads can find it from then on. */
 void session_add_program(session *s, session_program *c);
 /* Adds the program to the session, with one user, and frees the program that was not used for the longest time if there

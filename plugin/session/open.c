@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
+#include "plugin/session/general.h"
 #include "plugin/session/options.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
@@ -67,6 +68,14 @@ static void copy_options(session *s, const session_options *o) {
   s->options.constants = constants;
 }
 
+/* Returns the shape with -1 for each size that is not a number. */
+static shape any_sizes(shape s) {
+  for (int d = 0; d < s.rank; d++) {
+    s.dims[d] = s.dims[d] < 0 ? -1 : s.dims[d];
+  }
+  return s;
+}
+
 /* Describes the model of a .oxla file.  All its programs are of one model, so the first one has the names and types. */
 static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
@@ -76,13 +85,13 @@ static void describe_image(session *s) {
   source->inputs = ARENA_NEW_N(s->arena, model_value, p->n_params);
   for (uint32_t k = 0; k < p->n_params; k++) {
     source->inputs[k].name = p->params[k].name;
-    source->inputs[k].shape = p->params[k].shape;
+    source->inputs[k].shape = any_sizes(p->params[k].shape);
   }
   source->n_outputs = rt_program_outputs(p);
   source->outputs = ARENA_NEW_N(s->arena, model_value, source->n_outputs);
   for (uint32_t k = 0; k < source->n_outputs; k++) {
     source->outputs[k].name = p->results[k].name;
-    source->outputs[k].shape = p->results[k].shape;
+    source->outputs[k].shape = any_sizes(p->results[k].shape);
   }
   for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
     source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
@@ -174,10 +183,6 @@ static status open_image(session *s) {
   TRY(rt_image_open_bytes(s->arena, f->bytes, f->size, name, s->options.verify, &image));
   CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", name);
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
-  for (uint32_t k = 0; k < image->n_programs; k++) {
-    CHECK_THAT(rt_program_is_static(image->programs[k]), STATUS_UNSUPPORTED,
-               "%s holds a program for many sizes, which a session cannot bind", name);
-  }
   TRY(find_target(s, image->target));
   if (image->source.size) {
     TRY(set_tuning(s));
@@ -190,7 +195,11 @@ static status open_image(session *s) {
   for (uint32_t k = 0; k < image->n_programs; k++) {
     session_program *c;
     TRY(session_make_program(s, image->programs[k], NULL, &c));
-    session_add_program(s, c);
+    if (rt_program_is_static(c->program)) {
+      session_add_program(s, c);
+    } else {
+      general_add(s, c);
+    }
     CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
   }
   return NULL;

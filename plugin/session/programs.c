@@ -5,10 +5,16 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "plugin/session/internal.h"
+#include "runtime/exec/binding.h"
 
 /* --- the list of programs --- */
 
 void session_free_program(session *s, session_program *c) {
+  if (c->general) {
+    rt_binding_destroy((rt_binding *)(uintptr_t)c->binding);
+    free(c);
+    return;
+  }
   rt_executable_destroy(c->executable);
   status_free(c->elsewhere);
   if (c->program) {
@@ -102,6 +108,7 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
   c->load_seconds = clock_seconds() - start;
   c->arena = a;
   c->program = p;
+  c->binding = c->executable ? rt_executable_binding(c->executable) : NULL;
   c->reads_file = reads_file(s, p);
   if (p) {
     rt_weight_pool_retain(s->weight_pool, p);
@@ -146,6 +153,11 @@ void session_free_programs(session *s) {
   while (s->replaced) {
     session_program *c = s->replaced;
     s->replaced = c->next;
+    session_free_program(s, c);
+  }
+  while (s->generals) { /* comes last, since programs above are bindings of these */
+    session_program *c = s->generals;
+    s->generals = c->next;
     session_free_program(s, c);
   }
 }

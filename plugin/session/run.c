@@ -100,7 +100,7 @@ static status run_program(session *s, const session_program *c, const rt_run_opt
   int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
   status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   failed = failed ? failed : place_results(s, p, outputs, sizes, results);
-  failed = failed ? failed : rt_execute(rt_executable_binding(c->executable), options, params, results);
+  failed = failed ? failed : rt_execute(c->binding, options, params, results);
   failed = failed ? failed : cut_outputs(p, outputs, results);
   free(results);
   free(sizes);

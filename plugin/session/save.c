@@ -26,13 +26,17 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
+/* Returns true if the program is written.  A binding is not, but the program of which it is one. */
+static bool is_stored(const session_program *c) { return c->program && !c->general; }
+
 static status save_guarded(void *data) {
   saving *x = data;
   session *s = x->s;
   x->scratch = arena_create(&s->budget);
   rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
+  image.n_programs = s->n_generals;
   for (const session_program *c = s->compiled; c; c = c->next) {
-    image.n_programs += c->program != NULL;
+    image.n_programs += is_stored(c);
     if (!c->program && !image.source.size) {
       TRY(take_source(s, &image.source));
     }
@@ -41,9 +45,12 @@ static status save_guarded(void *data) {
   image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
   uint32_t n = image.n_programs; /* the list begins with the newest program */
   for (const session_program *c = s->compiled; c; c = c->next) {
-    if (c->program) {
+    if (is_stored(c)) {
       image.programs[--n] = without_names(x->scratch, c->program);
     }
+  }
+  for (const session_program *c = s->generals; c; c = c->next) {
+    image.programs[--n] = without_names(x->scratch, c->program);
   }
   return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
 }

@@ -1,6 +1,7 @@
 /* session.c - compiles programs for inputs when they are requested, and finds them again. */
 #include "plugin/session/compile_cache.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -9,8 +10,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "plugin/session/general.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/sizes.h"
 
 uint64_t deadline_after(double seconds) {
   enum { YEARS = 1000000000 };
@@ -123,20 +126,27 @@ shape session_input_shape(const session *s, const session_inputs *inputs, uint32
   return wanted;
 }
 
-bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
+bool session_program_has_contents(const rt_program *p, const session_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    shape wanted = session_input_shape(s, inputs, k);
     const void *value = inputs->values ? inputs->values[k] : NULL;
-    if (!shape_equal(&wanted, &io->shape)) {
-      return false;
-    }
-    size_t bytes = (size_t)shape_bytes(&io->shape); /* an empty value has no contents to compare */
-    if (io->value && bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
+    size_t bytes = io->value ? (size_t)shape_bytes(&io->shape) : 0; /* an empty value has no contents to compare */
+    if (bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
       return false;
     }
   }
   return true;
+}
+
+bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    shape wanted = session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &io->shape)) {
+      return false;
+    }
+  }
+  return session_program_has_contents(p, inputs);
 }
 
 static bool serves(const session *s, const session_program *c, const session_inputs *inputs) {
@@ -226,6 +236,48 @@ static status find_in_cache(compilation *c) {
   return failed;
 }
 
+/* Compiles the model for all sizes, with those of the inputs as likely ones, and binds the program to them.  c->out
+ * remains NULL if that is not possible. */
+static status compile_general(compilation *c, const compiler_api *compiler) {
+  session *s = c->s;
+  double start = clock_seconds();
+  rt_program *program;
+  rt_report report = {0};
+  rt_sharing sharing = {.weight_pool = s->weight_pool};
+  session_program *general;
+  compile_request request = session_request(s, c->inputs);
+  request.all_sizes = true;
+  request.options.tune = RT_TUNE_KNOWN;
+  request.options.sharing = &sharing;
+  arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
+  TRY(compiler->compile(s->source, &request, a, &program, &report));
+  CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
+  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "the model is for one set of sizes only");
+  c->arena = NULL; /* the program takes the arena over */
+  TRY(session_make_program(s, program, a, &general));
+  general->report = report;
+  general->compile_seconds = clock_seconds() - start;
+  general_add(s, general);
+  session_log(s, SESSION_LOG_INFO, "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels, %" PRIu32 " guards",
+              general->compile_seconds, report.kernels_unique, program->n_guards);
+  return general_bind(s, c->inputs, &c->out);
+}
+
+/* Like compile_general; but a model that cannot be compiled for all sizes is no error. */
+static status try_general(compilation *c, const compiler_api *compiler) {
+  session *s = c->s;
+  status failed = general_wants(s) ? compile_general(c, compiler) : NULL;
+  if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
+    return failed;
+  }
+  s->needs_exact = true;
+  session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", status_message(failed));
+  status_free(failed);
+  arena_destroy(c->arena);
+  c->arena = NULL;
+  return NULL;
+}
+
 static status compile_guarded(void *data) {
   compilation *c = data;
   session *s = c->s;
@@ -238,10 +290,14 @@ static status compile_guarded(void *data) {
       return NULL;
     }
   }
-  double start = clock_seconds();
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
   TRY(file_check(s->arena));
+  TRY(try_general(c, compiler));
+  if (c->out) {
+    return NULL;
+  }
+  double start = clock_seconds();
   compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;
   rt_sharing sharing = {.weight_pool = s->weight_pool};
@@ -391,7 +447,7 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
     (*out)->last_used = ++s->clock;
     return NULL;
   }
-  TRY(s->image ? no_such_program(s, inputs) : NULL);
+  TRY(s->image && !s->generals ? no_such_program(s, inputs) : NULL);
   s->is_taken = true;
   return NULL;
 }
@@ -405,7 +461,10 @@ status session_compile(session *s, const session_inputs *inputs, const session_p
   rt_tune tune = tune_of_next(s);
   pthread_mutex_unlock(&s->lock);
   if (!failed && !c) {
-    failed = compile(s, inputs, tune, &c);
+    failed = general_bind(s, inputs, &c);
+    if (!failed && !c) {
+      failed = s->image ? no_such_program(s, inputs) : compile(s, inputs, tune, &c);
+    }
     if (!failed) {
       session_keep_program(s, c);
       if (specialise_wants(s, c)) {

@@ -64,7 +64,10 @@ typedef struct session_program {
   _Atomic uint32_t users;    /* the number of callers that hold the program (session_compile, session_release) */
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
-  rt_executable *executable; /* NULL if none is needed, or if `elsewhere` is set */
+  rt_executable *executable; /* NULL if none is needed, or if `elsewhere` or `general` is set */
+  /* The program for all sizes of which `program` is a binding; NULL if this is a program of its own. */
+  struct session_program *general;
+  const rt_binding *binding; /* what a run executes; NULL if there is no executable, or if it serves all sizes */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */

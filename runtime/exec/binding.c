@@ -189,7 +189,9 @@ static status bind(void *data) {
   TRY(bind_io(b, p->n_params, &b->program->params, "input"));
   TRY(bind_io(b, p->n_results, &b->program->results, "output"));
   TRY(p->n_slots ? place_slots(b) : NULL);
-  return bind_sequence(b, &b->binding->body);
+  TRY(bind_sequence(b, &b->binding->body));
+  b->program->body = b->binding->body;
+  return NULL;
 }
 
 status rt_bind(const rt_executable *e, const shape *inputs, rt_binding **out) {

@@ -57,6 +57,17 @@ static const char *const modules[] = {
     "  %a = add(%d, %c) : f32[n,40]\n"
     "  %t = tanh(%a) : f32[n,40]\n"
     "  return %p, %t\n}",
+    /* positions behind a first one that is a size, as of words behind others */
+    "(%x: f32[n,m], %t: f32[500,8]) {\n"
+    "  %p = sizes() {elements=[n]} : s64[]\n"
+    "  %i = iota() {dimension=0} : s64[m]\n"
+    "  %b = broadcast(%p) {dimensions=[]} : s64[m]\n"
+    "  %a = add(%i, %b) : s64[m]\n"
+    "  %c = reshape(%a) : s64[1,m]\n"
+    "  %g = gather(%t, %c) {offset_dims=[2], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0],"
+    " index_vector_dim=2, sizes=[1,8]} : f32[1,m,8]\n"
+    "  %u = add(%g, %g) : f32[1,m,8]\n"
+    "  return %u\n}",
     /* batched products, as of an attention that is not fused */
     "(%x: f32[n,m], %q: f32[3,n,16], %k: f32[3,m,16]) {\n"
     "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[3,n,m]\n"

@@ -102,10 +102,50 @@ START_TEST(saved) {
   ck_assert(session_is_image(s));
   session_case_run_relu(s, session_case_compile(s, 4, 5), 20);
   session_case_run_relu(s, session_case_compile(s, 2, 3), 6);
-  shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
+  const session_program *c = session_case_compile(s, 7, 9); /* the second compilation was for all sizes */
+  ck_assert(c->general && c->program->params[0].shape.dims[1] == 9);
+  session_case_run_relu(s, c, 63);
+  session_close(s);
+}
+END_TEST
+
+/* A file with a program for one set of sizes refuses others. */
+START_TEST(saved_for_one_size) {
   const session_program *c;
+  shape other = shape_make(DTYPE_F32, 2, (dim[]){7, 7});
+  session_case_write_relu();
+  session *s = session_case_open(session_case_path, backends[_i]);
+  (void)session_case_compile(s, 2, 3);
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL);
   ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&other}}, &c), STATUS_INVALID_ARGUMENT,
                "f32[7,7]");
+  session_close(s);
+}
+END_TEST
+
+/* From the second set of sizes on, programs are bindings of one for all sizes; --specialise=full and --deterministic
+ * compile each. */
+START_TEST(all_sizes) {
+  static const char *const specialise[] = {NULL, "full", NULL};
+  session_case_write_relu();
+  session *s = session_case_open_with(session_case_path, (session_options){.backend = "cpu",
+                                                                           .open_dim = 1,
+                                                                           .specialise = specialise[_i],
+                                                                           .compile.numerics.deterministic = _i == 2,
+                                                                           .compile.threads = 1});
+  const session_program *first = session_case_compile(s, 2, 3), *general = NULL;
+  ck_assert(!first->general && first->executable);
+  for (int k = 0; k < 2 * SESSION_MAX_PROGRAMS; k++) {
+    const session_program *c = session_case_compile(s, 3 + k % 7, k % 13);
+    ck_assert((c->general != NULL) == (_i == 0));
+    general = general ? general : c->general;
+    ck_assert_ptr_eq(c->general, general);
+    session_case_run_relu(s, c, (3 + k % 7) * (k % 13));
+    session_release(s, c);
+  }
+  ck_assert_ptr_eq(session_case_compile(s, 2, 3), first);
   session_close(s);
 }
 END_TEST
@@ -370,6 +410,8 @@ int main(void) {
   tcase_add_loop_test(c, hlo_text, 0, 2);
   tcase_add_test(c, budgets);
   tcase_add_test(c, one_array_of_weights);
+  tcase_add_loop_test(c, saved_for_one_size, 0, 2);
+  tcase_add_loop_test(c, all_sizes, 0, 3);
   tcase_add_loop_test(c, changed_behind_the_cache, 0, 2);
   tcase_add_test(c, names_of_files);
   return run_suite("session", c);

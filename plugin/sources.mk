@@ -8,7 +8,6 @@ plugin_api_sources = \
 	plugin/session/compile_cache.c \
 	plugin/session/compiler.c \
 	plugin/session/fingerprint.c \
-	plugin/session/general.c \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
 	plugin/session/model_description.c \
@@ -123,7 +122,6 @@ plugin_files = \
 	plugin/session/cache.h \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \
-	plugin/session/general.h \
 	plugin/session/internal.h \
 	plugin/session/model_description.h \
 	plugin/session/opened_file.h \

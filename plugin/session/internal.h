@@ -41,7 +41,7 @@ struct session {
   pthread_mutex_t lock;
   session_program *compiled;
   uint32_t n_compiled;
-  session_program *generals; /* the list of programs for all sizes (general.h) */
+  session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
   bool needs_exact; /* whether the model cannot be compiled for all sizes, or should not be */
   uint64_t clock;
@@ -98,6 +98,14 @@ void session_keep_program(session *s, session_program *c);
 /* Free a program that is in no list of the session; and all programs of the session. */
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
+
+/* Returns true if the next compilation should make a program for all sizes.  Needs the turn (session_take_turn). */
+bool session_wants_general(const session *s);
+/* Adds a program for all sizes to the session.  Needs the turn. */
+void session_add_general(session *s, session_program *c);
+/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves them. It is
+ * not added to the session's list of programs.  Needs the turn. */
+STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out);
 
 /* Writes a line to the session's log, if there is one. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);

@@ -11,7 +11,6 @@
 #include "base/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
-#include "plugin/session/general.h"
 #include "plugin/session/options.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
@@ -198,7 +197,7 @@ static status open_image(session *s) {
     if (rt_program_is_static(c->program)) {
       session_add_program(s, c);
     } else {
-      general_add(s, c);
+      session_add_general(s, c);
     }
     CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
   }

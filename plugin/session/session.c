@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "plugin/session/general.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
 #include "runtime/program/sizes.h"
@@ -257,16 +256,16 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   TRY(session_make_program(s, program, a, &general));
   general->report = report;
   general->compile_seconds = clock_seconds() - start;
-  general_add(s, general);
+  session_add_general(s, general);
   session_log(s, SESSION_LOG_INFO, "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels, %" PRIu32 " guards",
               general->compile_seconds, report.kernels_unique, program->n_guards);
-  return general_bind(s, c->inputs, &c->out);
+  return session_bind(s, c->inputs, &c->out);
 }
 
 /* Like compile_general; but a model that cannot be compiled for all sizes is no error. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
-  status failed = general_wants(s) ? compile_general(c, compiler) : NULL;
+  status failed = session_wants_general(s) ? compile_general(c, compiler) : NULL;
   if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
@@ -461,7 +460,7 @@ status session_compile(session *s, const session_inputs *inputs, const session_p
   rt_tune tune = tune_of_next(s);
   pthread_mutex_unlock(&s->lock);
   if (!failed && !c) {
-    failed = general_bind(s, inputs, &c);
+    failed = session_bind(s, inputs, &c);
     if (!failed && !c) {
       failed = s->image ? no_such_program(s, inputs) : compile(s, inputs, tune, &c);
     }

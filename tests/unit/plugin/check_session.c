@@ -328,12 +328,14 @@ static const void *largest_constant(const session_program *c) {
   return largest->data;
 }
 
-/* Whether a program was compiled or comes from the cache's folder, all of a session have the same weights. */
+/* Whether a program was compiled or comes from the cache's folder, all of a session for one set of sizes each have the
+ * same weights. */
 START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));
   write_product();
-  session_options options = {.cache = folder, .tune = "off", .keep_programs = true, .compile.threads = 1};
+  session_options options = {
+      .cache = folder, .tune = "off", .specialise = "full", .keep_programs = true, .compile.threads = 1};
   for (int start = 0; start < 3; start++) {
     session *s = session_case_open_with(session_case_path, options);
     const session_program *a = session_case_compile(s, 40, 256), *b = session_case_compile(s, 50 + start, 256),

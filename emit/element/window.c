@@ -8,7 +8,7 @@ static const shape *operand(const hlo_instr *i, uint32_t k) { return hlo_shape(i
 typedef struct windows {
   const hlo_instr *i;
   const emit_index *at;
-  int64_t size[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], hole[SHAPE_MAX_RANK];
+  int64_t size[SHAPE_MAX_RANK], stride[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK], hole[SHAPE_MAX_RANK];
   int loop_of[SHAPE_MAX_RANK]; /* for each dimension of the operand, the dimension of the loop's space that runs
                                   along it, or -1 */
   emit_pair outside;           /* the value of the padding, in registers */
@@ -21,6 +21,7 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
     g.size[k] = hlo_ints(i, HLO_ATTR_WINDOW)[k];
     g.stride[k] = hlo_ints(i, HLO_ATTR_STRIDES)[k];
     g.low[k] = hlo_ints(i, HLO_ATTR_LOW)[k];
+    g.high[k] = hlo_ints(i, HLO_ATTR_HIGH)[k];
     g.hole[k] = hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
   }
   return g;
@@ -31,7 +32,7 @@ static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g-
 /* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window does. */
 static bool leaves(const windows *g, int k) {
   if (!dim_is_const(g->at->dims[k]) || !dim_is_const(operand(g->i, 0)->dims[k])) {
-    return g->low[k] > 0 || hlo_ints(g->i, HLO_ATTR_HIGH)[k] > 0;
+    return g->low[k] > 0 || g->high[k] > 0;
   }
   int64_t last = (g->at->dims[k] - 1) * g->stride[k] + (g->size[k] - 1) * g->hole[k] - g->low[k];
   return g->low[k] > 0 || last >= operand(g->i, 0)->dims[k];
@@ -179,7 +180,7 @@ emit_pair emit_reduce_window_columns(emit_element *e, const hlo_instr *i, const 
   windows g = windows_of(i, at);
   int last = operand(i, 0)->rank - 1;
   g.size[last] = g.stride[last] = g.hole[last] = 1;
-  g.low[last] = 0;
+  g.low[last] = g.high[last] = 0;
   return reduce_windows(e, &g);
 }
 

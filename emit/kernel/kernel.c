@@ -368,7 +368,7 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_row_fusion(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
-    } else if (!emit_takes_sizes(i) && emit_is_pooling(&w)) {
+    } else if (emit_is_pooling(&w)) {
       emit_write_pooling(&w);
     } else {
       write_loops(&w);

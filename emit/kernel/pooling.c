@@ -3,7 +3,11 @@
  * A step of the grid is one or several rows of the result.  First the columns of its windows are reduced, once for each
  * position of the operand's innermost dimension, in contiguous vectors whatever the stride is.  They are stored in a
  * row in memory, with padding at its ends.  Then each window is reduced along that row without checks at its ends.  So
- * a window of K x K takes 2 K operations for each element instead of K * K, and no operation is masked. */
+ * a window of K x K takes 2 K operations for each element instead of K * K, and no operation is masked.
+ *
+ * The length of a row of results may be an argument.  A row is then divided into blocks of a likely length, of which
+ * the only one of a short row is shorter. */
+#include <math.h>
 #include <string.h>
 
 #include "emit/element/accumulate.h"
@@ -17,8 +21,9 @@ enum { LEAST = 4, MAX_POOLS = 4, STACK_BYTES = 16384 };
 
 typedef struct pool {
   const hlo_instr *i;
-  int64_t window, stride, hole, low, n; /* along the innermost dimension: size, stride, dilation and low padding of
-                                           the window, and extent of the operand */
+  int64_t window, stride, hole, low; /* along the innermost dimension: size, stride, dilation and low padding of the
+                                        window */
+  dim n;                             /* the extent of the operand along that dimension */
   int64_t span; /* the number of positions of that dimension that the windows of one block of results read
                    (pools.block) */
   LLVMValueRef row;
@@ -28,11 +33,13 @@ typedef struct pools {
   emit_writer *w;
   int n, rank;
   pool of[MAX_POOLS];
-  int64_t dims[SHAPE_MAX_RANK]; /* the extents of the results */
-  int64_t block, blocks; /* a row of results is computed in `blocks` blocks of `block` results, the last of which ends
-                            with the row */
-  int64_t rows, group;   /* the number of rows of the results, and of rows in a step of the grid */
-  bool shared;           /* whether a result overwrites an operand, so that no element may be computed twice */
+  dim dims[SHAPE_MAX_RANK]; /* the extents of the results */
+  int64_t block; /* a row of results is computed in `blocks` blocks of `block` results, the last of which ends with the
+                    row */
+  dim blocks;
+  dim rows;      /* the number of rows of the results */
+  int64_t group; /* the number of rows in a step of the grid */
+  bool shared;   /* whether a result overwrites an operand, so that no element may be computed twice */
 } pools;
 
 /* --- finding windows that slide --- */
@@ -46,11 +53,12 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
-/* Returns true if i is a reduction of windows along the innermost dimension, and neither operand nor result is empty.
- */
+/* Returns true if i is a reduction of windows along the innermost dimension, and neither operand nor result is known to
+ * be empty. */
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
-  return i->op == HLO_REDUCE_WINDOW && x->rank && shape_elements(x) > 0 && shape_elements(&i->shapes[0]) > 0 &&
+  return i->op == HLO_REDUCE_WINDOW && x->rank && !shape_is_empty(x) && !shape_is_empty(&i->shapes[0]) &&
+         dim_is_const(x->dims[x->rank - 1]) == dim_is_const(i->shapes[0].dims[x->rank - 1]) &&
          !dtype_is_complex((dtype)x->type) && hlo_ints(i, HLO_ATTR_WINDOW)[x->rank - 1] > 1 &&
          hlo_ints(i, HLO_ATTR_LOW)[x->rank - 1] >= 0;
 }
@@ -75,6 +83,8 @@ static void add(pools *p, const hlo_instr *i) {
                          .n = x->dims[last]};
 }
 
+static dim elements(const pools *p, const shape *s) { return emit_dims_product(&p->w->e.x, s->dims, 0, s->rank); }
+
 /* Adds to p the window reductions from which v is computed by operations that keep the positions of elements
  * (hlo_is_position_wise). */
 static void collect(pools *p, hlo_value v, int depth) {
@@ -86,7 +96,7 @@ static void collect(pools *p, hlo_value v, int depth) {
     add(p, v.def);
   } else if (hlo_is_position_wise(v.def)) {
     for (uint32_t k = 0; k < v.def->n_operands; k++) {
-      if (shape_elements(hlo_shape(v.def->operands[k])) == shape_elements(&v.def->shapes[0])) {
+      if (elements(p, hlo_shape(v.def->operands[k])) == elements(p, &v.def->shapes[0])) {
         collect(p, v.def->operands[k], depth + 1);
       }
     }
@@ -100,14 +110,34 @@ enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
 
+/* Returns how many columns of a block are not padding, at least, for rows of a constant length. */
+static int64_t least_columns(const pools *p, const pool *g) {
+  int64_t high = span_of(g, p->dims[p->rank - 1]) - g->low - g->n;
+  return g->span - g->low - (high > 0 ? high : 0);
+}
+
+static dim width_of(const pools *p) { return p->dims[p->rank - 1]; }
+
+/* Returns the length of a block that is as long as a row, or about as long if that is not a constant. */
+static int64_t whole_block(const pools *p) {
+  const double longest = STACK_BYTES;
+  dim width = width_of(p);
+  if (dim_is_const(width)) {
+    return width;
+  }
+  double likely = fmin(emit_likely_size(p->w->e.x.sizes->table, width), longest);
+  return ((int64_t)likely / p->w->e.wide + 1) * p->w->e.wide;
+}
+
 /* Chooses the length of a block and the number of rows in a step, so that the reduced columns fit in the memory on the
  * stack.  Returns false if blocks would be too short to be of use, or would have too few positions that are not
  * padding. */
 static bool cut(pools *p) {
-  int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double), width = p->dims[p->rank - 1];
-  p->block = width;
-  p->rows = shape_product(&p->of[0].i->shapes[0], 0, p->rank - 1);
-  p->group = p->rows < GROUP ? p->rows : GROUP;
+  int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double);
+  dim width = width_of(p);
+  p->block = whole_block(p);
+  p->rows = emit_dims_product(&p->w->e.x, p->dims, 0, p->rank - 1);
+  p->group = dim_is_const(p->rows) && p->rows < GROUP ? p->rows : GROUP;
   for (int k = 0; k < p->n; k++) {
     const pool *g = &p->of[k];
     int64_t most = (room - (g->window - 1) * g->hole - 1) / g->stride + 1;
@@ -116,15 +146,14 @@ static bool cut(pools *p) {
   if (p->block < LEAST) {
     return false;
   }
-  p->blocks = (width + p->block - 1) / p->block;
-  if (p->shared && p->blocks > 1) {
+  p->blocks = dim_ceildiv(p->w->e.x.sizes->table, width, p->block);
+  if (p->shared && p->blocks != 1) {
     return false;
   }
   for (int k = 0; k < p->n; k++) {
     pool *g = &p->of[k];
-    int64_t high = span_of(g, width) - g->low - g->n;
     g->span = span_of(g, p->block);
-    if (g->span - g->low - (high > 0 ? high : 0) < LEAST) {
+    if (dim_is_const(width) && least_columns(p, g) < LEAST) {
       return false;
     }
     int64_t fit = room / g->span;
@@ -194,6 +223,7 @@ typedef struct step {
   const emit_index *at; /* the index of the row, without its innermost dimension */
   LLVMValueRef number;  /* the number of the row in the step */
   LLVMValueRef start;   /* the number of the block's first result in the row */
+  LLVMValueRef count;   /* the number of results of the block */
   const pool *g;
   LLVMValueRef first; /* the position in the operand of the row's first element, which may be outside */
 } step;
@@ -202,7 +232,7 @@ static dtype held_type(const pool *g) {
   return emit_acc_type((hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER), hlo_type(g->i->operands[0]));
 }
 
-static emit_index *row_index(const pools *p, const step *s, const int64_t *dims, LLVMValueRef column) {
+static emit_index *row_index(const pools *p, const step *s, const dim *dims, LLVMValueRef column) {
   emit_element *e = &p->w->e;
   emit_index *x = emit_index_new(&e->x, p->rank, dims);
   for (int k = 0; k < p->rank - 1; k++) {
@@ -224,7 +254,7 @@ static emit_pos row_pos(emit_element *e, const step *s, LLVMValueRef at) {
 static void fill_column(const pools *p, void *data, LLVMValueRef at) {
   const step *s = data;
   emit_element *e = &p->w->e;
-  int64_t *dims = ARENA_NEW_N(e->w->arena, int64_t, SHAPE_MAX_RANK);
+  dim *dims = ARENA_NEW_N(e->w->arena, dim, SHAPE_MAX_RANK);
   memcpy(dims, p->dims, sizeof p->dims);
   dims[p->rank - 1] = s->g->n;
   LLVMValueRef column = LLVMBuildNSWAdd(e->w->builder, at, s->first, "");
@@ -245,7 +275,7 @@ static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueR
   const emit_ir *w = p->w->e.w;
   const pool *g = s->g;
   LLVMValueRef before = LLVMBuildNeg(w->builder, s->first, ""),
-               end = LLVMBuildAdd(w->builder, before, emit_i64(w, g->n), "");
+               end = LLVMBuildAdd(w->builder, before, emit_size(&p->w->e.x, g->n), "");
   if (p->blocks == 1) {
     *from = before;
     *to = emit_i64(w, g->n + g->low < g->span ? g->n + g->low : g->span);
@@ -253,6 +283,10 @@ static void bounds(const pools *p, const step *s, LLVMValueRef *from, LLVMValueR
   }
   *from = emit_intrinsic2(w, "llvm.smax", before, emit_i64(w, 0));
   *to = emit_intrinsic2(w, "llvm.smin", end, emit_i64(w, g->span));
+  if (!dim_is_const(width_of(p))) { /* there may be nothing but padding */
+    *from = emit_intrinsic2(w, "llvm.smin", *from, emit_i64(w, g->span));
+    *to = emit_intrinsic2(w, "llvm.smax", *to, *from);
+  }
 }
 
 static void fill_row(const pools *p, step *s) {
@@ -266,8 +300,11 @@ static void fill_row(const pools *p, step *s) {
   bounds(p, s, &from, &to);
   sweep_by(p, emit_i64(w, 0), from, 1, fill_padding, s);
   sweep_by(p, to, emit_i64(w, g->span), 1, fill_padding, s);
-  int64_t high = span_of(g, p->dims[p->rank - 1]) - g->low - g->n;
-  sweep(p, from, to, g->span - g->low - (high > 0 ? high : 0), true, fill_column, s);
+  if (dim_is_const(width_of(p))) {
+    sweep(p, from, to, least_columns(p, g), true, fill_column, s);
+  } else {
+    sweep(p, from, to, e->wide, false, fill_column, s);
+  }
 }
 
 /* --- windows along the row --- */
@@ -324,14 +361,15 @@ typedef void row_fn(const pools *p, step *s);
 
 static void store_row(const pools *p, step *s) {
   const emit_ir *w = p->w->e.w;
-  sweep(p, emit_i64(w, 0), emit_i64(w, p->block), p->block, !p->shared, store_windows, s);
+  bool known = dim_is_const(width_of(p));
+  sweep(p, emit_i64(w, 0), s->count, p->block, known && !p->shared, store_windows, s);
 }
 
 /* Calls f for each of the n rows of the group that begins with row `first`. */
 static void each_row(const pools *p, step *s, LLVMValueRef first, LLVMValueRef n, row_fn *f) {
   emit_element *e = &p->w->e;
   const emit_ir *w = e->w;
-  int64_t *rows = ARENA_NEW(w->arena, int64_t);
+  dim *rows = ARENA_NEW(w->arena, dim);
   *rows = p->rows;
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), n, 1, true, 0, NULL);
@@ -353,13 +391,19 @@ static void group_body(emit_writer *w, const void *data, const emit_index *at) {
   const pools *p = data;
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
-  step s = {.start = emit_i64(ir, 0)};
-  if (p->blocks > 1) {
+  step s = {.start = emit_i64(ir, 0), .count = emit_i64(ir, p->block)};
+  dim width = width_of(p);
+  if (p->blocks != 1) {
     s.start = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, 1), p->block).base;
-    s.start = emit_intrinsic2(ir, "llvm.smin", s.start, emit_i64(ir, p->dims[p->rank - 1] - p->block));
+    LLVMValueRef last = emit_size(&e->x, emit_dims_difference(&e->x, width, p->block));
+    s.start = emit_intrinsic2(ir, "llvm.smin", s.start, last);
+  }
+  if (!dim_is_const(width)) {
+    s.start = emit_intrinsic2(ir, "llvm.smax", s.start, emit_i64(ir, 0));
+    s.count = emit_intrinsic2(ir, "llvm.smin", s.count, emit_size(&e->x, width));
   }
   LLVMValueRef first = emit_pos_scale(&e->x, emit_index_dim(&e->x, at, 0), p->group).base;
-  LLVMValueRef left = LLVMBuildSub(ir->builder, emit_i64(ir, p->rows), first, "");
+  LLVMValueRef left = LLVMBuildSub(ir->builder, emit_size(&e->x, p->rows), first, "");
   LLVMValueRef n = emit_intrinsic2(ir, "llvm.smin", left, emit_i64(ir, p->group));
   for (int k = 0; k < p->n; k++) {
     s.g = &p->of[k];
@@ -372,8 +416,8 @@ void emit_write_pooling(emit_writer *w) {
   arena *a = w->e.w->arena;
   pools *p = ARENA_NEW(a, pools);
   (void)find(w, p);
-  int64_t *extents = ARENA_NEW_N(a, int64_t, 2);
-  extents[0] = (p->rows + p->group - 1) / p->group;
+  dim *extents = ARENA_NEW_N(a, dim, 2);
+  extents[0] = dim_ceildiv(w->e.x.sizes->table, p->rows, p->group);
   extents[1] = p->blocks;
   for (int k = 0; k < p->n; k++) {
     pool *g = &p->of[k];

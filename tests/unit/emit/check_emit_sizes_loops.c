@@ -124,6 +124,19 @@ static const char *const window_texts[] = {
     "rhs_dilation=[1,1], reducer=minimum} : f32[h,w]\nreturn %y\n}",
     "(%x: f32[7,w,16]) {\n%n = negate(%x) : f32[7,w,16]\n%y = reduce-window(%n) {window=[3,1,1], strides=[2,1,1], "
     "low=[1,0,0], high=[1,0,0], rhs_dilation=[1,1,1], reducer=maximum} : f32[4,w,16]\nreturn %y\n}",
+    "(%x: f32[b,w]) {\n%y = reduce-window(%x) {window=[1,7], strides=[1,3], low=[0,3], high=[0,3], "
+    "rhs_dilation=[1,1], reducer=add} : f32[b,(w+2)/3]\nreturn %y\n}",
+    "(%x: f32[b,h,w+2], %z: f32[w]) {\n%n = negate(%x) : f32[b,h,w+2]\n%y = reduce-window(%n) {window=[1,3,3], "
+    "strides=[1,1,1], low=[0,1,0], high=[0,1,0], rhs_dilation=[1,1,1], reducer=maximum} : f32[b,h,w]\n%a = "
+    "reduce-window(%x) {window=[1,1,3], strides=[1,1,1], low=[0,0,0], high=[0,0,0], rhs_dilation=[1,1,1], "
+    "reducer=add} : f32[b,h,w]\n%s = add(%y, %a) : f32[b,h,w]\nreturn %s\n}",
+    "(%x: f32[b,h,20]) {\n%y = reduce-window(%x) {window=[1,2,2], strides=[1,1,1], low=[0,1,1], high=[0,0,0], "
+    "rhs_dilation=[1,1,1], reducer=maximum} : f32[b,h,20]\nreturn %y\n}",
+    "(%x: s32[6,w]) {\n%y = reduce-window(%x) {window=[3,3], strides=[2,1], low=[1,2], high=[1,2], "
+    "rhs_dilation=[1,2], reducer=maximum} : s32[3,w]\n%z = negate(%y) : s32[3,w]\nreturn %z\n}",
+    /* blocks that lie in the padding */
+    "(%x: f32[w]) {\n%y = reduce-window(%x) {window=[3], strides=[1], low=[3000], high=[5000], rhs_dilation=[1], "
+    "reducer=maximum} : f32[w+7998]\nreturn %y\n}",
     "(%x: bf16[h,w,4]) {\n%y = reduce-window(%x) {window=[2,3,1], strides=[1,1,1], low=[1,1,0], high=[0,1,0], "
     "rhs_dilation=[1,1,1], reducer=maximum} : bf16[h,w,4]\nreturn %y\n}",
     "(%x: f32[b,h,w]) {\n%y = arg-reduce-window(%x) {window=[1,3,3], strides=[1,1,1], low=[0,1,1], high=[0,1,1], "

@@ -124,6 +124,37 @@ static const char *const batched_texts[] = {
 START_TEST(batched) { CHECK_TEXTS(batched_texts); }
 END_TEST
 
+/* --- weights of small integers --- */
+
+/* With one scale for each column, with one for each block and column, and with zero points. */
+static const char *const small_texts[] = {
+    "(%x: f32[n,64], %w: s8[64,48], %s: f32[48]) {\n%c = convert(%w) {saturate=true, rounding=nearest} : "
+    "f32[64,48]\n%b = broadcast(%s) {dimensions=[1]} : f32[64,48]\n%f = multiply(%c, %b) : f32[64,48]\n%d = dot(%x, "
+    "%f) " DOT " : f32[n,48]\n%y = negate(%d) : f32[n,48]\nreturn %y\n}",
+    "(%x: f32[b,n,64], %w: s4[2,32,48], %s: f32[2,48], %z: f32[48]) {\n%c = convert(%w) {saturate=true, "
+    "rounding=nearest} : f32[2,32,48]\n%b = broadcast(%s) {dimensions=[0,2]} : f32[2,32,48]\n%m = multiply(%c, %b) : "
+    "f32[2,32,48]\n%f = reshape(%m) : f32[64,48]\n%d = dot(%x, %f) " DOT3
+    " : f32[b,n,48]\n%v = broadcast(%z) {dimensions=[2]} : f32[b,n,48]\n%y = add(%d, %v) : f32[b,n,48]\nreturn "
+    "%y\n}",
+    "(%x: f32[n,64], %w: u4[48,64], %s: f32[48]) {\n%c = convert(%w) {saturate=true, rounding=nearest} : "
+    "s32[48,64]\n%k = constant() {value=s32[] 3} : s32[]\n%z = broadcast(%k) {dimensions=[]} : s32[48,64]\n%m = "
+    "subtract(%c, %z) : s32[48,64]\n%g = convert(%m) {saturate=true, rounding=nearest} : f32[48,64]\n%b = "
+    "broadcast(%s) {dimensions=[0]} : f32[48,64]\n%f = multiply(%g, %b) : f32[48,64]\n%y = dot(%x, %f) "
+    "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,48]\nreturn %y\n}",
+};
+
+START_TEST(small_weights) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < sizeof small_texts / sizeof *small_texts; k++) {
+    sizes_case *one = sizes_add_text(&c, small_texts[k]);
+    one->prepare = prepare;
+    one->packs = true;
+    one->most = 3000;
+  }
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
 /* --- convolutions --- */
 
 #define PLACES "lhs_dilation=[1,1], layout=channels-last"
@@ -162,6 +193,9 @@ static const char *const convolution_texts[] = {
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,n,17]\nreturn %y\n}",
     "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[2], low=[1], high=[1], "
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/2,32]\nreturn %y\n}",
+    /* the last elements may be left out, although there is padding before the first */
+    "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[3], low=[1], high=[0], "
+    "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/3,32]\nreturn %y\n}",
 };
 
 START_TEST(convolutions) { CHECK_TEXTS(convolution_texts); }
@@ -210,6 +244,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, rows);
   tcase_add_test(t, batched);
+  tcase_add_test(t, small_weights);
   tcase_add_test(t, convolutions);
   tcase_add_loop_test(t, grids, 0, 6);
   tcase_add_test(t, wrong_hints);

@@ -46,6 +46,7 @@ check_programs = \
 	tests/unit/emit/check_emit_movement \
 	tests/unit/emit/check_emit_sizes \
 	tests/unit/emit/check_emit_sizes_loops \
+	tests/unit/emit/check_emit_sizes_rows \
 	tests/unit/emit/check_emit_sums \
 	tests/unit/emit/check_flash_attention \
 	tests/unit/emit/check_gemm \
@@ -773,6 +774,8 @@ tests_unit_emit_check_emit_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sizes_loops_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sizes_loops_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_emit_sizes_rows_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_emit_sizes_rows_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_sums_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_sums_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_flash_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

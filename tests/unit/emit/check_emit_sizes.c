@@ -161,89 +161,6 @@ static const char *const reduction_texts[] = {
 START_TEST(reductions) { CHECK_TEXTS(reduction_texts); }
 END_TEST
 
-/* --- row-wise fusions --- */
-
-#define REDUCE_ROWS(y, x, how, type) #y " = reduce(" #x ") {dimensions=[1], reducer=" #how "} : " type "[n]\n"
-#define SPREAD_ROWS(y, x, type) #y " = broadcast(" #x ") {dimensions=[0]} : " type "[n,m]\n"
-
-/* Sums, differences and products of these numbers are exact. */
-static const char *const row_texts[] = {
-    /* rows, columns, and rows of several dimensions; rows of a constant length, and a constant number of rows */
-    "(%x: f32[n,m]) {\n" REDUCE_ROWS(% a, % x, maximum, "f32")
-        SPREAD_ROWS(% b, % a, "f32") "%c = subtract(%x, %b) : f32[n,m]\n" REDUCE_ROWS(% s, % c, add, "f32")
-            SPREAD_ROWS(% t, % s, "f32") "%u = add(%c, %t) : f32[n,m]\nreturn %u\n}",
-    "(%x: f32[b,n,m]) {\n%a = reduce(%x) {dimensions=[1], reducer=maximum} : f32[b,m]\n%b = broadcast(%a) "
-    "{dimensions=[0,2]} : f32[b,n,m]\n%c = subtract(%x, %b) : f32[b,n,m]\nreturn %c\n}",
-    "(%x: f32[b,n,3,m]) {\n%a = reduce(%x) {dimensions=[1,3], reducer=add} : f32[b,3]\n%b = broadcast(%a) "
-    "{dimensions=[0,2]} : f32[b,n,3,m]\n%c = subtract(%x, %b) : f32[b,n,3,m]\nreturn %c\n}",
-    "(%x: f32[b,n,20]) {\n%a = reduce(%x) {dimensions=[2], reducer=add} : f32[b,n]\n%b = broadcast(%a) "
-    "{dimensions=[0,1]} : f32[b,n,20]\n%c = add(%x, %b) : f32[b,n,20]\nreturn %c\n}",
-    "(%x: f32[5,n]) {\n%a = reduce(%x) {dimensions=[1], reducer=add} : f32[5]\n%b = broadcast(%a) "
-    "{dimensions=[0]} : f32[5,n]\n%c = add(%x, %b) : f32[5,n]\nreturn %c\n}",
-    "(%x: f32[n,24]) {\n%a = reduce(%x) {dimensions=[0], reducer=add} : f32[24]\n%b = broadcast(%a) "
-    "{dimensions=[1]} : f32[n,24]\n%c = add(%x, %b) : f32[n,24]\nreturn %c\n}",
-    /* results of both sizes, a mask of another shape, and a reshape in the middle */
-    "(%x: f32[n,m], %v: f32[m]) {\n%w = broadcast(%v) {dimensions=[1]} : f32[n,m]\n%y = add(%x, %w) : "
-    "f32[n,m]\n" REDUCE_ROWS(% a, % y, maximum, "f32") SPREAD_ROWS(
-        % b, % a, "f32") "%c = subtract(%y, %b) : f32[n,m]\n" REDUCE_ROWS(% s, % c, add, "f32") "return %c, %a, %s\n}",
-    "(%x: f32[b,n,m], %v: pred[b,m]) {\n%w = broadcast(%v) {dimensions=[0,2]} : pred[b,n,m]\n%z = negate(%x) : "
-    "f32[b,n,m]\n%y = select(%w, %x, %z) : f32[b,n,m]\n%a = reduce(%y) {dimensions=[2], reducer=maximum} : "
-    "f32[b,n]\n%f = reshape(%a) : f32[b*n]\n%g = broadcast(%f) {dimensions=[0]} : f32[b*n,m]\n%h = reshape(%y) : "
-    "f32[b*n,m]\n%i = subtract(%h, %g) : f32[b*n,m]\nreturn %i\n}",
-    "(%x: f64[n,m]) {\n" REDUCE_ROWS(% a, % x, add, "f64")
-        SPREAD_ROWS(% b, % a, "f64") "%c = subtract(%x, %b) : f64[n,m]\nreturn %c, %a\n}",
-    "(%x: s32[n,m]) {\n" REDUCE_ROWS(% a, % x, add, "s32")
-        SPREAD_ROWS(% b, % a, "s32") "%c = subtract(%x, %b) : s32[n,m]\nreturn %c\n}",
-    "(%x: bf16[n,m]) {\n" REDUCE_ROWS(% a, % x, maximum, "bf16")
-        SPREAD_ROWS(% b, % a, "bf16") "%c = subtract(%x, %b) : bf16[n,m]\nreturn %c\n}",
-};
-
-START_TEST(rows) { CHECK_TEXTS(row_texts); }
-END_TEST
-
-#define SOFTMAX(type)                                                                                              \
-  REDUCE_ROWS(% a, % x, maximum, type)                                                                             \
-  SPREAD_ROWS(% b, % a, type)                                                                                      \
-  "%c = subtract(%x, %b) : " type "[n,m]\n%d = exponential(%c) : " type "[n,m]\n" REDUCE_ROWS(% s, % d, add, type) \
-      SPREAD_ROWS(% t, % s, type) "%y = divide(%d, %t) : " type "[n,m]\n"
-
-static const char *const softmax_texts[] = {
-    "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %y\n}",
-    "(%x: f64[n,m]) {\n" SOFTMAX("f64") "return %y\n}",
-    /* no result has room for a row */
-    "(%x: f32[n,m]) {\n" SOFTMAX("f32") "%z = convert(%y) {saturate=true, rounding=nearest} : f64[n,m]\nreturn "
-    "%z\n}",
-    /* a result that is needed in two loops over the row, one that waits for its row, and one value for each row */
-    "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %d, %y, %s\n}",
-    /* columns */
-    "(%x: f32[b,n,m]) {\n%a = reduce(%x) {dimensions=[1], reducer=maximum} : f32[b,m]\n%b = broadcast(%a) "
-    "{dimensions=[0,2]} : f32[b,n,m]\n%c = subtract(%x, %b) : f32[b,n,m]\n%d = exponential(%c) : f32[b,n,m]\n%s = "
-    "reduce(%d) {dimensions=[1], reducer=add} : f32[b,m]\n%t = broadcast(%s) {dimensions=[0,2]} : f32[b,n,m]\n%y = "
-    "divide(%d, %t) : f32[b,n,m]\nreturn %y\n}",
-    /* rows of a constant length, which are stored on the stack */
-    "(%x: f32[n,40]) {\n%a = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n%b = broadcast(%a) "
-    "{dimensions=[0]} : f32[n,40]\n%c = subtract(%x, %b) : f32[n,40]\n%d = exponential(%c) : f32[n,40]\n%s = "
-    "reduce(%d) {dimensions=[1], reducer=add} : f32[n]\n%t = broadcast(%s) {dimensions=[0]} : f32[n,40]\n%y = "
-    "divide(%d, %t) : f32[n,40]\nreturn %y\n}",
-    /* a normalisation by the root of the mean square */
-    "(%x: f32[n,m], %v: f32[m], %k: f32[]) {\n%q = multiply(%x, %x) : f32[n,m]\n" REDUCE_ROWS(%s, %q, add, "f32")
-    "%l = broadcast(%k) {dimensions=[]} : f32[n]\n%e = divide(%s, %l) : f32[n]\n%g = abs(%e) : f32[n]\n%o = "
-    "constant() {value=f32[] 1} : f32[]\n%p = broadcast(%o) {dimensions=[]} : f32[n]\n%h = add(%g, %p) : f32[n]\n%r "
-    "= rsqrt(%h) : f32[n]\n" SPREAD_ROWS(%b, %r, "f32") "%y = multiply(%x, %b) : f32[n,m]\n%w = broadcast(%v) "
-    "{dimensions=[1]} : f32[n,m]\n%z = multiply(%y, %w) : f32[n,m]\nreturn %z\n}",
-};
-
-/* The reference adds numbers in f64 and in their order, and its functions are the C library's; a kernel's sums of up to
- * 1,000 positive f32 are in another order, and its functions have errors of at most 2 ULP (emit/llvm/math.h). */
-START_TEST(softmax) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < sizeof softmax_texts / sizeof *softmax_texts; k++) {
-    sizes_add_text(&c, softmax_texts[k])->tolerance = 0x1p-19;
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
-}
-END_TEST
-
 /* --- the instruction `sizes` --- */
 
 static const char *const sizes_texts[] = {
@@ -441,8 +358,6 @@ int main(void) {
   tcase_add_test(t, elementwise);
   tcase_add_test(t, movement);
   tcase_add_test(t, reductions);
-  tcase_add_test(t, rows);
-  tcase_add_test(t, softmax);
   tcase_add_test(t, sizes_as_values);
   tcase_add_test(t, random_fusions);
   tcase_add_test(t, refused_on_gpus);

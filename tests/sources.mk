@@ -41,6 +41,7 @@ check_programs = \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/check_depthwise \
+	tests/unit/emit/check_depthwise_sizes \
 	tests/unit/emit/check_emit \
 	tests/unit/emit/check_emit_machines \
 	tests/unit/emit/check_emit_movement \
@@ -764,6 +765,8 @@ tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_depthwise_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_depthwise_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_emit_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_emit_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

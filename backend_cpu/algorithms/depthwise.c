@@ -3,23 +3,31 @@
 
 #include "backend_cpu/algorithms/algorithm.h"
 #include "emit/contraction/depthwise.h"
+#include "emit/llvm/likely.h"
 
 /* Estimated nanoseconds on one thread: for a call, for a vector instruction, and for a byte that is read from the
  * caches. */
 static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
 
+static const dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
+
 static bool plan_of(const cpu_problem *p, int64_t vectors, emit_depthwise *d) {
   if (!p->constant_weights || p->lhs < 0 || !emit_depthwise_of(p->instr, d) ||
-      !emit_depthwise_choose(d, p->options.target, vectors, p->options.threads)) {
+      !emit_depthwise_choose(dims_of(p), d, p->options.target, vectors, p->options.threads)) {
     return false;
   }
   d->weights = p->weights;
   return true;
 }
 
+static double likely_bytes(const cpu_problem *p, const shape *s) {
+  return emit_likely_elements(dims_of(p), s) * (double)dtype_bytes((dtype)s->type);
+}
+
 static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
-  double work = emit_depthwise_size(d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
-  double bytes = (double)shape_bytes(hlo_shape(p->instr->operands[p->lhs])) + (double)shape_bytes(&p->instr->shapes[0]);
+  double work =
+      emit_depthwise_size(dims_of(p), d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
+  double bytes = likely_bytes(p, hlo_shape(p->instr->operands[p->lhs])) + likely_bytes(p, &p->instr->shapes[0]);
   return call_nanoseconds + cpu_time_on_threads(work + bytes * byte_nanoseconds, p->options.threads);
 }
 
@@ -55,10 +63,12 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   emit_depthwise *d = ARENA_NEW(a, emit_depthwise);
   CHECK_THAT(plan_of(p, v->v[0], d), STATUS_UNSUPPORTED, "no depthwise convolution");
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
+  emit_depthwise *chosen = ARENA_NEW(a, emit_depthwise);
+  emit_depthwise_choose_like(chosen, d);
   *out->kernel = (cpu_kernel_plan){.n_phases = 1,
                                    .write = emit_depthwise_write,
-                                   .config = d,
-                                   .config_bytes = sizeof *d,
+                                   .config = chosen,
+                                   .config_bytes = sizeof *chosen,
                                    .packed_bytes = emit_depthwise_packed_bytes(d),
                                    .pack = pack,
                                    .packing = packing_of(a, d),
@@ -66,4 +76,5 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_depthwise_algorithm = {.name = "depthwise", .list_configs = list_configs, .build = build};
+const cpu_algorithm cpu_depthwise_algorithm = {
+    .name = "depthwise", .takes_sizes = true, .list_configs = list_configs, .build = build};

@@ -1,6 +1,9 @@
 /* depthwise.c - the kernel of depthwise.h. */
 #include "emit/contraction/depthwise.h"
 
+#include <math.h>
+
+#include "emit/contraction/arithmetic.h"
 #include "emit/contraction/gemm.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
@@ -8,13 +11,14 @@
 
 typedef struct depthwise {
   emit_writer w;
-  const emit_depthwise *p;
+  emit_depthwise p;
   const emit_ir *ir;
   hlo_value convolution; /* the value from which the epilogue starts */
   dtype type, input;
   LLVMValueRef x, weights;
   LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
   int lanes;
+  bool overlaps; /* whether an element of a result may be computed twice, since no result overwrites an operand */
 } depthwise;
 
 /* A tile while it is written: `vectors` vectors of channels by `width` positions of a row of the result. */
@@ -26,6 +30,7 @@ typedef struct tile {
   int64_t width;
   int vectors;
   bool inside;
+  LLVMValueRef from, to; /* if `from` is not NULL, the tile is one position, of which taps [from, to) are inside */
 } tile;
 
 /* --- arithmetic and addresses --- */
@@ -40,12 +45,31 @@ static LLVMValueRef scaled(const depthwise *g, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
 }
 
+static LLVMValueRef size(const depthwise *g, dim d) { return emit_size(&g->w.e.x, d); }
+
+/* Returns x times a size. */
+static LLVMValueRef times(const depthwise *g, LLVMValueRef x, dim d) {
+  return dim_is_const(d) ? scaled(g, x, d) : LLVMBuildNSWMul(g->ir->builder, x, size(g, d), "");
+}
+
+static dim_table *table(const depthwise *g) { return g->w.e.x.sizes->table; }
+
 static LLVMValueRef quotient(const depthwise *g, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
 }
 
 static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) {
   return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
+}
+
+/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
+static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
+  LLVMValueRef positive = emit_intrinsic2(g->ir, "llvm.smax", n, number(g, 0));
+  return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
+}
+
+static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
+  return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
 
 /* Returns an address that may lie outside of the array, as long as nothing is read there; so the GEP is not
@@ -73,14 +97,14 @@ static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
 /* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
  * not padding.  `column` is counted from the first column that the tile reads. */
 static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];
   return i * p->strides[1] + k * p->dilation[1] == column && (t->inside || (at >= 0 && at < p->in[1]));
 }
 
 /* Returns a vector in which all lanes of a group have element j of that group of x. */
 static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
-  int from[64], group = (int)g->p->group;
+  int from[64], group = (int)g->p.group;
   for (int lane = 0; lane < g->lanes; lane++) {
     from[lane] = lane / group * group + (int)j;
   }
@@ -91,13 +115,13 @@ static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
 static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column, int64_t j,
                        LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
   LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
-  for (int64_t k = 0; k < g->p->taps[1]; k++) {
+  for (int64_t k = 0; k < g->p.taps[1]; k++) {
     for (int64_t i = 0; i < t->width; i++) {
       for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
         LLVMValueRef *sum = &sums[i * t->vectors + v];
         if (!x[v]) {
           LLVMValueRef at =
-              address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p->channels));
+              address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p.channels));
           x[v] = spread(g, load(g, g->input, at), j);
         }
         *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
@@ -106,14 +130,37 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
   }
 }
 
+/* Adds the products of one position with taps [t->from, t->to), channel j of each group. */
+static void add_taps(const depthwise *g, const tile *t, LLVMValueRef weights, LLVMValueRef line, int64_t j,
+                     LLVMValueRef *sums) {
+  const emit_depthwise *p = &g->p;
+  emit_loop l;
+  emit_loop_begin(g->ir, &l, t->from, t->to, 1, false, t->vectors, sums);
+  LLVMValueRef at = add(g, scaled(g, l.iv, p->group * p->channels), number(g, j * p->channels));
+  LLVMValueRef column = scaled(g, l.iv, p->dilation[1] * p->channels);
+  for (int v = 0; v < t->vectors; v++) {
+    LLVMValueRef w = load(g, g->type, address(g, g->type, address(g, g->type, weights, t->channel[v]), at));
+    LLVMValueRef x = load(g, g->input, address(g, g->input, address(g, g->input, line, t->channel[v]), column));
+    sums[v] = emit_fma(g->ir, spread(g, x, j), w, l.carried[v]);
+  }
+  emit_loop_end(g->ir, &l, sums);
+  for (int v = 0; v < t->vectors; v++) {
+    sums[v] = l.carried[v];
+  }
+}
+
 /* Adds the products with all taps in row `tap` of the kernel to the tile's sums. */
 static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
   LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->group * p->channels));
-  LLVMValueRef line = address(g, g->input, t->line, scaled(g, tap, p->dilation[0] * p->in[1] * p->channels));
+  dim distance = dim_mul(table(g), p->dilation[0] * p->channels, p->in[1]);
+  LLVMValueRef line = address(g, g->input, t->line, times(g, tap, distance));
   int64_t last = (t->width - 1) * p->strides[1] + (p->taps[1] - 1) * p->dilation[1];
-  for (int64_t j = 0; j < p->group; j++) {
+  for (int64_t j = 0; t->from && j < p->group; j++) {
+    add_taps(g, t, from, line, j, sums);
+  }
+  for (int64_t j = 0; !t->from && j < p->group; j++) {
     for (int64_t k = 0; k < p->taps[1]; k++) {
       for (int v = 0; v < t->vectors; v++) {
         LLVMValueRef place = number(g, (k * p->group + j) * p->channels);
@@ -167,7 +214,7 @@ static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
 
 static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMValueRef channel, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   const shape *s = hlo_shape(g->convolution);
   LLVMValueRef at[] = {t->row, place};
   int before = e->x.lanes;
@@ -229,23 +276,84 @@ typedef struct row {
   LLVMValueRef from, to; /* the rows of taps that lie in the input */
 } row;
 
+/* Returns the column of the input that the first tap of a position reads; it may be padding. */
+static LLVMValueRef column_of(const depthwise *g, LLVMValueRef place) {
+  const emit_depthwise *p = &g->p;
+  return LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
+}
+
 static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run, LLVMValueRef place) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   tile t = r->tile;
   t.place = place;
   t.first = run->first;
   t.width = run->width;
   t.inside = run->inside;
-  LLVMValueRef column = LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
+  t.line = address(g, g->input, r->line, scaled(g, column_of(g, place), p->channels));
+  add_rows(g, &t, r->from, r->to, sums);
+  finish(g, &t, sums);
+}
+
+/* Writes the sums of one position, whose taps [from, to) along the row are inside of the input, and the epilogue. */
+static void write_position(depthwise *g, const row *r, LLVMValueRef place) {
+  const emit_depthwise *p = &g->p;
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
+  tile t = r->tile;
+  t.place = place;
+  t.width = 1;
+  LLVMValueRef column = column_of(g, place), left = LLVMBuildSub(g->ir->builder, size(g, p->in[1]), column, "");
+  LLVMValueRef missing = LLVMBuildNeg(g->ir->builder, column, "");
+  t.from = at_most(g, divide_up(g, missing, p->dilation[1]), p->taps[1]);
+  t.to = at_most(g, divide_up(g, left, p->dilation[1]), p->taps[1]);
   t.line = address(g, g->input, r->line, scaled(g, column, p->channels));
   add_rows(g, &t, r->from, r->to, sums);
   finish(g, &t, sums);
 }
 
+/* Writes a row whose length is an argument: tiles of positions [first, last), all of whose taps are inside of the
+ * input, then the other positions one by one.  The last tile may overlap the one before it, unless a result overwrites
+ * an operand. */
+static void write_row_of_size(depthwise *g, const row *r) {
+  const emit_depthwise *p = &g->p;
+  LLVMValueRef n = size(g, p->out[1]), zero = number(g, 0);
+  LLVMValueRef first =
+      emit_lesser(g->ir, number(g, p->low[1] > 0 ? (p->low[1] + p->strides[1] - 1) / p->strides[1] : 0), n);
+  LLVMValueRef room = add(g, size(g, p->in[1]), number(g, p->low[1] - (p->taps[1] - 1) * p->dilation[1]));
+  LLVMValueRef last = emit_lesser(g->ir, divide_up(g, room, p->strides[1]), n);
+  last = emit_intrinsic2(g->ir, "llvm.smax", first, last);
+  LLVMValueRef end = LLVMBuildNSWSub(g->ir->builder, last, number(g, p->width - 1), "");
+  emit_depthwise_run run = {.width = p->width, .inside = true};
+  emit_loop l;
+  if (g->overlaps) {
+    /* to `last` if there is a whole tile, otherwise not at all */
+    LLVMValueRef any = emit_icmp(g->ir, LLVMIntSLT, first, end), from = emit_select(g->ir, any, last, first);
+    emit_loop_begin(g->ir, &l, first, from, p->width, false, 0, NULL);
+    write_tile(g, r, &run, emit_lesser(g->ir, l.iv, add(g, end, number(g, -1))));
+    emit_loop_end(g->ir, &l, NULL);
+    last = from;
+  } else {
+    LLVMValueRef carried = first;
+    emit_loop_begin(g->ir, &l, first, end, p->width, false, 1, &carried);
+    write_tile(g, r, &run, l.iv);
+    carried = add(g, l.iv, number(g, p->width));
+    emit_loop_end(g->ir, &l, &carried);
+    last = l.carried[0];
+  }
+  LLVMValueRef gap = LLVMBuildNSWSub(g->ir->builder, last, first, "");
+  emit_loop_begin(g->ir, &l, zero, LLVMBuildNSWSub(g->ir->builder, n, gap, ""), 1, false, 0, NULL);
+  LLVMValueRef before = emit_icmp(g->ir, LLVMIntSLT, l.iv, first);
+  write_position(g, r, emit_opaque(g->ir, add(g, l.iv, emit_select(g->ir, before, zero, gap))));
+  emit_loop_end(g->ir, &l, NULL);
+}
+
 static void write_row(depthwise *g, const row *r) {
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
-  int n = emit_depthwise_runs(g->p, runs);
+  if (!emit_depthwise_has_runs(&g->p)) {
+    write_row_of_size(g, r);
+    return;
+  }
+  int n = emit_depthwise_runs(&g->p, runs);
   for (int k = 0; k < n; k++) {
     if (runs[k].n == 1) {
       write_tile(g, r, &runs[k], number(g, runs[k].first));
@@ -259,32 +367,23 @@ static void write_row(depthwise *g, const row *r) {
   }
 }
 
-/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
-static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
-  LLVMValueRef positive = emit_intrinsic2(g->ir, "llvm.smax", n, number(g, 0));
-  return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
-}
-
-static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
-  return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
-}
-
 /* Sets r->from and r->to to the range of rows of taps that lie in the input. */
 static void find_taps(const depthwise *g, row *r) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->tile.row, p->strides[0]), number(g, p->low[0]), "");
-  int64_t last = (p->out[0] - 1) * p->strides[0] - p->low[0] + (p->taps[0] - 1) * p->dilation[0];
+  bool constant = dim_is_const(p->out[0]) && dim_is_const(p->in[0]);
+  int64_t last = constant ? (p->out[0] - 1) * p->strides[0] - p->low[0] + (p->taps[0] - 1) * p->dilation[0] : 0;
   r->from = number(g, 0);
   r->to = number(g, p->taps[0]);
   if (p->low[0] > 0) {
     r->from = at_most(g, divide_up(g, LLVMBuildNeg(g->ir->builder, first, ""), p->dilation[0]), p->taps[0]);
   }
-  if (last >= p->in[0]) {
-    LLVMValueRef left = LLVMBuildSub(g->ir->builder, number(g, p->in[0]), first, "");
+  if (!constant || last >= p->in[0]) {
+    LLVMValueRef left = LLVMBuildSub(g->ir->builder, size(g, p->in[0]), first, "");
     r->to = at_most(g, divide_up(g, left, p->dilation[0]), p->taps[0]);
   }
-  LLVMValueRef line = add(g, scaled(g, r->tile.image, p->in[0]), first);
-  r->line = address(g, g->input, g->x, scaled(g, line, p->in[1] * p->channels));
+  LLVMValueRef line = add(g, times(g, r->tile.image, p->in[0]), first);
+  r->line = address(g, g->input, g->x, times(g, line, dim_mul(table(g), p->in[1], p->channels)));
 }
 
 typedef struct item {
@@ -292,7 +391,7 @@ typedef struct item {
 } item;
 
 static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vectors) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   row r = {.tile = {.image = i->image, .taps = g->weights, .vectors = vectors}};
   for (int v = 0; v < vectors; v++) {
     LLVMValueRef channel = scaled(g, add(g, vector, number(g, v)), g->lanes);
@@ -301,8 +400,9 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vec
   emit_loop l;
   emit_loop_begin(g->ir, &l, i->from, i->to, 1, false, 0, NULL);
   r.tile.row = l.iv;
-  int64_t work = p->out[1] * p->taps[0] * p->taps[1] * p->group * vectors;
-  emit_poll(g->ir, l.iv, 1, p->out[0], work);
+  double length = fmax(emit_likely_size(table(g), p->out[1]), 1);
+  int64_t work = (int64_t)length * p->taps[0] * p->taps[1] * p->group * vectors;
+  emit_poll(g->ir, l.iv, 1, dim_is_const(p->out[0]) ? p->out[0] : INT32_MAX, work);
   find_taps(g, &r);
   write_row(g, &r);
   emit_loop_end(g->ir, &l, NULL);
@@ -312,15 +412,15 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vec
 
 /* Writes the loop over the grid: images, parts of the rows, and blocks of vectors of channels (innermost). */
 static void write_items(depthwise *g) {
-  const emit_depthwise *p = g->p;
+  const emit_depthwise *p = &g->p;
   emit_gemm_parts cut = emit_gemm_cut((p->channels + g->lanes - 1) / g->lanes, (int)p->vectors);
   int64_t tiles = cut.n_large + cut.n_small;
   emit_loop l;
   emit_loop_begin(g->ir, &l, g->w.begin, g->w.end, 1, false, 0, NULL);
   LLVMValueRef number_of = remainder_of(g, l.iv, tiles), rest = quotient(g, l.iv, tiles),
                part = remainder_of(g, rest, p->parts);
-  item i = {.image = quotient(g, rest, p->parts), .from = quotient(g, scaled(g, part, p->out[0]), p->parts)};
-  i.to = quotient(g, scaled(g, add(g, part, number(g, 1)), p->out[0]), p->parts);
+  item i = {.image = quotient(g, rest, p->parts), .from = quotient(g, times(g, part, p->out[0]), p->parts)};
+  i.to = quotient(g, times(g, add(g, part, number(g, 1)), p->out[0]), p->parts);
   LLVMBasicBlockRef sizes[] = {emit_block(g->ir, "large"), emit_block(g->ir, "small")},
                     next = emit_block(g->ir, "next");
   LLVMValueRef is_large = emit_icmp(g->ir, LLVMIntSLT, number_of, number(g, cut.n_large));
@@ -335,18 +435,14 @@ static void write_items(depthwise *g) {
   }
   LLVMPositionBuilderAtEnd(g->ir->builder, next);
   emit_loop_end(g->ir, &l, NULL);
-  g->w.info->grid = p->images * p->parts * tiles;
+  g->w.info->grid = dim_mul(table(g), p->images, p->parts * tiles);
 }
 
 /* Returns the number of lanes for vectors of channels.  The last vector may overlap the one before, whose channels it
  * then computes again.  That is not allowed if a result overwrites an operand. */
 static int lanes_of(const depthwise *g) {
-  bool shared = false;
-  int lanes = (int)g->p->lanes;
-  for (uint32_t k = 0; k < g->w.n_results; k++) {
-    shared = shared || g->w.shared[k];
-  }
-  while (shared && g->p->channels % lanes) {
+  int lanes = (int)g->p.lanes;
+  while (!g->overlaps && g->p.channels % lanes) {
     lanes /= 2;
   }
   return lanes;
@@ -355,23 +451,33 @@ static int lanes_of(const depthwise *g) {
 status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                             const void *config, uint32_t phase, emit_kernel_info *info) {
   depthwise *g = ARENA_NEW(emit_module_ir_of(m)->arena, depthwise);
+  const emit_depthwise *chosen = config;
   (void)phase;
-  g->p = config;
-  g->type = (dtype)g->p->type;
-  g->input = (dtype)g->p->input;
+  CHECK_THAT(emit_depthwise_of(i, &g->p), STATUS_INTERNAL, "no depthwise convolution");
+  g->p.weights = chosen->weights;
+  g->p.lanes = chosen->lanes;
+  g->p.vectors = chosen->vectors;
+  g->p.width = chosen->width;
+  g->p.parts = chosen->parts;
+  g->type = (dtype)g->p.type;
+  g->input = (dtype)g->p.input;
   TRY(emit_writer_begin(&g->w, m, name, i, options, 0, info));
   g->ir = g->w.e.w;
+  g->overlaps = true;
+  for (uint32_t k = 0; k < g->w.n_results; k++) {
+    g->overlaps = g->overlaps && !g->w.shared[k];
+  }
   g->lanes = lanes_of(g);
   const hlo_instr *c = emit_contraction_of(i);
   g->convolution = hlo_result((hlo_instr *)c, 0);
   g->x = emit_writer_operand(&g->w, c->operands[0]);
-  g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p->weights);
+  g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p.weights);
   if (!emit_is_light(i)) {
-    g->tile = LLVMBuildArrayAlloca(g->ir->builder, sums_type(g), number(g, g->p->width * g->p->vectors), "");
+    g->tile = LLVMBuildArrayAlloca(g->ir->builder, sums_type(g), number(g, g->p.width * g->p.vectors), "");
     LLVMSetAlignment(g->tile, 64);
   }
   write_items(g);
-  g->w.cost = emit_depthwise_size(g->p) / (double)g->lanes * 0.4;
+  g->w.cost = emit_depthwise_size(table(g), &g->p) / (double)g->lanes * 0.4;
   emit_writer_end(&g->w);
   return NULL;
 }

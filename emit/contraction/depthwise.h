@@ -11,6 +11,10 @@
  * Bytes (u8 or s8 inputs, s8 weights) are converted to f32 when they are loaded, since sums of so few products of bytes
  * are exact in f32.  The sums are converted to s32, unless the epilogue starts by converting them to f32.
  *
+ * The number of images and their sizes may be arguments of the kernel.  A row whose length is an argument has two kinds
+ * of tiles: those of `width` positions whose taps are all inside of the input, and for the other positions tiles of
+ * one, whose taps are a loop.
+ *
  * At most two of the spatial dimensions may have an extent other than 1.  Products are always added in the order of the
  * taps, so that a result's bits depend neither on the tiles nor on the number of threads.
  *
@@ -20,17 +24,18 @@
 
 #include "emit/kernel/compile.h"
 
-/* This struct has only int64_t members, so that equal bytes mean equal kernels.  In arrays, [0] is for the rows of an
- * image and [1] for the positions in a row. */
+/* This struct has only members of 64 bits.  In arrays, [0] is for the rows of an image and [1] for the positions in a
+ * row. */
 typedef struct emit_depthwise {
   int64_t type;  /* the dtype of the packed weights, which is F32 if the operands are bytes; the products are summed in
                     the type emit_compute_type(type) */
   int64_t input; /* the dtype of the input: the same as `type`, or U8 or S8 */
   int64_t group; /* the number of channels of a group; 1 for an ordinary depthwise convolution */
-  int64_t images, channels, in[2], out[2], taps[2], strides[2], dilation[2], low[2];
+  dim images, in[2], out[2];
+  int64_t channels, taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result for rows, and for positions in a row; 0 means that there is none */
   int64_t weights; /* which operand is the weights; the kernel reads them packed */
-  /* Set by emit_depthwise_choose. */
+  /* Set by emit_depthwise_choose.  Equal bytes of these and of `weights` mean equal kernels for equal instructions. */
   int64_t lanes, vectors, width, parts; /* `parts` is the number of parts into which the grid divides the rows */
 } emit_depthwise;
 
@@ -41,17 +46,21 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
 /* Chooses a tile that has `vectors` vectors and fits the target's registers, and a grid for `threads` threads.  Returns
  * false if there is no such tile, or if the code for a row would be too long because too many of its positions read
  * padding. */
-bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads);
+bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
+                           uint32_t threads);
+/* Sets *chosen to 0 but for what the kernel's code depends on besides the instruction. */
+void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d);
 
-double emit_depthwise_size(const emit_depthwise *d); /* the number of multiplications */
+/* Returns the likely number of multiplications. */
+double emit_depthwise_size(const dim_table *dims, const emit_depthwise *d);
 /* Returns the number of vector instructions, loads included, for each multiply-add of a vector. */
 double emit_depthwise_effort(const emit_depthwise *d);
 
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d);
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed);
 
-/* Writes the kernel; it is an emit_write_fn (emit/kernel/compile.h) with one phase, whose config is an emit_depthwise.
- */
+/* Writes the kernel; it is an emit_write_fn (emit/kernel/compile.h) with one phase, whose config is what
+ * emit_depthwise_choose_like returns. */
 STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);
@@ -65,6 +74,11 @@ typedef struct emit_depthwise_run {
   bool inside;
 } emit_depthwise_run;
 enum { EMIT_DEPTHWISE_RUNS = 12 };
+/* Returns true if the length of a row and that of the input's rows are constants, so that rows are divided into runs.
+ */
+static inline bool emit_depthwise_has_runs(const emit_depthwise *d) {
+  return dim_is_const(d->out[1]) && dim_is_const(d->in[1]);
+}
 /* Divides a row into runs.  Returns their number, or 0 if there are more than EMIT_DEPTHWISE_RUNS. */
 int emit_depthwise_runs(const emit_depthwise *d, emit_depthwise_run *runs);
 

@@ -1,4 +1,5 @@
 /* depthwise_plan.c - geometry, tiles and packed weights of depthwise.h's convolutions. */
+#include <math.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -18,6 +19,8 @@ static bool is_flat(const hlo_instr *c, int k) {
 
 static bool in_range(int64_t v) { return v >= -INT32_MAX && v <= INT32_MAX; }
 
+static bool is_extent(dim d) { return d != DIM_OVERFLOW && (!dim_is_const(d) || in_range(d)); }
+
 /* Reads spatial dimension k of the convolution into member d of p's arrays: 0 for rows, 1 for positions in a row.
  * Returns false if it is not supported. */
 static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) {
@@ -29,14 +32,17 @@ static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) 
   p->strides[d] = hlo_ints(c, HLO_ATTR_STRIDES)[k];
   p->dilation[d] = hlo_ints(c, HLO_ATTR_RHS_DILATION)[k];
   p->low[d] = hlo_ints(c, HLO_ATTR_LOW)[k];
-  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && in_range(p->in[d]) &&
-         in_range(p->out[d]) && in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
+  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && is_extent(p->in[d]) &&
+         is_extent(p->out[d]) && in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
 }
 
 static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
   const shape *x = hlo_shape(c->operands[0]), *w = hlo_shape(c->operands[1]), *y = &c->shapes[0];
-  int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
   int d = 2;
+  if (!shape_is_static(w) || !dim_is_const(x->dims[x->rank - 1])) {
+    return false;
+  }
+  int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
   *p = (emit_depthwise){.type = y->type,
                         .input = x->type,
                         .group = group,
@@ -61,8 +67,8 @@ static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
 
 bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
   const hlo_instr *c = emit_contraction_of(i);
-  if (!c || c->op != HLO_CONVOLUTION || !emit_supports(i, NULL) || shape_elements(&c->shapes[0]) == 0 ||
-      shape_elements(hlo_shape(c->operands[0])) == 0 || shape_elements(hlo_shape(c->operands[1])) == 0) {
+  if (!c || c->op != HLO_CONVOLUTION || !emit_supports(i, NULL) || shape_is_empty(&c->shapes[0]) ||
+      shape_is_empty(hlo_shape(c->operands[0])) || shape_is_empty(hlo_shape(c->operands[1]))) {
     return false;
   }
   dtype t = (dtype)c->shapes[0].type;
@@ -112,14 +118,28 @@ static int64_t even_width(int64_t n, int64_t most) {
 }
 
 /* Returns the number of parts into which the rows are divided for the threads.  Parts should not be small, since
- * each part reads again the input rows that it shares with the part above it. */
+ * each part reads again the input rows that it shares with the part above it.  If the number of rows is an argument,
+ * parts may be empty. */
 static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   const int64_t fewest_rows = 4;
   int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
+  if (!dim_is_const(d->out[0])) {
+    return wanted;
+  }
   return min_i64(d->out[0], max_i64(min_i64(wanted, d->out[0] / fewest_rows), threads));
 }
 
-bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vectors, uint32_t threads) {
+/* Returns the likely number of positions in a row that are divided into tiles of equal width. */
+static int64_t likely_positions(const dim_table *dims, const emit_depthwise *d) {
+  if (emit_depthwise_has_runs(d)) {
+    return d->out[1];
+  }
+  double reach = (double)((d->taps[1] - 1) * d->dilation[1]), in = emit_likely_size(dims, d->in[1]) - reach;
+  return (int64_t)fmax(fmin(emit_likely_size(dims, d->out[1]), ceil(in / (double)d->strides[1])), 1);
+}
+
+bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
+                           uint32_t threads) {
   enum {
     OTHERS = 3,
     LONGEST = 4096
@@ -130,19 +150,31 @@ bool emit_depthwise_choose(emit_depthwise *d, const emit_target *t, int64_t vect
     d->lanes /= 2;
   }
   int64_t held = min_i64(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
-  most = min_i64(most, min_i64(d->out[1], EMIT_GEMM_SUMS / vectors));
+  int64_t positions = likely_positions(dims, d);
+  most = min_i64(most, min_i64(positions, EMIT_GEMM_SUMS / vectors));
   d->vectors = vectors;
   if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
     return false;
   }
-  d->width = even_width(d->out[1], most);
+  d->width = even_width(positions, most);
   d->parts = choose_parts(d, threads);
-  int n = emit_depthwise_runs(d, runs);
+  int n = emit_depthwise_has_runs(d) ? emit_depthwise_runs(d, runs) : 2;
   return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
 }
 
-double emit_depthwise_size(const emit_depthwise *d) {
-  return (double)(d->images * d->out[0] * d->out[1] * d->channels) * (double)(d->taps[0] * d->taps[1] * d->group);
+void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d) {
+  memset(chosen, 0, sizeof *chosen);
+  chosen->weights = d->weights;
+  chosen->lanes = d->lanes;
+  chosen->vectors = d->vectors;
+  chosen->width = d->width;
+  chosen->parts = d->parts;
+}
+
+double emit_depthwise_size(const dim_table *dims, const emit_depthwise *d) {
+  double positions =
+      emit_likely_size(dims, d->images) * emit_likely_size(dims, d->out[0]) * emit_likely_size(dims, d->out[1]);
+  return positions * (double)d->channels * (double)(d->taps[0] * d->taps[1] * d->group);
 }
 
 double emit_depthwise_effort(const emit_depthwise *d) {

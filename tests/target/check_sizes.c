@@ -88,6 +88,17 @@ static const char *const modules[] = {
     "  %pv = dot(%p, %v4) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[1,4,n,16]\n"
     "  %y = transpose(%pv) {permutation=[0,2,1,3]} : f32[1,n,4,16]\n"
     "  return %c, %y\n}",
+    /* a depthwise convolution with constant weights, a bias and an activation */
+    "(%x: f32[n,m], %i: f32[n,4,m+1,5], %b: f32[4]) {\n"
+    "  %w = constant() {value=f32[4,1,3,3] {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2, 1, -3, 1, 0, 2, 1, 3, 1, 2, -1, 0, "
+    "1,"
+    " 2, 2, 1, 0.25, 1, 4, 1, 3, -2, 1, 0, 5}} : f32[4,1,3,3]\n"
+    "  %c = convolution(%i, %w) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"
+    " groups=4, layout=channels-first} : f32[n,4,m+1,5]\n"
+    "  %bb = broadcast(%b) {dimensions=[1]} : f32[n,4,m+1,5]\n"
+    "  %a = add(%c, %bb) : f32[n,4,m+1,5]\n"
+    "  %t = tanh(%a) : f32[n,4,m+1,5]\n"
+    "  return %t\n}",
     /* convolutions with padding and stride, and one sum for each channel */
     "(%x: f32[n,m], %i: f32[n,5,m+4,9], %w: f32[8,5,3,3], %u: f32[8,1,3,3]) {\n"
     "  %c = convolution(%i, %w) {strides=[1,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"

@@ -86,7 +86,7 @@ static void check_case(const emit_case *c, const emit_machine *m, int64_t vector
   emit_target t = emit_machine_target(memory, m);
   emit_depthwise d;
   ck_assert_msg(emit_depthwise_of(i, &d), "not depthwise: %s x %s {%s}", c->x, c->w, c->attributes);
-  if (!emit_depthwise_choose(&d, &t, vectors, (uint32_t)vectors)) {
+  if (!emit_depthwise_choose(i->parent->module->dims, &d, &t, vectors, (uint32_t)vectors)) {
     ck_assert_msg(vectors > 1 || t.lanes % d.group, "no tile for one vector: %s x %s {%s}, %s, %d lanes", c->x, c->w,
                   c->attributes, m->cpu, t.lanes);
     return;
@@ -129,7 +129,7 @@ static status objects_of_all(void *data) {
       hlo_instr *i = emit_case_parse(memory, &cases[k]);
       emit_depthwise *d = ARENA_NEW(memory, emit_depthwise);
       ck_assert(emit_depthwise_of(i, d));
-      if (!emit_depthwise_choose(d, &t, 1, 2)) {
+      if (!emit_depthwise_choose(i->parent->module->dims, d, &t, 1, 2)) {
         ck_assert(t.lanes % d->group);
         continue;
       }

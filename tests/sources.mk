@@ -203,6 +203,7 @@ hlo_tests = \
 	tests/hlo/epilogue/small_weights.hlo \
 	tests/hlo/epilogue/spelled-out.hlo \
 	tests/hlo/epilogue/swish.hlo \
+	tests/hlo/epilogue/symbols.hlo \
 	tests/hlo/fold/arithmetic.hlo \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/fold/random.hlo \
@@ -542,6 +543,7 @@ tests_files = \
 	tests/hlo/epilogue/small_weights.expected \
 	tests/hlo/epilogue/spelled-out.expected \
 	tests/hlo/epilogue/swish.expected \
+	tests/hlo/epilogue/symbols.expected \
 	tests/hlo/fold/arithmetic.expected \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/fold/random.expected \

@@ -1,7 +1,10 @@
 /* general_program.c - see general_program.h. */
 #include "tests/hlo/general_program.h"
 
+#include <string.h>
+
 #include "backend_ref/eval.h"
+#include "hlo/ir/bind.h"
 #include "runtime/exec/binding.h"
 #include "runtime/program/image.h"
 
@@ -26,6 +29,32 @@ status general_program_make(arena *a, const rt_compiler *compiler, const rt_targ
 }
 
 void general_program_destroy(general_program *p) { rt_executable_destroy(p->executable); }
+
+typedef struct named_sizes {
+  const dim_table *dims;
+  const char *names;
+  const int64_t *sizes;
+} named_sizes;
+
+static int64_t size_of(void *data, dim symbol) {
+  const named_sizes *n = data;
+  const char *found = strchr(n->names, *dim_name(n->dims, symbol));
+  return found ? n->sizes[found - n->names] : 0;
+}
+
+status general_program_bind(arena *a, const hlo_module *m, const char *names, const int64_t *sizes,
+                            hlo_module **bound) {
+  named_sizes n = {m->dims, names, sizes};
+  shape *shapes = ARENA_NEW_N(a, shape, m->entry->n_params);
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    shapes[k] = m->entry->params[k]->shapes[0];
+    for (int d = 0; d < shapes[k].rank; d++) {
+      bool fits = dim_evaluate(m->dims, shapes[k].dims[d], size_of, &n, &shapes[k].dims[d]);
+      CHECK_THAT(fits, STATUS_INVALID_ARGUMENT, "a dimension of input %u cannot be computed", k);
+    }
+  }
+  return hlo_bind(a, m, shapes, bound);
+}
 
 static status run_round(const rt_binding *b, const hlo_computation *c, same_floats how, uint32_t round, bool check,
                         arena *a) {

@@ -17,6 +17,10 @@ STATUS_MUST_USE status general_program_make(arena *a, const rt_compiler *compile
                                             const hlo_module *m, const char *file, general_program *out);
 void general_program_destroy(general_program *p);
 
+/* Makes a static copy of the module: sizes[k] is the size of the symbol whose name is the letter names[k]. */
+STATUS_MUST_USE status general_program_bind(arena *a, const hlo_module *m, const char *names, const int64_t *sizes,
+                                            hlo_module **bound);
+
 /* Binds the program to the sizes of the inputs of `bound`, a static copy of the module (hlo_bind), and runs it, in the
  * last round as a checked run.  Fails if results differ from those that the evaluator computes from the copy. */
 STATUS_MUST_USE status general_program_compare(const general_program *p, const hlo_module *bound, same_floats how,

@@ -5,7 +5,6 @@
 
 #include "backend_cpu/compile/target.h"
 #include "backend_cpu/runtime/target.h"
-#include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "tests/hlo/general_program.h"
 #include "tests/unit/hlo/hlo_case.h"
@@ -95,26 +94,6 @@ enum { SIZES = 9, ROUNDS = 2 };
 static const int64_t sizes[SIZES][3] = {{1, 1, 1}, {2, 5, 7},   {1, 40, 3}, {0, 4, 5},  {3, 0, 2},
                                         {2, 3, 0}, {1, 17, 33}, {5, 1, 64}, {2, 31, 20}};
 
-static int64_t value_of(void *data, dim symbol) {
-  const int64_t *size = ((void **)data)[0];
-  const char *name = dim_name(((void **)data)[1], symbol);
-  return size[*name == 'b' ? 0 : *name == 'h' ? 1 : 2];
-}
-
-static hlo_module *bind_module(const hlo_module *m, const int64_t *size) {
-  hlo_module *bound;
-  shape *shapes = ARENA_NEW_N(memory, shape, m->entry->n_params);
-  for (uint32_t k = 0; k < m->entry->n_params; k++) {
-    shapes[k] = m->entry->params[k]->shapes[0];
-    for (int d = 0; d < shapes[k].rank; d++) {
-      void *data[] = {(void *)(uintptr_t)size, m->dims};
-      ck_assert(dim_evaluate(m->dims, shapes[k].dims[d], value_of, data, &shapes[k].dims[d]));
-    }
-  }
-  ASSERT_OK(hlo_bind(memory, m, shapes, &bound));
-  return bound;
-}
-
 static status compile(void *data) {
   return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], NULL, ((void **)data)[0]);
 }
@@ -133,7 +112,9 @@ START_TEST(gemm_computes_contractions) {
   ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m}));
   ck_assert_str_eq(thunks_of(p.program), cases[_i].thunks);
   for (int k = 0; k < SIZES; k++) {
-    status s = general_program_compare(&p, bind_module(m, sizes[k]), SAME_ROUNDED, ROUNDS);
+    hlo_module *bound;
+    ASSERT_OK(general_program_bind(memory, m, "bhw", sizes[k], &bound));
+    status s = general_program_compare(&p, bound, SAME_ROUNDED, ROUNDS);
     ck_assert_msg(!s, "sizes %d: %s", k, status_message(s));
   }
   general_program_destroy(&p);

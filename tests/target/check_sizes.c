@@ -8,7 +8,6 @@
 #include "backend_cpu/compile/target.h"
 #include "backend_cpu/kernels/outline.h"
 #include "backend_cpu/runtime/target.h"
-#include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "runtime/program/sizes.h"
 #include "tests/hlo/general_program.h"
@@ -138,27 +137,6 @@ static hlo_module *parse(const char *text) { return parse_entry(memory, text)->m
 enum { SIZES = 7, ROUNDS = 2 };
 static const int64_t sizes[SIZES][2] = {{3, 5}, {1, 1}, {0, 4}, {7, 0}, {1, 40}, {33, 2}, {64, 129}};
 
-static int64_t value_of(void *data, dim symbol) {
-  const int64_t *size = ((void **)data)[0];
-  const char *name = dim_name(((void **)data)[1], symbol);
-  return name[0] == 'n' ? size[0] : size[1];
-}
-
-/* Returns a static copy of the module. */
-static hlo_module *bind_module(const hlo_module *m, const int64_t size[2]) {
-  hlo_module *bound;
-  shape *shapes = ARENA_NEW_N(memory, shape, m->entry->n_params);
-  for (uint32_t k = 0; k < m->entry->n_params; k++) {
-    shapes[k] = m->entry->params[k]->shapes[0];
-    for (int d = 0; d < shapes[k].rank; d++) {
-      void *data[] = {(void *)(uintptr_t)size, m->dims};
-      ck_assert(dim_evaluate(m->dims, shapes[k].dims[d], value_of, data, &shapes[k].dims[d]));
-    }
-  }
-  ASSERT_OK(hlo_bind(memory, m, shapes, &bound));
-  return bound;
-}
-
 static status compile(void *data) {
   general_program *p = ((void **)data)[0];
   return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], ((void **)data)[2], p);
@@ -170,7 +148,9 @@ START_TEST(computes_like_the_evaluator) {
   ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m, _i % 2 ? path : NULL}));
   ck_assert(!rt_program_is_static(p.program) && !rt_executable_binding(p.executable));
   for (int k = 0; k < SIZES; k++) {
-    status s = general_program_compare(&p, bind_module(m, sizes[k]), SAME_ROUNDED, ROUNDS);
+    hlo_module *bound;
+    ASSERT_OK(general_program_bind(memory, m, "nm", sizes[k], &bound));
+    status s = general_program_compare(&p, bound, SAME_ROUNDED, ROUNDS);
     ck_assert_msg(!s, "%d x %d: %s", (int)sizes[k][0], (int)sizes[k][1], status_message(s));
   }
   general_program_destroy(&p);

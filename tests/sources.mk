@@ -258,7 +258,8 @@ hlo_tests = \
 	tests/hlo/transpose_sinking/dot.hlo \
 	tests/hlo/transpose_sinking/follow-contraction.hlo \
 	tests/hlo/transpose_sinking/sink.hlo \
-	tests/hlo/transposed_convolution/phases.hlo
+	tests/hlo/transposed_convolution/phases.hlo \
+	tests/hlo/transposed_convolution/symbols.hlo
 tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
@@ -604,6 +605,7 @@ tests_files = \
 	tests/hlo/transpose_sinking/follow-contraction.expected \
 	tests/hlo/transpose_sinking/sink.expected \
 	tests/hlo/transposed_convolution/phases.expected \
+	tests/hlo/transposed_convolution/symbols.expected \
 	tests/hostile/hostile_more.py \
 	tests/hostile/hostile_sequences.py \
 	tests/hostile/make_bombs.py \

@@ -18,33 +18,42 @@
 
 /* The sizes along one spatial dimension. */
 typedef struct axis {
-  int64_t s, k, low, in, out; /* of the given convolution: dilation, kernel size, low padding, input and output size */
-  int64_t first, taps;        /* `first` of the formula above, and the new kernel's size */
-  int64_t before, after;      /* the zeros at both ends of the given kernel */
-  int64_t new_low, new_high, places;
+  int64_t s, k, low;     /* of the given convolution: dilation, kernel size, low padding */
+  dim in, out;           /* its input and output size */
+  int64_t first, taps;   /* `first` of the formula above, and the new kernel's size */
+  int64_t before, after; /* the zeros at both ends of the given kernel */
+  int64_t new_low, new_high;
+  dim places; /* the new convolution's output size */
 } axis;
 
 static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-static void find_taps(axis *x) {
+/* Sets what follows from the first members.  Returns false if the padding would not be a constant. */
+static bool find_taps(dim_table *t, axis *x) {
   int64_t first = 0, end = 0;
   for (int64_t p = 0; p < x->s; p++) {
-    int64_t t = floor_mod(x->low - p, x->s); /* the first element of w that phase p reads */
-    if (t < x->k) {
-      int64_t at = (p + t - x->low) / x->s; /* the division is exact */
+    int64_t tap = floor_mod(x->low - p, x->s); /* the first element of w that phase p reads */
+    if (tap < x->k) {
+      int64_t at = (p + tap - x->low) / x->s; /* the division is exact */
       first = at < first ? at : first;
-      end = max_i64(end, at + (x->k - t + x->s - 1) / x->s);
+      end = max_i64(end, at + (x->k - tap + x->s - 1) / x->s);
     }
   }
-  int64_t places = (x->out + x->s - 1) / x->s;
   x->first = first;
   x->taps = end - first;
   x->before = x->s - 1 - x->low - x->s * first;
   x->after = x->s * x->taps - x->k - x->before;
   x->new_low = -first;
-  x->new_high = max_i64(0, places + x->taps - 1 - x->in - x->new_low);
-  x->places = x->in + x->new_low + x->new_high - x->taps + 1;
+  int64_t more; /* places that are wanted beyond those of the input */
+  if (!dim_signed_value(t, dim_signed_sub(t, dim_ceildiv(t, x->out, x->s), x->in), &more)) {
+    return false;
+  }
+  x->new_high = max_i64(0, more + x->taps - 1 - x->new_low);
+  x->places = dim_add_const(t, x->in, x->new_low + x->new_high - x->taps + 1);
+  return true;
 }
+
+static bool is_small(dim d, int64_t most) { return d != DIM_OVERFLOW && (!dim_is_const(d) || d <= most); }
 
 /* Reads the sizes of convolution i along its n spatial dimensions.  Returns false if the pass does not apply to it. */
 static bool read_axes(const hlo_instr *i, axis *axes, int n) {
@@ -60,10 +69,10 @@ static bool read_axes(const hlo_instr *i, axis *axes, int n) {
                 .in = x->dims[d + 1],
                 .out = i->shapes[0].dims[d + 1]};
     if (hlo_ints(i, HLO_ATTR_STRIDES)[d] != 1 || hlo_ints(i, HLO_ATTR_RHS_DILATION)[d] != 1 || a->s > 64 ||
-        a->k > most || a->low > most || a->low < -most || a->in > most * most || a->out > most * most) {
+        a->k > most || a->low > most || a->low < -most || !is_small(a->in, most * most) ||
+        !is_small(a->out, most * most) || !find_taps(i->parent->module->dims, a)) {
       return false;
     }
-    find_taps(a);
     spread = spread || a->s > 1;
     waste *= (double)(a->s * a->taps) / (double)a->k;
   }
@@ -72,9 +81,11 @@ static bool read_axes(const hlo_instr *i, axis *axes, int n) {
 
 static bool applies(const hlo_instr *i) {
   const shape *y = &i->shapes[0];
-  return hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && hlo_int(i, HLO_ATTR_GROUPS) == 1 && shape_is_static(y) &&
-         shape_is_static(hlo_shape(i->operands[0])) && shape_is_static(hlo_shape(i->operands[1])) &&
-         shape_elements(y) > 0 && shape_elements(hlo_shape(i->operands[0])) > 0 && 2 * y->rank - 2 <= SHAPE_MAX_RANK;
+  const dim_table *t = i->parent->module->dims;
+  return hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && hlo_int(i, HLO_ATTR_GROUPS) == 1 &&
+         shape_is_static(hlo_shape(i->operands[1])) && shape_is_exact(t, y) &&
+         shape_is_exact(t, hlo_shape(i->operands[0])) && !shape_is_empty(y) &&
+         !shape_is_empty(hlo_shape(i->operands[0])) && 2 * y->rank - 2 <= SHAPE_MAX_RANK;
 }
 
 /* Rearranges the kernel [O, I, k...] to [s..., O, I, taps...] and merges the first dimensions with O. */
@@ -99,14 +110,15 @@ static hlo_value new_kernel(hlo_builder *b, hlo_value w, const axis *axes, int n
 }
 
 /* Rearranges the result [N, places..., s... * C] to [N, out..., C]. */
-static hlo_value place_phases(hlo_builder *b, hlo_value y, const axis *axes, int n, int64_t channels) {
-  int64_t batch = hlo_shape(y)->dims[0], order[SHAPE_MAX_RANK] = {0};
+static hlo_value place_phases(hlo_builder *b, hlo_value y, const axis *axes, int n, dim channels) {
+  dim batch = hlo_shape(y)->dims[0];
+  int64_t order[SHAPE_MAX_RANK] = {0};
   dim apart[SHAPE_MAX_RANK] = {batch}, merged[SHAPE_MAX_RANK] = {batch}, starts[SHAPE_MAX_RANK] = {0};
   dim limits[SHAPE_MAX_RANK] = {batch};
   for (int d = 0; d < n; d++) {
     apart[1 + d] = axes[d].places;
     apart[1 + n + d] = axes[d].s;
-    merged[1 + d] = axes[d].places * axes[d].s;
+    merged[1 + d] = dim_mul(b->computation->module->dims, axes[d].places, axes[d].s);
     limits[1 + d] = axes[d].out;
     order[1 + 2 * d] = 1 + d;
     order[2 + 2 * d] = 1 + n + d;

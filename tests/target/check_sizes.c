@@ -98,6 +98,17 @@ static const char *const modules[] = {
     "  %a = add(%c, %bb) : f32[n,4,m+1,5]\n"
     "  %t = tanh(%a) : f32[n,4,m+1,5]\n"
     "  return %t\n}",
+    /* transposed convolutions: kernels as long as the distance of elements, and longer, whose result is cut */
+    "(%x: f32[n,m], %i: f32[n,2,m+1,n+2]) {\n"
+    "  %w = constant() {value=f32[3,2,2,2] {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2, 1, -3, 1, 0, 2, 1, 3, 1, 2, -1, 0,"
+    " 1}} : f32[3,2,2,2]\n"
+    "  %c = convolution(%i, %w) {strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[2,2], rhs_dilation=[1,1],"
+    " groups=1, layout=channels-first} : f32[n,3,2*m+2,2*n+4]\n"
+    "  %u = constant() {value=f32[2,3,1,4] {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2, 1, -3, 1, 0, 2, 1, 3, 1, 2, -1, 0,"
+    " 1}} : f32[2,3,1,4]\n"
+    "  %d = convolution(%c, %u) {strides=[1,1], low=[0,2], high=[0,3], lhs_dilation=[1,3], rhs_dilation=[1,1],"
+    " groups=1, layout=channels-first} : f32[n,2,2*m+2,6*n+12]\n"
+    "  return %c, %d\n}",
     /* convolutions with padding and stride, and one sum for each channel */
     "(%x: f32[n,m], %i: f32[n,5,m+4,9], %w: f32[8,5,3,3], %u: f32[8,1,3,3]) {\n"
     "  %c = convolution(%i, %w) {strides=[1,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"

@@ -216,6 +216,14 @@ static content_key program_key(const session *s, const session_inputs *inputs, r
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
+static content_key general_key(const session *s, uint32_t number, arena *a) {
+  const fingerprints *c = &s->cache->store.contents;
+  rt_writer w = {.arena = a};
+  rt_put_text(&w, "all sizes");
+  rt_put_i64(&w, number);
+  return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
+}
+
 /* Computes the key of a program that depends on the contents of inputs.  The first program that was compiled for some
  * shapes is `first`, and is stored under a key without contents.  Programs for these shapes depend on the contents of
  * the same inputs as `first` (rt_io.value), so these contents are added to *key.  Returns false if there is no such
@@ -250,25 +258,6 @@ static const rt_program *take(session *s, const rt_program *p, arena *a) {
   return rt_program_keep(a, p, &(rt_sharing){.weight_pool = s->weight_pool});
 }
 
-static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
-  compile_cache *c = s->cache;
-  content_key key = program_key(s, inputs, tune, a);
-  arena_destroy(c->mapped); /* not NULL if an earlier search ran out of memory */
-  c->mapped = arena_create(&s->budget);
-  const rt_image *image = get(s, c->mapped, key);
-  if (image && !session_program_serves(s, image->programs[0], inputs)) {
-    image = key_with_values(s, image->programs[0], inputs->values, &key) ? get(s, c->mapped, key) : NULL;
-  }
-  c->last = key;
-  bool good = image && session_program_serves(s, image->programs[0], inputs);
-  const rt_program *p = good ? take(s, image->programs[0], a) : NULL;
-  arena_destroy(c->mapped);
-  c->mapped = NULL;
-  return p;
-}
-
-void compile_cache_forget(session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
-
 static void describe(session *s, arena *a) {
   compile_cache *c = s->cache;
   if (!c->described) {
@@ -276,6 +265,47 @@ static void describe(session *s, arena *a) {
     c->described = true;
   }
 }
+
+/* Begins a search: the arena for the files that it maps. */
+static arena *begin_search(session *s) {
+  arena_destroy(s->cache->mapped); /* not NULL if an earlier search ran out of memory */
+  return s->cache->mapped = arena_create(&s->budget);
+}
+
+static void end_search(session *s) {
+  arena_destroy(s->cache->mapped);
+  s->cache->mapped = NULL;
+}
+
+const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a) {
+  if (!s->cache) {
+    return NULL;
+  }
+  content_key key = s->cache->last = general_key(s, number, a);
+  const rt_image *image = get(s, begin_search(s), key);
+  const rt_program *p = image ? take(s, image->programs[0], a) : NULL;
+  end_search(s);
+  if (p) {
+    describe(s, a);
+  }
+  return p;
+}
+
+static const rt_program *find_tuned(session *s, const session_inputs *inputs, rt_tune tune, arena *a) {
+  compile_cache *c = s->cache;
+  content_key key = program_key(s, inputs, tune, a);
+  const rt_image *image = get(s, begin_search(s), key);
+  if (image && !session_program_serves(s, image->programs[0], inputs)) {
+    image = key_with_values(s, image->programs[0], inputs->values, &key) ? get(s, c->mapped, key) : NULL;
+  }
+  c->last = key;
+  bool good = image && session_program_serves(s, image->programs[0], inputs);
+  const rt_program *p = good ? take(s, image->programs[0], a) : NULL;
+  end_search(s);
+  return p;
+}
+
+void compile_cache_forget(session *s) { content_store_remove(&s->cache->store, s->cache->model, s->cache->last); }
 
 /* If `tune` is RT_TUNE_KNOWN, looks first for a program that another process tuned by measuring. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a, rt_tune *tuned) {
@@ -458,22 +488,35 @@ static void await_writing(compile_cache *c) {
   }
 }
 
-void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *compiled) {
-  compile_cache *c = s->cache;
-  if (!c || c->process != getpid()) {
-    return;
-  }
+/* Returns true if this process may write programs: a forked child does not. */
+static bool can_put(const session *s) { return s->cache && s->cache->process == getpid(); }
+
+static void put(session *s, content_key key, arena *a, session_program *compiled) {
   storing *x = calloc(1, sizeof *x);
   if (!x) {
     return;
   }
-  arena *a = arena_create(NULL);
-  *x = (storing){.s = s, .compiled = compiled, .key = program_key(s, inputs, tune, a)};
-  c->described = false; /* another process may have cleared the folder */
+  *x = (storing){.s = s, .compiled = compiled, .key = key};
+  s->cache->described = false; /* another process may have cleared the folder */
   describe(s, a);
-  arena_destroy(a);
   compiled->users++;
-  enqueue(c, x);
+  enqueue(s->cache, x);
+}
+
+void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *compiled) {
+  if (can_put(s)) {
+    arena *a = arena_create(NULL);
+    put(s, program_key(s, inputs, tune, a), a, compiled);
+    arena_destroy(a);
+  }
+}
+
+void compile_cache_put_general(session *s, uint32_t number, session_program *compiled) {
+  if (can_put(s) && !session_program_has_values(compiled)) {
+    arena *a = arena_create(NULL);
+    put(s, general_key(s, number, a), a, compiled);
+    arena_destroy(a);
+  }
 }
 
 void compile_cache_close(session *s) {

@@ -28,4 +28,8 @@ void compile_cache_forget(session *s);
  */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
+/* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted from 0. */
+const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);
+void compile_cache_put_general(session *s, uint32_t number, session_program *c);
+
 #endif

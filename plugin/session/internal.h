@@ -60,6 +60,7 @@ struct session {
   specialise specialise;
   specialisation *specialisation; /* the tuning of a program in the background, which may have ended; NULL if none
                                      was begun */
+  uint32_t n_specialised;         /* the number of tunings that were begun */
   mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
   /* the list of programs that tuned ones have replaced and that callers still use, and their number */
   session_program *replaced;

@@ -165,16 +165,29 @@ void session_free_programs(session *s) {
 
 /* --- programs for all sizes ---
  *
- * The first program of a session is for the sizes of its first run.  When other sizes come, the model is compiled once
- * for all sizes, and that program is bound to them (runtime/exec/binding.h), which takes microseconds.  If a guard does
- * not hold for some sizes, such as a batch of 1, the model is compiled once more; a session keeps few such programs. */
+ * A model with open sizes is compiled once for all sizes, and that program is bound to the sizes of each run
+ * (runtime/exec/binding.h), which takes microseconds.  If a guard does not hold for some sizes, such as a batch of 1,
+ * the model is compiled once more; a session keeps few such programs. */
 
 enum { MOST_GENERALS = 3 };
 
+/* Returns true if the model or the options leave the size of an input open. */
+static bool has_open_sizes(const session *s) {
+  const session_inputs none = {0};
+  bool open = false;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    open = open || s->source->inputs[k].shape.kind == SHAPE_UNRANKED;
+    for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
+      open = open || session_guesses(s, &none, k, d);
+    }
+  }
+  return open;
+}
+
 bool session_wants_general(const session *s) {
   const rt_compile_options *o = &s->options.compile;
-  return s->compiled && s->n_generals < MOST_GENERALS && !s->needs_exact && s->specialise != SPECIALISE_FULL &&
-         !o->numerics.deterministic && !o->keep_text && !o->algorithm;
+  return has_open_sizes(s) && s->n_generals < MOST_GENERALS && !s->needs_exact && s->specialise != SPECIALISE_FULL &&
+         o->tune != RT_TUNE_FULL && !o->numerics.deterministic && !o->keep_text && !o->algorithm;
 }
 
 void session_add_general(session *s, session_program *c) {
@@ -202,6 +215,8 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   c->binding = b;
   c->program = b->program;
   c->reads_file = general->reads_file;
+  c->untuned = true;
+  c->from_cache = general->from_cache;
   return NULL;
 }
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "plugin/session/internal.h"
+#include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
 
 enum { ALIGN = 64 }; /* the alignment of inputs; those with less are copied */
@@ -189,6 +190,9 @@ status session_run_watched(session *s, const session_program *c, const uint64_t 
   session_begin_work(s);
   status failed = run_with_stack(c->program ? SESSION_RUN_STACK : SESSION_COMPILE_STACK, run_guarded, &r);
   session_end_work(s);
+  if (c->general && !failed) {
+    specialise_after_run(s, (session_program *)(uintptr_t)c);
+  }
   if (s->options.log) {
     session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed",
                 clock_seconds() - start);

@@ -235,6 +235,32 @@ static status find_in_cache(compilation *c) {
   return failed;
 }
 
+/* Adds the programs for all sizes that are in the cache, one after the other, until one can be bound to the inputs. */
+static status find_generals(compilation *c) {
+  session *s = c->s;
+  session_program *general;
+  while (!c->out && session_wants_general(s)) {
+    arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
+    const rt_program *p = compile_cache_find_general(s, s->n_generals, a);
+    if (!p) {
+      return NULL;
+    }
+    c->arena = NULL;
+    status failed = session_make_program(s, p, a, &general);
+    if (failed && status_get_code(failed) != STATUS_RESOURCE) { /* it cannot be used, and is compiled again */
+      compile_cache_forget(s);
+      status_free(failed);
+      return NULL;
+    }
+    TRY(failed);
+    general->from_cache = true;
+    session_add_general(s, general);
+    session_log(s, SESSION_LOG_INFO, "found in the cache for all sizes");
+    TRY(session_bind(s, c->inputs, &c->out));
+  }
+  return NULL;
+}
+
 /* Compiles the model for all sizes, with those of the inputs as likely ones, and binds the program to them.  c->out
  * remains NULL if that is not possible. */
 static status compile_general(compilation *c, const compiler_api *compiler) {
@@ -256,6 +282,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   TRY(session_make_program(s, program, a, &general));
   general->report = report;
   general->compile_seconds = clock_seconds() - start;
+  compile_cache_put_general(s, s->n_generals, general);
   session_add_general(s, general);
   session_log(s, SESSION_LOG_INFO, "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels, %" PRIu32 " guards",
               general->compile_seconds, report.kernels_unique, program->n_guards);
@@ -285,6 +312,7 @@ static status compile_guarded(void *data) {
   rt_report report = {0};
   if (s->cache) {
     TRY(find_in_cache(c));
+    TRY(c->out ? NULL : find_generals(c));
     if (c->out) {
       return NULL;
     }

@@ -62,6 +62,7 @@ typedef struct session_program {
   bool untuned;              /* whether measuring may find better algorithms for it */
   arena *arena;              /* the program's arena */
   _Atomic uint32_t users;    /* the number of callers that hold the program (session_compile, session_release) */
+  _Atomic uint32_t runs;     /* of a binding: the number of runs so far (specialise_after_run) */
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` or `general` is set */

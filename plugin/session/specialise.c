@@ -267,7 +267,7 @@ static void finish(specialisation *x) {
   session *s = x->s;
   session_take_turn(s);
   x->failed = x->failed ? x->failed : guard_run(change_over, x);
-  if (x->failed) {
+  if (x->failed && !x->first->general) {
     compile_cache_put(s, &x->inputs, RT_TUNE_KNOWN, x->first);
   }
   arena_destroy(x->compiled);
@@ -310,9 +310,14 @@ static void *specialise_main(void *data) {
 
 /* --- the interface --- */
 
-bool specialise_wants(const session *s, const session_program *c) {
-  return c->untuned && c->program && !c->elsewhere && !s->specialisation && s->specialise == SPECIALISE_AUTO &&
+static bool may_tune(const session *s, const session_program *c) {
+  return c->untuned && c->program && !c->elsewhere && s->specialise == SPECIALISE_AUTO && !s->image &&
          s->options.compile.tune == RT_TUNE_FAST && !s->options.compile.keep_text;
+}
+
+bool specialise_wants(const session *s, const session_program *c) {
+  bool first = !s->specialisation && !(c->general && c->from_cache);
+  return may_tune(s, c) && first;
 }
 
 /* The inputs for which the program was compiled: its shapes, and the contents that decide sizes. */
@@ -332,6 +337,7 @@ static void bound(session *s) {
   uint64_t used = s->budget.used;
   s->specialising.deadline = deadline_after(s->options.max_seconds);
   s->specialising.stopped = &exiting;
+  atomic_store(&s->specialising.cancel, 0);
   s->specialising.limit = s->budget.limit > used ? (s->budget.limit - used) / 2 : s->budget.limit;
 }
 
@@ -357,6 +363,7 @@ static status begin(void *data) {
   }
   pthread_mutex_lock(&s->lock);
   s->specialisation = x;
+  s->n_specialised++;
   pthread_mutex_unlock(&s->lock);
   return NULL;
 }
@@ -371,6 +378,33 @@ void specialise_begin(session *s, session_program *c) {
 
 /* Returns true if this process has the threads of the specialisation: a forked child does not have them. */
 static bool has_threads(const specialisation *x) { return x && x->process == getpid(); }
+
+/* Takes the session's turn if nobody has it and no program is being tuned. */
+static bool take_free_turn(session *s) {
+  pthread_mutex_lock(&s->lock);
+  bool is_free = !s->is_taken && (!s->specialisation || s->specialisation->is_over);
+  s->is_taken = s->is_taken || is_free;
+  pthread_mutex_unlock(&s->lock);
+  return is_free;
+}
+
+void specialise_after_run(session *s, session_program *c) {
+  enum { OFTEN = 16, MOST_PROGRAMS = 32 };
+  uint32_t runs = atomic_fetch_add(&c->runs, 1) + 1;
+  if (runs % OFTEN || !may_tune(s, c) || s->n_specialised >= MOST_PROGRAMS || !take_free_turn(s)) {
+    return;
+  }
+  if (!c->replaced) {
+    if (has_threads(s->specialisation)) {
+      pthread_join(s->specialisation->thread, NULL);
+    }
+    pthread_mutex_lock(&s->lock);
+    s->specialisation = NULL;
+    pthread_mutex_unlock(&s->lock);
+    specialise_begin(s, c);
+  }
+  session_end_turn(s);
+}
 
 void specialise_end(session *s) {
   if (has_threads(s->specialisation)) {

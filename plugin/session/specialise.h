@@ -1,8 +1,9 @@
-/* specialise.h - tunes the first program of a session in the background.
+/* specialise.h - compiles and tunes programs in the background.
  *
  * The first run of a model does not wait for measurements: its program is compiled with the algorithms that the tuning
- * log and estimates choose.  Then a thread with low priority compiles it once more and measures, as long as no run is
- * in progress.  When it is done, the tuned program takes the place of the first one between two runs. */
+ * log and estimates choose, for all sizes if the model leaves some open.  Then a thread with low priority compiles it
+ * once more for the sizes at hand and measures, as long as no run is in progress.  When it is done, the tuned program
+ * takes the place of the first one between two runs.  The same happens later to other sizes that come often. */
 #ifndef PLUGIN_SESSION_SPECIALISE_H
 #define PLUGIN_SESSION_SPECIALISE_H
 
@@ -15,11 +16,15 @@ STATUS_MUST_USE status specialise_read(const char *word, specialise *out);
  * ended before destructors and handlers of atexit run. */
 void specialise_end_at_exit(void);
 
-/* Returns true if the program is one that specialise_begin should tune.  Needs the turn (session_take_turn). */
+/* Returns true if the program is one that specialise_begin should tune at once.  Needs the turn (session_take_turn).
+ */
 bool specialise_wants(const session *s, const session_program *c);
 /* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing happens.
  * Needs the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
+/* Counts a run of a binding of a program for all sizes.  If its sizes have come often, begins to tune a program for
+ * them, unless another thread has the turn, or another program is being tuned. */
+void specialise_after_run(session *s, session_program *c);
 /* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds. */
 void specialise_end(session *s);
 

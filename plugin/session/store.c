@@ -173,8 +173,7 @@ static rt_image *get(content_store *c, arena *a, const char *folder, const char 
   bool whole = fingerprint_is_whole(&c->contents, fd);
   getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .weights = weights};
   status failed = guard_run(read_image, &g);
-  bool good = !failed && g.image->n_programs == 1 && rt_program_is_static(g.image->programs[0]) &&
-              strcmp(g.image->producer, made) == 0;
+  bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
   if (good && !whole) {
     fingerprint_mark_whole(&c->contents, fd);
   } else if (!good && status_get_code(failed) != STATUS_RESOURCE) {

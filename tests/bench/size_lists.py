@@ -48,7 +48,8 @@ def recogniser():
 @row("detector")
 def detector():
     sizes = zip(draw(320, 960, 32, 10), draw(320, 960, 32, 10, seed=2))
-    return images("rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", "x", (640, 640), list(sizes))
+    # Its sigmoids are about 1e-5 here; ONNX Runtime's are off by 1e-7, as if they were near 1.
+    return images("rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", "x", (640, 640), list(sizes), tolerance=1e-2)
 
 
 @row("yolov8n")

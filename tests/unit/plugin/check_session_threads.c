@@ -188,8 +188,10 @@ static void *compile_other(void *data) {
  */
 START_TEST(runs_while_another_compiles) {
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-  session_options options = {
-      .backend = "cpu", .tune = "off", .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
+  session_options options = {.backend = "cpu",
+                             .tune = "off",
+                             .specialise = "full",
+                             .compile = {.threads = 1, .dump = stop_at_gate, .dump_data = &g}};
   session_case_write_relu();
   g.s = session_case_open_with(session_case_path, options);
   const session_program *ready = session_case_compile(g.s, 2, 3);

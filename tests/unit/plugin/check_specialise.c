@@ -313,6 +313,9 @@ static void remove_folder(void) {
   ck_assert_int_eq(system(command), 0);
 }
 
+/* After so many runs a size comes often. */
+enum { OFTEN = 16 };
+
 static session *open_cached(void) { return open_tuned((session_options){.cache = folder, .keep_programs = true}); }
 
 /* The tuned program is found at the next start; the first one is, if the session was closed before. */
@@ -326,6 +329,9 @@ START_TEST(the_tuned_program_is_kept) {
   s = open_cached();
   const session_program *c = session_case_compile(s, ROWS, SIZE);
   ck_assert(c->from_cache && c->untuned);
+  for (int k = 0; k < OFTEN; k++) {
+    run_product(s, c, ROWS);
+  }
   session_await_tuned(s);
   ck_assert(session_program_is_replaced(c));
   run_product(s, session_case_compile(s, ROWS, SIZE), ROWS);

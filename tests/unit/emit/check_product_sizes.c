@@ -124,6 +124,28 @@ static const char *const batched_texts[] = {
 START_TEST(batched) { CHECK_TEXTS(batched_texts); }
 END_TEST
 
+/* --- epilogues that are written once for a block, over sums in memory --- */
+
+static const char *const heavy_texts[] = {
+    "(%x: f32[n,24], %w: f32[24,53], %v: f32[53]) {\n%d = dot(%x, %w) " DOT
+    " : f32[n,53]\n%c = broadcast(%v) {dimensions=[1]} : f32[n,53]\n%a = add(%d, %c) : f32[n,53]\n%y = tanh(%a) : "
+    "f32[n,53]\nreturn %y\n}",
+    "(%x: f32[b,n,16], %y: f32[b,m,16], %r: f32[b,n,m]) {\n%z = dot(%x, %y) {lhs_batch=[0], rhs_batch=[0], "
+    "lhs_contract=[2], rhs_contract=[2]} : f32[b,n,m]\n%t = tanh(%z) : f32[b,n,m]\n%w = add(%t, %r) : "
+    "f32[b,n,m]\nreturn %w\n}",
+};
+
+START_TEST(heavy_epilogues) {
+  const double tanh_error = 4e-7; /* tanh may be 2.5 ULP off (emit/llvm/math.h), and sums with it half an ULP more */
+  sizes_cases c = {0};
+  add_all(&c, heavy_texts, sizeof heavy_texts / sizeof *heavy_texts);
+  for (uint32_t k = 0; k < c.n; k++) {
+    c.items[k].tolerance = tanh_error;
+  }
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
 /* --- weights of small integers --- */
 
 /* With one scale for each column, with one for each block and column, and with zero points. */
@@ -193,6 +215,10 @@ static const char *const convolution_texts[] = {
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,n,17]\nreturn %y\n}",
     "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[2], low=[1], high=[1], "
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/2,32]\nreturn %y\n}",
+    /* three dimensions */
+    "(%x: f32[1,h,w,n,4], %k: f32[16,4,2,3,3]) {\n%y = convolution(%x, %k) {strides=[1,2,1], low=[1,1,1], "
+    "high=[0,1,1], rhs_dilation=[1,1,1], groups=1, lhs_dilation=[1,1,1], layout=channels-last} : "
+    "f32[1,h,(w+1)/2,n,16]\nreturn %y\n}",
     /* the last elements may be left out, although there is padding before the first */
     "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[3], low=[1], high=[0], "
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/3,32]\nreturn %y\n}",
@@ -244,6 +270,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, rows);
   tcase_add_test(t, batched);
+  tcase_add_test(t, heavy_epilogues);
   tcase_add_test(t, small_weights);
   tcase_add_test(t, convolutions);
   tcase_add_loop_test(t, grids, 0, 6);

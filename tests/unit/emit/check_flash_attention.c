@@ -150,10 +150,54 @@ START_TEST(any_sizes) {
 }
 END_TEST
 
+/* Returns a fusion of kind attention with the entry's body. */
+static const hlo_instr *attention_of(const hlo_computation *entry) {
+  hlo_module *m = entry->module;
+  hlo_builder b = hlo_builder_make(hlo_computation_create(m, "caller"));
+  hlo_value *operands = ARENA_NEW_N(sizes_arena, hlo_value, entry->n_params);
+  for (uint32_t k = 0; k < entry->n_params; k++) {
+    operands[k] = hlo_result(hlo_parameter(b.computation, entry->params[k]->shapes[0]), 0);
+  }
+  hlo_computation **callee = ARENA_NEW_N(sizes_arena, hlo_computation *, 1);
+  *callee = hlo_computation_clone(m, entry);
+  hlo_instr *i = hlo_instr_create(b.computation, NULL, HLO_FUSION, entry->n_params, operands, 1);
+  hlo_attr_of(i, HLO_ATTR_FUSION)->i = HLO_FUSION_ATTENTION;
+  *hlo_attr_of(i, HLO_ATTR_COMPUTATIONS) = (hlo_attr){.n_comps = 1, .comps = callee};
+  ASSERT_OK(hlo_infer(i));
+  return i;
+}
+
+static status objects_of_all(void *data) {
+  static const char *const machines[][2] = {{"aarch64-unknown-linux-gnu", "generic"},
+                                            {"riscv64-unknown-linux-gnu", "generic-rv64"}};
+  (void)data;
+  for (size_t j = 0; j < sizeof machines / sizeof *machines; j++) {
+    sizes_cases c = {0};
+    emit_target t;
+    emit_module *m;
+    emit_kernel_info info;
+    const void *object;
+    size_t size;
+    TRY(emit_target_init(sizes_arena, machines[j][0], machines[j][1], 0, &t));
+    TRY(emit_module_create(sizes_arena, &t, "attention", &m));
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+      const hlo_instr *i = attention_of(sizes_add_text(&c, texts[k])->entry);
+      TRY(emit_flash_attention_write(m, arena_printf(sizes_arena, "k%zu", k), i, NULL, NULL, 0, &info));
+    }
+    TRY(status_prefix(emit_module_object(m, &object, &size), "%s", machines[j][0]));
+  }
+  return NULL;
+}
+
+/* LLVM can select all of it for processors that cannot be run here. */
+START_TEST(other_machines) { ASSERT_OK(guard_run(objects_of_all, NULL)); }
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("flash-attention");
   tcase_add_checked_fixture(t, sizes_setup, sizes_teardown);
   tcase_set_timeout(t, 600);
   tcase_add_test(t, any_sizes);
+  tcase_add_test(t, other_machines);
   return run_suite("flash-attention", t);
 }

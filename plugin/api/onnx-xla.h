@@ -217,9 +217,11 @@ typedef struct oxla_options {
    * were never written; OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs, a handler
    * for SIGSEGV is installed. */
   int check_memory;
-  /* When the first program of a model is tuned (`tune`): "auto" (default) in the background, with low priority and
-   * while no execution is in progress, so that the first execution does not wait for it; later executions then use the
-   * tuned program, whose results may differ in the last digits.  "off": never.  "full": before it first runs. */
+  /* When sizes get a program of their own that is tuned (`tune`).  "auto" (default): in the background, with low
+   * priority and while no execution is in progress, the first sizes and those that come often.  The first execution
+   * does not wait for it: if the model leaves sizes open, one program serves all of them until then.  Later executions
+   * use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of sizes is
+   * compiled and tuned before it first runs. */
   const char *specialise;
 } oxla_options;
 

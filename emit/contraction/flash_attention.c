@@ -48,7 +48,7 @@ static bool is_listed(const hlo_attr *list, int d) {
 /* Sets the matrices of an array with these strides, whose dimensions are those of `batch`, those of `contracted`, and
  * others; by_rows tells whether the contracted ones are the rows. */
 static bool set_matrices(dim_table *t, const shape *s, const dim *strides, const hlo_attr *batch,
-                         const hlo_attr *contracted, bool by_rows, emit_matrices *m) {
+                         const hlo_attr *contracted, bool by_rows, emit_flash_matrix *m) {
   m->rows = m->columns = m->row_step = m->column_step = 1;
   m->n_batch = (int)batch->n;
   for (int k = 0; k < m->n_batch; k++) {
@@ -84,7 +84,7 @@ static bool merges_first(hlo_value v, int n) {
 /* Sets the matrices of the dot's operand v, which is a view of `base`.  If the batches of v are merged from dimensions
  * that have no common stride, as those of grouped heads, they are counted over these. */
 static bool find_operand(hlo_value v, hlo_value base, const hlo_attr *batch, const hlo_attr *contracted, bool by_rows,
-                         emit_matrices *m) {
+                         emit_flash_matrix *m) {
   emit_view view;
   int64_t numbers[SHAPE_MAX_RANK], moved[SHAPE_MAX_RANK];
   hlo_attr all = *batch, sums = *contracted;
@@ -112,7 +112,7 @@ static bool find_operand(hlo_value v, hlo_value base, const hlo_attr *batch, con
 }
 
 /* Sets the matrices of the result: the dimensions of pv are the batches, the queries, and the columns of v. */
-static bool find_result(const hlo_attention *a, emit_matrices *m) {
+static bool find_result(const hlo_attention *a, emit_flash_matrix *m) {
   const shape *s = &a->pv->shapes[0], *v = hlo_shape(a->pv->operands[1]);
   dim root[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK];
   int64_t numbers[SHAPE_MAX_RANK];

@@ -16,16 +16,16 @@
 #include "hlo/analysis/attention.h"
 
 /* Where an operand or the result lies in its array, as a matrix for each batch.  Distances are counted in elements. */
-typedef struct emit_matrices {
+typedef struct emit_flash_matrix {
   dim offset;  /* where the first matrix begins */
   int n_batch; /* the dimensions over which the batches are counted, and the distances along them */
   dim batch[SHAPE_MAX_RANK], batch_step[SHAPE_MAX_RANK];
   dim rows, columns;
   dim row_step, column_step;
-} emit_matrices;
+} emit_flash_matrix;
 
 typedef struct emit_flash_attention {
-  emit_matrices q, k, v, out; /* a row of q and of out is a query, a row of k and of v is a key */
+  emit_flash_matrix q, k, v, out; /* a row of q and of out is a query, a row of k and of v is a key */
   dim batches, queries, keys;
   int64_t sums, width; /* the columns of q and k, and those of v */
   /* The vector widths: that of scores; that of products with v; and that in which few rows read k, or 0 if they do not

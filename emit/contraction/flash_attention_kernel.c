@@ -297,7 +297,7 @@ static void store_result(emit_flash *f) {
 }
 
 /* Returns the address of the matrix of batch number `batch`. */
-static LLVMValueRef matrix(const emit_flash *f, LLVMValueRef base, const emit_matrices *m, LLVMValueRef batch) {
+static LLVMValueRef matrix(const emit_flash *f, LLVMValueRef base, const emit_flash_matrix *m, LLVMValueRef batch) {
   const emit_ir *w = f->w.e.w;
   LLVMValueRef offset = size(f, m->offset);
   for (int k = m->n_batch; k-- > 0;) {

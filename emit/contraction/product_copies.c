@@ -232,3 +232,24 @@ void emit_product_panels(emit_writer *writer, const emit_product *p, LLVMValueRe
   writer->info->grid = emit_dim_times(t, emit_product_outside(t, p), panels);
   writer->cost = emit_likely_size(t, emit_product_packed(t, p)) * 0.2;
 }
+
+/* --- phases and scratch memory --- */
+
+static bool pads(const emit_product *p) { return p->padded_elements != 0; }
+
+uint32_t emit_product_phases(const emit_product *p) { return 1 + pads(p) + (p->packing == EMIT_B_SCRATCH); }
+
+dim emit_product_copied(dim_table *t, const emit_product *p) {
+  int64_t line = 64 / (int64_t)dtype_bytes((dtype)p->type);
+  return emit_dim_times(t, emit_dim_ceil_over(t, p->padded_elements, line), line);
+}
+
+dim emit_product_scratch(dim_table *t, const emit_product *p) {
+  int64_t bytes = (int64_t)dtype_bytes((dtype)p->type);
+  dim copied = emit_dim_times(t, emit_product_copied(t, p), bytes);
+  if (p->packing != EMIT_B_SCRATCH) {
+    return copied;
+  }
+  dim packed = emit_dim_times(t, emit_product_packed(t, p), bytes);
+  return copied ? dim_add(t, copied, packed) : packed;
+}

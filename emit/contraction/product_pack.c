@@ -1,8 +1,46 @@
-/* product_pack.c - packs B into panels of column vectors at compile time. */
+/* product_pack.c - the panels of column vectors into which B is packed: their sizes, and packing at compile time. */
 #include <string.h>
 
 #include "emit/contraction/gemm.h"
-#include "emit/contraction/product.h"
+#include "emit/contraction/product_internal.h"
+
+/* --- the sizes of panels --- */
+
+dim emit_product_panels_of(dim_table *t, const emit_product *p) { return emit_dim_ceil_over(t, p->columns, p->lanes); }
+
+dim emit_product_packed(dim_table *t, const emit_product *p) {
+  dim panels = emit_dim_times(t, emit_product_outside(t, p), emit_product_panels_of(t, p));
+  return emit_dim_times(t, panels, emit_product_panel(t, p));
+}
+
+int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? p->lanes : 0; }
+
+dim emit_product_panel(dim_table *t, const emit_product *p) {
+  dim rows = emit_dim_times(t, p->lanes, emit_product_sums(t, p));
+  return emit_product_head(p) ? dim_add_const(t, rows, emit_product_head(p)) : rows;
+}
+
+static int quantized_bits(dtype t) { return dtype_get_info(t)->bits > 4 ? 8 : 4; }
+
+int emit_product_quantized_bits(const emit_product *p) { return quantized_bits((dtype)p->quantized_type); }
+
+bool emit_product_reads_quantized(const hlo_quantized_weights *w) {
+  return w->sums == w->block || w->block % 2 == 0 || quantized_bits(hlo_type(w->q)) == 8;
+}
+
+int emit_product_quantized_offset(const emit_product *p) {
+  return dtype_is_signed((dtype)p->quantized_type) ? 1 << (emit_product_quantized_bits(p) - 1) : 0;
+}
+
+uint64_t emit_product_packed_bytes(const emit_product *p) {
+  int64_t n = emit_product_packed(NULL, p), sums = emit_product_sums(NULL, p), panels = n / p->lanes / sums;
+  if (!p->quantized_type) {
+    return (uint64_t)n * dtype_bytes((dtype)p->type);
+  }
+  return (uint64_t)(panels * p->lanes * ceil_div(sums * emit_product_quantized_bits(p), 8));
+}
+
+/* --- packing --- */
 
 /* Packs one panel, of which `columns` columns exist.  Its rows are in the order in which the products of a sum are
  * added. */

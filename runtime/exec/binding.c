@@ -146,7 +146,7 @@ static status bind_buffer(const binder *b, rt_buffer *buffer) {
   TRY(bind_size(b, buffer->offset, &buffer->offset));
   TRY(bind_sizes(b, buffer->rank, &buffer->extents));
   TRY(bind_sizes(b, buffer->rank, &buffer->strides));
-  return buffer->space == RT_ARENA ? leave_slot(b, buffer) : NULL;
+  return buffer->space == RT_ARENA && b->from->n_slots ? leave_slot(b, buffer) : NULL;
 }
 
 static status bind_sequence(const binder *b, rt_sequence *s);

@@ -67,8 +67,8 @@ FAULTS = [
         "indices are held below the last place",
         (
             "emit/element/element.c",
-            'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit))',
-            'emit_intrinsic2(e->w, "llvm.smin", n, emit_i(n, limit > 1 ? limit - 1 : limit))',
+            'emit_intrinsic2(e->w, "llvm.smin", n, most)',
+            'emit_intrinsic2(e->w, "llvm.smin", n, LLVMBuildLShr(e->w->builder, most, emit_i(n, 1), ""))',
         ),
     ),
     fault(
@@ -127,8 +127,8 @@ FAULTS = [
         "taps of a dilated depthwise convolution read neighbouring rows",
         (
             DEPTHWISE,
-            "scaled(g, tap, p->dilation[0] * p->in[1] * p->channels)",
-            "scaled(g, tap, p->in[1] * p->channels)",
+            "dim_mul(table(g), p->dilation[0] * p->channels, p->in[1])",
+            "dim_mul(table(g), p->channels, p->in[1])",
         ),
     ),
     fault(

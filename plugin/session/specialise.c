@@ -391,10 +391,10 @@ static bool take_free_turn(session *s) {
 void specialise_after_run(session *s, session_program *c) {
   enum { OFTEN = 16, MOST_PROGRAMS = 32 };
   uint32_t runs = atomic_fetch_add(&c->runs, 1) + 1;
-  if (runs % OFTEN || !may_tune(s, c) || s->n_specialised >= MOST_PROGRAMS || !take_free_turn(s)) {
+  if (runs % OFTEN || !may_tune(s, c) || !take_free_turn(s)) {
     return;
   }
-  if (!c->replaced) {
+  if (!c->replaced && s->n_specialised < MOST_PROGRAMS) {
     if (has_threads(s->specialisation)) {
       pthread_join(s->specialisation->thread, NULL);
     }

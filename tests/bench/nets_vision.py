@@ -49,9 +49,9 @@ class Sppf(nn.Module):
 class Detect(nn.Module):
     """Boxes as distributions over 16 distances to each side, and 80 class scores, decoded to [1, 84, anchors]."""
 
-    def __init__(self, channels, sizes=(80, 40, 20), classes=80):
+    def __init__(self, channels, strides=(8.0, 16.0, 32.0), classes=80):
         super().__init__()
-        self.classes = classes
+        self.classes, self.strides = classes, strides
         c2, c3 = max(16, channels[0] // 4, 64), max(channels[0], min(classes, 100))
         self.boxes = nn.ModuleList(
             nn.Sequential(Conv(c, c2, 3), Conv(c2, c2, 3), nn.Conv2d(c2, 64, 1)) for c in channels)
@@ -59,18 +59,23 @@ class Detect(nn.Module):
             nn.Sequential(Conv(c, c3, 3), Conv(c3, c3, 3), nn.Conv2d(c3, classes, 1)) for c in channels)
         self.dfl = nn.Conv2d(16, 1, 1, bias=False)
         self.dfl.weight.data = torch.arange(16.0).view(1, 16, 1, 1)
-        at = [torch.stack(torch.meshgrid(torch.arange(s) + 0.5, torch.arange(s) + 0.5, indexing="xy"), 0).view(2, -1)
-              for s in sizes]
-        self.register_buffer("anchors", torch.cat(at, 1)[None])
-        self.register_buffer("strides", torch.cat([torch.full((1, s * s), 640.0 / s) for s in sizes], 1))
+
+    @staticmethod
+    def anchors(x):
+        """The middles of the cells of a map: exported as a computation of its size, which may be open."""
+        ys, xs = torch.meshgrid(torch.arange(x.shape[2]) + 0.5, torch.arange(x.shape[3]) + 0.5, indexing="ij")
+        return torch.stack((xs, ys)).view(1, 2, -1)
 
     def forward(self, maps):
         found = [torch.cat((b(x), s(x)), 1) for b, s, x in zip(self.boxes, self.scores, maps)]
         box, score = torch.cat([x.view(x.shape[0], 64 + self.classes, -1) for x in found], 2).split((64, self.classes), 1)
         sides = self.dfl(box.view(box.shape[0], 4, 16, -1).transpose(2, 1).softmax(1)).view(box.shape[0], 4, -1)
         low, high = sides.chunk(2, 1)
-        x1, x2 = self.anchors - low, self.anchors + high
-        return torch.cat((torch.cat(((x1 + x2) / 2, x2 - x1), 1) * self.strides, score.sigmoid()), 1)
+        cells = [self.anchors(x) for x in maps]
+        anchors = torch.cat(cells, 2)
+        strides = torch.cat([torch.ones_like(c[:, :1]) * s for c, s in zip(cells, self.strides)], 2)
+        x1, x2 = anchors - low, anchors + high
+        return torch.cat((torch.cat(((x1 + x2) / 2, x2 - x1), 1) * strides, score.sigmoid()), 1)
 
 
 class YoloV8n(nn.Module):

@@ -193,7 +193,7 @@ def write_context(m, saved, embed, adjust):
 
 
 def check_context_of(m, folder, embed, adjust=None):
-    """Compiled once, saved into a model, loaded at least ten times sooner."""
+    """Compiled once, saved into a model, loaded at least four times sooner."""
     saved = os.path.join(folder, f"{m.name}-{embed}.onnx")
     first, compiled = write_context(m, saved, embed, adjust)
     loaded = float("inf")

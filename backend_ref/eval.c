@@ -2,6 +2,7 @@
 #include "backend_ref/eval.h"
 
 #include "backend_ref/ref.h"
+#include "hlo/ir/bind.h"
 
 /* The element types that an operation supports, in operands and results. */
 enum { NUMBERS = 1, COMPLEX = 2, STRINGS = 4, ANYTHING = NUMBERS | COMPLEX | STRINGS };
@@ -216,7 +217,7 @@ static double contraction_work(const hlo_instr *i) {
 
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   enum { SMALL = 256, MAX_WORK = 1 << 26 };
-  bool refuse = !ref_supports(i) || !has_static_shapes(i) || i->op == HLO_PARAMETER ||
+  bool refuse = !ref_supports(i) || !has_static_shapes(i) || !hlo_instr_is_static(i) || i->op == HLO_PARAMETER ||
                 hlo_n_callees(i) > 0; /* a loop might not terminate */
   if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA || i->op == HLO_RNG)) {
     refuse = shape_bytes(&i->shapes[0]) > SMALL;

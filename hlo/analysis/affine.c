@@ -203,6 +203,9 @@ static bool find_in_slice(const hlo_instr *i, const hlo_region *r, int64_t *work
   hlo_region q = *r;
   for (int d = 0; d < i->shapes[0].rank; d++) {
     int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[d];
+    if (!dim_is_const(hlo_ints(i, HLO_ATTR_STARTS)[d])) {
+      return false;
+    }
     q.first[d] = hlo_ints(i, HLO_ATTR_STARTS)[d] + r->first[d] * stride;
     q.stride[d] = r->count[d] == 1 ? 0 : r->stride[d] * stride;
   }

@@ -206,7 +206,7 @@ static bool list_is_static(const hlo_attr *v) {
   return true;
 }
 
-static bool instr_is_static(const hlo_instr *i) {
+bool hlo_instr_is_static(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!shape_is_static(&i->shapes[k])) {
       return false;
@@ -223,7 +223,7 @@ static bool instr_is_static(const hlo_instr *i) {
 bool hlo_is_static(const hlo_module *m) {
   for (uint32_t k = 0; k < m->n_computations; k++) {
     HLO_FOR_EACH(i, m->computations[k]) {
-      if (!instr_is_static(i)) {
+      if (!hlo_instr_is_static(i)) {
         return false;
       }
     }

@@ -18,7 +18,8 @@ STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *
 /* Replaces each dimension of the module, in shapes and in attributes, by what `map` returns for it. */
 void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data);
 
-/* Returns true if no shape and no attribute of the module has a symbol. */
+/* Return true if no shape and no attribute of the module, or of the results of the instruction, has a symbol. */
 bool hlo_is_static(const hlo_module *m);
+bool hlo_instr_is_static(const hlo_instr *i);
 
 #endif

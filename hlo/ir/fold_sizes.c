@@ -129,8 +129,11 @@ static int fold_concatenate(const hlo_instr *i, const known *x, dim *out) {
 
 static int fold_slice(const hlo_instr *i, const known *x, dim *out) {
   int n = 0;
-  for (int64_t k = hlo_ints(i, HLO_ATTR_STARTS)[0]; k < hlo_ints(i, HLO_ATTR_LIMITS)[0];
-       k += hlo_ints(i, HLO_ATTR_STRIDES)[0]) {
+  dim start = hlo_ints(i, HLO_ATTR_STARTS)[0], limit = hlo_ints(i, HLO_ATTR_LIMITS)[0];
+  if (!dim_is_const(start) || !dim_is_const(limit)) {
+    return -1;
+  }
+  for (int64_t k = start; k < limit; k += hlo_ints(i, HLO_ATTR_STRIDES)[0]) {
     out[n++] = x->elements[k];
   }
   return n;

@@ -244,7 +244,7 @@ START_TEST(loads_compiled_bytes) {
     run = new_run(model);
     run_affine(run, 2, 3);
     succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){3, 4}, W));
-    refuse(oxla_compile(run), OXLA_INVALID_ARGUMENT, "f32[3,4]");
+    succeed(oxla_execute(run)); /* what was saved is for all sizes */
     oxla_run_destroy(run);
     oxla_model_destroy(model);
   }

@@ -399,7 +399,7 @@ def hlo_text():
                        ("is_model", "net.onnx")):
         cases.append(("hlo_" + name, "opt -p dce " + path, os.path.basename(path)))
     text("symbol", entry("%y = negate(%x) : f32[n]", "return %y", params="%x: f32[n]"), r"f32\[n\]")
-    cases[-1] = ("hlo_symbol", "run symbol.hlo", r"f32\[n\].*constant sizes")
+    cases[-1] = ("hlo_symbol", "run --specialise=full symbol.hlo", r"f32\[n\].*constant sizes")
     text("pass", good, "frobnicate")
     cases[-1] = ("hlo_pass", "opt -p frobnicate pass.hlo", "frobnicate")
 

@@ -67,6 +67,11 @@ static const char *const modules[] = {
     " index_vector_dim=2, sizes=[1,8]} : f32[1,m,8]\n"
     "  %u = add(%g, %g) : f32[1,m,8]\n"
     "  return %u\n}",
+    /* one element of a constant, at a position that is a size */
+    "(%x: f32[n,m]) {\n"
+    "  %i = iota() {dimension=0} : s8[66]\n"
+    "  %s = slice(%i) {starts=[n], limits=[n+1], strides=[1]} : s8[1]\n"
+    "  return %s, %x\n}",
     /* batched products, as of an attention that is not fused */
     "(%x: f32[n,m], %q: f32[3,n,16], %k: f32[3,m,16]) {\n"
     "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[3,n,m]\n"

@@ -30,24 +30,6 @@ static LLVMValueRef panel_at(const emit_flash *f, LLVMValueRef key, LLVMValueRef
   return emit_f32_at(w, f->panels, emit_add(w, row, in));
 }
 
-/* Transposes the n x n elements of n vectors, a power of two, by exchanging halves, then quarters, and so on. */
-static void transpose(const emit_ir *w, int n, LLVMValueRef *rows) {
-  for (int half = n / 2; half >= 1; half /= 2) {
-    int low[256], high[256];
-    for (int j = 0; j < n; j++) {
-      low[j] = j & half ? n + j - half : j;
-      high[j] = j & half ? n + j : j + half;
-    }
-    for (int r = 0; r < n; r++) {
-      if (!(r & half)) {
-        LLVMValueRef x = rows[r], y = rows[r + half];
-        rows[r] = emit_shuffle(w, x, y, low, n);
-        rows[r + half] = emit_shuffle(w, x, y, high, n);
-      }
-    }
-  }
-}
-
 /* Copies a square of n keys and n columns. */
 static void copy_square(const emit_flash *f, int n, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
@@ -55,7 +37,7 @@ static void copy_square(const emit_flash *f, int n, LLVMValueRef key, LLVMValueR
   for (int r = 0; r < n; r++) {
     rows[r] = emit_f32_load(w, key_at(f, emit_add(w, key, emit_i64(w, r)), column), n);
   }
-  transpose(w, n, rows);
+  emit_transpose_square(w, n, rows);
   for (int r = 0; r < n; r++) {
     emit_f32_store(w, rows[r], panel_at(f, key, emit_add(w, column, emit_i64(w, r))));
   }

@@ -270,24 +270,6 @@ bool emit_is_tiles(emit_writer *w) {
 
 /* --- writing squares and columns --- */
 
-/* Transposes the square in registers: each round exchanges blocks of size `half` next to the diagonal. */
-static void turn(const emit_ir *w, int side, LLVMValueRef *v) {
-  int low[MOST], high[MOST];
-  for (int half = 1; half < side; half *= 2) {
-    for (int k = 0; k < side; k++) {
-      low[k] = k & half ? side + k - half : k;
-      high[k] = k & half ? side + k : k + half;
-    }
-    for (int k = 0; k < side; k++) {
-      if (!(k & half)) {
-        LLVMValueRef a = v[k], b = v[k + half];
-        v[k] = emit_shuffle(w, a, b, low, side);
-        v[k + half] = emit_shuffle(w, a, b, high, side);
-      }
-    }
-  }
-}
-
 /* Returns the index of the result at position `row` and `column`, with the other dimensions as in `at`. */
 static const emit_index *place(const tiles *t, const emit_index *at, emit_pos row, emit_pos column) {
   emit_element *e = &t->w->e;
@@ -343,7 +325,7 @@ static void square(emit_writer *w, const tiles *t, const emit_index *at) {
     for (int k = 0; k < t->side; k++) {
       v[j][k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_add_const(&e->x, column, k)), x)).v;
     }
-    turn(e->w, t->side, v[j]);
+    emit_transpose_square(e->w, t->side, v[j]);
   }
   for (int k = 0; k < t->side; k++) {
     const emit_index *x = place(t, at, emit_pos_add_const(&e->x, row, k), along(column));

@@ -106,6 +106,23 @@ LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, cons
                                 "");
 }
 
+void emit_transpose_square(const emit_ir *w, int side, LLVMValueRef *v) {
+  int low[EMIT_SQUARE_MOST], high[EMIT_SQUARE_MOST];
+  for (int half = 1; half < side; half *= 2) {
+    for (int k = 0; k < side; k++) {
+      low[k] = k & half ? side + k - half : k;
+      high[k] = k & half ? side + k : k + half;
+    }
+    for (int k = 0; k < side; k++) {
+      if (!(k & half)) {
+        LLVMValueRef a = v[k], b = v[k + half];
+        v[k] = emit_shuffle(w, a, b, low, side);
+        v[k + half] = emit_shuffle(w, a, b, high, side);
+      }
+    }
+  }
+}
+
 bool emit_is_f(LLVMValueRef v, double value) {
   return LLVMIsConstant(v) && emit_f(v, value) == v; /* constants are unique in their context */
 }

@@ -45,6 +45,10 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* if vector is a scalar, returns it */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
+/* Transposes in registers the square of elements that `side` vectors of `side` lanes are; `side` is a power of two, at
+ * most EMIT_SQUARE_MOST.  Each round exchanges blocks next to the diagonal. */
+enum { EMIT_SQUARE_MOST = 64 };
+void emit_transpose_square(const emit_ir *w, int side, LLVMValueRef *v);
 
 /* Calls an intrinsic that is overloaded on its first argument's type. */
 LLVMValueRef emit_intrinsic(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);

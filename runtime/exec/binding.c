@@ -13,6 +13,7 @@
 #define MOST_BYTES ((uint64_t)1 << 60)
 
 #define ABOUT_SHAPE (STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE)
+#define NOT_COMPUTED "a size cannot be computed for these inputs, or is negative"
 
 /* --- checking a thunk when it is loaded --- */
 
@@ -65,32 +66,21 @@ typedef struct binder {
 
 static status bind_size(const binder *b, rt_size s, rt_size *out) {
   *out = rt_size_value(b->values, s);
-  CHECK_THAT(*out >= 0, ABOUT_SHAPE, "a size cannot be computed for these inputs, or is negative");
+  CHECK_THAT(*out >= 0, ABOUT_SHAPE, NOT_COMPUTED);
   return NULL;
 }
 
-/* Replaces a list of sizes by numbers.  A list of numbers stays where it is. */
-static status bind_sizes(const binder *b, uint32_t n, const rt_size **sizes) {
+/* Replaces a list of sizes by numbers, which may be negative only if they are signed.  A list of numbers stays where it
+ * is. */
+static status bind_list(const binder *b, bool is_signed, uint32_t n, const rt_size **sizes) {
   if (are_numbers(n, *sizes)) {
     return NULL;
   }
   rt_size *numbers = ARENA_NEW_N(b->arena, rt_size, n);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(bind_size(b, (*sizes)[k], &numbers[k]));
-  }
-  *sizes = numbers;
-  return NULL;
-}
-
-/* Like bind_sizes, but the numbers may be negative. */
-static status bind_signed(const binder *b, uint32_t n, const rt_size **sizes) {
-  if (are_numbers(n, *sizes)) {
-    return NULL;
-  }
-  int64_t *numbers = ARENA_NEW_N(b->arena, int64_t, n);
-  for (uint32_t k = 0; k < n; k++) {
     numbers[k] = rt_size_value(b->values, (*sizes)[k]);
-    CHECK_THAT(numbers[k] != RT_NO_SIZE, ABOUT_SHAPE, "a size cannot be computed for these inputs");
+    bool is_good = is_signed ? numbers[k] != RT_NO_SIZE : numbers[k] >= 0;
+    CHECK_THAT(is_good, ABOUT_SHAPE, NOT_COMPUTED);
   }
   *sizes = numbers;
   return NULL;
@@ -144,8 +134,8 @@ static status leave_slot(const binder *b, rt_buffer *buffer) {
 
 static status bind_buffer(const binder *b, rt_buffer *buffer) {
   TRY(bind_size(b, buffer->offset, &buffer->offset));
-  TRY(bind_sizes(b, buffer->rank, &buffer->extents));
-  TRY(bind_sizes(b, buffer->rank, &buffer->strides));
+  TRY(bind_list(b, false, buffer->rank, &buffer->extents));
+  TRY(bind_list(b, false, buffer->rank, &buffer->strides));
   return buffer->space == RT_ARENA && b->from->n_slots ? leave_slot(b, buffer) : NULL;
 }
 
@@ -156,7 +146,7 @@ static status bind_buffers(const binder *b, rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     TRY(bind_buffer(b, &t->buffers[k]));
   }
-  TRY(bind_signed(b, t->n_sizes, &t->sizes));
+  TRY(bind_list(b, true, t->n_sizes, &t->sizes));
   return rt_check_buffers(b->program, t);
 }
 

@@ -153,13 +153,16 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
 
 static const char object_magic[] = "kernels";
 
-static void put_info(rt_writer *w, const cpu_kernels *all, const emit_kernel_info *info) {
-  rt_put_f64(w, info->item_cost);
-  rt_put_text(w, dim_print(all->arena, all->dims, info->grid));
-  rt_put_i64(w, info->n_sizes);
+/* Writes the info as bytes of their own, which a search for another kernel passes over. */
+static void put_info(rt_writer *out, const cpu_kernels *all, const emit_kernel_info *info) {
+  rt_writer w = {.arena = all->arena};
+  rt_put_f64(&w, info->item_cost);
+  rt_put_text(&w, dim_print(all->arena, all->dims, info->grid));
+  rt_put_i64(&w, info->n_sizes);
   for (uint32_t k = 0; k < info->n_sizes; k++) {
-    rt_put_text(w, dim_print(all->arena, all->dims, info->sizes[k]));
+    rt_put_text(&w, dim_print(all->arena, all->dims, info->sizes[k]));
   }
+  rt_put_bytes(out, w.bytes, w.n);
 }
 
 static dim get_dim(rt_reader *r, const cpu_kernels *all) {
@@ -171,18 +174,20 @@ static dim get_dim(rt_reader *r, const cpu_kernels *all) {
   return d;
 }
 
-/* Reads what put_info has written.  If it is damaged, later reads fail. */
-static emit_kernel_info get_info(rt_reader *r, const cpu_kernels *all) {
+/* Sets *out to what put_info has written.  Returns false if it is damaged. */
+static bool get_info(rt_span bytes, const cpu_kernels *all, emit_kernel_info *out) {
   enum { MOST_SIZES = 1 << 16 };
-  emit_kernel_info info = {.item_cost = rt_get_f64(r)};
-  info.grid = get_dim(r, all);
-  info.n_sizes = (uint32_t)rt_get_in(r, 0, MOST_SIZES);
+  rt_reader r = rt_reader_make(bytes);
+  emit_kernel_info info = {.item_cost = rt_get_f64(&r)};
+  info.grid = get_dim(&r, all);
+  info.n_sizes = (uint32_t)rt_get_in(&r, 0, MOST_SIZES);
   dim *sizes = ARENA_NEW_N(all->arena, dim, info.n_sizes);
   for (uint32_t k = 0; k < info.n_sizes; k++) {
-    sizes[k] = get_dim(r, all);
+    sizes[k] = get_dim(&r, all);
   }
   info.sizes = sizes;
-  return info;
+  *out = info;
+  return !r.bad;
 }
 
 /* Names object number `object` by its contents: each kernel's identity, and how it is called. */
@@ -220,10 +225,9 @@ static bool find_in_object(void *data, rt_span name) {
     identity.words[0] = (uint64_t)rt_get_i64(&r);
     identity.words[1] = (uint64_t)rt_get_i64(&r);
     const char *symbol = rt_get_text(&r);
-    emit_kernel_info info = get_info(&r, want->all);
-    if (!r.bad && hash128_equal(identity, x->identity)) {
+    rt_span info = rt_get_bytes(&r);
+    if (!r.bad && hash128_equal(identity, x->identity) && get_info(info, want->all, &x->info)) {
       x->symbol = symbol;
-      x->info = info;
       return true;
     }
   }
@@ -350,22 +354,14 @@ static void divide(all_batches *x) {
   }
 }
 
-static bool same_symbol(void *data, dim d, dim *out) {
-  const kernel *x = ((const wanted *)data)->kernel;
-  bool symbol = dim_get_kind(x->dims, d) == DIM_SYMBOL;
-  *out = symbol ? dim_symbol(((const wanted *)data)->all->dims, dim_name(x->dims, d)) : 0;
-  return symbol;
-}
-
 /* Copies the dims of a compiled kernel's info out of the module from which it was written. */
 static void keep_info(const cpu_kernels *all, kernel *x) {
-  wanted data = {all, x};
   dim *sizes = ARENA_NEW_N(all->arena, dim, x->info.n_sizes);
   for (uint32_t k = 0; k < x->info.n_sizes; k++) {
-    sizes[k] = dim_translate(all->dims, x->dims, x->info.sizes[k], same_symbol, &data);
+    sizes[k] = cpu_copy_dim(all->dims, x->dims, x->info.sizes[k]);
   }
   x->info.sizes = sizes;
-  x->info.grid = dim_translate(all->dims, x->dims, x->info.grid, same_symbol, &data);
+  x->info.grid = cpu_copy_dim(all->dims, x->dims, x->info.grid);
   x->dims = all->dims;
 }
 

@@ -29,6 +29,13 @@ dim cpu_symbol(dim_table *t, uint32_t k) {
   return dim_symbol_n(t, name, (size_t)snprintf(name, sizeof name, "s%u", k));
 }
 
+static void copy_hint(const renaming *r, dim d, dim symbol) {
+  int64_t hint;
+  if (dim_hint(r->from, d, &hint)) {
+    dim_set_hint(r->to, symbol, hint);
+  }
+}
+
 static bool symbol_of(void *data, dim d, dim *out) {
   renaming *r = data;
   cpu_symbols *s = r->symbols;
@@ -38,11 +45,8 @@ static bool symbol_of(void *data, dim d, dim *out) {
   }
   *out = cpu_symbol(r->to, k);
   if (k == s->n) {
-    int64_t hint;
     *ARENA_PUSH(r->arena, s->sizes, s->n, s->cap) = d;
-    if (dim_hint(r->from, d, &hint)) {
-      dim_set_hint(r->to, *out, hint);
-    }
+    copy_hint(r, d, *out);
   }
   return true;
 }
@@ -56,17 +60,21 @@ static dim rename_dim(void *data, dim d) {
 
 static bool same_symbol(void *data, dim d, dim *out) {
   const renaming *r = data;
-  int64_t hint;
-  *out = dim_symbol(r->to, dim_name(r->from, d));
-  if (dim_hint(r->from, d, &hint)) {
-    dim_set_hint(r->to, *out, hint);
+  if (dim_get_kind(r->from, d) != DIM_SYMBOL) {
+    return false;
   }
+  *out = dim_symbol(r->to, dim_name(r->from, d));
+  copy_hint(r, d, *out);
   return true;
 }
 
+dim cpu_copy_dim(dim_table *to, const dim_table *from, dim d) {
+  return dim_translate(to, from, d, same_symbol, &(renaming){.from = from, .to = to});
+}
+
 static dim keep_dim(void *data, dim d) {
-  renaming *r = data;
-  return dim_translate(r->to, r->from, d, same_symbol, r);
+  const renaming *r = data;
+  return cpu_copy_dim(r->to, r->from, d);
 }
 
 /* The symbols keep their names: the copy may have its computations in another order. */

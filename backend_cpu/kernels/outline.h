@@ -29,6 +29,9 @@ dim cpu_symbol(dim_table *t, uint32_t k);
  * *symbols, which must be empty, gets the sizes of the symbols. */
 hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed, cpu_symbols *symbols);
 
+/* Copies a dim of symbols with these names to another table, with their hints. */
+dim cpu_copy_dim(dim_table *to, const dim_table *from, dim d);
+
 /* Copies an outlined instruction and its module, whose table of dims is on the arena, too.  So one thread may write its
  * kernel while others write other ones. */
 hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined);

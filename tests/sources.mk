@@ -63,6 +63,7 @@ check_programs = \
 	tests/unit/frontend/check_model \
 	tests/unit/frontend/check_part \
 	tests/unit/frontend/check_sizes \
+	tests/unit/frontend/check_symbols \
 	tests/unit/frontend/check_tensor \
 	tests/unit/frontend/check_wire_scan \
 	tests/unit/hlo/check_activation \
@@ -813,6 +814,8 @@ tests_unit_frontend_check_part_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_part_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_sizes_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_symbols_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_symbols_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -180,14 +180,22 @@ status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k) {
 
 status shape_finish(const hlo_instr *i, const shape *result) { return shape_check(result, hlo_info(i)->name); }
 
+/* There are d - 1 holes unless d is 0, which becomes a guard.  A maximum would be right for all d, but then no sum with
+ * it would equal 2*d. */
+static dim pad_expression(dim_table *dims, dim d, int64_t around, int64_t interior) {
+  int64_t likely;
+  bool empty = interior && !dim_at_most(dims, 1, d) && dim_hint(dims, d, &likely);
+  dim holes = interior && !empty ? dim_mul(dims, dim_add_const(dims, d, -1), interior) : 0;
+  return dim_add_const(dims, dim_add(dims, d, holes), around);
+}
+
 /* The extent of a constant is computed here and not by dim_*, since intermediate results may be negative. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior) {
   if (d == DIM_OVERFLOW) {
     return DIM_OVERFLOW;
   }
   if (!dim_is_const(d)) {
-    dim holes = interior ? dim_mul(dims, dim_max(dims, dim_add_const(dims, d, -1), 0), interior) : 0;
-    return dim_add_const(dims, dim_add(dims, d, holes), low + high);
+    return pad_expression(dims, d, low + high, interior);
   }
   int64_t n = 0;
   if (__builtin_mul_overflow(d > 0 ? d - 1 : 0, interior, &n) || __builtin_add_overflow(n, d + low + high, &n) ||

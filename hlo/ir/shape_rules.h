@@ -71,7 +71,8 @@ STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, u
 /* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
 /* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
- * elements.  If it is negative, returns DIM_OVERFLOW. */
+ * elements.  If it is negative, returns DIM_OVERFLOW.  With interior elements, whether an expression d
+ * is 0 becomes a guard; without hints it is assumed not to be. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

@@ -71,11 +71,32 @@ START_TEST(guards_are_checked) {
 }
 END_TEST
 
+/* The holes between n elements are n - 1 for every n but 0. */
+START_TEST(holes_between_elements) {
+  for (int64_t hint = 0; hint < 2; hint++) {
+    hlo_module *m = parse_entry(memory, "(%x: f32[n,4], %v: f32[]) {\n  return %x, %v\n}")->module, *bound;
+    dim_set_hint(m->dims, dim_symbol(m->dims, "n"), hint);
+    hlo_value x = hlo_result(m->entry->params[0], 0), v = hlo_result(m->entry->params[1], 0);
+    hlo_builder b = hlo_builder_make(m->entry);
+    hlo_value y = hlo_pad(&b, x, v, (int64_t[]){1, 0}, (int64_t[]){1, 0}, (int64_t[]){2, 0});
+    hlo_set_roots(m->entry, 1, &y);
+    ASSERT_OK(hlo_builder_take_error(&b));
+    ck_assert_str_eq(SHAPE_STR(m->dims, hlo_shape(y)), hint ? "f32[3*n,4]" : "f32[n+2,4]");
+    for (int64_t n = 0; n < 2; n++) {
+      status s = hlo_bind(memory, m, (shape[]){rows(n), shape_scalar(DTYPE_F32)}, &bound);
+      ck_assert_msg((s == NULL) == (n == hint), "%s", s ? status_message(s) : "not refused");
+      status_free(s);
+    }
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, sizes_are_filled_in);
   tcase_add_test(all, sizes_that_do_not_fit);
   tcase_add_test(all, guards_are_checked);
+  tcase_add_test(all, holes_between_elements);
   return run_suite("bind", all);
 }

@@ -17,6 +17,7 @@ runtime_sources = \
 	runtime/program/image.c \
 	runtime/program/image_write.c \
 	runtime/program/program.c \
+	runtime/program/size_text.c \
 	runtime/program/sizes.c \
 	runtime/program/weight_pool.c
 runtime_files = \
@@ -40,6 +41,7 @@ runtime_files = \
 	runtime/program/image.h \
 	runtime/program/image_internal.h \
 	runtime/program/program.h \
+	runtime/program/size_text.h \
 	runtime/program/sizes.h \
 	runtime/program/target.h \
 	runtime/program/weight_pool.h

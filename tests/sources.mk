@@ -90,6 +90,7 @@ check_programs = \
 	tests/unit/runtime/check_binding \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_image \
+	tests/unit/runtime/check_size_text \
 	tests/unit/runtime/check_thread_pool \
 	tests/unit/runtime/check_weight_pool
 test_programs = \
@@ -868,6 +869,8 @@ tests_unit_runtime_check_code_loader_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLA
 tests_unit_runtime_check_code_loader_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_size_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_size_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_thread_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_weight_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

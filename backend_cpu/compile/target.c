@@ -165,6 +165,7 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
   r->thunks = count_thunks(&p->body);
   r->kernels = cpu_kernels_asked(kernels);
   r->kernels_unique = cpu_kernels_unique(kernels);
+  r->kernels_found = cpu_kernels_found(kernels);
   for (uint32_t k = 0; k < p->n_constants; k++) {
     r->constant_bytes += p->constants[k].size;
   }

@@ -54,6 +54,8 @@ cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_p
 
 uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
 
+uint32_t cpu_kernels_found(const cpu_kernels *k) { return k->n_found; }
+
 uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
 /* --- collecting the kernels of a program --- */

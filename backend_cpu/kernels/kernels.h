@@ -45,8 +45,10 @@ typedef struct cpu_call_of {
 STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
                                        const cpu_writer *writer, const cpu_call_of *call, rt_span *mark);
 
-/* Returns the number of different kernels, and how often a kernel was added. */
+/* Return the number of different kernels; how many of them were found (cpu_kernels_compile); and how often a kernel was
+ * added. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
+uint32_t cpu_kernels_found(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
 /* Code objects, and for each a name that lists the kernels in it (rt_program). */

@@ -6,6 +6,14 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "plugin/cli/cli.h"
+#include "runtime/program/size_text.h"
+
+/* A model, opened for compiling. */
+typedef struct opened_model {
+  session *s;
+  session_inputs inputs; /* what the command line says of them */
+  const char *reason;    /* why the program is not for all sizes; NULL if it is, or if no size is open */
+} opened_model;
 
 /* --- the report --- */
 
@@ -58,13 +66,25 @@ static const char *guessed_dims(const session *s, const session_inputs *inputs, 
   return text;
 }
 
-static void print_report(FILE *f, const session *s, const session_inputs *inputs, const session_program *c,
-                         const cli_args *args, arena *a) {
-  const rt_report *r = &c->report;
-  const char *guessed = guessed_dims(s, inputs, a);
+/* Prints which sizes the programs of the session serve. */
+static void print_sizes(FILE *f, const opened_model *m, arena *a) {
+  const session_program *general = session_generals(m->s);
+  const char *guessed = general ? "" : guessed_dims(m->s, &m->inputs, a);
+  for (; general; general = general->next) {
+    fprintf(f, "%-18sone program for all sizes\n", "sizes");
+    size_write_lines(f, 0, 17, general->program);
+  }
+  if (m->reason) {
+    fprintf(f, "%-18seach set of sizes gets a program of its own: %s\n", "sizes", m->reason);
+  }
   if (*guessed) {
     fprintf(f, "unknown sizes     %s are taken as 1 (--dim and --shape set them)\n", guessed);
   }
+}
+
+static void print_report(FILE *f, const session *s, const session_program *c, const cli_args *args, arena *a) {
+  const session_program *reported = c->general ? c->general : c;
+  const rt_report *r = &reported->report;
   fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
   fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
@@ -80,15 +100,17 @@ static void print_report(FILE *f, const session *s, const session_inputs *inputs
   fprintf(f, "constants         %s\n", size_text(a, r->constant_bytes));
   fprintf(f, "code              %s, %" PRIu32 " kernels of %" PRIu32 " uses\n", size_text(a, r->code_bytes),
           r->kernels_unique, r->kernels);
+  fprintf(f, "kernels           %" PRIu32 " written by LLVM, %" PRIu32 " found in the cache\n",
+          r->kernels_unique - r->kernels_found, r->kernels_found);
   fprintf(f, "thunks            %" PRIu32 "\n", r->thunks);
   print_tuning(f, r, args->session.precision, args->verbose);
   double known = r->seconds_passes + r->seconds_tuning + r->seconds_lower + r->seconds_codegen,
-         import = c->compile_seconds - known;
+         import = reported->compile_seconds - known;
   fprintf(f,
           "seconds           open %.3f, import %.3f, passes %.3f, tuning %.3f, lowering %.3f, code %.3f, ready to run "
           "%.3f\n",
           session_load_seconds(s), import > 0 ? import : 0, r->seconds_passes, r->seconds_tuning, r->seconds_lower,
-          r->seconds_codegen, c->load_seconds);
+          r->seconds_codegen, reported->load_seconds);
 }
 
 /* --- writing --- */
@@ -126,17 +148,53 @@ static status emit_source(const cli_args *args, session *s, const session_inputs
   return write_text(args->output, text);
 }
 
-static status emit_program(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
+static status open_model(const cli_args *args, const session_options *options, arena *a, opened_model *out) {
+  const char *path = args->files.items[0];
+  TRY(cli_open(args, options, path, a, &out->s));
+  CHECK_THAT(!session_is_image(out->s), STATUS_INVALID_ARGUMENT, "%s: the file is compiled already", path);
+  return cli_told_inputs(args, out->s, a, &out->inputs);
+}
+
+/* Compiles the model for all sizes if sizes stay open (session_options.keep_open).  If that is not possible, and
+ * otherwise, for one set of sizes. */
+static status compile_program(const cli_args *args, const session_options *options, arena *a, opened_model *m,
+                              const session_program **out) {
+  enum { LIKELY = 64 }; /* a likely size: 1 is special, as a batch, a length or an image */
+  session_options open = *options, closed = *options;
+  open.open_dim = open.keep_open ? LIKELY : open.open_dim;
+  closed.keep_open = false;
+  TRY(open_model(args, &open, a, m));
+  cli_progress_start(args->quiet, "compiling", 0);
+  status failed = session_compile(m->s, &m->inputs, out);
+  if (!failed || !open.keep_open || !*guessed_dims(m->s, &m->inputs, a) || status_get_code(failed) == STATUS_RESOURCE) {
+    return failed;
+  }
+  m->reason = arena_strdup(a, status_message(failed));
+  status_free(failed);
+  TRY(open_model(args, &closed, a, m));
+  cli_progress_start(args->quiet, "compiling", 0);
+  return session_compile(m->s, &m->inputs, out);
+}
+
+static status emit_oxla(const cli_args *args, const session_options *options, arena *a) {
+  opened_model m = {0};
+  const session_program *c;
+  TRY(status_name_file(compile_program(args, options, a, &m, &c), args->files.items[0]));
+  cli_progress_end();
+  TRY(save(m.s, args->output));
+  if (!args->quiet) {
+    FILE *f = strcmp(args->output, "-") == 0 ? stderr : stdout;
+    print_sizes(f, &m, a);
+    print_report(f, m.s, c, args, a);
+  }
+  return NULL;
+}
+
+/* Writes a text that compiling makes. */
+static status emit_report(const cli_args *args, session *s, const session_inputs *inputs, const char *emit) {
   const session_program *c;
   TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
-  if (strcmp(emit, "oxla") == 0) {
-    TRY(save(s, args->output));
-    if (!args->quiet) {
-      print_report(strcmp(args->output, "-") == 0 ? stderr : stdout, s, inputs, c, args, a);
-    }
-    return NULL;
-  }
   const rt_report *r = &c->report;
   const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "asm") == 0 ? r->assembly : r->buffers;
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
@@ -150,14 +208,9 @@ static int complain(const char *message) {
 }
 
 status cli_compile(const cli_args *args, arena *a, int *code) {
-  const char *emit = args->emit                     ? args->emit
-                     : args->after || args->explain ? "hlo"
-                                                    : "oxla",
-             *path = args->files.items[0];
+  const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla";
   bool program = strcmp(emit, "oxla") == 0;
   session_options options;
-  session *s;
-  session_inputs inputs;
   if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
     *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
     return NULL;
@@ -167,14 +220,17 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     return NULL;
   }
   TRY(cli_session_options(args, a, &options));
+  options.keep_open = program && (!options.specialise || strcmp(options.specialise, "full") != 0);
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
   }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
-  TRY(cli_open(args, &options, path, a, &s));
-  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "%s: the file is compiled already", path);
-  TRY(cli_told_inputs(args, s, a, &inputs));
+  if (program) {
+    return emit_oxla(args, &options, a);
+  }
+  opened_model m = {0};
+  TRY(open_model(args, &options, a, &m));
   cli_progress_start(args->quiet, "compiling", 0);
   bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
-  return text ? emit_source(args, s, &inputs, emit, a) : emit_program(args, s, &inputs, emit, a);
+  return text ? emit_source(args, m.s, &m.inputs, emit, a) : emit_report(args, m.s, &m.inputs, emit);
 }

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "plugin/cli/cli.h"
+#include "runtime/program/size_text.h"
 #include "runtime/program/image.h"
 #include "runtime/program/sizes.h"
 
@@ -26,9 +27,7 @@ static void print_values(const char *what, const rt_io *io, uint32_t n) {
 static void print_sizes(const rt_program *p) {
   printf("  %-10s for many sizes: %" PRIu32 " expressions, %" PRIu32 " slots in the arena\n", "sizes", p->n_sizes,
          p->n_slots);
-  for (uint32_t k = 0; k < p->n_guards; k++) {
-    printf("  %-10s %s: %s\n", "guard", p->guards[k].text, p->guards[k].source);
-  }
+  size_write_lines(stdout, 2, 10, p);
 }
 
 static void print_program(const rt_program *p, uint32_t number) {

@@ -6,6 +6,7 @@
 
 #include "plugin/cli/cli.h"
 #include "plugin/session/profile.h"
+#include "runtime/program/size_text.h"
 
 /* --- tables --- */
 
@@ -66,6 +67,20 @@ static void print_groups(const cli_args *args, const char *what, const char *of,
   print_rest(g->n, n);
 }
 
+/* Prints which sizes the programs for all sizes serve, and how long it takes to bind one. */
+static void print_generals(const run_profile *p) {
+  for (const session_program *g = p->generals; g; g = g->next) {
+    printf("%-18sone program for all sizes\n", "sizes");
+    size_write_lines(stdout, 0, 17, g->program);
+  }
+  if (p->exact_reason) {
+    printf("%-18seach set of sizes gets a program of its own: %s\n", "sizes", p->exact_reason);
+  }
+  if (p->bindings) {
+    printf("%-18s%.1f us, the least of %" PRIu32 "\n", "binding", 1e6 * p->binding, p->bindings);
+  }
+}
+
 static void print_all(const cli_args *args, const run_profile *p) {
   const rt_roofline *r = &p->roofline;
   printf("run: median %.4f ms, min %.4f ms (%" PRIu32 " runs, %" PRIu32 " threads, %s); %" PRIu32
@@ -74,6 +89,7 @@ static void print_all(const cli_args *args, const run_profile *p) {
          100 * p->gaps / p->median);
   printf("machine: %.1f GFLOP/s on 1 thread, %.1f on %" PRIu32 "; reads %.1f GB/s on 1, %.1f on %" PRIu32 "\n",
          1e-9 * r->flops_one, 1e-9 * r->flops_all, r->threads, 1e-9 * r->read_one, 1e-9 * r->read_all, r->threads);
+  print_generals(p);
   print_thunks(args, p);
   print_groups(args, "kind of thunk", "thunks", &p->kinds);
   print_groups(args, "ONNX operator", "nodes", &p->operators);

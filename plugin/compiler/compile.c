@@ -132,8 +132,8 @@ static status compile_module(void *data) {
   TRY(check_skipped(c->a, c->request->options.skip_passes));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s runs programs but compiles none",
              c->request->backend);
-  const void **values = ARENA_NEW_N(c->a, const void *, c->s->n_inputs);
-  TRY(compiler_import(c->s, c->request, c->a, &m, values, &complete));
+  compiler_validity validity;
+  TRY(compiler_import(c->s, c->request, c->a, &m, &validity, &complete));
   if (c->request->imported) {
     c->request->imported(c->request->imported_data);
   }
@@ -146,8 +146,10 @@ static status compile_module(void *data) {
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
   for (uint32_t k = 0; k < c->s->n_inputs; k++) {
-    (*c->out)->params[k].value = values[k];
+    (*c->out)->params[k].value = validity.values[k];
   }
+  (*c->out)->definitions = validity.definitions;
+  (*c->out)->n_definitions = validity.n_definitions;
   return NULL;
 }
 

@@ -137,7 +137,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 9 };
+enum { COMPILER_ABI = 10 };
 
 typedef struct compiler_api {
   uint32_t abi;

@@ -10,14 +10,14 @@
  * of some inputs (o->wanted) and the request has them, they are passed and the model is imported again.  Each round
  * passes at least one more input, so the loop ends. */
 static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
-                                 onnx_input_shape *inputs, const uint32_t *number, hlo_module **out, bool *complete) {
+                                 onnx_input_shape *inputs, const uint32_t *number, onnx_definitions *definitions,
+                                 hlo_module **out, bool *complete) {
   const opened_model *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
-  onnx_definitions definitions = {0};
   for (;;) {
     bool more = false, unknown = false;
     o->wanted = wanted;
-    status failed = r->all_sizes ? onnx_import_symbolic(a, l->onnx, o, &definitions, out, complete)
+    status failed = r->all_sizes ? onnx_import_symbolic(a, l->onnx, o, definitions, out, complete)
                                  : onnx_import(a, l->onnx, o, out, complete);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
       const void *value = r->values ? r->values[number[k]] : NULL;
@@ -37,9 +37,20 @@ static status import_with_values(const compiler_model *s, const compile_request 
   }
 }
 
+static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
+  rt_definition *out = ARENA_NEW_N(a, rt_definition, from->n);
+  for (uint32_t k = 0; k < from->n; k++) {
+    out[k] = (rt_definition){from->items[k].symbol, from->items[k].equals, from->items[k].source};
+  }
+  return out;
+}
+
 status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
-                       const void **values, bool *complete) {
+                       compiler_validity *validity, bool *complete) {
   const opened_model *l = s->model;
+  compiler_validity unused, *v = validity ? validity : &unused;
+  onnx_definitions definitions = {0};
+  *v = (compiler_validity){.values = ARENA_NEW_N(a, const void *, s->n_inputs)};
   *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
@@ -61,11 +72,13 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   }
   o.dims = dims;
   o.inputs = inputs;
-  TRY(import_with_values(s, r, a, &o, inputs, number, out, complete));
-  for (uint32_t k = 0; values && k < o.n_inputs; k++) {
-    values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
+  status failed = import_with_values(s, r, a, &o, inputs, number, &definitions, out, complete);
+  v->definitions = copy_definitions(a, &definitions);
+  v->n_definitions = definitions.n;
+  for (uint32_t k = 0; k < o.n_inputs; k++) {
+    v->values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
   }
-  return NULL;
+  return failed;
 }
 
 const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const opened_model *)s->model)->onnx; }

@@ -16,11 +16,18 @@ typedef struct opened_model {
   const hlo_module *hlo;
 } opened_model;
 
-/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  `values`, which may
- * be NULL, has an entry for each input: it is set to the contents of the input if the module is valid for these only,
- * otherwise to NULL.  *complete is set to false if the module is only the first segment.  In import.c. */
+/* For which inputs an imported module is valid. */
+typedef struct compiler_validity {
+  const void **values;        /* for each input: its contents if the module is valid for these only, otherwise NULL */
+  rt_definition *definitions; /* what symbols must be equal to */
+  uint32_t n_definitions;
+} compiler_validity;
+
+/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  *validity, which may
+ * be NULL, is set on the arena, also after a failure.  *complete is set to false if the module is only the first
+ * segment.  In import.c. */
 STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
-                                       const void **values, bool *complete);
+                                       compiler_validity *validity, bool *complete);
 
 /* Returns the same model with other outputs (frontend/import/part.h), which may be used for nothing but importing.  In
  * import.c. */

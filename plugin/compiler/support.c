@@ -5,6 +5,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/import/import.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct check_support {
   arena *a;
@@ -190,6 +191,33 @@ static void check_nodes(check_support *c) {
   status_free(failed);
 }
 
+/* Imports the model for all sizes, and notes which nodes pin sizes, or why that is not possible.  The backend may still
+ * decline to compile it so. */
+static void check_sizes(check_support *c) {
+  enum { LIKELY = 64 }; /* a likely size: 1 is special, as a batch, a length or an image */
+  hlo_module *m;
+  onnx_definitions found = {0};
+  bool complete;
+  onnx_dim_binding *dims = ARENA_NEW_N(c->a, onnx_dim_binding, c->request->n_dims);
+  for (uint32_t k = 0; k < c->request->n_dims; k++) {
+    dims[k] = (onnx_dim_binding){c->request->dims[k].name, c->request->dims[k].value};
+  }
+  onnx_import_options o = {.dims = dims, .n_dims = c->request->n_dims, .open_dim = LIKELY, .eval = ref_fold};
+  status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
+  if (failed || !complete) {
+    add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s",
+                             failed ? status_message(failed) : "the model runs segment by segment"));
+    status_free(failed);
+    return;
+  }
+  for (uint32_t k = 0; k < found.n; k++) {
+    const onnx_definition *d = &found.items[k];
+    add_note(c, arena_printf(c->a, "for all sizes, with open dimensions near %d: %s needs %s = %s", LIKELY, d->source,
+                             d->symbol, d->equals));
+  }
+  add_note(c, "one program can serve all sizes");
+}
+
 static status check_guarded(void *data) {
   check_support *c = data;
   onnx_model *m;
@@ -200,6 +228,9 @@ static status check_guarded(void *data) {
   c->dims = dim_table_create(c->a);
   check_values(c);
   check_nodes(c);
+  if (c->open && c->out->n_problems == 0) {
+    check_sizes(c);
+  }
   return NULL;
 }
 

@@ -43,7 +43,7 @@ struct session {
   uint32_t n_compiled;
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
-  bool needs_exact; /* whether the model cannot be compiled for all sizes, or should not be */
+  const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
   bool is_taken;            /* whether a thread has the turn (session_take_turn) */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
@@ -100,8 +100,11 @@ void session_keep_program(session *s, session_program *c);
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
 
-/* Returns true if the next compilation should make a program for all sizes.  Needs the turn (session_take_turn). */
-bool session_wants_general(const session *s);
+/* Returns true if these inputs, the model and the options leave a size open. */
+bool session_has_open_sizes(const session *s, const session_inputs *told);
+/* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  Needs the turn
+ * (session_take_turn). */
+bool session_wants_general(const session *s, const session_inputs *inputs);
 /* Adds a program for all sizes to the session.  Needs the turn. */
 void session_add_general(session *s, session_program *c);
 /* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves them. It is

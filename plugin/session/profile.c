@@ -160,11 +160,42 @@ static status run_all(session *s, const session_program *c, const uint64_t *seed
   return NULL;
 }
 
+/* Binds a program for all sizes to the inputs repeatedly, as for sizes that are new, and measures that. */
+static status time_bindings(session *s, const session_inputs *inputs, run_profile *out) {
+  enum { MOST = 2000 };
+  const double most_seconds = 0.2;
+  double start = clock_seconds(), now = start;
+  session_program *c = NULL;
+  while (out->bindings < MOST && now - start < most_seconds) {
+    double begin = clock_seconds();
+    TRY(session_bind(s, inputs, &c));
+    now = clock_seconds();
+    if (!c) {
+      break;
+    }
+    session_free_program(s, c);
+    out->binding = out->bindings && out->binding < now - begin ? out->binding : now - begin;
+    out->bindings++;
+  }
+  return NULL;
+}
+
+/* Adds what is known of the programs for all sizes. */
+static status add_generals(session *s, const session_inputs *inputs, run_profile *out) {
+  out->generals = session_generals(s);
+  out->exact_reason = session_exact_reason(s);
+  session_take_turn(s);
+  status failed = time_bindings(s, inputs, out);
+  session_end_turn(s);
+  return failed;
+}
+
 status session_profile(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
                        session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
   rt_profiler *profiler = rt_profiler_create(a);
   *out = (run_profile){.model = s->source->name, .backend = s->target->name, .threads = session_threads(s)};
   TRY(run_all(s, c, seed, inputs, outputs, options, profiler));
+  TRY(add_generals(s, inputs, out));
   TRY(rt_roofline_measure(s->pool, &out->roofline));
   sum_up(out, rt_profiler_result(profiler), a);
   return NULL;

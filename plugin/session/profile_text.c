@@ -4,6 +4,7 @@
 #include "base/locale.h"
 
 #include "plugin/session/profile.h"
+#include "runtime/program/size_text.h"
 
 /* Writes a JSON string.  Bytes that are not UTF-8 and control characters become '?'. */
 static void put_text(FILE *f, const char *text) {
@@ -67,6 +68,51 @@ static void put_groups(FILE *f, const char *key, const run_profile_groups *g) {
   fputs("]", f);
 }
 
+/* Writes a pair of a JSON object, and what follows it. */
+static void put_pair(FILE *f, const char *key, const char *text, const char *end) {
+  put_named_text(f, key, text);
+  fputs(end, f);
+}
+
+/* Writes what a program for all sizes serves. */
+static void put_sizes(FILE *f, const rt_program *p) {
+  const char *comma = "";
+  fputs("\n  {\"symbols\": [", f);
+  for (uint32_t k = 0; k < p->n_sizes; k++) {
+    if (size_is_symbol(p, k)) {
+      fprintf(f, "%s{", comma);
+      put_pair(f, "name", p->sizes[k].name, ", ");
+      put_pair(f, "input", p->params[p->sizes[k].a].name, ", ");
+      fprintf(f, "\"dimension\": %d}", (int)p->sizes[k].b);
+      comma = ", ";
+    }
+  }
+  fputs("],\n   \"definitions\": [", f);
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    fputs(k ? ", {" : "{", f);
+    put_pair(f, "symbol", p->definitions[k].symbol, ", ");
+    put_pair(f, "equals", p->definitions[k].equals, ", ");
+    fprintf(f, "\"pin\": %s, ", size_is_pin(&p->definitions[k]) ? "true" : "false");
+    put_pair(f, "source", p->definitions[k].source, "}");
+  }
+  fputs("],\n   \"guards\": [", f);
+  for (uint32_t k = 0; k < p->n_guards; k++) {
+    fputs(k ? ", {" : "{", f);
+    put_pair(f, "guard", p->guards[k].text, ", ");
+    put_pair(f, "source", p->guards[k].source, "}");
+  }
+  fputs("]}", f);
+}
+
+static void put_generals(FILE *f, const run_profile *p) {
+  fprintf(f, " \"bindings\": %" PRIu32 ", \"binding_us\": %.3f,\n \"all_sizes\": [", p->bindings, 1e6 * p->binding);
+  for (const session_program *g = p->generals; g; g = g->next) {
+    put_sizes(f, g->program);
+    fputs(g->next ? "," : "", f);
+  }
+  fputs("],\n", f);
+}
+
 static void write_json(const run_profile *p, FILE *f) {
   const rt_roofline *r = &p->roofline;
   fputs("{", f);
@@ -78,6 +124,7 @@ static void write_json(const run_profile *p, FILE *f) {
           1e3 * p->gaps);
   fprintf(f, " \"roofline\": {\"gflops_1\": %.2f, \"gflops\": %.2f, \"gbytes_1\": %.2f, \"gbytes\": %.2f},\n",
           1e-9 * r->flops_one, 1e-9 * r->flops_all, 1e-9 * r->read_one, 1e-9 * r->read_all);
+  put_generals(f, p);
   fputs(" \"thunks\": [", f);
   for (uint32_t k = 0; k < p->raw->n_thunks; k++) {
     fputs(k ? ",\n  " : "\n  ", f);

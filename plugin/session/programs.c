@@ -171,22 +171,23 @@ void session_free_programs(session *s) {
 
 enum { MOST_GENERALS = 3 };
 
-/* Returns true if the model or the options leave the size of an input open. */
-static bool has_open_sizes(const session *s) {
-  const session_inputs none = {0};
+bool session_has_open_sizes(const session *s, const session_inputs *told) {
   bool open = false;
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    open = open || s->source->inputs[k].shape.kind == SHAPE_UNRANKED;
+    bool known = told->shapes && told->shapes[k];
+    open = open || (s->source->inputs[k].shape.kind == SHAPE_UNRANKED && !known);
     for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
-      open = open || session_guesses(s, &none, k, d);
+      open = open || session_guesses(s, told, k, d);
     }
   }
   return open;
 }
 
-bool session_wants_general(const session *s) {
+bool session_wants_general(const session *s, const session_inputs *inputs) {
+  const session_inputs none = {0};
   const rt_compile_options *o = &s->options.compile;
-  return has_open_sizes(s) && s->n_generals < MOST_GENERALS && !s->needs_exact && s->specialise != SPECIALISE_FULL &&
+  bool exact = s->exact_reason || (s->specialise == SPECIALISE_FULL && !s->options.keep_open);
+  return session_has_open_sizes(s, s->options.keep_open ? inputs : &none) && s->n_generals < MOST_GENERALS && !exact &&
          o->tune != RT_TUNE_FULL && !o->numerics.deterministic && !o->keep_text && !o->algorithm;
 }
 
@@ -194,6 +195,20 @@ void session_add_general(session *s, session_program *c) {
   c->next = s->generals;
   s->generals = c;
   s->n_generals++;
+}
+
+const session_program *session_generals(session *s) {
+  session_take_turn(s);
+  const session_program *first = s->generals;
+  session_end_turn(s);
+  return first;
+}
+
+const char *session_exact_reason(session *s) {
+  session_take_turn(s);
+  const char *reason = s->exact_reason;
+  session_end_turn(s);
+  return reason;
 }
 
 /* Sets shapes[] to the shapes of the program's parameters.  Returns false if one is not known. */

@@ -239,7 +239,7 @@ static status find_in_cache(compilation *c) {
 static status find_generals(compilation *c) {
   session *s = c->s;
   session_program *general;
-  while (!c->out && session_wants_general(s)) {
+  while (!c->out && session_wants_general(s, c->inputs)) {
     arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
     const rt_program *p = compile_cache_find_general(s, s->n_generals, a);
     if (!p) {
@@ -261,6 +261,16 @@ static status find_generals(compilation *c) {
   return NULL;
 }
 
+/* Says which nodes have pinned the sizes of a program that was to be for all sizes. */
+static const char *why_static(arena *a, const rt_program *p) {
+  const char *text = "the model is for one set of sizes only";
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    const rt_definition *d = &p->definitions[k];
+    text = arena_printf(a, "%s%s %s = %s (%s)", text, k ? "," : ":", d->symbol, d->equals, d->source);
+  }
+  return text;
+}
+
 /* Compiles the model for all sizes, with those of the inputs as likely ones, and binds the program to them.  c->out
  * remains NULL if that is not possible. */
 static status compile_general(compilation *c, const compiler_api *compiler) {
@@ -277,26 +287,28 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
-  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "the model is for one set of sizes only");
+  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s", why_static(c->arena, program));
   c->arena = NULL; /* the program takes the arena over */
   TRY(session_make_program(s, program, a, &general));
   general->report = report;
   general->compile_seconds = clock_seconds() - start;
   compile_cache_put_general(s, s->n_generals, general);
   session_add_general(s, general);
-  session_log(s, SESSION_LOG_INFO, "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels, %" PRIu32 " guards",
-              general->compile_seconds, report.kernels_unique, program->n_guards);
+  session_log(
+      s, SESSION_LOG_INFO,
+      "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
+      general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
   return session_bind(s, c->inputs, &c->out);
 }
 
-/* Like compile_general; but a model that cannot be compiled for all sizes is no error. */
+/* Like compile_general; but a model that cannot be compiled for all sizes is no error, unless an option says so. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
-  status failed = session_wants_general(s) ? compile_general(c, compiler) : NULL;
-  if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
+  status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;
+  if (!failed || s->options.keep_open || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
-  s->needs_exact = true;
+  s->exact_reason = arena_strdup(s->arena, status_message(failed));
   session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", status_message(failed));
   status_free(failed);
   arena_destroy(c->arena);
@@ -324,6 +336,8 @@ static status compile_guarded(void *data) {
   if (c->out) {
     return NULL;
   }
+  CHECK_THAT(!s->options.keep_open || !session_has_open_sizes(s, c->inputs), STATUS_UNSUPPORTED,
+             "the options ask for a program for each set of sizes");
   double start = clock_seconds();
   compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;

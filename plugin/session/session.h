@@ -34,6 +34,9 @@ typedef struct session_options {
   uint32_t n_dims;
   /* The value of dimensions that neither dims nor a run's inputs give; 0 means that they are an error. */
   int64_t open_dim;
+  /* Whether such dimensions stay open, with open_dim as their likely size: then the program is for all their sizes, and
+   * it is an error if the model cannot be compiled so. */
+  bool keep_open;
   uint64_t max_memory; /* the limit in bytes of everything that the session does, including runs; 0 means no limit */
   mem_budget *outer;   /* a budget that also counts the session's memory; NULL if there is none */
   double max_seconds;  /* the limit in seconds for loading, for each compilation and for each run; 0 means no limit */
@@ -120,6 +123,11 @@ void session_release(session *s, const session_program *c);
  * ran.  This one can still run, but its memory is freed only when all callers have released it, so they should get the
  * other program between two runs. */
 bool session_program_is_replaced(const session_program *c);
+/* Returns the programs for all sizes, the newest first (session_program.next), or NULL if there are none.  They stay
+ * until the session is closed. */
+const session_program *session_generals(session *s);
+/* Returns why each set of sizes gets a program of its own although the model leaves sizes open; NULL if it does not. */
+const char *session_exact_reason(session *s);
 /* Waits until no program is being tuned in the background any more. */
 void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a

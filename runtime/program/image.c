@@ -8,7 +8,7 @@
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
  * its index in the program of the base.  A program for many sizes has the number MANY_SIZES in place of the size of its
- * arena, and behind that its nodes, guards and slots. */
+ * arena, and behind that its nodes, guards, definitions and slots. */
 #include "runtime/program/image_internal.h"
 
 #include <inttypes.h>
@@ -196,6 +196,16 @@ static void get_guards(rt_reader *r, reading *x, rt_program *p) {
   }
 }
 
+static void get_definitions(rt_reader *r, reading *x, rt_program *p) {
+  p->n_definitions = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
+  p->definitions = ARENA_NEW_N(x->a, rt_definition, p->n_definitions);
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    p->definitions[k].symbol = rt_get_text(r);
+    p->definitions[k].equals = rt_get_text(r);
+    p->definitions[k].source = rt_get_text(r);
+  }
+}
+
 static void get_slots(rt_reader *r, reading *x, rt_program *p) {
   p->n_slots = (uint32_t)rt_get_in(r, 0, r->bad ? 0 : (r->end - r->at) / 24);
   p->slots = ARENA_NEW_N(x->a, rt_slot, p->n_slots);
@@ -215,6 +225,7 @@ static void get_arena(rt_reader *r, reading *x, rt_program *p) {
   }
   get_size_nodes(r, x, p);
   get_guards(r, x, p);
+  get_definitions(r, x, p);
   get_slots(r, x, p);
 }
 

@@ -156,6 +156,13 @@ static void put_sizes(rt_writer *out, const rt_program *p) {
     rt_put_text(out, g->text);
     rt_put_text(out, g->source);
   }
+  rt_put_i64(out, p->n_definitions);
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    const rt_definition *d = &p->definitions[k];
+    rt_put_text(out, d->symbol);
+    rt_put_text(out, d->equals);
+    rt_put_text(out, d->source);
+  }
   rt_put_i64(out, p->n_slots);
   for (uint32_t k = 0; k < p->n_slots; k++) {
     const rt_slot *s = &p->slots[k];

@@ -30,6 +30,13 @@ typedef struct rt_guard {
   const char *source; /* who asked for it: the label of an ONNX node, or the name of a pass */
 } rt_guard;
 
+/* What the compiler found out of a symbol of the model: it equals a number (then it is pinned), or an expression of
+ * other symbols.  The program serves no other sizes. */
+typedef struct rt_definition {
+  const char *symbol, *equals;
+  const char *source; /* who asked for it: the label of an ONNX node */
+} rt_definition;
+
 /* A piece of the arena of a program for many sizes, which gets its offset when the program is bound.  It is live from
  * time `first` to time `last`, both included; pieces that are live at different times may share bytes. */
 typedef struct rt_slot {
@@ -138,9 +145,10 @@ typedef struct rt_program {
   uint64_t arena_bytes;
   /* If there are sizes, this is a program for many sizes: it is bound before it runs, and its arena consists of slots,
    * so that arena_bytes is 0. */
-  uint32_t n_sizes, n_guards, n_slots;
+  uint32_t n_sizes, n_guards, n_slots, n_definitions;
   rt_size_node *sizes;
   rt_guard *guards;
+  rt_definition *definitions; /* for messages: the shapes of the parameters contain them already */
   rt_slot *slots;
   rt_sequence body;
 } rt_program;

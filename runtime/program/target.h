@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 11 };
+enum { RT_ABI = 12 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -167,6 +167,7 @@ typedef struct rt_report {
   uint32_t clusters;              /* the number of fusions, and of contractions with an epilogue */
   uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
+  uint32_t kernels_found; /* the number of unique kernels that other programs had compiled */
   uint64_t bytes_moved_before, bytes_moved_after;
   uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
   double seconds_passes, seconds_lower, seconds_codegen;

@@ -258,6 +258,12 @@ static void keep_sizes(arena *a, const rt_program *p, rt_program *kept) {
     kept->guards[k].text = arena_strdup(a, p->guards[k].text);
     kept->guards[k].source = arena_strdup(a, p->guards[k].source);
   }
+  kept->definitions = arena_memdup(a, p->definitions, p->n_definitions * sizeof *p->definitions);
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    const rt_definition *d = &p->definitions[k];
+    kept->definitions[k] =
+        (rt_definition){arena_strdup(a, d->symbol), arena_strdup(a, d->equals), arena_strdup(a, d->source)};
+  }
   kept->slots = arena_memdup(a, p->slots, p->n_slots * sizeof *p->slots);
 }
 

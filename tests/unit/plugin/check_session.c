@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "runtime/program/size_text.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
 #include "tests/unit/plugin/session_case.h"
@@ -145,6 +146,67 @@ START_TEST(all_sizes) {
     session_release(s, c);
   }
   ck_assert_ptr_eq(session_case_compile(s, 2, 3), first);
+  session_close(s);
+}
+END_TEST
+
+static void assert_sizes(const session_program *general, const char *expected) {
+  char *text;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  size_write_lines(f, 0, 6, general->program);
+  fclose(f);
+  ck_assert_msg(strcmp(text, expected) == 0, "%s", text);
+  free(text);
+}
+
+/* y = x + w, f32[n,m] and a constant f32[4,1]: the program is for n = 4 only, however it comes to the session. */
+static void write_pinned(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
+  Onnx__TensorProto *w = new_tensor(a, "w", 1, 2, (int64_t[]){4, 1});
+  set_raw(a, w, (float[]){1, 2, 3, 4}, 4 * sizeof(float));
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  session_case_set_type(a, m->graph->input[0], 1, "n,m");
+  session_case_set_type(a, m->graph->output[0], 1, "n,m");
+  session_case_write(a, m);
+}
+
+START_TEST(pins) {
+  static const char expected[] =
+      "symbol m: x[1]\n"
+      "pin    n = 4: plus: Add\n"
+      "pins   1 by Add\n";
+  write_pinned();
+  session *s = session_case_open(session_case_path, backends[_i]);
+  (void)session_case_compile(s, 4, 5);
+  const session_program *g = session_generals(s);
+  ck_assert(g && !g->next && !session_exact_reason(s));
+  assert_sizes(g, expected);
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL); /* the file says the same */
+  assert_sizes(session_generals(s), expected);
+  session_close(s);
+}
+END_TEST
+
+/* If no size is left open, the session says which node pins it. */
+START_TEST(all_pinned) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
+  Onnx__TensorProto *w = new_tensor(a, "w", 1, 1, (int64_t[]){2});
+  set_raw(a, w, (float[]){1, 2}, 2 * sizeof(float));
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  session_case_set_type(a, m->graph->input[0], 1, "3,n");
+  session_case_set_type(a, m->graph->output[0], 1, "3,n");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, "ref");
+  (void)session_case_compile(s, 3, 2);
+  ck_assert_ptr_null(session_generals(s));
+  ck_assert_str_eq(session_exact_reason(s), "the model is for one set of sizes only: n = 2 (plus: Add)");
   session_close(s);
 }
 END_TEST
@@ -414,6 +476,8 @@ int main(void) {
   tcase_add_test(c, one_array_of_weights);
   tcase_add_loop_test(c, saved_for_one_size, 0, 2);
   tcase_add_loop_test(c, all_sizes, 0, 3);
+  tcase_add_loop_test(c, pins, 0, 2);
+  tcase_add_test(c, all_pinned);
   tcase_add_loop_test(c, changed_behind_the_cache, 0, 2);
   tcase_add_test(c, names_of_files);
   return run_suite("session", c);

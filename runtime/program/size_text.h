@@ -1,0 +1,22 @@
+/* size_text.h - says in words which sizes a program for all sizes serves: its symbols, with the inputs from which they
+ * come, what is known of them, and its guards. */
+#ifndef RUNTIME_PROGRAM_SIZE_TEXT_H
+#define RUNTIME_PROGRAM_SIZE_TEXT_H
+
+#include <stdio.h>
+
+#include "runtime/program/program.h"
+
+/* Returns true if node k of the program's sizes is a symbol, which the shape of an input tells.  Its name may be an
+ * expression (32*height.m) of the symbol that the program uses. */
+bool size_is_symbol(const rt_program *p, uint32_t k);
+/* Writes where symbol k comes from, such as "ids[1], mask[1]": all dimensions of inputs that are equal to it. */
+void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k);
+/* Returns true if the definition makes its symbol a number. */
+bool size_is_pin(const rt_definition *d);
+
+/* Writes a line for each symbol, definition and guard, and one with the number of pins of each operator.  What a line
+ * is about is indented by `indent` and padded to `width`. */
+void size_write_lines(FILE *f, int indent, int width, const rt_program *p);
+
+#endif

@@ -35,6 +35,7 @@ base_files = \
 	base/headroom.h \
 	base/locale.h \
 	base/machine.h \
+	base/memory_span.h \
 	base/nms.h \
 	base/placement.h \
 	base/poison.h \

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/memory_span.h"
 #include "plugin/api/onnx-xla.h"
 #include "plugin/session/session.h"
 
@@ -41,7 +42,8 @@ struct oxla_run {
   const void **data;
   session_output *kept; /* memory of the run for copies of inputs (oxla_keep_inputs) */
   session_output *outputs;
-  bool executed; /* whether the outputs are those of the present inputs */
+  memory_span *spans; /* room for one span for each input and output */
+  bool executed;      /* whether the outputs are those of the present inputs */
   bool has_seed;
   uint64_t seed;
   double max_seconds;              /* 0 means the limit of the session */

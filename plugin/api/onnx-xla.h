@@ -300,8 +300,9 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
 /* From the next execution on, an output is written to `data`, memory of the caller, and not to memory of the run.
- * `bytes` must be exactly the size of the output; an execution fails if the output has another size.  If `data` is
- * NULL, the output is written to memory of the run again. */
+ * `bytes` must be exactly the size of the output; an execution fails if the output has another size, or if a byte of
+ * `data` belongs to an input or to another output.  If `data` is NULL, the output is written to memory of the run
+ * again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
 /* Sets the seed of the run's random numbers from the next execution on: the same seed gives the same numbers.  Without

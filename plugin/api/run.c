@@ -20,8 +20,9 @@ static status create(oxla_model *model, oxla_run **out) {
     r->data = calloc(s->n_inputs + 1, sizeof *r->data);
     r->kept = calloc(s->n_inputs + 1, sizeof *r->kept);
     r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
+    r->spans = calloc((size_t)s->n_inputs + s->n_outputs + 1, sizeof *r->spans);
   }
-  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs) {
+  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs || !r->spans) {
     oxla_run_destroy(r);
     return status_error(STATUS_RESOURCE, "out of memory");
   }
@@ -55,6 +56,7 @@ void oxla_run_destroy(oxla_run *run) {
   free(run->shapes);
   free(run->set);
   free(run->data);
+  free(run->spans);
   free(run);
 }
 
@@ -221,11 +223,43 @@ static status compile_idle(oxla_run *run) {
 
 oxla_error *oxla_compile(oxla_run *run) { return api_error(compile_idle(run)); }
 
+/* Lists the memory of inputs, and that of outputs which callers have given; an output's index is its number plus that
+ * of the inputs.  Returns the length of the list, 0 if no output is in memory of a caller. */
+static uint32_t list_spans(const oxla_run *run) {
+  uint32_t n_inputs = source_of(run)->n_inputs, n = n_inputs;
+  for (uint32_t k = 0; k < source_of(run)->n_outputs; k++) {
+    const session_output *o = &run->outputs[k];
+    if (o->given) {
+      run->spans[n++] = (memory_span){o->given, o->given_bytes, true, n_inputs + k};
+    }
+  }
+  for (uint32_t k = 0; n > n_inputs && k < n_inputs; k++) {
+    run->spans[k] = (memory_span){run->data[k], (size_t)shape_bytes(run->set[k]), false, k};
+  }
+  return n > n_inputs ? n : 0;
+}
+
+static const char *span_name(const oxla_run *run, const memory_span *s) {
+  const compiler_model *m = source_of(run);
+  return s->is_written ? m->outputs[s->index - m->n_inputs].name : m->inputs[s->index].name;
+}
+
+/* Fails if an output is to be written where an input or another output is: thunks write outputs while inputs are still
+ * read. */
+static status check_memory(const oxla_run *run) {
+  memory_span pair[2];
+  CHECK_THAT(!memory_spans_overlap(list_spans(run), run->spans, pair), STATUS_INVALID_ARGUMENT,
+             "the memory of %s '%s' overlaps that of %s '%s'", pair[0].is_written ? "output" : "input",
+             span_name(run, &pair[0]), pair[1].is_written ? "output" : "input", span_name(run, &pair[1]));
+  return NULL;
+}
+
 status api_prepare(oxla_run *run, session_inputs *inputs) {
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
     bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", source_of(run)->inputs[k].name);
   }
+  TRY(check_memory(run));
   run->executed = false;
   *inputs = inputs_of(run);
   return compile(run, inputs);

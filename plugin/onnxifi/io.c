@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory_span.h"
 #include "plugin/onnxifi/graph.h"
 
 void ifi_io_release(ifi_io *io) {
@@ -98,14 +99,40 @@ static onnxStatus check_declared(const side *s) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-static onnxStatus check(const side *in, const side *out) {
+static void add_spans(const side *s, bool is_written, memory_span *spans) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    const onnxTensorDescriptorV1 *d = &s->descriptors[k];
+    spans[k] = (memory_span){(const void *)(uintptr_t)d->buffer, ifi_descriptor_bytes(d), is_written, k};
+  }
+}
+
+/* Checks that no output is to be written where an input or another output is.  This is the last time that a client can
+ * be told: an event carries no status. */
+static onnxStatus check_memory(const ifi_graph *g, const side *in, const side *out) {
+  memory_span pair[2], *spans = calloc((size_t)in->n + out->n + 1, sizeof *spans);
+  if (!spans) {
+    return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+  }
+  add_spans(in, false, spans);
+  add_spans(out, true, spans + in->n);
+  bool overlap = memory_spans_overlap(in->n + out->n, spans, pair);
+  free(spans);
+  if (overlap) {
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "the memory of %s '%s' overlaps that of %s '%s'",
+            pair[0].is_written ? "output" : "input", (pair[0].is_written ? out : in)->descriptors[pair[0].index].name,
+            pair[1].is_written ? "output" : "input", (pair[1].is_written ? out : in)->descriptors[pair[1].index].name);
+  }
+  return overlap ? ONNXIFI_STATUS_INVALID_MEMORY_LOCATION : ONNXIFI_STATUS_SUCCESS;
+}
+
+static onnxStatus check(const ifi_graph *g, const side *in, const side *out) {
   onnxStatus (*const checks[])(const side *) = {check_names, check_fields, check_declared};
   onnxStatus s = ONNXIFI_STATUS_SUCCESS;
   for (size_t k = 0; !s && k < sizeof checks / sizeof *checks; k++) {
     s = checks[k](in);
     s = s ? s : checks[k](out);
   }
-  return s;
+  return s ? s : check_memory(g, in, out);
 }
 
 /* --- inputs --- */
@@ -240,7 +267,7 @@ onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_l
   side made = {g->model, oxla_output_count, oxla_output_name, oxla_output_type, false, outputs->n, NULL};
   onnxStatus s = ifi_read_list(inputs, &in.descriptors);
   s = s ? s : ifi_read_list(outputs, &made.descriptors);
-  s = s ? s : check(&in, &made);
+  s = s ? s : check(g, &in, &made);
   if (s) {
     ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "inputs and outputs: the descriptors are refused, status 0x%04x",
             (unsigned)s);

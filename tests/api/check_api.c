@@ -159,6 +159,31 @@ START_TEST(callers_outputs) {
 }
 END_TEST
 
+/* Memory that an output shares with the input, in whole or in part, is refused; memory that only touches it is not. */
+START_TEST(overlapping_memory) {
+  message m = affine_model(W, B);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  float memory[12] = {[4] = 1, 2, 3, 4}, want[4];
+  affine(1, memory + 4, W, B, want);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1, 4}, memory + 4));
+  for (int at = 1; at < 8; at++) {
+    succeed(oxla_set_output(run, "y", memory + at, sizeof want));
+    const char *part = at < 4   ? "the memory of output 'y' overlaps that of input 'x'"
+                       : at > 4 ? "the memory of input 'x' overlaps that of output 'y'"
+                                : "overlaps that of";
+    refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NOTHING, part);
+  }
+  for (int at = 0; at <= 8; at += 8) {
+    succeed(oxla_set_output(run, "y", memory + at, sizeof want));
+    succeed(oxla_execute(run));
+    ck_assert_mem_eq(memory + at, want, sizeof want);
+  }
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 START_TEST(wrong_inputs) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i);
@@ -505,8 +530,8 @@ END_TEST
 int main(void) {
   const TTest *const once[] = {room_for_the_compiler, nothing_given,           wrong_models, in_many_shapes,
                                keeps_programs,        tuned_in_the_background, NULL};
-  const TTest *const both[] = {
-      describes, runs_in_several_shapes, callers_outputs, wrong_inputs, short_options, constants,
-      seeds,     values_decide_sizes,    saves_and_loads, profiles,     NULL};
+  const TTest *const both[] = {describes,           runs_in_several_shapes, callers_outputs, overlapping_memory,
+                               wrong_inputs,        short_options,          constants,       seeds,
+                               values_decide_sizes, saves_and_loads,        profiles,        NULL};
   return run_tests("api", once, both);
 }

@@ -209,6 +209,8 @@ START_TEST(bad_io) {
   WITH(INVALID_MEMORY_TYPE, out, memoryType, 1000)
   WITH(UNSUPPORTED_MEMORY_TYPE, in, memoryType, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)
   WITH(INVALID_MEMORY_LOCATION, out, buffer, 0)
+  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)x) /* that of the input */
+  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 7))
   WITH(MISMATCHING_DATATYPE, in, dataType, ONNXIFI_DATATYPE_INT8)
   WITH(MISMATCHING_DATATYPE, out, dataType, ONNXIFI_DATATYPE_FLOAT64)
   WITH(MISMATCHING_SHAPE, in, dimensions, 1)

@@ -489,6 +489,7 @@ tests_files = \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/output_0.pb \
 	tests/fuzz/fuzz.py \
+	tests/fuzz/general.py \
 	tests/fuzz/idioms/__init__.py \
 	tests/fuzz/idioms/attention.py \
 	tests/fuzz/idioms/heads.py \
@@ -515,6 +516,7 @@ tests_files = \
 	tests/fuzz/sanitizers.py \
 	tests/fuzz/sequences.py \
 	tests/fuzz/shrink.py \
+	tests/fuzz/sizes.py \
 	tests/fuzz/sweep.py \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \

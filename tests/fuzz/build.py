@@ -101,6 +101,7 @@ class Builder:
             self.idioms = []  # names of those that it is made of
             self.kept = set()  # names of values that are to come out
             self.makings = {}  # name -> how it came to be (errors.py)
+            self.sizes = None  # other sizes at which each value is computed too (sizes.py)
 
     # --- names, values ---
 
@@ -111,10 +112,12 @@ class Builder:
     def visible(self):
         return self.values if self.outer is None else self.outer.visible() + self.values
 
-    def new_input(self, array):
-        """An input of the whole graph; bodies capture it."""
+    def new_input(self, array, fixed=False):
+        """An input of the whole graph; bodies capture it.  fixed: it is the same at all sizes."""
         root = self.root
         value = Value(self.name("in"), array)
+        if root.sizes:
+            root.sizes.add_input(value, fixed)
         root.inputs.append(value)
         root.values.append(value)
         return value
@@ -131,17 +134,22 @@ class Builder:
         else:
             self.initializers.append(to_tensor(value.name, value.array))
         self.values.append(value)
+        if self.root.sizes:
+            self.root.sizes.add_same(value)
         return value
 
-    def fresh(self, array, constant=None):
+    def fresh(self, array, constant=None, fixed=False):
         if constant is None:
-            constant = self.r.random() < 0.3
-        return self.constant(array) if constant else self.new_input(array)
+            chance = self.root.sizes.constants(array) if self.root.sizes else 0.3
+            constant = self.r.random() < chance
+        return self.constant(array) if constant else self.new_input(array, fixed)
 
     # --- shapes ---
 
     def dim(self, least=1):
         r = self.r
+        if self.root.sizes:
+            return self.root.sizes.dim(least)
         if least == 0 and r.random() < 0.04:
             return 0
         if self.root.large and r.random() < 0.3:
@@ -313,37 +321,44 @@ class Builder:
                 else next((v for v in found if v.constant), None) or self.constant(array)
             )
         chance = self.r.random()
-        computed = chance < (0.02 if self.root.focused else 0.15)
+        computed = chance < (0.02 if self.root.focused else 0.8 if self.root.sizes else 0.15)
         if constant is None and type == "int64" and array.ndim == 1 and 0 < array.size <= 4 and computed:
             made = self.ints_of_shapes(array)
             if made is not None:
                 return made
-        return self.fresh(array, constant=True if constant else chance < 0.9)
+        return self.fresh(array, constant=True if constant else chance < 0.9, fixed=True)
 
     def ints_of_shapes(self, array):
         """Concat of dims that Shape and Gather find, numbers where there are none."""
         parts = []
-        for n in array.tolist():
-            found = [
-                (v, k)
-                for v in self.visible()
-                for k, d in enumerate(v.shape)
-                if d == n and v.type not in rows.TINY_FLOATS
-            ]
-            found = [f for f in found if f[0].type in self.table.at[self.opset]["Shape"].types["T"]]
-            if not found:
-                parts.append(self.constant(np.array([n], np.int64)))
-                continue
-            v, k = self.r.choice(found)
-            try:
-                shape = self.add("Shape", [v], {})[0]
-                parts.append(self.add("Gather", [shape, self.constant(np.array([k], np.int64))], {})[0])
-            except Skip:
-                return None
         try:
+            for n in array.tolist():
+                part = self.int_of_shapes(n)
+                parts.append(self.constant(np.array([n], np.int64)) if part is None else part)
             return parts[0] if len(parts) == 1 else self.add("Concat", parts, {"axis": 0})[0]
         except Skip:
             return None
+
+    def int_of_shapes(self, n):
+        """A dimension of that size or, where there are other sizes, the product of several; None: there is none."""
+        taken = self.table.at[self.opset]["Shape"].types["T"]
+        found = [(v, k) for v in self.visible() if v.type in taken and v.type not in rows.TINY_FLOATS
+                 for k in range(v.rank)]
+        whole = [f for f in found if f[0].shape[f[1]] == n]
+        if not self.root.sizes:
+            return self.dim_of(*self.r.choice(whole)) if whole else None
+        factors = [f for f in found if 1 < f[0].shape[f[1]] < n and n % f[0].shape[f[1]] == 0]
+        if n > 1 and whole and (not factors or self.r.random() < 0.8):
+            return self.dim_of(*self.r.choice(whole))
+        if not factors:
+            return None
+        v, k = self.r.choice(factors)
+        rest = self.int_of_shapes(n // v.shape[k])
+        return None if rest is None else self.add("Mul", [self.dim_of(v, k), rest], {})[0]
+
+    def dim_of(self, v, k):
+        shape = self.add("Shape", [v], {})[0]
+        return self.add("Gather", [shape, self.constant(np.array([k], np.int64))], {})[0]
 
     # --- nodes ---
 
@@ -471,6 +486,8 @@ class Builder:
                 self.root.makings.pop(output, None)
         if self.root.peer and not self.runs_elsewhere(node, operands, outputs):
             raise Skip("a second implementation refuses it")
+        if self.root.sizes and self.outer is None:
+            self.root.sizes.follow(node, schema, kind, ulps, inner, operands, outputs, wild)
         varying = any(v.varying for v in operands)
         self.nodes.append(node)
         for v in operands:

@@ -49,7 +49,7 @@ BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wh
 
 
 def configurations(matrix, r):
-    """(name, arguments of run_xla) of a graph; the plain matrix has none but the two targets, that of
+    """(name, options of a session) of a graph; the plain matrix has none but the two targets, that of
     threads only what a sanitizer for threads can say something of."""
     if matrix == "threads":
         return THREADS
@@ -105,10 +105,11 @@ def difference(want, got):
     return f"{int(bad.sum())} of {a.size} differ; [{k}] is {got.flat[k]} instead of {a.flat[k]} {allowed}"
 
 
-def compare(graph, outputs):
-    """(name, text) of the first output that is wrong, or None."""
+def compare(graph, outputs, values=None):
+    """(name, text) of the first output that is wrong, or None.  values: those that must come out, if inputs have other
+    sizes."""
     for name in graph.outputs:
-        text = difference(graph.values[name], outputs[name])
+        text = difference((values or graph.values)[name], outputs[name])
         if text:
             return name, text
     return None
@@ -171,22 +172,23 @@ def type_of(graph, names):
     return graph.values[names[0]].type if names and names[0] in graph.values else None
 
 
-def run_peer(graph):
+def run_peer(graph, inputs=None, values=None):
     """(Failure or None, whether it ran).  ONNX Runtime's optimiser has faults of its own: what it says counts
-    only if it says the same without."""
+    only if it says the same without.  inputs, values: those at other sizes."""
+    inputs = inputs or graph.inputs
     if any(
         peers.disagrees(n, type_of(graph, n.input), type_of(graph, n.output))
         for n in graph.model.graph.node
     ) or any(peers.may_disagree(n) for f in graph.model.functions for n in f.node):
         return None, False
     try:
-        outputs = peers.run_ort(graph.model, graph.inputs)
+        outputs = peers.run_ort(graph.model, inputs)
     except Exception:
         return None, False
-    wrong = compare(graph, outputs)
+    wrong = compare(graph, outputs, values)
     if wrong:
         try:
-            wrong = compare(graph, peers.run_ort(graph.model, graph.inputs, optimise=False))
+            wrong = compare(graph, peers.run_ort(graph.model, inputs, optimise=False), values)
         except Exception:
             return None, False
     return (

@@ -10,8 +10,9 @@ from rows import CODE_OF_NP
 class Graph:
     """A finished graph: the model, what goes in, what must come out, and how far off that may be."""
 
-    def __init__(self, model, inputs, values, opset):
+    def __init__(self, model, inputs, values, opset, places=()):
         self.model, self.inputs, self.values, self.opset = model, inputs, values, opset
+        self.places = places  # of each other size (sizes.py) the values by name
         self.outputs = [o.name for o in model.graph.output]
         self.way = None  # (name, arguments of run_xla) of a variant, which is run in that way alone
 
@@ -80,7 +81,7 @@ def make_function(b, r, outputs):
 
 def finish(b):
     """Outputs: all that nobody uses, some others, and a few inputs and constants.  Inputs get symbolic dims now
-    and then, equal ones for equal sizes."""
+    and then, equal ones for equal sizes; if there are other sizes (sizes.py), all do."""
     r = b.r
     leave_out(b, r)
     made = {n for node in b.nodes for n in node.output}
@@ -97,6 +98,8 @@ def finish(b):
     names = {}
 
     def declared(v):
+        if b.sizes:
+            return value_info(v.name, v.array, b.sizes.dims(v, names))
         dims = []
         for d in v.shape:
             if symbolic and r.random() < 0.6:
@@ -107,8 +110,9 @@ def finish(b):
 
     inputs = [declared(v) for v in b.inputs]
     infos = [
-        helper.make_tensor_value_info(v.name, CODE_OF_NP[v.array.dtype], None if symbolic else v.shape)
+        helper.make_tensor_value_info(v.name, CODE_OF_NP[v.array.dtype], None if symbolic or b.sizes else v.shape)
         for v in outputs
     ]
     model = make_model(b.nodes, inputs, infos, b.initializers, b.opset, functions=functions)
-    return Graph(model, {v.name: v.array for v in b.inputs}, {v.name: v for v in b.values}, b.opset)
+    places = [place.values for place in b.sizes.places] if b.sizes else ()
+    return Graph(model, {v.name: v.array for v in b.inputs}, {v.name: v for v in b.values}, b.opset, places)

@@ -16,6 +16,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
+import general  # noqa: E402
 import idioms  # noqa: E402
 import peers  # noqa: E402
 import registry  # noqa: E402
@@ -23,6 +24,7 @@ import report  # noqa: E402
 import rows  # noqa: E402
 import sanitizers  # noqa: E402
 import shrink  # noqa: E402
+import sizes  # noqa: E402
 import sweep  # noqa: E402
 import variants  # noqa: E402
 from build import Builder  # noqa: E402
@@ -104,14 +106,14 @@ def focused_builder(seed, table, entries, ort, r):
 def build_graph(seed, table, entries, ort, options):
     """The graph of a seed and its builder, as the options want it."""
     if options.idioms is not None:
-        return idioms.build_graph(seed, table, entries, ort, options.idioms)
-    return build_any(seed, table, entries, ort, not options.closed_sizes, options.rows)
+        return idioms.build_graph(seed, table, entries, ort, options.idioms, options.sizes)
+    return build_any(seed, table, entries, ort, not options.closed_sizes, options.rows, options.sizes)
 
 
-def build_any(seed, table, entries, ort, open_sizes, focused):
+def build_any(seed, table, entries, ort, open_sizes, focused, any_sizes=False):
     """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
     to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
-    can do.  A focused graph is about rows that were not drawn often."""
+    can do.  A focused graph is about rows that were not drawn often.  any_sizes: it has other sizes, too."""
     r = random.Random(seed * 2 + 1)
     b = focused_builder(seed, table, entries, ort, r) if focused else None
     if b:
@@ -127,6 +129,7 @@ def build_any(seed, table, entries, ort, open_sizes, focused):
     large = r.random() < (0.25 if heavy else 0.06)
     b = Builder(seed, table, entries, opset, dense, peer=peer, menu=menu, large=large)
     b.open_sizes = open_sizes
+    b.sizes = sizes.Sizes(b) if any_sizes else None
     b.grow(r.randint(10, 60))
     return finish(b), b
 
@@ -148,10 +151,15 @@ def run_seed(seed, table, entries, options, ort, say):
         "idioms": b.idioms,
         "built": time.time() - start,
         "variants": 0,
+        "tally": None,
     }
     for name, message, model, inputs in b.faults:
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:
+        return result
+    if graph.places:
+        run_sizes(graph, seed, ort is not None, options, say, result)
+        result["ran"] = time.time() - start
         return result
     result["ort"] = run_graph(graph, seed, ort is not None, options, say, result["failures"])
     if variants.can_vary(graph):
@@ -171,12 +179,26 @@ def run_graph(graph, seed, with_peer, options, say, reports):
         graph, options.matrix, random.Random(seed), with_peer, lambda stage: say(stage, None)
     )
     say("done", None)
+    report_all(failures, options, seed, graph, check.run_named, reports)
+    return peer_ran
+
+
+def run_sizes(graph, seed, with_peer, options, say, result):
+    """Runs it at all of its sizes (general.py)."""
+    say("graph", graph)
+    failures, result["ort"], result["tally"] = general.run_all(
+        graph, options.matrix, random.Random(seed), with_peer, lambda stage: say(stage, None)
+    )
+    say("done", None)
+    report_all(failures, options, seed, graph, general.run_named, result["failures"])
+
+
+def report_all(failures, options, seed, graph, run_named, reports):
     seen = set()
     for f in failures:
         if (f.kind, f.output) not in seen and len(seen) < 3:
             seen.add((f.kind, f.output))
-            reports.append(report_failure(options, seed, graph, f, lambda g, f=f: check.run_named(g, f)))
-    return peer_ran
+            reports.append(report_failure(options, seed, graph, f, lambda g, f=f: run_named(g, f)))
 
 
 def report_fault(options, seed, name, message, model):
@@ -227,12 +249,13 @@ def report_crash(options, seed, stage, graph, status):
             folder = write_model(options, f"{seed}-crash", stage)
         return {"what": "crash of a node", "message": status, "nodes": 1, "folder": folder}
 
+    run_anywhere = general.run_all if graph.places else check.run_all
     failure = check.Failure(graph.way[0] if graph.way else "crash", {}, "crash", status)
 
     def fails(g):
         g.way = graph.way
         died, failures = in_child(
-            lambda: check.run_all(g, options.matrix, random.Random(seed), False)[0] and True
+            lambda: run_anywhere(g, options.matrix, random.Random(seed), False)[0] and True
         )
         return failure if died else None
 
@@ -272,6 +295,7 @@ def parse():
         metavar="NAME,NAME",
         help="graphs of what exporters write (idioms/); of these idioms alone",
     )
+    p.add_argument("--sizes", action="store_true", help="graphs whose dimensions are open, each at five sizes (sizes.py)")
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
 

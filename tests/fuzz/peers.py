@@ -158,7 +158,10 @@ def ort_session(model, optimise=True):
 
 def run_ort(model, inputs, optimise=True):
     """Outputs by name.  Raises what ONNX Runtime raises."""
-    session = ort_session(model, optimise)
+    return run_session(ort_session(model, optimise), model, inputs)
+
+
+def run_session(session, model, inputs):
     feeds = {}
     for name, a in inputs.items():
         a = np.asarray(a)  # arithmetic makes numbers of arrays without dimensions, which it does not take
@@ -205,11 +208,15 @@ class OrtSupport:
         return 0
 
     def __call__(self, model, inputs):
+        return self.runs(model, [inputs]) is not None
+
+    def runs(self, model, several):
+        """The outputs for each of several inputs, which it takes one after the other; None if it refuses one."""
         self.say("peer")
         try:
-            run_ort(model, inputs, optimise=False)
-            return True
+            session = ort_session(model, optimise=False)
+            return [run_session(session, model, inputs) for inputs in several]
         except Exception:
-            return False
+            return None
         finally:
             self.say("done")

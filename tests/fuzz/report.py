@@ -6,6 +6,8 @@ import time
 import idioms
 import rows
 
+LEAST_GENERAL = 0.3  # of the sizes that graphs run at, by programs for all sizes
+
 
 class Totals:
     def __init__(self, table, entries):
@@ -18,6 +20,8 @@ class Totals:
         self.skips = collections.Counter()
         self.idioms = collections.Counter()
         self.built = self.ran = 0.0
+        self.general = self.exact = self.programs = self.all_general = 0
+        self.reasons = collections.Counter()
 
     def add(self, result):
         self.built_graphs += 1
@@ -32,10 +36,19 @@ class Totals:
         self.idioms.update(result["idioms"])
         self.built += result["built"]
         self.ran += result.get("ran", 0.0)
+        if result["tally"]:
+            self.add_tally(result["tally"])
         for text in result["mishaps"]:
             self.mishaps[text] += 1
         for f in result["failures"]:
             self.add_failure(result["seed"], f)
+
+    def add_tally(self, tally):
+        self.general += tally.general
+        self.exact += tally.exact
+        self.programs += tally.programs
+        self.all_general += tally.exact == 0
+        self.reasons.update(tally.reasons)
 
     def add_crash(self, seed, f):
         """Of a seed whose process told nothing else."""
@@ -63,6 +76,8 @@ class Totals:
             print(
                 "draws that led nowhere: " + "; ".join(f"{n} {text}" for text, n in self.skips.most_common(20))
             )
+        if self.general + self.exact:
+            self.print_sizes()
         if self.idioms:
             self.print_idioms(with_table)
         else:
@@ -72,6 +87,19 @@ class Totals:
         for what, n in self.kinds.most_common():
             print(f"{n:5} {what}")
         print(f"{self.graphs - self.failures} passed, {self.failures} failed")
+
+    def print_sizes(self):
+        """By what programs graphs were run; few for all sizes is a failure."""
+        all_runs = self.general + self.exact
+        print(
+            f"{self.general} of {all_runs} sizes ({100 * self.general / all_runs:.1f} %), all of {self.all_general} graphs, "
+            f"were run by programs for all sizes, of which there were {self.programs}; why others were needed:"
+        )
+        for text, n in self.reasons.most_common(25):
+            print(f"{n:7} {text}")
+        if self.general < LEAST_GENERAL * all_runs:
+            self.failures += 1
+            self.kinds["few programs for all sizes"] += 1
 
     def print_idioms(self, with_table):
         unused = sorted(set(idioms.IDIOMS) - set(self.idioms))

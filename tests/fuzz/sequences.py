@@ -59,6 +59,8 @@ class Detour:
                      static=v.static)
         made.relative = v.relative
         self.b.values.append(made)
+        if self.b.root.sizes:
+            self.b.root.sizes.add_alias(made, v)
 
 
 def detour(b):

@@ -38,8 +38,8 @@ def part(graph, nodes, outputs=None):
     held = {i.name for i in constants} | set(made)
     declared = {v.name: v for v in graph.model.graph.input}
     inputs = [v for name, v in graph.values.items() if name in used - held]
-    infos = [declared.get(v.name) or value_info(v.name, v.array) for v in inputs]
-    results = [value_info(o, graph.values[o].array) for o in outputs]
+    infos = [declared.get(v.name) or declare(graph, v) for v in inputs]
+    results = [declare(graph, graph.values[o], known=False) for o in outputs]
     called = {n.op_type for n in nodes if n.domain}
     model = make_model(
         nodes,
@@ -49,7 +49,14 @@ def part(graph, nodes, outputs=None):
         graph.opset,
         functions=[f for f in graph.model.functions if f.name in called],
     )
-    return Graph(model, {v.name: v.array for v in inputs}, graph.values, graph.opset)
+    return Graph(model, {v.name: v.array for v in inputs}, graph.values, graph.opset, graph.places)
+
+
+def declare(graph, v, known=True):
+    """An input, with names for the dimensions that are not the same at all sizes; or an output, then without these."""
+    sizes = list(zip(v.shape, *(place[v.name].shape for place in graph.places)))
+    dims = [d[0] if len(set(d)) == 1 else "_".join(["D", *map(str, d)]) if known else None for d in sizes]
+    return value_info(v.name, v.array, dims)
 
 
 def needed(graph, outputs):
@@ -116,17 +123,22 @@ def expected(graph):
     return found or ({o: graph.values[o].array for o in graph.outputs}, "the reference evaluator")
 
 
+def save_arrays(arrays, names, path):
+    """path: with a place for the number."""
+    for k, name in enumerate(names):
+        with open(path.format(k), "wb") as f:
+            f.write(numpy_helper.from_array(np.asarray(arrays[name]), name).SerializeToString())
+
+
 def save(graph, folder, text):
-    """In the layout of ONNX's backend tests, with a note."""
-    data = os.path.join(folder, "test_data_set_0")
-    os.makedirs(data, exist_ok=True)
+    """In the layout of ONNX's backend tests, with a note; a data set for each set of sizes."""
+    for number, values in enumerate([graph.values, *graph.places]):
+        data = os.path.join(folder, f"test_data_set_{number}")
+        os.makedirs(data, exist_ok=True)
+        there = Graph(graph.model, {name: values[name].array for name in graph.inputs}, values, graph.opset)
+        outputs, source = expected(there)
+        save_arrays(there.inputs, [v.name for v in graph.model.graph.input], os.path.join(data, "input_{}.pb"))
+        save_arrays(outputs, graph.outputs, os.path.join(data, "output_{}.pb"))
     onnx.save(graph.model, os.path.join(folder, "model.onnx"))
-    outputs, source = expected(graph)
-    for k, v in enumerate(graph.model.graph.input):
-        with open(os.path.join(data, f"input_{k}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(np.asarray(graph.inputs[v.name]), v.name).SerializeToString())
-    for k, name in enumerate(graph.outputs):
-        with open(os.path.join(data, f"output_{k}.pb"), "wb") as f:
-            f.write(numpy_helper.from_array(np.asarray(outputs[name]), name).SerializeToString())
     with open(os.path.join(folder, "note"), "w") as f:
         f.write(f"{text}\nexpected values: {source}\n\n{onnx.printer.to_text(graph.model)}\n")

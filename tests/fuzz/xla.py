@@ -51,7 +51,11 @@ class Options(ctypes.Structure):
         ("verify", ctypes.c_int),
         ("unchecked", ctypes.c_int),
         ("check_memory", ctypes.c_int),
+        ("specialise", ctypes.c_char_p),
     ]
+
+
+LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 
 
 class XlaError(Exception):
@@ -129,49 +133,69 @@ def newest_opset():
     return opset.value
 
 
-def run_xla(
-    model,
-    inputs,
-    backend="cpu",
-    threads=1,
-    skip_passes=None,
-    lanes=0,
-    path=None,
-    save=None,
-    runs=1,
-    tune="off",
-    cache="",
-    exact=False,
-    check_memory=False,
-):
-    """Outputs by name, of the last of so many runs.  model: bytes, or None with the path of a file.  save:
-    where the compiled program goes, too.  cache: the folder of programs and of what was measured, if any."""
-    lib = library()
-    if tracer:
-        tracer(model)
-    options = Options(
-        size=ctypes.sizeof(Options),
-        backend=backend.encode() if backend else None,
-        threads=threads,
-        lanes=lanes,
-        skip_passes=skip_passes.encode() if skip_passes else None,
-        max_seconds=60,
-        tune=tune.encode(),
-        cache=cache.encode(),
-        exact=exact,
-        check_memory=check_memory,
-    )
-    handle, run = ctypes.c_void_p(), ctypes.c_void_p()
-    if path:
-        _check(lib.oxla_load(path.encode(), ctypes.byref(options), ctypes.byref(handle)))
-    else:
-        _check(lib.oxla_load_memory(model, len(model), ctypes.byref(options), ctypes.byref(handle)))
-    try:
-        _check(lib.oxla_run_create(handle, ctypes.byref(run)))
-        _check(lib.oxla_set_seed(run, SEED))
+class Session:
+    """A model that is open, and a run of it.  model: bytes, or None with the path of a file.  cache: the folder of
+    programs and of what was measured, if any.  log: a list that gets the lines of the log."""
+
+    def __init__(
+        self,
+        model,
+        backend="cpu",
+        threads=1,
+        skip_passes=None,
+        lanes=0,
+        path=None,
+        tune="off",
+        cache="",
+        exact=False,
+        check_memory=False,
+        specialise="auto",
+        log=None,
+    ):
+        self.lib = lib = library()
+        if tracer:
+            tracer(model)
+        self.log = LOG(lambda data, level, line: log.append(line.decode(errors="replace")))
+        options = Options(
+            size=ctypes.sizeof(Options),
+            backend=backend.encode() if backend else None,
+            threads=threads,
+            lanes=lanes,
+            skip_passes=skip_passes.encode() if skip_passes else None,
+            max_seconds=60,
+            tune=tune.encode(),
+            cache=cache.encode(),
+            exact=exact,
+            check_memory=check_memory,
+            specialise=specialise.encode(),
+            log=None if log is None else ctypes.cast(self.log, ctypes.c_void_p),
+        )
+        self.handle, self.run_handle = ctypes.c_void_p(), ctypes.c_void_p()
+        if path:
+            _check(lib.oxla_load(path.encode(), ctypes.byref(options), ctypes.byref(self.handle)))
+        else:
+            self.model = model  # its bytes stay in use
+            _check(lib.oxla_load_memory(model, len(model), ctypes.byref(options), ctypes.byref(self.handle)))
+
+    def __enter__(self):
+        try:
+            _check(self.lib.oxla_run_create(self.handle, ctypes.byref(self.run_handle)))
+            _check(self.lib.oxla_set_seed(self.run_handle, SEED))
+        except XlaError:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.lib.oxla_run_destroy(self.run_handle)
+        self.lib.oxla_model_destroy(self.handle)
+
+    def run(self, inputs, runs=1):
+        """Outputs by name, of the last of so many runs."""
+        lib, run = self.lib, self.run_handle
         kept = []
-        for k in range(lib.oxla_input_count(handle)):
-            name = lib.oxla_input_name(handle, k)
+        for k in range(lib.oxla_input_count(self.handle)):
+            name = lib.oxla_input_name(self.handle, k)
             value = inputs[name.decode()]
             code = CODE_OF_NP[value.dtype]
             # ml_dtypes leaves the upper bits of a byte 0; the library wants them to extend the sign.
@@ -183,16 +207,24 @@ def run_xla(
         for _ in range(runs):
             _check(lib.oxla_execute(run))
         outputs = {}
-        for k in range(lib.oxla_output_count(handle)):
-            name, t = lib.oxla_output_name(handle, k), Tensor()
+        for k in range(lib.oxla_output_count(self.handle)):
+            name, t = lib.oxla_output_name(self.handle, k), Tensor()
             _check(lib.oxla_get_output(run, name, ctypes.byref(t)))
             raw = ctypes.string_at(t.data, t.bytes) if t.bytes else b""
             outputs[name.decode()] = np.frombuffer(raw, dtype=NP_OF_CODE[t.type]).reshape(
                 tuple(t.dims[: t.rank])
             )
-        if save:
-            _check(lib.oxla_save(handle, save.encode()))
         return outputs
-    finally:
-        lib.oxla_run_destroy(run)
-        lib.oxla_model_destroy(handle)
+
+    def save(self, path):
+        _check(self.lib.oxla_save(self.handle, path.encode()))
+
+
+def run_xla(model, inputs, runs=1, save=None, **options):
+    """Outputs by name, of the last of so many runs of a session with these options.  save: where the compiled program
+    goes, too."""
+    with Session(model, **options) as session:
+        outputs = session.run(inputs, runs)
+        if save:
+            session.save(save)
+        return outputs

@@ -16,6 +16,7 @@ import functools
 import numpy as np
 
 import rows
+import sizes
 from build import Builder
 from finish import finish
 from registry import Skip
@@ -126,7 +127,7 @@ class Kit:
     def ints(self, numbers):
         """Sizes and axes: constants mostly."""
         array = np.asarray(numbers, np.int64)
-        return self.b.constant(array) if self.chance(0.9) else self.b.ints(array)
+        return self.b.constant(array) if not self.b.sizes and self.chance(0.9) else self.b.ints(array)
 
     def array(self, shape, lo=-1.0, hi=1.0, type=None):
         return draw_array(self.r, type or self.type, tuple(shape), lo, hi)
@@ -414,8 +415,9 @@ def choose(r, wanted=None):
     return r.sample(all_idioms, min(len(all_idioms), r.randint(1, 5)))
 
 
-def build_graph(seed, table, entries, ort, wanted=None):
-    """The graph of a seed, and its builder; wanted: the names of idioms that it is to be of."""
+def build_graph(seed, table, entries, ort, wanted=None, any_sizes=False):
+    """The graph of a seed, and its builder; wanted: the names of idioms that it is to be of; any_sizes: it has other
+    sizes, too."""
     import random
 
     r = random.Random(seed * 2 + 1)
@@ -425,6 +427,7 @@ def build_graph(seed, table, entries, ort, wanted=None):
     peer = ort if r.random() < 0.6 else None
     b = Builder(seed, table, entries, min(opset, newest), dense=("float",), peer=peer)
     b.most, b.idioms = MOST, []
+    b.sizes = sizes.Sizes(b, CHANNELS) if any_sizes else None
     k = Kit(b)
     for _ in range(r.choice((1, 2, 2, 3, 3, 4, 6))):
         if len(b.nodes) > 70:

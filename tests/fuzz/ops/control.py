@@ -8,6 +8,7 @@ import rows
 from build import Builder
 from models import value_info
 from registry import Skip, operators
+from rows import CODE_OF_NP
 from values import Value
 
 COMMON = ("float", "double", "int32", "int64", "float16", "uint8", "int8", "bool")
@@ -25,10 +26,16 @@ def body_value(body, array):
 
 
 def graph_of(body, name, inputs, outputs):
-    infos = [value_info(v.name, v.array) for v in outputs]
-    return helper.make_graph(
-        body.nodes, body.name(name), [value_info(v.name, v.array) for v in inputs], infos, body.initializers
+    """Where the graph has other sizes too, bodies declare types alone."""
+    infos, results = (
+        [info_without_sizes(v) if body.root.sizes else value_info(v.name, v.array) for v in values]
+        for values in (inputs, outputs)
     )
+    return helper.make_graph(body.nodes, body.name(name), infos, results, body.initializers)
+
+
+def info_without_sizes(v):
+    return helper.make_tensor_value_info(v.name, CODE_OF_NP[v.array.dtype], None)
 
 
 def identity(body, value):

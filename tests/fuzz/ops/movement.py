@@ -32,13 +32,24 @@ def factors(b, n):
     return shape
 
 
+def regrouped(b, shape):
+    """A shape of as many elements at any sizes: some dimensions become one."""
+    shape = list(shape)
+    while len(shape) > 1 and b.r.random() < 0.7:
+        k = b.r.randrange(len(shape) - 1)
+        shape[k : k + 2] = [shape[k] * shape[k + 1]]
+    if b.r.random() < 0.3:
+        shape.insert(b.r.randrange(len(shape) + 1), 1)
+    return shape
+
+
 @operators("Reshape", kind="exact", liked=2)
 def reshape(b, o):
     x = anything(b, o)
     if x.size == 0:
         shape = list(x.shape) + [1]
         return [x, b.ints(shape)], {"allowzero": 1} if o.has("allowzero") else {}
-    shape = factors(b, x.size)
+    shape = regrouped(b, x.shape) if b.root.sizes and b.r.random() < 0.8 else factors(b, x.size)
     if shape and b.r.random() < 0.4:
         shape[b.r.randrange(len(shape))] = -1
     elif shape and x.rank and shape[0] == x.shape[0] and b.r.random() < 0.5:
@@ -462,8 +473,8 @@ def data_sizes(b, o):
         return [x], {"axis": axis, "sorted": b.r.choice([None, 0, 1])}, b.r.choice([1, 2, 3, 4])
     if o.name == "NonZero":
         return [x], {}
-    axis = b.r.choice([None, some_axis(b, x.rank)])
-    n = x.size if axis is None else x.shape[axis]
+    axis = some_axis(b, x.rank) if b.root.sizes else b.r.choice([None, some_axis(b, x.rank)])
+    n = x.size if axis is None else b.root.sizes.least(x, axis) if b.root.sizes else x.shape[axis]
     if n == 0:
         raise Skip("nothing to choose from")
     chosen = sized(b, "bool", (b.r.randint(1, n),))

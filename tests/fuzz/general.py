@@ -1,0 +1,136 @@
+"""general.py: runs a graph that has other sizes (sizes.py) at all of them in one session, whose programs are for all sizes,
+and compares.  The log tells by which program each was run: that none is for one set of sizes without being noticed."""
+
+import collections
+import os
+import re
+import tempfile
+
+import check
+import peers
+import xla
+
+GENERAL = [("ref-sizes", {"backend": "ref"}), ("cpu-sizes", {"check_memory": True})]
+WAYS = [(f"{name}-sizes", arguments) for name, arguments in check.WAYS if name.split("-")[1][:5] in ("threa", "lanes")]
+EXACT = ("cpu-exact-sizes", {"specialise": "full"})  # a program for each set of sizes
+SAVED = "saved-sizes"
+
+
+def values_at(graph, k):
+    return graph.places[k - 1] if k else graph.values
+
+
+def inputs_at(graph, k):
+    return {name: values_at(graph, k)[name].array for name in graph.inputs}
+
+
+def sizes_text(graph, k):
+    return ", ".join(f"{name}{list(a.shape)}" for name, a in inputs_at(graph, k).items())
+
+
+class Tally:
+    """How many runs were by a program for all sizes, and why the others were not."""
+
+    def __init__(self):
+        self.general = self.exact = self.programs = 0
+        self.reasons = collections.Counter()
+
+    def read(self, lines):
+        """The log of one run."""
+        bound = any(line.startswith("bound to") for line in lines)
+        self.general += bound
+        self.exact += not bound
+        for line in lines:
+            self.programs += line.startswith("compiled for all sizes")
+            reason = re.match(r"(another program is needed|each set of sizes gets a program of its own): (.*)", line)
+            if reason:
+                self.reasons[reason[1].split()[0] + ": " + re.sub(r"\d+", "#", re.sub(r"^\S+: ", "", reason[2]))[:90]] += 1
+
+
+def run_order(graph, session, order, name, arguments, log=(), tally=None):
+    """A Failure or None."""
+    for k in order:
+        before = len(log)
+        try:
+            outputs = session.run(inputs_at(graph, k))
+        except xla.XlaError as e:
+            message = f"{e.message} at {sizes_text(graph, k)}"
+            return check.Failure(name, {**arguments, "order": order}, "error " + e.code, message)
+        wrong = check.compare(graph, outputs, values_at(graph, k))
+        if wrong:
+            message = f"{wrong[0]}: {wrong[1]} at {sizes_text(graph, k)}"
+            return check.Failure(name, {**arguments, "order": order}, "wrong", message, wrong[0])
+        if tally:
+            tally.read(log[before:])
+    return None
+
+
+def run_one(graph, name, arguments, order, tally=None):
+    """A session with these options, which runs the sizes in that order: the first are those that it is compiled with."""
+    log = []
+    options = {"specialise": "off", **arguments}
+    model = graph.model.SerializeToString()
+    if name == SAVED:
+        return run_saved(graph, model, order)
+    with xla.Session(model, log=log, **options) as session:
+        return run_order(graph, session, order, name, arguments, log, tally)
+
+
+def run_saved(graph, model, order):
+    """Saved with the programs of all sizes, loaded, and run in the opposite order."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "graph.oxla")
+        with xla.Session(model, specialise="off") as session:
+            failure = run_order(graph, session, order, SAVED, {})
+            if failure:
+                return failure
+            session.save(path)
+        with xla.Session(None, path=path) as session:
+            return run_order(graph, session, order[::-1], SAVED, {})
+
+
+def configurations(graph, matrix, r):
+    """(name, arguments, order) of the sessions."""
+    places = list(range(1 + len(graph.places)))
+    order = r.sample(places, len(places))
+    if matrix == "threads":
+        return [(f"{name}-sizes", arguments, order) for name, arguments in check.THREADS]
+    found = [(name, arguments, order) for name, arguments in GENERAL]
+    if matrix == "plain":
+        return found
+    skipped = ",".join(sorted(r.sample(check.PASSES, r.choice([1, 1, 2, 4]))))
+    found += [(*r.choice(WAYS), r.sample(places, len(places))), (SAVED, {}, r.sample(places, len(places)))]
+    found.append((f"cpu-sizes-without-{skipped}", {"skip_passes": skipped, "check_memory": True}, order))
+    return found + [(*EXACT, order)]
+
+
+def run_peer(graph):
+    """(failures, at how many sizes it ran)."""
+    found, ran = [], 0
+    for k in range(1 + len(graph.places)):
+        failure, here = check.run_peer(graph, inputs_at(graph, k), values_at(graph, k))
+        ran += here
+        if failure:
+            failure.message += f" at {sizes_text(graph, k)}"
+            found.append(failure)
+    return found[:1], ran
+
+
+def run_named(graph, failure):
+    """The configuration of a failure once more."""
+    if failure.configuration == "onnxruntime":
+        return next(iter(run_peer(graph)[0]), None)
+    arguments = dict(failure.arguments)
+    return run_one(graph, failure.configuration, arguments, arguments.pop("order"))
+
+
+def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
+    """All failures, at how many sizes the peer ran, and the Tally of the cpu's program."""
+    tally, found, ran = Tally(), [], 0
+    for name, arguments, order in configurations(graph, matrix, r):
+        found.append(run_one(graph, name, arguments, order, tally if name == "cpu-sizes" else None))
+    if with_peer:
+        say("peer")
+        wrong, ran = run_peer(graph)
+        found += wrong
+    return [f for f in found if f], ran, tally

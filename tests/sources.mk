@@ -57,6 +57,7 @@ check_programs = \
 	tests/unit/emit/check_product \
 	tests/unit/emit/check_product_sizes \
 	tests/unit/emit/check_winograd \
+	tests/unit/emit/check_winograd_sizes \
 	tests/unit/frontend/check_findings \
 	tests/unit/frontend/check_import_arithmetic \
 	tests/unit/frontend/check_import_b \
@@ -806,6 +807,8 @@ tests_unit_emit_check_product_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_emit_check_product_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_winograd_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_winograd_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_findings_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

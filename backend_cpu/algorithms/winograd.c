@@ -4,6 +4,7 @@
 #include "backend_cpu/algorithms/algorithm.h"
 #include "base/machine.h"
 #include "emit/contraction/winograd.h"
+#include "emit/llvm/likely.h"
 
 /* The error that a layer may have against sums in f64, relative to the largest output (see backend_cpu/README). */
 static const double largest_error = 0x1p-17;
@@ -18,6 +19,8 @@ static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds 
 
 enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* indices of cpu_config.v, and the values of v[SCHEDULE] */
 
+static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
+
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
                                    p->options.threads, (int64_t)machine_cache_bytes(2)};
@@ -29,6 +32,8 @@ static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w)
   return true;
 }
 
+static double likely(const cpu_problem *p, dim d) { return emit_likely_size(dims_of(p), d); }
+
 static double transformed_bytes(const emit_winograd *w) {
   return (double)emit_winograd_products(w) * (double)w->channels * (double)w->outputs * sizeof(float);
 }
@@ -37,7 +42,7 @@ static double transformed_bytes(const emit_winograd *w) {
  * weights that do not fit in any cache.  Phases are only worth it if the weights are larger than a core's cache, and
  * not if one thread computes all tiles as one block in any case. */
 static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
-  bool same = p->options.threads == 1 && emit_winograd_all_tiles(w) <= w->rows;
+  bool same = p->options.threads == 1 && likely(p, emit_winograd_all_tiles(dims_of(p), w)) <= (double)w->rows;
   /* whether the plain weights take at most half the memory of the transformed ones */
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1];
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
@@ -46,10 +51,12 @@ static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
   double bytes = (double)emit_winograd_packed_bytes(w),
-         work = emit_winograd_multiplications(w) * multiplication_nanoseconds;
-  work += w->on_the_fly ? on_the_fly_nanoseconds * transformed_bytes(w) * (double)emit_winograd_shares(w) : 0;
+         work = emit_winograd_multiplications(dims_of(p), w) * multiplication_nanoseconds;
+  double shares = w->on_the_fly ? likely(p, emit_winograd_shares(dims_of(p), w)) : 0;
+  work += on_the_fly_nanoseconds * transformed_bytes(w) * shares;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;
-  double far = w->phased ? (double)emit_winograd_scratch_bytes(w) - p->options.threads * cached_bytes : 0;
+  double far =
+      w->phased ? likely(p, emit_winograd_scratch_bytes(dims_of(p), w)) - p->options.threads * cached_bytes : 0;
   bytes += far > 0 ? far * scratch_nanoseconds : 0;
   return call_nanoseconds * emit_winograd_kernels(w) + cpu_time_on_threads(work, p->options.threads) + bytes;
 }
@@ -84,7 +91,7 @@ enum { N_TILES = sizeof tiles / sizeof *tiles };
 
 static void fill_config(const cpu_problem *p, const cpu_config *tile, const emit_winograd *w, cpu_config *out) {
   *out = *tile;
-  out->bytes = (double)(emit_winograd_packed_bytes(w) + emit_winograd_scratch_bytes(w));
+  out->bytes = (double)emit_winograd_packed_bytes(w) + likely(p, emit_winograd_scratch_bytes(dims_of(p), w));
   out->estimate = estimate_of(p, w);
 }
 
@@ -123,25 +130,39 @@ static status pack(const void *packing, const literal *weights, void *packed) {
   return NULL;
 }
 
+/* Returns a copy of w with only those members that packing depends on; all others are 0. */
+static const emit_winograd *packing_of(arena *a, const emit_winograd *w) {
+  emit_winograd *k = ARENA_NEW(a, emit_winograd);
+  *k = (emit_winograd){.m = {w->m[0], w->m[1]},
+                       .r = {w->r[0], w->r[1]},
+                       .channels = w->channels,
+                       .outputs = w->outputs,
+                       .vectors = w->vectors,
+                       .lanes = w->lanes,
+                       .on_the_fly = w->on_the_fly};
+  return k;
+}
+
 static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
-  emit_winograd *w = ARENA_NEW(a, emit_winograd);
+  emit_winograd *w = ARENA_NEW(a, emit_winograd), *chosen = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
   double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
   CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output",
              error);
+  emit_winograd_choose_like(chosen, w);
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
   *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w),
                                    .write = write_phase,
-                                   .config = w,
-                                   .config_bytes = sizeof *w,
+                                   .config = chosen,
+                                   .config_bytes = sizeof *chosen,
                                    .packed_bytes = emit_winograd_packed_bytes(w),
                                    .pack = pack,
-                                   .packing = w,
+                                   .packing = packing_of(a, w),
                                    .packing_bytes = sizeof *w,
-                                   .scratch_bytes = (dim)emit_winograd_scratch_bytes(w)};
+                                   .scratch_bytes = emit_winograd_scratch_bytes(dims_of(p), w)};
   out->scratch_bytes = out->kernel->scratch_bytes;
   return NULL;
 }
 
 const cpu_algorithm cpu_winograd_algorithm = {
-    .name = "winograd", .list_configs = list_configs, .build = build, .find_config = find_config};
+    .name = "winograd", .takes_sizes = true, .list_configs = list_configs, .build = build, .find_config = find_config};

@@ -19,6 +19,9 @@
  * result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that are
  * transformed on the fly.
  *
+ * The number of images and their sizes may be arguments of the kernel.  Then as many parts as there is work for are
+ * the grid of the fused schedule.
+ *
  * This header does not include LLVM's headers. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_H
 #define EMIT_CONTRACTION_WINOGRAD_H
@@ -27,20 +30,30 @@
 
 enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
 
-/* This struct has only int64_t members, so that equal bytes mean equal kernels.  [0] is for rows, [1] for columns;
- * 1-D convolutions have columns only. */
+/* The number of parts into which the grid of the fused schedule divides the tiles.  If the number of tiles is not a
+ * constant, it depends on it: a part has at least `least` tiles; there are at most `few` parts of less than
+ * EMIT_WINOGRAD_PART tiles, and more than `most` parts only if each has at least `large` tiles. */
+enum { EMIT_WINOGRAD_PART = 12, EMIT_WINOGRAD_PARTS = 256 };
+typedef struct emit_winograd_parts {
+  int64_t most, few, least, large;
+} emit_winograd_parts;
+
+/* This struct has only members of 64 bits.  [0] is for rows, [1] for columns; 1-D convolutions have columns only.  The
+ * members of type dim are expressions of the module's sizes; the writer of the kernel finds them in the instruction
+ * (emit_winograd_choose_like). */
 typedef struct emit_winograd {
-  int64_t m[2], r[2], in[2], out[2], low[2], tiles[2]; /* `tiles` are those of one image */
-  int64_t spatial, batch, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
-  int64_t weights;                           /* which operand is the weights; the kernels read them packed */
+  dim in[2], out[2], tiles[2], batch; /* `tiles` are those of one image */
+  dim v_plane, m_plane; /* distances in V and M (above), in elements, between two of the a*a matrices (planes) */
+  int64_t m[2], r[2], low[2];
+  int64_t spatial, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
+  int64_t weights;                    /* which operand is the weights; the kernels read them packed */
   int64_t phased;
-  int64_t parts, block; /* the number of parts into which the grid divides the tiles; the largest number of tiles that
-                           are computed at once */
+  emit_winograd_parts parts;
+  int64_t block; /* the largest number of tiles that are computed at once; if phased, the likely number of all tiles */
   int64_t rows, vectors, lanes; /* the register block of the products: rows by vectors of lanes */
   int64_t slab; /* the number of outputs that are computed at once and then transformed back; a multiple of the outputs
                    of a panel */
-  int64_t v_row, v_plane, m_row, m_plane; /* distances in V and M (above), in elements: from row to row (tile to
-                                             tile), and between two of the a*a matrices (planes) */
+  int64_t v_row, m_row;        /* distances in V and M, in elements, from row to row (tile to tile) */
   int64_t on_the_fly, workers; /* whether weights are transformed on the fly; if so, the number of steps of the grid */
   int64_t chunk, share; /* on the fly: the number of channels whose weights are transformed at once (a chunk), and the
                            number of tiles that are then multiplied by them (a share, which is a multiple of `rows`) */
@@ -57,24 +70,29 @@ typedef struct emit_winograd_options {
 } emit_winograd_options;
 
 /* Makes a plan for a convolution (without regard to its epilogue).  Returns false if it is not f32, has groups,
- * strides, dilation, channels first, or taps other than 3, 5 and 7, if m + r - 1 is above 6 in two dimensions or
- * above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
+ * strides, dilation, channels first, or taps other than 3, 5 and 7, if its channels are no constants, if m + r - 1 is
+ * above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
+/* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */
+void emit_winograd_choose_like(emit_winograd *chosen, const emit_winograd *p);
+/* Sets the dims of a plan that emit_winograd_choose_like has copied. */
+void emit_winograd_set_sizes(const hlo_instr *convolution, emit_winograd *p);
 
 /* Returns m + r - 1 of dimension d. */
 static inline int64_t emit_winograd_size(const emit_winograd *p, int d) { return p->m[d] + p->r[d] - 1; }
-int64_t emit_winograd_products(const emit_winograd *p);  /* a * a, the number of matrix products */
-int64_t emit_winograd_all_tiles(const emit_winograd *p); /* the tiles of all images */
-int64_t emit_winograd_panel(const emit_winograd *p);     /* the number of outputs in a panel of weights */
+int64_t emit_winograd_products(const emit_winograd *p);              /* a * a, the number of matrix products */
+dim emit_winograd_all_tiles(dim_table *t, const emit_winograd *p);   /* the tiles of all images */
+dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p); /* see emit_winograd_parts */
+int64_t emit_winograd_panel(const emit_winograd *p);                 /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
-int64_t emit_winograd_shares(const emit_winograd *p);
+dim emit_winograd_shares(dim_table *t, const emit_winograd *p);
 int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* the size of one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
-uint64_t emit_winograd_scratch_bytes(const emit_winograd *p);
+dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
 /* Returns the cost of the whole algorithm, as a number of multiplications of the direct convolution that take as
- * long. */
-double emit_winograd_multiplications(const emit_winograd *p);
+ * long, for likely sizes. */
+double emit_winograd_multiplications(dim_table *t, const emit_winograd *p);
 
 /* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes at `packed`.  They are
  * transformed in f64 and rounded once, but only rearranged if the plan transforms them on the fly. */
@@ -86,11 +104,11 @@ void emit_winograd_pack(const emit_winograd *p, const float *weights, float *pac
 double emit_winograd_error(arena *a, const emit_winograd *p, const float *weights);
 
 /* The first returns the number of kernels; the second writes kernel number `phase` (below that number) for the
- * convolution or the output fusion around one.  The kernel's buffers are the operands, of which p->weights is
- * packed, the results, and scratch memory. */
+ * convolution or the output fusion around one, by a plan of emit_winograd_choose_like.  The kernel's buffers are the
+ * operands, of which p->weights is packed, the results, and scratch memory. */
 uint32_t emit_winograd_kernels(const emit_winograd *p);
 STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i,
-                                            const emit_options *options, const emit_winograd *p, uint32_t phase,
+                                            const emit_options *options, const emit_winograd *chosen, uint32_t phase,
                                             emit_kernel_info *info);
 
 /* --- the matrices of the transforms --- */

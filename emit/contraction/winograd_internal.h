@@ -3,6 +3,7 @@
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 
+#include "emit/contraction/arithmetic.h"
 #include "emit/contraction/winograd.h"
 #include "emit/kernel/writer.h"
 
@@ -30,20 +31,24 @@ static inline LLVMValueRef add(const winograd *g, LLVMValueRef x, LLVMValueRef y
   return LLVMBuildNSWAdd(g->ir->builder, x, y, "");
 }
 
-static inline LLVMValueRef scaled(const winograd *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
+static inline dim_table *table(const winograd *g) { return g->w->e.x.sizes->table; }
+
+static inline LLVMValueRef size(const winograd *g, dim d) { return emit_size(&g->w->e.x, d); }
+
+static inline LLVMValueRef scaled(const winograd *g, LLVMValueRef x, dim n) {
+  return emit_times_size(&g->w->e.x, x, n);
 }
 
 static inline LLVMValueRef plus(const winograd *g, LLVMValueRef x, int64_t n) {
   return n ? add(g, x, number(g, n)) : x;
 }
 
-static inline LLVMValueRef quotient(const winograd *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? x : emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, x, number(g, n), ""));
+static inline LLVMValueRef quotient(const winograd *g, LLVMValueRef x, dim n) {
+  return emit_over_size(&g->w->e.x, x, n);
 }
 
-static inline LLVMValueRef remainder_of(const winograd *g, LLVMValueRef x, int64_t n) {
-  return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
+static inline LLVMValueRef remainder_of(const winograd *g, LLVMValueRef x, dim n) {
+  return emit_modulo_size(&g->w->e.x, x, n);
 }
 
 static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRef y) {

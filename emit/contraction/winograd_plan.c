@@ -1,87 +1,53 @@
-/* winograd_plan.c - the plan of winograd.h's kernels: points and polynomials, blocks, packed weights, and the error
- * of a sample. */
+/* winograd_plan.c - the plan of winograd.h's kernels: sizes, blocks, packed weights, and the error of a sample. */
 #include <math.h>
 #include <string.h>
 
 #include "base/arith.h"
 #include "emit/contraction/gemm.h"
 #include "emit/contraction/winograd.h"
+#include "emit/llvm/likely.h"
 
 static const int64_t f32_bytes = sizeof(float);
-
-/* --- interpolation points --- */
-
-/* These points had the smallest measured errors of those with few significant bits (0, ±1, ±2 has two to four times
- * the error of the points for size 6).  In two dimensions errors multiply; three or four pairs of points, which
- * F(4,5) and F(4,7) need, are accurate enough in one dimension only. */
-int emit_winograd_points(int64_t size, double *points) {
-  static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
-  int n = (int)(size - 2) / 2;
-  memcpy(points, of[size < 4 ? 0 : n - 1], (size_t)n * sizeof *points);
-  return n;
-}
-
-int emit_winograd_polynomial(int64_t size, int without, double *coefficients) {
-  double points[EMIT_WINOGRAD_PAIRS];
-  int n = emit_winograd_points(size, points), degree = 0;
-  coefficients[0] = 1;
-  for (int k = 0; k < n; k++) {
-    if (k == without) {
-      continue;
-    }
-    double square = points[k] * points[k];
-    coefficients[degree + 1] = coefficients[degree];
-    for (int j = degree; j > 0; j--) {
-      coefficients[j] = coefficients[j - 1] - square * coefficients[j];
-    }
-    coefficients[0] *= -square;
-    degree++;
-  }
-  return degree;
-}
-
-void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]) {
-  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
-  memset(g, 0, EMIT_WINOGRAD_MOST * sizeof *g);
-  if (r == 1) {
-    g[0][0] = 1;
-    return;
-  }
-  int n = emit_winograd_points(size, points);
-  emit_winograd_polynomial(size, -1, c);
-  g[0][0] = 1 / c[0];
-  g[size - 1][r - 1] = 1;
-  for (int k = 0; k < n; k++) {
-    double p = points[k], value = 0;
-    for (int j = emit_winograd_polynomial(size, k, c); j >= 0; j--) {
-      value = value * p * p + c[j];
-    }
-    for (int64_t j = 0; j < r; j++) {
-      double power = pow(p, (double)j) / (2 * p * p * value);
-      g[1 + 2 * k][j] = power;
-      g[2 + 2 * k][j] = j % 2 ? -power : power;
-    }
-  }
-}
 
 /* --- sizes --- */
 
 /* Returns a distance of at least `elements` that is an odd number of cache lines, so that consecutive rows do not
  * fall into the same sets of a cache. */
-static int64_t odd_lines(int64_t elements) {
+static dim odd_lines(dim_table *t, dim elements) {
   const int64_t line = 64 / f32_bytes;
-  return (ceil_div(elements, line) | 1) * line;
+  dim pairs = dim_floordiv(t, dim_ceildiv(t, elements, line), 2);
+  return dim_mul(t, dim_add_const(t, dim_mul(t, pairs, 2), 1), line);
 }
 
 int64_t emit_winograd_products(const emit_winograd *p) { return emit_winograd_size(p, 0) * emit_winograd_size(p, 1); }
 
-int64_t emit_winograd_all_tiles(const emit_winograd *p) { return p->batch * p->tiles[0] * p->tiles[1]; }
+dim emit_winograd_all_tiles(dim_table *t, const emit_winograd *p) {
+  return dim_mul(t, p->batch, dim_mul(t, p->tiles[0], p->tiles[1]));
+}
+
+static double likely_tiles(dim_table *t, const emit_winograd *p) {
+  return emit_likely_size(t, emit_winograd_all_tiles(t, p));
+}
+
+dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p) {
+  const emit_winograd_parts *n = &p->parts;
+  dim tiles = emit_winograd_all_tiles(t, p);
+  if (p->phased || dim_is_const(tiles)) {
+    return n->most;
+  }
+  dim some = dim_max(t, n->few, dim_min(t, n->most, dim_floordiv(t, tiles, EMIT_WINOGRAD_PART)));
+  some = dim_min(t, some, dim_floordiv(t, tiles, n->least));
+  some = dim_max(t, some, dim_min(t, EMIT_WINOGRAD_PARTS, dim_floordiv(t, tiles, n->large)));
+  return dim_max(t, some, 1);
+}
 
 int64_t emit_winograd_panel(const emit_winograd *p) { return p->vectors * p->lanes; }
 
 int64_t emit_winograd_panels(const emit_winograd *p) { return ceil_div(p->outputs, emit_winograd_panel(p)); }
 
-int64_t emit_winograd_shares(const emit_winograd *p) { return ceil_div(emit_winograd_all_tiles(p), p->share); }
+dim emit_winograd_shares(dim_table *t, const emit_winograd *p) {
+  return dim_ceildiv(t, emit_winograd_all_tiles(t, p), p->share);
+}
 
 int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p) { return emit_winograd_products(p) * p->u_plane; }
 
@@ -90,17 +56,23 @@ uint64_t emit_winograd_packed_bytes(const emit_winograd *p) {
   return (uint64_t)(numbers * emit_winograd_panels(p) * emit_winograd_panel(p) * p->channels * f32_bytes);
 }
 
-uint64_t emit_winograd_scratch_bytes(const emit_winograd *p) {
+dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p) {
   int64_t on_the_fly = p->on_the_fly ? p->workers * emit_winograd_on_the_fly_elements(p) : 0;
-  return (uint64_t)((p->parts * emit_winograd_products(p) * (p->v_plane + p->m_plane) + on_the_fly) * f32_bytes);
+  dim planes = dim_mul(t, emit_winograd_products(p), dim_add(t, p->v_plane, p->m_plane));
+  dim parts = dim_mul(t, emit_winograd_count_parts(t, p), planes);
+  return dim_mul(t, dim_add(t, parts, on_the_fly), f32_bytes);
 }
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
 
 /* Transforming one element is assumed to take as long as ten multiplications. */
-double emit_winograd_multiplications(const emit_winograd *p) {
-  double numbers = (double)(emit_winograd_products(p) * emit_winograd_all_tiles(p));
+static double multiplications_of_tile(const emit_winograd *p) {
+  double numbers = (double)emit_winograd_products(p);
   return numbers * ((double)(p->channels * p->outputs) + 10 * (double)(p->channels + p->outputs));
+}
+
+double emit_winograd_multiplications(dim_table *t, const emit_winograd *p) {
+  return likely_tiles(t, p) * multiplications_of_tile(p);
 }
 
 /* --- plans --- */
@@ -111,19 +83,18 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
   const shape *x = hlo_shape(i->operands[0]), *w = hlo_shape(i->operands[1]), *y = &i->shapes[0];
   int n = x->rank - 2;
   if (i->op != HLO_CONVOLUTION || y->type != DTYPE_F32 || n < 1 || n > 2 || hlo_int(i, HLO_ATTR_GROUPS) != 1 ||
-      hlo_int(i, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || shape_elements(y) == 0 || shape_elements(x) == 0) {
+      hlo_int(i, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || shape_is_empty(y) || shape_is_empty(x) ||
+      !shape_is_static(w) || !dim_is_const(x->dims[n + 1])) {
     return false;
   }
-  *p = (emit_winograd){.spatial = n, .batch = x->dims[0], .channels = x->dims[n + 1], .outputs = y->dims[n + 1]};
+  *p = (emit_winograd){.spatial = n, .channels = x->dims[n + 1], .outputs = y->dims[n + 1]};
   for (int d = 0; d < 2; d++) {
     int k = d - (2 - n); /* the spatial dimension of the arrays, or negative if there is none */
-    p->r[d] = p->in[d] = p->out[d] = 1;
+    p->r[d] = 1;
     if (k < 0) {
       continue;
     }
     p->r[d] = w->dims[2 + k];
-    p->in[d] = x->dims[1 + k];
-    p->out[d] = y->dims[1 + k];
     p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[k];
     if (hlo_ints(i, HLO_ATTR_STRIDES)[k] != 1 || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] != 1 ||
         (p->r[d] > 1 && hlo_ints(i, HLO_ATTR_RHS_DILATION)[k] != 1) || !in_range(p->low[d], -INT32_MAX, INT32_MAX) ||
@@ -134,11 +105,42 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
   return p->r[0] > 1 || p->r[1] > 1;
 }
 
+/* Sets the sizes of images, and the number of their tiles. */
+static void set_images(const hlo_instr *i, emit_winograd *p) {
+  const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
+  p->batch = x->dims[0];
+  for (int d = 0; d < 2; d++) {
+    int k = d - (2 - (int)p->spatial);
+    p->in[d] = k < 0 ? 1 : x->dims[1 + k];
+    p->out[d] = k < 0 ? 1 : y->dims[1 + k];
+    p->tiles[d] = dim_ceildiv(i->parent->module->dims, p->out[d], p->m[d]);
+  }
+}
+
+static void set_planes(dim_table *t, emit_winograd *p) {
+  dim held = p->phased ? emit_winograd_all_tiles(t, p) : p->block;
+  held = dim_mul(t, dim_ceildiv(t, held, p->rows), p->rows);
+  p->v_plane = odd_lines(t, dim_mul(t, held, p->v_row));
+  p->m_plane = odd_lines(t, dim_mul(t, held, p->m_row));
+}
+
+void emit_winograd_set_sizes(const hlo_instr *i, emit_winograd *p) {
+  set_images(i, p);
+  set_planes(i->parent->module->dims, p);
+}
+
+void emit_winograd_choose_like(emit_winograd *chosen, const emit_winograd *p) {
+  *chosen = *p;
+  chosen->batch = chosen->v_plane = chosen->m_plane = 0;
+  for (int d = 0; d < 2; d++) {
+    chosen->in[d] = chosen->out[d] = chosen->tiles[d] = 0;
+  }
+}
+
 static bool choose_tiles(emit_winograd *p, int64_t tile) {
   int64_t most = p->r[0] > 1 && p->r[1] > 1 ? 6 : EMIT_WINOGRAD_MOST;
   for (int d = 0; d < 2; d++) {
     p->m[d] = p->r[d] == 1 ? 1 : tile;
-    p->tiles[d] = ceil_div(p->out[d], p->m[d]);
     if (p->r[d] > 1 &&
         (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most || emit_winograd_size(p, d) % 2)) {
       return false;
@@ -178,24 +180,38 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
 
 /* Returns the number of tiles that are computed at once.  Their V and a slab of their M should fill most of the cache,
  * but they must not be so few that most of the time is spent reading weights. */
-static int64_t choose_block(const emit_winograd *p, int64_t tiles, int64_t slab, int64_t cache) {
+static int64_t choose_block(dim_table *t, const emit_winograd *p, int64_t slab, int64_t cache) {
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
   fit = fit < LEAST ? LEAST : fit;
-  return ceil_div(tiles, ceil_div(tiles, fit));
+  dim tiles = dim_ceildiv(t, emit_winograd_all_tiles(t, p), p->parts.most);
+  return dim_is_const(tiles) ? ceil_div(tiles, ceil_div(tiles, fit)) : fit;
 }
 
-static void choose_parts(emit_winograd *p, uint32_t threads) {
-  enum { WORTH = 1000000, LEAST = 12, MOST = 256 };
-  int64_t tiles = emit_winograd_all_tiles(p);
-  double work = emit_winograd_multiplications(p);
+/* The parts for a number of tiles that is not a constant. */
+static void choose_any_parts(emit_winograd *p, uint32_t threads, double worth, double long_time) {
+  double each = multiplications_of_tile(p);
+  p->parts = (emit_winograd_parts){.most = threads > 1 ? 2 * (int64_t)threads : 1,
+                                   .few = threads,
+                                   .least = (int64_t)ceil(worth / each),
+                                   .large = (int64_t)ceil(long_time / each)};
+}
+
+static void choose_parts(dim_table *t, emit_winograd *p, uint32_t threads) {
+  const double worth = 1000000, long_time = 1e10;
+  dim tiles = emit_winograd_all_tiles(t, p);
+  if (!dim_is_const(tiles)) {
+    choose_any_parts(p, threads, worth, long_time);
+    return;
+  }
+  double work = emit_winograd_multiplications(t, p);
   int64_t parts = threads > 1 ? 2 * (int64_t)threads : 1;
-  if (tiles / parts < LEAST && threads > 1) {
+  if (tiles / parts < EMIT_WINOGRAD_PART && threads > 1) {
     parts = threads;
   }
-  parts = work / WORTH < (double)parts ? (int64_t)(work / WORTH) : parts;
-  parts = work / 1e10 > (double)parts ? (int64_t)fmin(work / 1e10, MOST) : parts;
-  p->parts = parts < 1 ? 1 : parts < tiles ? parts : tiles;
+  parts = work / worth < (double)parts ? (int64_t)(work / worth) : parts;
+  parts = work / long_time > (double)parts ? (int64_t)fmin(work / long_time, EMIT_WINOGRAD_PARTS) : parts;
+  p->parts.most = parts < 1 ? 1 : parts < tiles ? parts : tiles;
 }
 
 /* Returns the number of channels in a chunk, at most `fit`.  It is a divisor of `channels`, so that all chunks are
@@ -213,32 +229,31 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
 /* Chooses chunks and shares for the on-the-fly transform.  The transformed weights of a chunk of channels and the sums
  * of a share of tiles should fit in a worker's cache.  A share should have many tiles, since weights are transformed
  * again for each share, and a chunk many channels, since the sums are read and written again for each chunk. */
-static void choose_on_the_fly(emit_winograd *p, const emit_winograd_options *o) {
+static void choose_on_the_fly(dim_table *dims, emit_winograd *p, int64_t tiles, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
-  int64_t tiles = emit_winograd_all_tiles(p), panels = emit_winograd_panels(p),
-          wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
+  int64_t panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
   /* How many channels of a chunk and tiles of a share, added together, the cache holds. */
   int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
-  p->u_plane = odd_lines(p->chunk * emit_winograd_panel(p));
+  p->u_plane = odd_lines(dims, p->chunk * emit_winograd_panel(p));
   int64_t most = fit - p->chunk < LEAST_TILES ? LEAST_TILES : fit - p->chunk, shares = ceil_div(wanted, panels);
   shares = shares * most < tiles ? ceil_div(tiles, most) : shares;
   int64_t share = ceil_div(tiles, shares);
   p->share = round_up(share < LEAST_TILES ? LEAST_TILES : share, p->rows);
-  int64_t pieces = panels * emit_winograd_shares(p);
+  int64_t pieces = panels * ceil_div(tiles, p->share);
   p->workers = pieces < wanted ? pieces : wanted;
 }
 
-static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_winograd_options *o) {
+static void choose_blocks(dim_table *dims, emit_winograd *p, const emit_target *t, const emit_winograd_options *o) {
   enum { SLAB = 128 };
-  int64_t tiles = emit_winograd_all_tiles(p), slab = p->outputs < SLAB ? p->outputs : SLAB;
+  int64_t tiles = (int64_t)fmax(likely_tiles(dims, p), 1), slab = p->outputs < SLAB ? p->outputs : SLAB;
   p->phased = o->phased;
   if (o->phased) {
-    p->parts = 1;
+    p->parts.most = 1;
     p->block = tiles;
   } else {
-    choose_parts(p, o->threads ? o->threads : 1);
-    p->block = choose_block(p, ceil_div(tiles, p->parts), slab, o->cache_bytes);
+    choose_parts(dims, p, o->threads ? o->threads : 1);
+    p->block = choose_block(dims, p, slab, o->cache_bytes);
   }
   choose_registers(p, t, p->block);
   int64_t panel = emit_winograd_panel(p);
@@ -246,31 +261,30 @@ static void choose_blocks(emit_winograd *p, const emit_target *t, const emit_win
    * into the next one. */
   bool whole = o->phased || p->outputs <= SLAB || p->outputs % p->lanes;
   p->slab = whole ? round_up(p->outputs, panel) : round_up(SLAB, panel);
-  int64_t held = round_up(p->block, p->rows);
-  p->v_row = odd_lines(p->channels);
-  p->m_row = odd_lines(p->slab);
-  p->v_plane = odd_lines(held * p->v_row);
-  p->m_plane = odd_lines(held * p->m_row);
+  p->v_row = odd_lines(dims, p->channels);
+  p->m_row = odd_lines(dims, p->slab);
+  set_planes(dims, p);
   p->on_the_fly = o->on_the_fly;
   if (o->on_the_fly) {
-    choose_on_the_fly(p, o);
+    choose_on_the_fly(dims, p, tiles, o);
   }
 }
 
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *p) {
   const double most = 0x1p36; /* the largest size of scratch memory or packed weights in bytes */
+  dim_table *dims = convolution->parent->module->dims;
   if (!read_geometry(convolution, p) || !choose_tiles(p, o->tile)) {
     return false;
   }
-  double numbers = (double)emit_winograd_products(p),
-         tiles = (double)p->batch * (double)p->tiles[0] * (double)p->tiles[1];
+  set_images(convolution, p);
+  double numbers = (double)emit_winograd_products(p), tiles = likely_tiles(dims, p);
   double room = 64, c = (double)p->channels + room, k = (double)p->outputs + room;
   if (numbers * c * k * 4 > most || (tiles + room) * numbers * (c + k) * 4 > most) {
     return false;
   }
-  choose_blocks(p, t, o);
-  return true;
+  choose_blocks(dims, p, t, o);
+  return emit_winograd_scratch_bytes(dims, p) != DIM_OVERFLOW;
 }
 
 /* --- packing the weights --- */

@@ -1,10 +1,66 @@
-/* winograd_transform.c - Winograd's transforms: along one dimension, of tiles of the input, of weights, and of sums
- * of products back to results. */
+/* winograd_transform.c - Winograd's transforms: their points and polynomials, along one dimension, of tiles of the
+ * input, of weights, and of sums of products back to results. */
 #include <math.h>
+#include <string.h>
 
 #include "emit/contraction/winograd_internal.h"
 
 enum { MOST = EMIT_WINOGRAD_MOST };
+
+/* --- interpolation points --- */
+
+/* These points had the smallest measured errors of those with few significant bits (0, ±1, ±2 has two to four times
+ * the error of the points for size 6).  In two dimensions errors multiply; three or four pairs of points, which
+ * F(4,5) and F(4,7) need, are accurate enough in one dimension only. */
+int emit_winograd_points(int64_t size, double *points) {
+  static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
+  int n = (int)(size - 2) / 2;
+  memcpy(points, of[size < 4 ? 0 : n - 1], (size_t)n * sizeof *points);
+  return n;
+}
+
+int emit_winograd_polynomial(int64_t size, int without, double *coefficients) {
+  double points[EMIT_WINOGRAD_PAIRS];
+  int n = emit_winograd_points(size, points), degree = 0;
+  coefficients[0] = 1;
+  for (int k = 0; k < n; k++) {
+    if (k == without) {
+      continue;
+    }
+    double square = points[k] * points[k];
+    coefficients[degree + 1] = coefficients[degree];
+    for (int j = degree; j > 0; j--) {
+      coefficients[j] = coefficients[j - 1] - square * coefficients[j];
+    }
+    coefficients[0] *= -square;
+    degree++;
+  }
+  return degree;
+}
+
+void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST]) {
+  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
+  memset(g, 0, EMIT_WINOGRAD_MOST * sizeof *g);
+  if (r == 1) {
+    g[0][0] = 1;
+    return;
+  }
+  int n = emit_winograd_points(size, points);
+  emit_winograd_polynomial(size, -1, c);
+  g[0][0] = 1 / c[0];
+  g[size - 1][r - 1] = 1;
+  for (int k = 0; k < n; k++) {
+    double p = points[k], value = 0;
+    for (int j = emit_winograd_polynomial(size, k, c); j >= 0; j--) {
+      value = value * p * p + c[j];
+    }
+    for (int64_t j = 0; j < r; j++) {
+      double power = pow(p, (double)j) / (2 * p * p * value);
+      g[1 + 2 * k][j] = power;
+      g[2 + 2 * k][j] = j % 2 ? -power : power;
+    }
+  }
+}
 
 /* A tile after the transform of its columns and before that of its rows, as vectors [row][column].  If g->unrolled it
  * is in v, in registers, otherwise in memory at g->room. */
@@ -105,16 +161,21 @@ static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) 
   }
 }
 
+/* Returns base + k * step. */
+static LLVMValueRef stepped(const winograd *g, LLVMValueRef base, int64_t k, dim step) {
+  return address(g, base, size(g, dim_mul(table(g), k, step)));
+}
+
 /* Loads n vectors that are `step` elements apart. */
-static void load_line(const winograd *g, LLVMValueRef from, int64_t n, int64_t step, int lanes, LLVMValueRef *line) {
+static void load_line(const winograd *g, LLVMValueRef from, int64_t n, dim step, int lanes, LLVMValueRef *line) {
   for (int64_t k = 0; k < n; k++) {
-    line[k] = load(g, address(g, from, number(g, k * step)), lanes);
+    line[k] = load(g, stepped(g, from, k, step), lanes);
   }
 }
 
-static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, LLVMValueRef to, int64_t step) {
+static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, LLVMValueRef to, dim step) {
   for (int64_t k = 0; k < n; k++) {
-    store(g, line[k], address(g, to, number(g, k * step)));
+    store(g, line[k], stepped(g, to, k, step));
   }
 }
 
@@ -200,12 +261,13 @@ typedef struct patch {
 /* Returns true if a patch can reach outside of the input along dimension d. */
 static bool is_padded(const winograd *g, int d) {
   const emit_winograd *p = g->p;
-  return p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
+  bool constant = dim_is_const(p->in[d]) && dim_is_const(p->out[d]);
+  return !constant || p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
 }
 
 /* Returns an i1: position number `at` of the patch along dimension d lies in the input; NULL if it always does. */
 static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
-  return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), number(g, g->p->in[d])) : NULL;
+  return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), size(g, g->p->in[d])) : NULL;
 }
 
 static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
@@ -225,7 +287,7 @@ static void transform_column(const winograd *g, const void *data, LLVMValueRef a
   LLVMValueRef column = address(g, g->x, add(g, add(g, t->from->start, t->channel), scaled(g, at, p->channels)));
   LLVMValueRef inside = is_inside(g, t->from, 1, at);
   for (int64_t i = 0; i < rows; i++) {
-    LLVMValueRef from = address(g, column, number(g, i * p->in[1] * p->channels));
+    LLVMValueRef from = stepped(g, column, i * p->channels, p->in[1]);
     LLVMValueRef there = both(g, t->from->rows[i], inside);
     line[i] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
   }
@@ -235,11 +297,13 @@ static void transform_column(const winograd *g, const void *data, LLVMValueRef a
 
 static void transform_row(const winograd *g, const void *data, LLVMValueRef at, square *s) {
   const transforming *t = data;
-  const int64_t columns = emit_winograd_size(g->p, 1), plane = g->p->v_plane;
+  const int64_t columns = emit_winograd_size(g->p, 1);
+  const dim plane = g->p->v_plane;
   LLVMValueRef line[MOST];
   get_row(g, s, at, g->lanes[0], line);
   forward(g, columns, line);
-  store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, columns * plane))), plane);
+  store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, dim_mul(table(g), columns, plane)))),
+             plane);
 }
 
 /* Begins a loop over [from, to) in vectors of `lanes` and returns the index of the vector's first element.  A vector
@@ -305,8 +369,9 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
 /* Returns how much of a tile lies in the result, along dimension d. */
 static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   const emit_winograd *p = g->p;
-  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, number(g, p->out[d]), at->at[d], "");
-  return p->out[d] % p->m[d] ? lesser(g, left, number(g, p->m[d])) : number(g, p->m[d]);
+  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, size(g, p->out[d]), at->at[d], "");
+  bool whole = dim_mod(table(g), p->out[d], p->m[d]) == 0;
+  return whole ? number(g, p->m[d]) : lesser(g, left, number(g, p->m[d]));
 }
 
 /* Transforms a column of the tile back; `data` points at the address of the tile's vector in M. */
@@ -314,7 +379,8 @@ static void finish_column(const winograd *g, const void *data, LLVMValueRef at, 
   const emit_winograd *p = g->p;
   const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
   LLVMValueRef line[MOST], m = *(const LLVMValueRef *)data;
-  load_line(g, address(g, m, scaled(g, at, p->m_plane)), rows, columns * p->m_plane, g->lanes[1], line);
+  load_line(g, address(g, m, scaled(g, at, p->m_plane)), rows, dim_mul(table(g), columns, p->m_plane), g->lanes[1],
+            line);
   backward(g, rows, p->m[0], line);
   put_column(g, s, at, line, p->m[0]);
 }

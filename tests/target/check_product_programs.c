@@ -1,5 +1,5 @@
-/* check_product_programs.c - contractions in programs of the cpu target for all sizes: the algorithm gemm computes them
- * with their epilogues, and the results are those of the evaluator at each size. */
+/* check_product_programs.c - contractions in programs of the cpu target for all sizes: the algorithms gemm and winograd
+ * compute them with their epilogues, and the results are those of the evaluator at each size. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static void teardown(void) { arena_destroy(memory); }
 typedef struct program_case {
   /* "W" stands for a constant with numbers, whose shape stands behind it. */
   const char *text;
-  const char *thunks; /* a letter for each thunk: G for a kernel of gemm, and - for any other thunk */
+  const char *thunks; /* a letter for each thunk: G for a kernel of gemm, W for one of winograd, - for any other */
 } program_case;
 
 #define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
@@ -52,6 +52,18 @@ static const program_case cases[] = {
      "  %s = add(%e, %r) : f32[b,(h+1)/2,(w+1)/2,32]\n"
      "  return %s\n}",
      "GGGG"},
+    /* convolutions without strides: with a bias and a sum, and with a longer kernel along one dimension */
+    {"(%x: f32[b,h,w,32], %r: f32[b,h,w,48]) {\n"
+     "  %1 = W f32[48,32,3,3]\n"
+     "  %2 = W f32[48]\n"
+     "  %3 = W f32[16,48,1,5]\n"
+     "  %d = convolution(%x, %1) {strides=[1,1], low=[1,1], high=[1,1], " PLACES "} : f32[b,h,w,48]\n"
+     "  %c = broadcast(%2) {dimensions=[3]} : f32[b,h,w,48]\n"
+     "  %a = add(%d, %c) : f32[b,h,w,48]\n"
+     "  %s = add(%a, %r) : f32[b,h,w,48]\n"
+     "  %e = convolution(%s, %3) {strides=[1,1], low=[0,1], high=[0,3], " PLACES "} : f32[b,h,w,16]\n"
+     "  return %e\n}",
+     "WW"},
     /* products whose columns and sums have any number */
     {"(%x: f32[b,h,w,24], %q: f32[b,h,40], %k: f32[b,w,40]) {\n"
      "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,h,w]\n"
@@ -98,15 +110,19 @@ static status compile(void *data) {
   return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], NULL, ((void **)data)[0]);
 }
 
+static const char *letter_of(const char *note) {
+  return strstr(note, "gemm:") ? "G" : strstr(note, "winograd:") ? "W" : "-";
+}
+
 static const char *thunks_of(const rt_program *p) {
   const char *all = "";
   for (uint32_t k = 0; k < p->body.n; k++) {
-    all = arena_printf(memory, "%s%s", all, strstr(p->body.thunks[k].note, "gemm:") ? "G" : "-");
+    all = arena_printf(memory, "%s%s", all, letter_of(p->body.thunks[k].note));
   }
   return all;
 }
 
-START_TEST(gemm_computes_contractions) {
+START_TEST(contractions) {
   const hlo_module *m = parse(cases[_i].text);
   general_program p = {0};
   ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m}));
@@ -125,6 +141,6 @@ int main(void) {
   TCase *c = tcase_create("product-programs");
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_add_loop_test(c, gemm_computes_contractions, 0, N_CASES);
+  tcase_add_loop_test(c, contractions, 0, N_CASES);
   return run_suite("product-programs", c);
 }

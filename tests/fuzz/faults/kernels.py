@@ -115,7 +115,7 @@ FAULTS = [
     fault(
         "winograd-height",
         "rows of a patch end where its columns do",
-        ("emit/contraction/winograd_transform.c", "«number(g, g->p->in[d])») : NULL", "number(g, g->p->in[1])"),
+        ("emit/contraction/winograd_transform.c", "«size(g, g->p->in[d])») : NULL", "size(g, g->p->in[1])"),
     ),
     fault(
         "depthwise-border",

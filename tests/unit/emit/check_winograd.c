@@ -138,16 +138,19 @@ static float *run(const problem *p, const emit_target *t, const emit_winograd *w
   rt_span object;
   rt_code *code;
   emit_kernel_info info[EMIT_WINOGRAD_PHASES];
+  emit_winograd chosen;
+  emit_winograd_choose_like(&chosen, w);
   succeed(emit_module_create(memory, t, "winograd", &m));
   for (uint32_t k = 0; k < emit_winograd_kernels(w); k++) {
-    succeed(emit_winograd_kernel(m, arena_printf(memory, "k%u", k), p->instr, NULL, w, k, &info[k]));
+    succeed(emit_winograd_kernel(m, arena_printf(memory, "k%u", k), p->instr, NULL, &chosen, k, &info[k]));
   }
   succeed(emit_module_object(m, &object.data, &object.size));
   succeed(rt_code_load(memory, object, kernel_resolve, &code));
   float *packed = guarded_memory(emit_winograd_packed_bytes(w)),
         *y = guarded_memory((size_t)shape_bytes(&p->instr->shapes[0]));
-  void *scratch = guarded_memory(emit_winograd_scratch_bytes(w));
-  memset(scratch, 0xff, emit_winograd_scratch_bytes(w)); /* NaN */
+  size_t scratch_bytes = (size_t)emit_winograd_scratch_bytes(p->instr->parent->module->dims, w);
+  void *scratch = guarded_memory(scratch_bytes);
+  memset(scratch, 0xff, scratch_bytes); /* NaN */
   memset(y, 0xff, (size_t)shape_bytes(&p->instr->shapes[0]));
   emit_winograd_pack(w, p->w, packed);
   const void *buffers[] = {p->x, packed, y, scratch, NULL};

@@ -223,6 +223,11 @@ typedef struct oxla_options {
    * use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of sizes is
    * compiled and tuned before it first runs. */
   const char *specialise;
+  /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions: code, steps,
+   * memory of runs, and weights in forms that no other program uses.  Those that were not used for the longest time are
+   * freed; a program in use is not.  What a program for all sizes needs for one set of them is made again in
+   * microseconds, and gets a 128th part.  0 means 256, or twice the memory of the weights if that is more. */
+  int program_memory;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
@@ -315,7 +320,7 @@ oxla_error *oxla_set_seed(oxla_run *run, uint64_t seed);
 oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 
 /* Compiles the program for the shapes of the inputs unless it exists already; oxla_execute does this too.  A model
- * keeps the programs that its runs are using, and 64 others, those that were used last. */
+ * keeps the programs that its runs are using, and others as oxla_options.program_memory says. */
 oxla_error *oxla_compile(oxla_run *run);
 /* Computes the outputs and returns when they are complete. */
 oxla_error *oxla_execute(oxla_run *run);

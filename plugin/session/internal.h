@@ -21,6 +21,13 @@ typedef enum specialise {
   SPECIALISE_FULL /* before the first run */
 } specialise;
 
+/* Programs, and the sum of their bytes. */
+typedef struct program_list {
+  session_program *first, *last;
+  uint32_t n;
+  uint64_t bytes;
+} program_list;
+
 struct session {
   arena *arena; /* the arena of `options`, `source` and `image` */
   /* The budget of all memory of the session.  Runs read it without the lock, so nothing in it but the used memory may
@@ -39,10 +46,14 @@ struct session {
   /* The lock guards the list of programs, their users, and `is_taken` (session_take_turn).  It is only held for short
    * times, never while compiling or running. */
   pthread_mutex_t lock;
-  session_program *compiled;
-  uint32_t n_compiled;
+  program_list compiled;     /* the programs for one set of sizes, the newest first; a model's segments are one */
+  program_list bindings;     /* of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
+  /* The programs in `compiled` and `bindings` by the hashes of their shapes, in n_table lists, a power of 2. */
+  session_program **table;
+  uint32_t n_table;
+  uint64_t weights;         /* the most bytes of constants of one program */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
   bool is_taken;            /* whether a thread has the turn (session_take_turn) */
@@ -63,7 +74,7 @@ struct session {
   uint32_t n_specialised;         /* the number of tunings that were begun */
   mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
   /* the list of programs that tuned ones have replaced and that callers still use, and their number */
-  session_program *replaced;
+  program_list replaced;
   atomic_uint n_replaced;
   uint64_t entropy;
   atomic_uint_fast64_t n_fresh_seeds;
@@ -91,10 +102,13 @@ STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, are
 void session_replace_program(session *s, session_program *old, session_program *with);
 /* Returns true if the program is for these contents of inputs, as far as it depends on contents. */
 bool session_program_has_contents(const rt_program *p, const session_inputs *inputs);
-/* Adds the program to the session.  It must be complete, since other threads can find it from then on. */
+/* Adds the program to the session.  It must be complete, since other threads can find it from then on.  The caller
+ * holds the lock, or is the only thread that has the session. */
 void session_add_program(session *s, session_program *c);
-/* Adds the program to the session, with one user, and frees the program that was not used for the longest time if there
- * are too many.  Needs the turn. */
+/* Returns the program for these inputs, or NULL.  The caller holds the lock. */
+session_program *session_find_program(session *s, const session_inputs *inputs);
+/* Adds the program to the session, with one user, and frees those that were not used for the longest time if programs
+ * take too much memory (session_options.program_memory).  Needs the turn. */
 void session_keep_program(session *s, session_program *c);
 /* Free a program that is in no list of the session; and all programs of the session. */
 void session_free_program(session *s, session_program *c);

@@ -28,7 +28,7 @@ void session_log_opened(const session *s) {
   }
   session_log(s, SESSION_LOG_INFO,
               "opened \"%.200s\" for the %s backend in %.3f seconds: %u inputs, %u outputs, %u programs", m->name,
-              s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->n_compiled);
+              s->target->name, s->load_seconds, m->n_inputs, m->n_outputs, s->compiled.n + s->n_generals);
   const char *options = session_options_text(s->arena, &s->options);
   if (*options) {
     session_log(s, SESSION_LOG_INFO, "options: %.500s", options);

@@ -1,9 +1,11 @@
-/* programs.c - the lists of a session's programs, their users, and the turn (session_take_turn). */
+/* programs.c - the programs of a session: how they are found, their users, the memory that they may take, programs for
+ * all sizes, and the turn (session_take_turn). */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "plugin/session/internal.h"
 #include "runtime/exec/binding.h"
 #include "runtime/program/sizes.h"
@@ -26,61 +28,133 @@ void session_free_program(session *s, session_program *c) {
   free(c);
 }
 
-/* Removes the program from the session's list of programs.  The caller holds the lock. */
-static void unlink_program(session *s, session_program *c) {
-  session_program **at = &s->compiled;
-  while (*at != c) {
-    at = &(*at)->next;
-  }
-  *at = c->next;
-  s->n_compiled--;
+static void list_add(program_list *l, session_program *c) {
+  c->next = l->first;
+  c->previous = NULL;
+  *(l->first ? &l->first->previous : &l->last) = c;
+  l->first = c;
+  l->n++;
+  l->bytes += c->bytes;
 }
 
-/* If there are too many programs, removes the one that has not been used for the longest time from the list and
- * returns it, otherwise NULL.  Programs of a .oxla file stay, since they cannot be compiled again.  The caller holds
- * the lock. */
-static session_program *take_oldest(session *s) {
-  session_program *oldest = NULL;
-  for (session_program *c = s->compiled; c && !s->image && s->n_compiled > SESSION_MAX_PROGRAMS; c = c->next) {
-    oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
+static void list_remove(program_list *l, session_program *c) {
+  *(c->previous ? &c->previous->next : &l->first) = c->next;
+  *(c->next ? &c->next->previous : &l->last) = c->previous;
+  l->n--;
+  l->bytes -= c->bytes;
+}
+
+static program_list *list_of(session *s, const session_program *c) { return c->general ? &s->bindings : &s->compiled; }
+
+/* --- finding programs --- */
+
+static uint64_t hash_shape(uint64_t seed, const shape *s) {
+  uint64_t hash = hash_mix(seed, (uint64_t)s->rank);
+  for (int d = 0; d < s->rank; d++) {
+    hash = hash_mix(hash, (uint64_t)s->dims[d]);
   }
-  if (oldest) {
-    unlink_program(s, oldest);
+  return hash;
+}
+
+static uint64_t hash_program(const session *s, const session_program *c) {
+  uint64_t hash = 0;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    bool known = !c->program || k < c->program->n_params;
+    hash = known ? hash_shape(hash, c->program ? &c->program->params[k].shape : &c->shapes[k]) : hash;
   }
-  return oldest;
+  return hash;
+}
+
+static session_program **chain_of(const session *s, uint64_t hash) { return &s->table[hash & (s->n_table - 1)]; }
+
+/* Doubles the number of lists if they have become long.  Without memory they stay long. */
+static void grow_table(session *s) {
+  enum { FEWEST = 16 };
+  uint32_t n = s->n_table ? 2 * s->n_table : FEWEST;
+  session_program **old = s->table, **grown = calloc(n, sizeof(session_program *));
+  uint32_t n_old = s->n_table;
+  if (!grown) {
+    return;
+  }
+  s->table = grown;
+  s->n_table = n;
+  for (uint32_t k = 0; k < n_old; k++) {
+    for (session_program *c = old[k], *next; c; c = next) {
+      next = c->chain;
+      c->chain = *chain_of(s, c->hash);
+      *chain_of(s, c->hash) = c;
+    }
+  }
+  free(old);
+}
+
+static void remove_program(session *s, session_program *c) {
+  session_program **at = chain_of(s, c->hash);
+  while (*at != c) {
+    at = &(*at)->chain;
+  }
+  *at = c->chain;
+  list_remove(list_of(s, c), c);
 }
 
 void session_add_program(session *s, session_program *c) {
-  c->next = s->compiled;
-  s->compiled = c;
-  s->n_compiled++;
+  if (s->compiled.n + s->bindings.n >= s->n_table) {
+    grow_table(s);
+  }
+  c->hash = hash_program(s, c);
+  c->chain = *chain_of(s, c->hash);
+  *chain_of(s, c->hash) = c;
+  c->last_used = ++s->clock;
+  list_add(list_of(s, c), c);
 }
 
-/* Removes a program from the list of those that were replaced, if one has no users any more, and returns it; otherwise
- * NULL.  The caller holds the lock. */
-static session_program *take_replaced(session *s) {
-  session_program **at = &s->replaced;
-  while (*at && (*at)->users) {
-    at = &(*at)->next;
+static bool serves(const session *s, const session_program *c, const session_inputs *inputs) {
+  if (c->program) {
+    return session_program_serves(s, c->program, inputs);
   }
-  session_program *c = *at;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = session_input_shape(s, inputs, k);
+    if (!shape_equal(&wanted, &c->shapes[k])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+session_program *session_find_program(session *s, const session_inputs *inputs) {
+  uint64_t hash = 0;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape wanted = session_input_shape(s, inputs, k);
+    hash = hash_shape(hash, &wanted);
+  }
+  session_program *c = s->n_table ? *chain_of(s, hash) : NULL;
+  while (c && !(c->hash == hash && serves(s, c, inputs))) {
+    c = c->chain;
+  }
   if (c) {
-    *at = c->next;
-    s->n_replaced--;
+    c->last_used = ++s->clock;
+  }
+  if (c && c->general) {
+    list_remove(&s->bindings, c);
+    list_add(&s->bindings, c);
   }
   return c;
 }
 
-void session_replace_program(session *s, session_program *old, session_program *with) {
-  pthread_mutex_lock(&s->lock);
-  unlink_program(s, old);
-  with->last_used = old->last_used;
-  session_add_program(s, with);
-  old->next = s->replaced;
-  s->replaced = old;
-  s->n_replaced++;
-  old->replaced = true;
-  pthread_mutex_unlock(&s->lock);
+/* --- programs that were replaced --- */
+
+/* Removes a program from the list of those that were replaced, if one has no users any more, and returns it; otherwise
+ * NULL.  The caller holds the lock. */
+static session_program *take_replaced(session *s) {
+  session_program *c = s->replaced.first;
+  while (c && c->users) {
+    c = c->next;
+  }
+  if (c) {
+    list_remove(&s->replaced, c);
+    s->n_replaced--;
+  }
+  return c;
 }
 
 /* Returns true if running the program reads a mapped file: if its constants are in one, if it is from a .oxla file, or
@@ -91,6 +165,14 @@ static bool reads_file(const session *s, const rt_program *p) {
     reads = file_is_mapped(s->arena, p->constants[k].data);
   }
   return reads;
+}
+
+static uint64_t bytes_of_spans(const rt_span *spans, uint32_t n) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    bytes += spans[k].size;
+  }
+  return bytes;
 }
 
 status session_make_program(session *s, const rt_program *p, arena *a, session_program **out) {
@@ -112,27 +194,79 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
   c->binding = c->executable ? rt_executable_binding(c->executable) : NULL;
   c->reads_file = reads_file(s, p);
   if (p) {
+    uint64_t weights = bytes_of_spans(p->constants, p->n_constants);
+    s->weights = weights > s->weights ? weights : s->weights;
     rt_weight_pool_retain(s->weight_pool, p);
   }
   *out = c;
   return NULL;
 }
 
-static void add(session *s, session_program *c) {
-  pthread_mutex_lock(&s->lock);
-  c->users++;
-  c->last_used = ++s->clock;
-  session_add_program(s, c);
-  pthread_mutex_unlock(&s->lock);
+/* --- memory ---
+ *
+ * A session keeps programs for further runs as long as there is room for them, and frees those that were not used for
+ * the longest time.  Bindings are made again in microseconds, so they get only a small part of it.  Programs of a .oxla
+ * file stay, since they cannot be compiled again, and so do programs for all sizes. */
+
+static uint64_t most_bytes(const session *s) {
+  const uint64_t megabyte = 1 << 20, least = 256 * megabyte;
+  uint64_t usual = 2 * s->weights > least ? 2 * s->weights : least;
+  return s->options.program_memory ? s->options.program_memory * megabyte : usual;
 }
 
-/* Frees the programs that were not used for the longest time while there are too many.  The caller has the turn
- * (session_take_turn). */
-static void bound_programs(session *s) {
+static uint64_t most_bytes_of_bindings(const session *s) {
+  enum { PART = 128 };
+  return most_bytes(s) / PART;
+}
+
+/* Measures the programs for one set of sizes again: runs add arenas, and weights that several programs share count in
+ * part for each.  The caller holds the lock. */
+static void measure_compiled(session *s) {
+  s->compiled.bytes = 0;
+  for (session_program *c = s->compiled.first; c; c = c->next) {
+    c->bytes = (c->arena ? arena_used(c->arena) : 0) + (c->executable ? rt_executable_bytes(c->executable) : 0) +
+               (c->program ? rt_weight_pool_share(s->weight_pool, c->program) : 0);
+    s->compiled.bytes += c->bytes;
+  }
+}
+
+/* Removes a program for one set of sizes that has no users, the one that was not used for the longest time, if these
+ * programs take too much memory, and returns it; otherwise NULL.  A single program is kept, however large it is.  The
+ * caller holds the lock. */
+static session_program *take_compiled(session *s) {
+  session_program *oldest = NULL;
+  if (s->image) {
+    return NULL;
+  }
+  measure_compiled(s);
+  bool fits = s->compiled.n <= 1 || s->compiled.bytes <= most_bytes(s) - most_bytes_of_bindings(s);
+  for (session_program *c = s->compiled.first; c && !fits; c = c->next) {
+    oldest = !c->users && (!oldest || c->last_used < oldest->last_used) ? c : oldest;
+  }
+  if (oldest) {
+    remove_program(s, oldest);
+  }
+  return oldest;
+}
+
+/* The same for bindings. */
+static session_program *take_binding(session *s) {
+  session_program *c = s->bindings.bytes > most_bytes_of_bindings(s) ? s->bindings.last : NULL;
+  while (c && c->users) {
+    c = c->previous;
+  }
+  if (c) {
+    remove_program(s, c);
+  }
+  return c;
+}
+
+/* Frees programs while they take too much memory.  The caller has the turn (session_take_turn). */
+static void bound_programs(session *s, session_program *(*take)(session *s)) {
   session_program *oldest;
   do {
     pthread_mutex_lock(&s->lock);
-    oldest = take_oldest(s);
+    oldest = take(s);
     pthread_mutex_unlock(&s->lock);
     if (oldest) {
       session_free_program(s, oldest);
@@ -141,26 +275,43 @@ static void bound_programs(session *s) {
 }
 
 void session_keep_program(session *s, session_program *c) {
-  add(s, c);
-  bound_programs(s);
+  pthread_mutex_lock(&s->lock);
+  c->users++;
+  session_add_program(s, c);
+  pthread_mutex_unlock(&s->lock);
+  bound_programs(s, c->general ? take_binding : take_compiled);
+}
+
+void session_replace_program(session *s, session_program *old, session_program *with) {
+  pthread_mutex_lock(&s->lock);
+  remove_program(s, old);
+  session_add_program(s, with);
+  with->last_used = old->last_used;
+  list_add(&s->replaced, old);
+  s->n_replaced++;
+  old->replaced = true;
+  pthread_mutex_unlock(&s->lock);
+  bound_programs(s, take_compiled);
+}
+
+static void free_list(session *s, program_list *l) {
+  while (l->first) {
+    session_program *c = l->first;
+    list_remove(l, c);
+    session_free_program(s, c);
+  }
 }
 
 void session_free_programs(session *s) {
-  while (s->compiled) {
-    session_program *c = s->compiled;
-    unlink_program(s, c);
-    session_free_program(s, c);
-  }
-  while (s->replaced) {
-    session_program *c = s->replaced;
-    s->replaced = c->next;
-    session_free_program(s, c);
-  }
+  free_list(s, &s->compiled);
+  free_list(s, &s->bindings);
+  free_list(s, &s->replaced);
   while (s->generals) { /* comes last, since programs above are bindings of these */
     session_program *c = s->generals;
     s->generals = c->next;
     session_free_program(s, c);
   }
+  free(s->table);
 }
 
 /* --- programs for all sizes ---
@@ -232,6 +383,7 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   c->reads_file = general->reads_file;
   c->untuned = true;
   c->from_cache = general->from_cache;
+  c->bytes = sizeof *c + sizeof *b + arena_used(b->arena);
   return NULL;
 }
 

@@ -26,26 +26,23 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
-/* Returns true if the program is written.  A binding is not, but the program of which it is one. */
-static bool is_stored(const session_program *c) { return c->program && !c->general; }
-
 static status save_guarded(void *data) {
   saving *x = data;
   session *s = x->s;
   x->scratch = arena_create(&s->budget);
   rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
   image.n_programs = s->n_generals;
-  for (const session_program *c = s->compiled; c; c = c->next) {
-    image.n_programs += is_stored(c);
+  for (const session_program *c = s->compiled.first; c; c = c->next) {
+    image.n_programs += c->program != NULL;
     if (!c->program && !image.source.size) {
       TRY(take_source(s, &image.source));
     }
   }
-  CHECK_THAT(s->compiled, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
+  CHECK_THAT(s->compiled.n || s->n_generals, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
   image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
   uint32_t n = image.n_programs; /* the list begins with the newest program */
-  for (const session_program *c = s->compiled; c; c = c->next) {
-    if (is_stored(c)) {
+  for (const session_program *c = s->compiled.first; c; c = c->next) {
+    if (c->program) {
       image.programs[--n] = without_names(x->scratch, c->program);
     }
   }

@@ -148,19 +148,6 @@ bool session_program_serves(const session *s, const rt_program *p, const session
   return session_program_has_contents(p, inputs);
 }
 
-static bool serves(const session *s, const session_program *c, const session_inputs *inputs) {
-  if (c->program) {
-    return session_program_serves(s, c->program, inputs);
-  }
-  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shape wanted = session_input_shape(s, inputs, k);
-    if (!shape_equal(&wanted, &c->shapes[k])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 status session_need_model(session *s) {
   compiler_model *opened;
   if (s->source->model) {
@@ -207,7 +194,8 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
  * The caller holds the lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
-  return wanted == RT_TUNE_FAST && (s->compiled || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN : wanted;
+  return wanted == RT_TUNE_FAST && (s->compiled.n || s->n_generals || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN
+                                                                                                        : wanted;
 }
 
 static status find_in_cache(compilation *c) {
@@ -475,17 +463,14 @@ static status await_end(session *s, const session_inputs *inputs) {
  * lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
-    for (*out = s->compiled; *out && !serves(s, *out, inputs);) {
-      *out = (*out)->next;
-    }
-    if (*out || !s->is_taken || s->image) {
+    *out = session_find_program(s, inputs);
+    if (*out || !s->is_taken || (s->image && !s->generals)) {
       break;
     }
     TRY(await_end(s, inputs));
   }
   if (*out) {
     (*out)->users++;
-    (*out)->last_used = ++s->clock;
     return NULL;
   }
   TRY(s->image && !s->generals ? no_such_program(s, inputs) : NULL);

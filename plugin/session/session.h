@@ -54,13 +54,12 @@ typedef struct session_options {
   mem_allocator allocator; /* for the memory that the session's budget counts; zeros mean the system's allocator */
 } session_options;
 
-/* How many programs a session keeps besides those in use.  Beyond that, the one that was not used for the longest time
- * is freed. */
-enum { SESSION_MAX_PROGRAMS = 64 };
-
 /* A program that is ready to run, and the time and the report of making it. */
 typedef struct session_program {
-  struct session_program *next;
+  struct session_program *next, *previous; /* in one of the session's lists */
+  struct session_program *chain;           /* the next program in the list of session.table */
+  uint64_t hash;                           /* of the shapes of the inputs */
+  uint64_t bytes;                          /* the memory that freeing the program would give back */
   atomic_bool replaced;      /* whether another program, which was tuned in the background, has taken its place */
   bool untuned;              /* whether measuring may find better algorithms for it */
   arena *arena;              /* the program's arena */

@@ -218,6 +218,19 @@ void rt_executable_destroy(rt_executable *e) {
   free(e);
 }
 
+uint64_t rt_executable_bytes(rt_executable *e) {
+  uint64_t bytes = arena_used(e->arena), kept = 0;
+  for (uint32_t k = 0; k < e->program->n_code; k++) {
+    bytes += e->program->code[k].size;
+  }
+  pthread_mutex_lock(&e->lock);
+  for (const spare_arena *s = e->spare; s; s = s->next) {
+    kept += s->bytes;
+  }
+  pthread_mutex_unlock(&e->lock);
+  return bytes + (kept ? kept : e->program->arena_bytes);
+}
+
 const rt_program *rt_executable_program(const rt_executable *e) { return e->program; }
 
 const rt_binding *rt_executable_loaded(const rt_executable *e) { return &e->loaded; }

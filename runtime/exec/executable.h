@@ -10,6 +10,9 @@
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
                                             rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
+/* Returns the memory that the executable takes now: thunks, loaded code, and arenas that are kept for later runs, or
+ * one if none is kept yet. */
+uint64_t rt_executable_bytes(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 

@@ -204,6 +204,19 @@ void rt_weight_pool_collect(rt_weight_pool *s) {
   }
 }
 
+static uint64_t share_of(const rt_weight_pool *s, uint32_t n, const rt_span *spans) {
+  uint64_t bytes = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    const array *x = find(s, spans[k].data);
+    bytes += x && !x->owner && x->references ? x->bytes / x->references : 0;
+  }
+  return bytes;
+}
+
+uint64_t rt_weight_pool_share(const rt_weight_pool *s, const rt_program *p) {
+  return share_of(s, p->n_constants, p->constants) + share_of(s, p->n_code, p->code);
+}
+
 /* --- keeping a program --- */
 
 static rt_span keep_bytes(arena *a, rt_span s) {

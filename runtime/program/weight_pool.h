@@ -60,6 +60,9 @@ bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapp
 void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_collect(rt_weight_pool *s);
+/* Returns the bytes of the arrays among the program's constants and code; an array that n programs retain counts with
+ * an n-th part.  Arrays in mapped files do not count. */
+uint64_t rt_weight_pool_share(const rt_weight_pool *s, const rt_program *p);
 
 /* Returns a copy of the program on the arena.  It borrows shared arrays, which are found by their names or addresses,
  * and persistent memory (rt_sharing.is_persistent).  Everything else is copied. */

@@ -101,7 +101,7 @@ START_TEST(the_first_program_is_freed) {
   session_release(s, session_case_compile(s, ROWS, SIZE));
   session_await_tuned(s);
   ck_assert_uint_eq(s->n_replaced, 0);
-  ck_assert_uint_eq(s->n_compiled, 1);
+  ck_assert_uint_eq(s->compiled.n, 1);
   run_product(s, session_case_compile(s, ROWS, SIZE), ROWS);
   session_close(s);
 }

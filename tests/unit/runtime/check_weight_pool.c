@@ -53,9 +53,11 @@ START_TEST(unreferenced_arrays_are_collected) {
   rt_weight_pool_retain(weight_pool, &two);
   rt_weight_pool_collect(weight_pool);
   ck_assert(has(a) && !has(b));
+  ck_assert_uint_eq(rt_weight_pool_share(weight_pool, &one), 50); /* the other half is the other program's */
   rt_weight_pool_release(weight_pool, &one);
   rt_weight_pool_collect(weight_pool);
   ck_assert(has(a));
+  ck_assert_uint_eq(rt_weight_pool_share(weight_pool, &two), 100);
   rt_weight_pool_release(weight_pool, &two);
   rt_weight_pool_collect(weight_pool);
   ck_assert(!has(a));

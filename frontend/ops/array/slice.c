@@ -37,8 +37,8 @@ static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, d
   start = resolve_position(t, start, 0, highest, extent);
   end = end == DIM_MAX ? highest : resolve_position(t, end, back ? dim_signed_const(t, -1) : 0, highest, extent);
   dim span = back ? dim_signed_sub(t, start, end) : dim_signed_sub(t, end, start);
-  bool empty = extent == 0 || (dim_is_const(span) || back ? !dim_at_most(t, 1, span) : !dim_at_most(t, 0, span));
-  if (empty) {
+  bool empty = !dim_at_most(t, dim_is_const(span) || back ? 1 : 0, span);
+  if (empty || (back && dim_at_most(t, extent, 0))) { /* without elements there is no first one */
     return (slice_dim){0, 0, 1, false};
   }
   if (!back) {

@@ -117,15 +117,13 @@ def settle_batch_norms(module, make_inputs):
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return
-    for m in norms:
+    module.eval()
+    for m in norms:   # the whole model cannot be in training: a detector would want targets
         m.momentum = None
-    module.train()
+        m.train()
     feeds = [make_inputs() for _ in range(4)]
     batch = {k: torch.cat([f[k] for f in feeds]) for k in feeds[0]}
     with torch.no_grad():
-        for m in module.modules():
-            if isinstance(m, nn.Dropout):
-                m.p = 0
         module(*batch.values())
     module.eval()
 

@@ -182,4 +182,5 @@ class FasterRcnn(nn.Module):
         self.net = detection.fasterrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=5, min_size=320, max_size=320)
 
     def forward(self, x):
-        return tuple(self.net([x[0]])[0][name] for name in self.output_names)
+        found = self.net([x[0]])[0]
+        return tuple(found[name] for name in self.output_names)

@@ -35,6 +35,7 @@ plugin_compiler_sources = \
 	plugin/compiler/open.c \
 	plugin/compiler/part.c \
 	plugin/compiler/segment.c \
+	plugin/compiler/segment_compile.c \
 	plugin/compiler/segments.c \
 	plugin/compiler/sequences.c \
 	plugin/compiler/support.c \

@@ -86,6 +86,7 @@ check_programs = \
 	tests/unit/plugin/check_opened_file \
 	tests/unit/plugin/check_options \
 	tests/unit/plugin/check_profile \
+	tests/unit/plugin/check_segments \
 	tests/unit/plugin/check_session \
 	tests/unit/plugin/check_session_threads \
 	tests/unit/plugin/check_specialise \
@@ -865,6 +866,8 @@ tests_unit_plugin_check_options_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_options_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_segments_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_segments_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_session_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_threads_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -18,13 +18,29 @@
  * sequence of such arrays; then the kind of value.shape is SHAPE_SEQUENCE, and data, `known` and `asked` are those of
  * the elements. */
 typedef struct onnx_array {
-  literal value;                /* if data is NULL, only the shape is known */
-  bool known;                   /* whether the value is a constant in the modules of segments; otherwise it is a
-                                   parameter */
-  bool asked;                   /* set by an import if a size depends on the content; import again with `known` set */
+  literal value; /* if data is NULL, only the shape is known */
+  bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a
+                    parameter */
+  bool asked;    /* set by an import if a size depends on the content; import again with `known` set */
+  /* Bit k is set if dimension k, or element k of a known array of integers, may be another one in the next run.  An
+   * import with symbols makes a symbol of it. */
+  uint32_t open_dims;
+  uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */
   struct onnx_array **elements; /* the elements of a sequence; NULL for an array */
 } onnx_array;
+
+/* What is known of the symbols of a model: that a symbol equals an expression of others, as text (total is past+seq,
+ * batch is 1). */
+typedef struct onnx_definition {
+  const char *symbol, *equals;
+  const char *source; /* who needs it: the label of a node */
+} onnx_definition;
+
+typedef struct onnx_definitions {
+  uint32_t n, cap;
+  onnx_definition *items;
+} onnx_definitions;
 
 typedef enum onnx_node_state {
   ONNX_NODE_DEFERRED,        /* the node needs values that have not been computed yet */
@@ -66,8 +82,12 @@ typedef struct onnx_frame {
                       numbers; 0 means the main graph */
   int depth;       /* the number of frames around this one, including those of functions */
   bool unchecked;  /* as in onnx_import_options (import.h) */
-  /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants. */
+  /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants.  The others are only set if
+   * it is not NULL: what is known of the symbols, and the least hint that a symbol for an open dimension or element
+   * gets. */
   dim_table *dims;
+  const onnx_definitions *definitions;
+  int64_t least_hint;
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
    * depend on it were deferred. */
   onnx_findings *findings;
@@ -109,7 +129,16 @@ void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
 typedef struct onnx_array_use {
   const char *name;
   onnx_array *array;
+  /* The elements of an array of integers that are symbols of the module: bit k stands for element k.  A parameter with
+   * such elements is not the array, but tells these elements as the extents of an array u8[...,0], which has no
+   * elements itself (onnx_told_shape).  Of a constant with such elements only the others are constants. */
+  uint64_t elements;
 } onnx_array_use;
+
+/* Returns true if an array of this shape is a short list of integers, whose elements can be symbols. */
+bool onnx_holds_sizes(const shape *s);
+/* Returns the shape of the parameter that tells these elements of an array of integers. */
+shape onnx_told_shape(const literal *l, uint64_t elements);
 
 typedef struct onnx_array_uses {
   uint32_t n, cap;
@@ -127,13 +156,15 @@ typedef struct onnx_segment {
   /* The module's parameters and results have the names of the graph's values; the additional roots for sizes of dynamic
    * dimensions (hlo_module.size_of) have no names. */
   hlo_module *module;
-  onnx_array **params;       /* the arrays that are the module's parameters, in order */
+  onnx_array_uses params;    /* the arrays that are the module's parameters, in order, or elements of them */
   onnx_array_uses constants; /* arrays that the module uses as constants */
   onnx_array_uses sequences; /* sequences that the segment uses element by element */
   onnx_leaving *leaving;
   uint32_t n_leaving, cap_leaving;
-  uint8_t *states;    /* the states of the frame's nodes after this segment has run */
-  bool *known;        /* for each result: true if later segments use it as a constant */
+  uint8_t *states;     /* the states of the frame's nodes after this segment has run */
+  bool *known;         /* for each result: true if later segments use it as a constant */
+  uint32_t *open_dims; /* for each result: onnx_array.open_dims and open_elements as this segment tells them */
+  uint64_t *open_elements;
   bool complete;      /* whether all nodes of the frame will have run after this segment */
   const char *reason; /* why the first deferred node is deferred */
 } onnx_segment;

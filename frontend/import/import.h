@@ -23,18 +23,6 @@ typedef struct onnx_input_shape {
   const literal *value;
 } onnx_input_shape;
 
-/* What is known of the symbols of a model: that a symbol equals an expression of others, as text (total is past+seq,
- * batch is 1). */
-typedef struct onnx_definition {
-  const char *symbol, *equals;
-  const char *source; /* who needs it: the label of a node */
-} onnx_definition;
-
-typedef struct onnx_definitions {
-  uint32_t n, cap;
-  onnx_definition *items;
-} onnx_definitions;
-
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;

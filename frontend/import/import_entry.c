@@ -6,6 +6,7 @@
 #include "base/dim/guard.h"
 #include "frontend/import/frame.h"
 #include "frontend/import/import.h"
+#include "frontend/import/symbolic.h"
 
 /* --- declared types --- */
 
@@ -99,40 +100,6 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
   return NULL;
 }
 
-typedef struct resolution {
-  dim_table *dims;
-  const onnx_definitions *definitions;
-  status failed;
-} resolution;
-
-/* Returns the definition of a symbol as a dim of symbols without definitions, or the symbol if it has none.  A later
- * definition never contains a symbol that has an earlier one, so the recursion ends. */
-static dim resolve(void *data, dim symbol) {
-  resolution *r = data;
-  for (uint32_t k = 0; k < r->definitions->n && !r->failed; k++) {
-    const char *text = r->definitions->items[k].equals;
-    if (strcmp(r->definitions->items[k].symbol, dim_name(r->dims, symbol)) == 0) {
-      dim d = symbol;
-      r->failed = dim_parse(r->dims, &text, &d);
-      return r->failed ? symbol : dim_substitute(r->dims, d, resolve, r);
-    }
-  }
-  return symbol;
-}
-
-/* Returns what a symbol is defined as; otherwise the symbol.  Its value is the hint of the symbol, or of the one symbol
- * of which it is defined to be a multiple. */
-static status open_dim(const bindings *b, dim symbol, int64_t value, dim *out) {
-  resolution r = {.dims = b->dims, .definitions = b->options->symbols};
-  dim free;
-  int64_t factor, rest, hint;
-  *out = resolve(&r, symbol);
-  if (dim_linear(b->dims, *out, &free, &factor, &rest) && !dim_hint(b->dims, free, &hint)) {
-    dim_set_hint(b->dims, free, (value - rest) / factor);
-  }
-  return r.failed;
-}
-
 /* Replaces the symbolic dimensions of an input's shape by their values, or gives hints to the symbols. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
   CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
@@ -147,7 +114,7 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
                "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
     s->dims[k] = value;
     if (b->options->symbols) {
-      TRY(open_dim(b, d, value, &s->dims[k]));
+      TRY(onnx_open_dim(b->dims, b->options->symbols, d, value, &s->dims[k]));
     }
   }
   return shape_check(s, name);
@@ -232,7 +199,7 @@ status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_option
   TRY(onnx_import_segment(a, f, true, options->eval, &segment));
   const char *asked = NULL;
   for (uint32_t k = segment.module->entry->n_params; k-- > 0;) {
-    asked = segment.params[k]->asked ? segment.module->param_names[k] : asked;
+    asked = segment.params.items[k].array->asked ? segment.module->param_names[k] : asked;
   }
   for (uint32_t k = 0; k < options->n_inputs && options->wanted; k++) {
     const onnx_array *array = str_map_get(&f->arrays, options->inputs[k].name);

@@ -6,33 +6,100 @@
 #include "frontend/import/scope.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 /* The largest result, in bytes, that is folded during the import: enough for shape arithmetic, but not for weights. */
 enum { FOLD_BYTES = 64 * 1024 };
 
 /* --- values of the frame --- */
 
-static hlo_value add_parameter(onnx_importer *im, const char *name, onnx_array *array) {
-  *ARENA_PUSH(im->arena, im->params.items, im->params.n, im->params.cap) = (onnx_array_use){name, array};
-  return hlo_result(hlo_parameter(im->module->entry, array->value.shape), 0);
+shape onnx_told_shape(const literal *l, uint64_t elements) {
+  shape s = shape_scalar(DTYPE_U8);
+  for (int k = 0; k < HLO_MAX_SIZES; k++) {
+    if (elements >> k & 1) {
+      s.dims[s.rank++] = literal_i64(l, k);
+    }
+  }
+  s.dims[s.rank++] = 0;
+  return s;
+}
+
+bool onnx_holds_sizes(const shape *s) {
+  return s->kind == SHAPE_ARRAY && s->rank <= 1 && dtype_is_int((dtype)s->type) && shape_elements(s) <= HLO_MAX_SIZES;
+}
+
+/* Returns the symbol for dimension or element k of an array, or what it is defined as. */
+static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
+  const onnx_frame *f = im->frame;
+  int64_t hint = value > f->least_hint ? value : f->least_hint;
+  dim d = dim_symbol(f->dims, arena_printf(im->arena, "%s.%s%d", name, what, k));
+  hlo_fail(b, onnx_open_dim(f->dims, f->definitions, d, hint, &d));
+  return d;
+}
+
+static hlo_value push_parameter(onnx_importer *im, onnx_array_use use, shape s) {
+  *ARENA_PUSH(im->arena, im->params.items, im->params.n, im->params.cap) = use;
+  return hlo_result(hlo_parameter(im->module->entry, s), 0);
+}
+
+static hlo_value add_parameter(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  shape s = array->value.shape;
+  for (int k = 0; im->frame->dims && k < s.rank; k++) {
+    s.dims[k] = array->open_dims >> k & 1 ? open_size(im, b, name, "", k, s.dims[k]) : s.dims[k];
+  }
+  return push_parameter(im, (onnx_array_use){.name = name, .array = array}, s);
+}
+
+/* Adds the array, some of whose elements are open, as an instruction `sizes`, and parameters that tell the open
+ * elements.  The others are constants. */
+static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
+  const literal *l = &array->value;
+  dim elements[HLO_MAX_SIZES];
+  int n = (int)shape_elements(&l->shape);
+  onnx_array_use told = {.name = name, .array = array};
+  uint64_t all = 0;
+  shape s = shape_scalar(DTYPE_U8);
+  for (int k = 0; k < n; k++) {
+    int64_t value = literal_i64(l, k);
+    bool open = array->open_elements >> k & 1 && value >= 0 && value <= DIM_MAX;
+    elements[k] = open ? open_size(im, b, name, "value", k, value) : dim_signed_const(im->frame->dims, value);
+    if (open) {
+      told.elements |= (uint64_t)1 << k;
+      s.dims[s.rank++] = elements[k];
+    }
+    if (s.rank && (k == n - 1 || s.rank == SHAPE_MAX_RANK - 1)) {
+      s.rank++; /* the last extent is 0 */
+      (void)push_parameter(im, told, s);
+      all |= told.elements;
+      told.elements = 0;
+      s = shape_scalar(DTYPE_U8);
+    }
+  }
+  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array, all};
+  return hlo_sizes(b, (dtype)l->shape.type, l->shape.rank ? n : -1, elements);
 }
 
 /* Adds the array to the module as a constant.  It is copied, since the segment may run again after the array is
  * freed. */
 static hlo_value add_constant(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
-  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array};
+  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array, 0};
   const literal *l = &array->value;
   return hlo_constant(b, literal_make(l->shape, arena_memdup(im->arena, l->data, (size_t)shape_bytes(&l->shape))));
 }
 
 static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
-  return array->known ? add_constant(im, b, name, array) : add_parameter(im, name, array);
+  if (!array->known) {
+    return add_parameter(im, b, name, array);
+  }
+  bool is_open = im->frame->dims && array->open_elements && onnx_holds_sizes(&array->value.shape);
+  return is_open ? add_sizes(im, b, name, array) : add_constant(im, b, name, array);
 }
 
 static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
   onnx_array_uses *all = &im->segment->sequences;
   hlo_value *elements = ARENA_NEW_N(im->arena, hlo_value, sequence->n);
-  *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence};
+  *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence, 0};
   for (uint32_t k = 0; k < sequence->n; k++) {
     elements[k] = add_array(im, b, onnx_element_name(im->arena, name, k), sequence->elements[k]);
   }
@@ -267,6 +334,21 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
   return NULL;
 }
 
+/* Notes which dimensions and elements of a result depend on symbols or on data. */
+static void note_open(const onnx_importer *im, hlo_value v, uint32_t *open_dims, uint64_t *open_elements) {
+  const shape *s = hlo_shape(v);
+  dim elements[HLO_MAX_SIZES];
+  for (int k = 0; k < s->rank; k++) {
+    bool open = !dim_is_const(s->dims[k]) || onnx_dynamic_dim_get(im, v, k).def;
+    *open_dims |= (uint32_t)open << k;
+  }
+  int n = v.def->op == HLO_SIZES ? hlo_sizes_of(v, elements) : 0;
+  for (int k = 0; k < n; k++) {
+    int64_t value;
+    *open_elements |= (uint64_t)!dim_signed_value(im->module->dims, elements[k], &value) << k;
+  }
+}
+
 static status set_roots(onnx_scope *s, bool signature, const str_map *contents) {
   onnx_importer *im = s->importer;
   onnx_segment *p = im->segment;
@@ -275,8 +357,12 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
   TRY(add_outputs(s, signature && p->complete, &roots));
   add_needed(s, &roots);
   p->known = ARENA_NEW_N(im->arena, bool, roots.n);
+  p->open_dims = ARENA_NEW_N(im->arena, uint32_t, roots.n);
+  p->open_elements = ARENA_NEW_N(im->arena, uint64_t, roots.n);
   for (uint32_t k = 0; k < roots.n; k++) {
-    p->known[k] = hlo_literal(roots.values[k]) || str_map_get(contents, im->module->result_names[k]);
+    hlo_value v = roots.values[k];
+    p->known[k] = hlo_literal(v) || v.def->op == HLO_SIZES || str_map_get(contents, im->module->result_names[k]);
+    note_open(im, v, &p->open_dims[k], &p->open_elements[k]);
   }
   onnx_set_roots(im, roots.n, roots.values);
   return NULL;
@@ -295,7 +381,7 @@ static void add_signature(onnx_scope *s) {
       *str_map_put(&im->deferred, name) = im; /* the input's shape was not given, so nodes that read it are deferred */
     }
     if (array) {
-      hlo_value v = add_parameter(im, name, array);
+      hlo_value v = add_parameter(im, s->b, name, array);
       onnx_scope_define(s, name, array->known ? add_constant(im, s->b, name, array) : v);
     }
   }
@@ -304,10 +390,9 @@ static void add_signature(onnx_scope *s) {
 static void finish(onnx_importer *im) {
   onnx_segment *p = im->segment;
   p->module = im->module;
-  p->params = ARENA_NEW_N(im->arena, onnx_array *, im->params.n);
+  p->params = im->params;
   im->module->param_names = ARENA_NEW_N(im->arena, const char *, im->params.n);
   for (uint32_t k = 0; k < im->params.n; k++) {
-    p->params[k] = im->params.items[k].array;
     im->module->param_names[k] = arena_strdup(im->arena, im->params.items[k].name);
   }
   p->constants = im->constants;

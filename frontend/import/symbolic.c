@@ -10,6 +10,40 @@
 
 dim_table *onnx_dims(const onnx_node *n) { return n->b->computation->module->dims; }
 
+/* --- symbols --- */
+
+typedef struct resolution {
+  dim_table *dims;
+  const onnx_definitions *definitions;
+  status failed;
+} resolution;
+
+/* Returns the definition of a symbol as a dim of symbols without definitions, or the symbol if it has none.  A later
+ * definition never contains a symbol that has an earlier one, so the recursion ends. */
+static dim resolve(void *data, dim symbol) {
+  resolution *r = data;
+  for (uint32_t k = 0; k < r->definitions->n && !r->failed; k++) {
+    const char *text = r->definitions->items[k].equals;
+    if (strcmp(r->definitions->items[k].symbol, dim_name(r->dims, symbol)) == 0) {
+      dim d = symbol;
+      r->failed = dim_parse(r->dims, &text, &d);
+      return r->failed ? symbol : dim_substitute(r->dims, d, resolve, r);
+    }
+  }
+  return symbol;
+}
+
+status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value, dim *out) {
+  resolution r = {.dims = t, .definitions = definitions};
+  dim free;
+  int64_t factor, rest, hint;
+  *out = resolve(&r, symbol);
+  if (dim_linear(t, *out, &free, &factor, &rest) && !dim_hint(t, free, &hint)) {
+    dim_set_hint(t, free, (value - rest) / factor);
+  }
+  return r.failed;
+}
+
 /* --- what importers ask --- */
 
 static bool pin_shape(dim_table *t, const shape *s) {
@@ -264,9 +298,14 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   return n > before && take_equations(a, t, out);
 }
 
+enum { ATTEMPTS = 100 };
+
+static status too_many_attempts(void) {
+  return status_error(STATUS_UNSUPPORTED, "the sizes of the model's inputs depend on each other in too many ways");
+}
+
 status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
                             onnx_definitions *definitions, hlo_module **out, bool *complete) {
-  enum { ATTEMPTS = 100 };
   for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
     onnx_import_options o = *options;
     onnx_frame *f;
@@ -279,5 +318,22 @@ status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_opt
     }
     return failed;
   }
-  return status_error(STATUS_RESOURCE, "the sizes of the model's inputs depend on each other in too many ways");
+  return too_many_attempts();
+}
+
+status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
+                                onnx_segment *out) {
+  onnx_definitions definitions = {0};
+  onnx_frame open = *f;
+  open.definitions = &definitions;
+  open.least_hint = least_hint;
+  for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+    open.dims = dim_table_create(a);
+    status failed = onnx_import_segment(a, &open, false, eval, out);
+    if (!take_equations(a, open.dims, &definitions) && !pin_unsolved(a, open.dims, &definitions)) {
+      return failed;
+    }
+    status_free(failed);
+  }
+  return too_many_attempts();
 }

@@ -14,6 +14,17 @@
 STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
                                             onnx_definitions *definitions, hlo_module **out, bool *complete);
 
+/* Like onnx_import_segment without `signature`, but the open dimensions and elements of the frame's arrays become
+ * symbols.  Their hints are the sizes at hand, or least_hint if these are smaller: a program for sizes of 0 or 1 serves
+ * few others. */
+STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
+                                                onnx_segment *out);
+
+/* Sets *out to what the symbol is defined as; otherwise to the symbol.  The value becomes the hint of the symbol, or of
+ * the one symbol of which it is defined to be a multiple. */
+STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value,
+                                     dim *out);
+
 /* If the row's importer needs constant dimensions and an input of the node has symbolic ones, pins them and returns an
  * error, which ends the import; it is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);

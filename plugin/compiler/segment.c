@@ -1,53 +1,38 @@
-/* segment.c - finds a segment among those that were compiled for the same body (interpreter_site), or imports and
- * compiles it. */
+/* segment.c - finds a segment among those that were compiled for the same body (interpreter_site), and binds its
+ * program to the sizes at hand. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_ref/eval.h"
-#include "frontend/import/import.h"
-#include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments_internal.h"
-#include "runtime/exec/executable.h"
 
-/* If more segments than this were compiled for a body (interpreter_site), the one that was not used for the longest
- * time is freed. */
-enum { SEGMENTS_PER_SITE = 64 };
+/* If more segments than this were compiled for a body (interpreter_site), or a segment was bound to more sizes, the one
+ * that was not used for the longest time is freed. */
+enum { SEGMENTS_PER_SITE = 64, BINDINGS_PER_SEGMENT = 8 };
 
-static const double MOST_TUNING = 1; /* After this many seconds of tuning, nothing is measured for further segments. */
+/* --- freeing --- */
 
-static bool fits(const segment *p, const onnx_frame *f, arena *scratch) {
-  if (memcmp(p->before, f->states, f->n_nodes) != 0) {
-    return false;
+static void destroy_bound(segment_binding *b) {
+  if (b) {
+    rt_binding_destroy(b->binding);
+    free(b);
   }
-  for (uint32_t k = 0; k < p->n_uses; k++) {
-    onnx_array *array;
-    literal *initializer;
-    status failed = onnx_frame_find(f, scratch, p->uses[k].name, &array, &initializer);
-    status_free(failed);
-    const literal *want = &p->uses[k].value;
-    if (failed || !array || !shape_equal(&array->value.shape, &want->shape) || array->n != p->uses[k].n ||
-        (want->data && !literal_equal(&array->value, want))) {
-      return false;
-    }
-  }
-  return true;
 }
 
-static segment *find(segmented_model *p, const interpreter_site *site, const onnx_frame *f, arena *scratch) {
-  for (segment *x = site->segments; x; x = x->next) {
-    if (fits(x, f, scratch)) {
-      x->last_used = ++p->clock;
-      return x;
-    }
+void segment_clear(segment *x) {
+  while (x->bindings) {
+    segment_binding *b = x->bindings;
+    x->bindings = b->next;
+    destroy_bound(b);
   }
-  return NULL;
+  rt_executable_destroy(x->executable);
+  arena_destroy(x->arena);
+  *x = (segment){0};
 }
 
 void segment_destroy(segment *x) {
   if (x) {
-    rt_executable_destroy(x->executable);
-    arena_destroy(x->arena);
+    segment_clear(x);
     free(x);
   }
 }
@@ -67,140 +52,181 @@ static void drop_oldest(interpreter_site *site) {
   }
 }
 
-typedef struct making {
-  segmented_model *segments;
-  const mem_budget *run; /* the budget of the run; may be NULL */
-  const onnx_frame *frame;
-  segment *out;
-  bool watched; /* whether segments_run_options.watch is set */
-} making;
-
-/* Imports the segment.  If the import asks for the contents of arrays, these become known and the segment is imported
- * again; each round makes at least one more array known, so the loop ends. */
-static status import_segment(making *m) {
-  segment *x = m->out;
-  for (bool again = true; again;) {
-    TRY(onnx_import_segment(x->arena, m->frame, false, ref_fold, &x->info));
-    again = false;
-    for (uint32_t k = 0; k < x->info.module->entry->n_params; k++) {
-      onnx_array *a = x->info.params[k];
-      again |= a->asked;
-      a->known |= a->asked;
-      a->asked = false;
+static void drop_oldest_bound(segment *x) {
+  segment_binding **oldest = NULL;
+  uint32_t n = 0;
+  for (segment_binding **at = &x->bindings; *at; at = &(*at)->next, n++) {
+    if ((*at)->runs == 0 && (!oldest || (*at)->last_used < (*oldest)->last_used)) {
+      oldest = at;
     }
   }
+  if (n > BINDINGS_PER_SEGMENT && oldest) {
+    segment_binding *b = *oldest;
+    *oldest = b->next;
+    destroy_bound(b);
+  }
+}
+
+/* --- does a segment fit? --- */
+
+/* Returns true if the array has the contents that the segment was compiled for, except for elements that are symbols of
+ * a general one. */
+static bool has_contents(const segment *x, const used_array *u, const literal *l) {
+  if (!u->elements || !x->general) {
+    return literal_equal(l, &u->value);
+  }
+  bool equal = true;
+  for (int64_t k = 0; k < shape_elements(&l->shape); k++) {
+    equal &= u->elements >> k & 1 || literal_i64(l, k) == literal_i64(&u->value, k);
+  }
+  return equal;
+}
+
+static bool fits_array(const segment *x, const used_array *u, const onnx_array *array) {
+  const literal *want = &u->value;
+  if (array->n != u->n) {
+    return false;
+  }
+  if (!want->data && x->general && want->shape.kind == SHAPE_ARRAY) { /* rt_bind checks its shape */
+    return array->value.shape.kind == SHAPE_ARRAY;
+  }
+  return shape_equal(&array->value.shape, &want->shape) && (!want->data || has_contents(x, u, &array->value));
+}
+
+static onnx_array *find_array(const onnx_frame *f, arena *scratch, const char *name) {
+  onnx_array *array;
+  literal *initializer;
+  status_free(onnx_frame_find(f, scratch, name, &array, &initializer));
+  return array;
+}
+
+static bool fits(const segment *x, const onnx_frame *f, arena *scratch) {
+  bool fine = memcmp(x->before, f->states, f->n_nodes) == 0;
+  for (uint32_t k = 0; fine && k < x->n_uses; k++) {
+    const onnx_array *array = find_array(f, scratch, x->uses[k].name);
+    fine = array && fits_array(x, &x->uses[k], array);
+  }
+  return fine;
+}
+
+/* --- binding --- */
+
+static bool same_shapes(uint32_t n, const shape *a, const shape *b) {
+  bool same = true;
+  for (uint32_t k = 0; same && k < n; k++) {
+    same = shape_equal(&a[k], &b[k]);
+  }
+  return same;
+}
+
+static status add_bound(segment *x, const shape *shapes, segment_binding **out) {
+  uint32_t n = x->program->n_params;
+  segment_binding *b = calloc(1, sizeof *b + n * sizeof *shapes);
+  CHECK_THAT(b, STATUS_RESOURCE, "out of memory");
+  status failed = rt_bind(x->executable, shapes, &b->binding);
+  if (failed) {
+    free(b);
+    return failed;
+  }
+  b->shapes = (shape *)(b + 1);
+  memcpy(b->shapes, shapes, n * sizeof *shapes);
+  b->next = x->bindings;
+  *out = x->bindings = b;
   return NULL;
 }
 
-static void note_uses(segment *x) {
-  arena *a = x->arena;
-  const hlo_module *m = x->info.module;
-  const onnx_segment *info = &x->info;
-  x->uses = ARENA_NEW_N(a, used_array, m->entry->n_params + info->constants.n + info->sequences.n);
-  for (uint32_t k = 0; k < m->entry->n_params; k++) {
-    x->uses[x->n_uses++] = (used_array){m->param_names[k], literal_make(info->params[k]->value.shape, NULL), 0};
-  }
-  for (uint32_t k = 0; k < info->constants.n; k++) {
-    const onnx_array_use *u = &info->constants.items[k];
-    const literal *l = &u->array->value;
-    void *copy = arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape));
-    x->uses[x->n_uses++] = (used_array){arena_strdup(a, u->name), literal_make(l->shape, copy), 0};
-  }
-  for (uint32_t k = 0; k < info->sequences.n; k++) {
-    const onnx_array_use *u = &info->sequences.items[k];
-    x->uses[x->n_uses++] =
-        (used_array){arena_strdup(a, u->name), literal_make(u->array->value.shape, NULL), u->array->n};
-  }
+shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, arena *scratch) {
+  const used_array *u = &x->uses[k];
+  const onnx_array *array = find_array(f, scratch, u->name);
+  return u->elements ? onnx_told_shape(&array->value, u->elements) : array->value.shape;
 }
 
-/* Notes which results are constants.  Returns true if all are, so that the segment needs no program. */
-static bool note_literals(segment *x) {
-  const hlo_computation *entry = x->info.module->entry;
-  const hlo_size_of *size_of = x->info.module->size_of;
-  bool all = true;
-  while (x->n_results < entry->n_roots && !(size_of && size_of[x->n_results].axis >= 0)) {
-    x->n_results++;
+status segment_bind(segmented_model *p, segment *x, const onnx_frame *f, arena *scratch, segment_binding **out) {
+  uint32_t n = x->program->n_params;
+  shape *shapes = ARENA_NEW_N(scratch, shape, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    shapes[k] = segment_param_shape(x, k, f, scratch);
   }
-  x->literals = ARENA_NEW_N(x->arena, literal, x->n_results + 1);
-  for (uint32_t k = 0; k < x->n_results; k++) {
-    const literal *l = hlo_literal(entry->roots[k]);
-    if (l) {
-      x->literals[k] = *l;
-      x->literals[k].data = l->data ? l->data : "";
-    }
-    all &= l != NULL;
+  for (*out = x->bindings; *out && !same_shapes(n, (*out)->shapes, shapes);) {
+    *out = (*out)->next;
   }
-  return all;
+  status failed = *out ? NULL : add_bound(x, shapes, out);
+  if (failed && status_get_subject(failed) == STATUS_ABOUT_SHAPE) {
+    status_free(failed);
+    failed = NULL;
+  }
+  if (*out) {
+    (*out)->last_used = ++p->clock;
+  }
+  return failed;
 }
 
-static status make_guarded(void *data) {
-  making *m = data;
-  segmented_model *p = m->segments;
-  segment *x = m->out;
-  x->budget.outer = p->budget;
-  x->budget.deadline = m->run ? m->run->deadline : 0;
-  x->budget.stopped = m->run ? m->run->stopped : NULL;
-  x->arena = arena_create(&x->budget);
-  x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
-  TRY(import_segment(m));
-  note_uses(x);
-  if (note_literals(x)) {
-    return NULL;
-  }
-  rt_report report = {0};
-  x->imported = m->watched ? hlo_module_clone(x->arena, x->info.module) : NULL;
-  rt_compile_options options = p->request.options;
-  options.eval = ref_fold;
-  options.keep_text = false;
-  if (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING) {
-    options.tune = RT_TUNE_KNOWN;
-  }
-  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
-  p->seconds_tuning += report.seconds_tuning;
-  return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
-}
+/* --- finding --- */
 
 typedef struct search {
   interpreter_run *run;
   interpreter_site *site;
-  const onnx_frame *frame;
-  segment *out;
+  onnx_frame *frame;
+  segment_use out;
 } search;
 
-static status find_or_make(void *data) {
-  search *r = data;
+/* Sets r->out to a segment that fits, if there is one. */
+static status find(search *r) {
   segmented_model *p = r->run->segments;
-  segment *x = find(p, r->site, r->frame, r->run->scratch);
-  if (!x) {
-    x = calloc(1, sizeof *x);
-    CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
-    status failed =
-        guard_run(make_guarded, &(making){p, r->run->options->budget, r->frame, x, r->run->options->watch != NULL});
-    if (failed) {
-      segment_destroy(x);
-      return failed;
+  for (segment *x = r->site->segments; x && !r->out.segment; x = x->next) {
+    if (!fits(x, r->frame, r->run->scratch)) {
+      continue;
     }
-    x->budget.deadline = 0;
-    x->budget.stopped = NULL;
-    x->last_used = ++p->clock;
-    x->next = r->site->segments;
-    r->site->segments = x;
+    if (x->general) {
+      TRY(segment_bind(p, x, r->frame, r->run->scratch, &r->out.bound));
+    }
+    r->out.segment = !x->general || r->out.bound ? x : NULL;
   }
-  x->runs++; /* drop_oldest frees no segment that is running */
-  drop_oldest(r->site);
-  r->out = x;
   return NULL;
 }
 
-status segment_get(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out) {
+static status make(search *r) {
+  segment *x = calloc(1, sizeof *x);
+  CHECK_THAT(x, STATUS_RESOURCE, "out of memory");
+  status failed = segment_compile(r->run, r->site, r->frame, x, &r->out.bound);
+  if (failed) {
+    segment_destroy(x);
+    return failed;
+  }
+  x->next = r->site->segments;
+  r->out.segment = r->site->segments = x;
+  return NULL;
+}
+
+static status find_or_make(void *data) {
+  search *r = data;
+  TRY(find(r));
+  TRY(r->out.segment ? NULL : make(r));
+  segment *x = r->out.segment;
+  x->last_used = ++r->run->segments->clock;
+  x->runs++; /* what is running is not freed */
+  drop_oldest(r->site);
+  r->out.binding = x->program ? rt_executable_binding(x->executable) : NULL;
+  if (r->out.bound) {
+    r->out.bound->runs++;
+    r->out.binding = r->out.bound->binding;
+    drop_oldest_bound(x);
+  }
+  return NULL;
+}
+
+status segment_get(interpreter_run *run, interpreter_site *site, onnx_frame *f, segment_use *out) {
   search r = {.run = run, .site = site, .frame = f};
   TRY(segmented_model_locked(run->segments, find_or_make, &r));
   *out = r.out;
   return NULL;
 }
 
-void segment_release(segmented_model *p, segment *x) {
+void segment_release(segmented_model *p, const segment_use *u) {
   pthread_mutex_lock(&p->lock);
-  x->runs--;
+  u->segment->runs--;
+  if (u->bound) {
+    u->bound->runs--;
+  }
   pthread_mutex_unlock(&p->lock);
 }

@@ -74,6 +74,7 @@ static void cut(const rt_program *p, host_array **results, uint32_t n_results, v
   }
 }
 
+/* Segments that are watched are for one set of sizes. */
 static status let_watch(interpreter_run *run, const onnx_frame *f, segment *x, const void *const *params) {
   const rt_program *p = x->program;
   literal *inputs = ARENA_NEW_N(f->arena, literal, p->n_params + 1);
@@ -85,14 +86,15 @@ static status let_watch(interpreter_run *run, const onnx_frame *f, segment *x, c
   return run->options->watch(run->options->watch_data, imported, inputs);
 }
 
-static status execute(interpreter_run *run, const onnx_frame *f, segment *x, host_array **results) {
-  const rt_program *p = x->program;
+static status execute(interpreter_run *run, const onnx_frame *f, const segment_use *u, host_array **results) {
+  segment *x = u->segment;
+  const rt_program *p = u->binding->program;
   const void **params = arena_calloc(f->arena, p->n_params + 1, sizeof *params);
   void **addresses = arena_calloc(f->arena, p->n_results + 1, sizeof *addresses);
   for (uint32_t k = 0; k < p->n_params; k++) {
     onnx_array *array;
     literal *initializer;
-    TRY(onnx_frame_find(f, f->arena, p->params[k].name, &array, &initializer));
+    TRY(onnx_frame_find(f, f->arena, x->uses[k].name, &array, &initializer));
     params[k] = array->value.data;
   }
   for (uint32_t k = 0; k < p->n_results; k++) {
@@ -107,7 +109,7 @@ static status execute(interpreter_run *run, const onnx_frame *f, segment *x, hos
                             .seed = run->options->seed,
                             .profiler = run->options->profiler,
                             .check_memory = run->options->check_memory};
-  TRY(rt_execute(rt_executable_binding(x->executable), &options, params, addresses));
+  TRY(rt_execute(u->binding, &options, params, addresses));
   cut(p, results, x->n_results, addresses);
   return NULL;
 }
@@ -124,15 +126,18 @@ static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_s
   return NULL;
 }
 
-static status run_segment(interpreter_run *run, onnx_frame *f, segment *x) {
+static status run_segment(interpreter_run *run, onnx_frame *f, const segment_use *u) {
+  segment *x = u->segment;
   uint32_t n = x->program ? x->program->n_results : x->n_results;
   host_array **results = ARENA_NEW_N(f->arena, host_array *, n + 1);
-  status failed = x->program ? execute(run, f, x, results) : NULL;
+  status failed = x->program ? execute(run, f, u, results) : NULL;
   for (uint32_t k = 0; !failed && !x->program && k < n; k++) {
     failed = host_array_copy(run, &x->literals[k], &results[k]);
   }
   for (uint32_t k = 0; !failed && k < x->n_results; k++) {
     results[k]->base.known = x->info.known[k];
+    results[k]->base.open_dims = x->info.open_dims[k];
+    results[k]->base.open_elements = x->info.open_elements[k];
   }
   failed = failed ? failed : define_sequences(run, f, &x->info, results);
   for (uint32_t k = 0; k < n; k++) {
@@ -187,14 +192,15 @@ static void release_unread(onnx_frame *f) {
 
 /* Runs one segment, then the host-interpreted nodes.  Sets *done to whether all nodes of f are done. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
-  segment *x;
+  segment_use u;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);
   uint32_t arrays = f->arrays.n;
   TRY(budget_check(run->options->budget));
-  TRY(segment_get(run, site, f, &x));
-  const char *reason = x->info.reason ? arena_strdup(f->arena, x->info.reason) : "no node can be imported or run";
-  status failed = run_segment(run, f, x);
-  segment_release(run->segments, x);
+  TRY(segment_get(run, site, f, &u));
+  const char *reason =
+      u.segment->info.reason ? arena_strdup(f->arena, u.segment->info.reason) : "no node can be imported or run";
+  status failed = run_segment(run, f, &u);
+  segment_release(run->segments, &u);
   TRY(failed);
   *done = true;
   for (size_t k = 0; k < f->n_nodes; k++) {
@@ -276,6 +282,23 @@ typedef struct whole {
   compiler_array *outputs;
 } whole;
 
+static bool has_value(const compile_request *r, const char *name) {
+  bool has = false;
+  for (uint32_t k = 0; name && k < r->n_dims; k++) {
+    has |= strcmp(r->dims[k].name, name) == 0;
+  }
+  return has;
+}
+
+/* Returns the bits of the dimensions that neither the model nor the request fixes. */
+static uint32_t open_dims(const compile_request *r, const model_value *v) {
+  uint32_t bits = v->shape.kind == SHAPE_UNRANKED ? UINT32_MAX : 0;
+  for (int d = 0; d < v->shape.rank; d++) {
+    bits |= (uint32_t)(v->shape.dims[d] < 0 && !has_value(r, v->dim_names[d])) << d;
+  }
+  return bits;
+}
+
 /* Makes the frame of the main graph, with copies of the model's inputs. */
 static status main_frame(interpreter_run *run, onnx_frame **out) {
   segmented_model *p = run->segments;
@@ -285,6 +308,7 @@ static status main_frame(interpreter_run *run, onnx_frame **out) {
     CHECK_THAT(run->options->shapes[k], STATUS_INVALID_ARGUMENT, "input '%s' has no shape", p->source->inputs[k].name);
     literal l = literal_make(*run->options->shapes[k], run->options->values[k]);
     TRY(host_array_copy(run, &l, &a));
+    a->base.open_dims = open_dims(&p->request, &p->source->inputs[k]);
     interpreter_define(f, p->source->inputs[k].name, a);
   }
   return NULL;

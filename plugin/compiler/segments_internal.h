@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "frontend/import/frame.h"
+#include "runtime/exec/binding.h"
 #include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/segments.h"
 
@@ -14,7 +15,18 @@ typedef struct used_array {
   const char *name;
   literal value; /* if data is NULL, the array must have this shape; otherwise also these contents */
   uint32_t n;    /* the number of elements of a sequence; 0 for an array */
+  /* As in onnx_array_use: elements that a parameter tells, or that need not be those of `value`. */
+  uint64_t elements;
 } used_array;
+
+/* The program of a segment for all sizes, bound to those of some arrays. */
+typedef struct segment_binding {
+  struct segment_binding *next;
+  shape *shapes; /* of the parameters */
+  rt_binding *binding;
+  uint32_t runs; /* runs in progress */
+  uint64_t last_used;
+} segment_binding;
 
 typedef struct segment {
   struct segment *next;
@@ -23,13 +35,15 @@ typedef struct segment {
   uint8_t *before; /* the states of the frame's nodes (onnx_node_state) for which the segment was imported */
   onnx_segment info;
   uint32_t n_uses;
-  used_array *uses;
+  used_array *uses;     /* first the parameters of the program, in order */
   literal *literals;    /* for each result its value if that is a constant; otherwise data is NULL */
   hlo_module *imported; /* a copy from before compiling, for segments_run_options.watch; NULL if `watch` is NULL or has
                            been called for this segment */
   rt_program *program;  /* NULL if there is nothing to compute */
   rt_executable *executable;
-  uint32_t n_results, runs; /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
+  bool general;              /* whether the program is for all sizes; `uses` then tells no shapes of parameters */
+  segment_binding *bindings; /* of a general program */
+  uint32_t n_results, runs;  /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
   uint64_t last_used;
 } segment;
 
@@ -50,11 +64,32 @@ struct segmented_model {
 /* Does guard_run(fn, data) while holding the model's lock. */
 STATUS_MUST_USE status segmented_model_locked(segmented_model *p, status (*fn)(void *), void *data);
 
-/* Finds the segment that runs next in frame f, given the states of its nodes and its arrays, among those of `site`, or
- * imports and compiles it.  *out is not destroyed before segment_release. */
-STATUS_MUST_USE status segment_get(interpreter_run *run, interpreter_site *site, const onnx_frame *f, segment **out);
-void segment_release(segmented_model *p, segment *x);
+/* A segment, and what a run of it executes. */
+typedef struct segment_use {
+  segment *segment;
+  const rt_binding *binding; /* NULL if there is nothing to compute */
+  segment_binding *bound;    /* NULL if the program is for one set of sizes */
+} segment_use;
 
+/* Finds the segment that runs next in frame f, given the states of its nodes and its arrays, among those of `site`, or
+ * imports and compiles it.  What *out has is not destroyed before segment_release. */
+STATUS_MUST_USE status segment_get(interpreter_run *run, interpreter_site *site, onnx_frame *f, segment_use *out);
+void segment_release(segmented_model *p, const segment_use *u);
+
+/* --- between segment.c and segment_compile.c, which the model's lock guards --- */
+
+/* Imports and compiles the segment that runs next in the frame.  `x` has zeros before.  *bound is set if its program is
+ * for all sizes. */
+STATUS_MUST_USE status segment_compile(interpreter_run *run, const interpreter_site *site, const onnx_frame *f,
+                                       segment *x, segment_binding **bound);
+/* Returns the shape that parameter k of the segment's module gets from the frame's arrays. */
+shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, arena *scratch);
+/* Finds or makes the binding of a general program to the frame's arrays.  *out is NULL if they do not fit. */
+STATUS_MUST_USE status segment_bind(segmented_model *p, segment *x, const onnx_frame *f, arena *scratch,
+                                    segment_binding **out);
+
+/* Frees what a segment has, which is then zeros; and the segment as well. */
+void segment_clear(segment *x);
 void segment_destroy(segment *x);
 
 #endif

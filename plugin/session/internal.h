@@ -114,6 +114,8 @@ void session_keep_program(session *s, session_program *c);
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
 
+/* Returns true if the options allow programs for all sizes, which nothing tunes. */
+bool session_allows_general(const session *s);
 /* Returns true if these inputs, the model and the options leave a size open. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
 /* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  Needs the turn

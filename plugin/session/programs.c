@@ -334,12 +334,16 @@ bool session_has_open_sizes(const session *s, const session_inputs *told) {
   return open;
 }
 
+bool session_allows_general(const session *s) {
+  const rt_compile_options *o = &s->options.compile;
+  return (s->specialise != SPECIALISE_FULL || s->options.keep_open) && o->tune != RT_TUNE_FULL &&
+         !o->numerics.deterministic && !o->keep_text && !o->algorithm;
+}
+
 bool session_wants_general(const session *s, const session_inputs *inputs) {
   const session_inputs none = {0};
-  const rt_compile_options *o = &s->options.compile;
-  bool exact = s->exact_reason || (s->specialise == SPECIALISE_FULL && !s->options.keep_open);
-  return session_has_open_sizes(s, s->options.keep_open ? inputs : &none) && s->n_generals < MOST_GENERALS && !exact &&
-         o->tune != RT_TUNE_FULL && !o->numerics.deterministic && !o->keep_text && !o->algorithm;
+  return session_has_open_sizes(s, s->options.keep_open ? inputs : &none) && s->n_generals < MOST_GENERALS &&
+         !s->exact_reason && session_allows_general(s);
 }
 
 void session_add_general(session *s, session_program *c) {

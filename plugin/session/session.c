@@ -175,6 +175,7 @@ typedef struct compilation {
 static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
                             session_program **out) {
   compile_request request = session_request(s, &(session_inputs){0});
+  request.all_sizes = session_allows_general(s);
   status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
   if (failed) {
     arena_destroy(a);

@@ -1,0 +1,213 @@
+/* segment_compile.c - imports the segment of a frame that runs next, and compiles it: for all sizes if that is
+ * possible, otherwise for those at hand. */
+#include <string.h>
+
+#include "backend_ref/eval.h"
+#include "frontend/import/import.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/bind.h"
+#include "plugin/compiler/backend.h"
+#include "plugin/compiler/segments_internal.h"
+#include "runtime/program/sizes.h"
+
+static const double MOST_TUNING = 1; /* After this many seconds of tuning, nothing is measured for further segments. */
+
+/* The most programs for all sizes that one segment gets.  Each further one is for the sizes at hand. */
+enum { MOST_GENERALS = 4 };
+
+/* The hints of sizes: first larger than 1, since a program for 0 or 1 elements may serve no other sizes, then exactly
+ * the sizes at hand. */
+static const int64_t LEAST_HINTS[] = {2, 0};
+
+typedef struct making {
+  interpreter_run *run;
+  const onnx_frame *frame;
+  segment *out;
+  bool open;          /* whether the segment is to be for all sizes */
+  int64_t least_hint; /* see onnx_import_open_segment */
+} making;
+
+/* --- what is open --- */
+
+/* Marks what differs between an array and the one for which a segment was compiled.  So a segment that is needed again
+ * with other sizes is compiled for all of them. */
+static void mark_differences(onnx_array *array, const literal *before) {
+  const shape *s = &array->value.shape, *t = &before->shape;
+  for (int d = 0; s->rank == t->rank && d < s->rank; d++) {
+    array->open_dims |= (uint32_t)(s->dims[d] != t->dims[d]) << d;
+  }
+  bool lists = before->data && shape_equal(s, t) && onnx_holds_sizes(s);
+  for (int k = 0; lists && k < shape_elements(s); k++) {
+    array->open_elements |= (uint64_t)(literal_i64(&array->value, k) != literal_i64(before, k)) << k;
+  }
+}
+
+static uint32_t learn(const interpreter_site *site, const onnx_frame *f, arena *scratch) {
+  uint32_t n_generals = 0;
+  for (const segment *x = site->segments; x; x = x->next) {
+    bool same = memcmp(x->before, f->states, f->n_nodes) == 0;
+    n_generals += same && x->general;
+    for (uint32_t k = 0; same && k < x->n_uses; k++) {
+      onnx_array *array;
+      literal *initializer;
+      status_free(onnx_frame_find(f, scratch, x->uses[k].name, &array, &initializer));
+      if (array && !x->uses[k].elements) {
+        mark_differences(array, &x->uses[k].value);
+      }
+    }
+  }
+  return n_generals;
+}
+
+/* --- importing --- */
+
+static status import_once(const making *m, segment *x) {
+  return m->open ? onnx_import_open_segment(x->arena, m->frame, m->least_hint, ref_fold, &x->info)
+                 : onnx_import_segment(x->arena, m->frame, false, ref_fold, &x->info);
+}
+
+/* Imports the segment.  If the import asks for the contents of arrays, these become known and the segment is imported
+ * again; each round makes at least one more array known, so the loop ends. */
+static status import_segment(const making *m) {
+  segment *x = m->out;
+  for (bool again = true; again;) {
+    TRY(import_once(m, x));
+    again = false;
+    for (uint32_t k = 0; k < x->info.params.n; k++) {
+      onnx_array *a = x->info.params.items[k].array;
+      if (a->asked) {
+        again |= !a->known;
+        a->open_elements = onnx_holds_sizes(&a->value.shape) ? UINT64_MAX : 0;
+        a->known = true;
+        a->asked = false;
+      }
+    }
+  }
+  return NULL;
+}
+
+/* Notes an array that the segment uses; `contents` says whether it must have the same contents again. */
+static void note_use(segment *x, const onnx_array_use *u, bool contents) {
+  const literal *l = &u->array->value;
+  void *copy = contents ? arena_memdup(x->arena, l->data, (size_t)shape_bytes(&l->shape)) : NULL;
+  x->uses[x->n_uses++] =
+      (used_array){arena_strdup(x->arena, u->name), literal_make(l->shape, copy), u->array->n, u->elements};
+}
+
+static void note_uses(segment *x) {
+  const onnx_segment *info = &x->info;
+  x->uses = ARENA_NEW_N(x->arena, used_array, info->params.n + info->constants.n + info->sequences.n);
+  for (uint32_t k = 0; k < info->params.n; k++) {
+    note_use(x, &info->params.items[k], false);
+  }
+  for (uint32_t k = 0; k < info->constants.n; k++) {
+    note_use(x, &info->constants.items[k], true);
+  }
+  for (uint32_t k = 0; k < info->sequences.n; k++) {
+    note_use(x, &info->sequences.items[k], false);
+  }
+}
+
+/* Notes which results are constants.  Returns true if all are, so that the segment needs no program. */
+static bool note_literals(segment *x) {
+  const hlo_computation *entry = x->info.module->entry;
+  const hlo_size_of *size_of = x->info.module->size_of;
+  bool all = true;
+  while (x->n_results < entry->n_roots && !(size_of && size_of[x->n_results].axis >= 0)) {
+    x->n_results++;
+  }
+  x->literals = ARENA_NEW_N(x->arena, literal, x->n_results + 1);
+  for (uint32_t k = 0; k < x->n_results; k++) {
+    const literal *l = hlo_literal(entry->roots[k]);
+    if (l) {
+      x->literals[k] = *l;
+      x->literals[k].data = l->data ? l->data : "";
+    }
+    all &= l != NULL;
+  }
+  return all;
+}
+
+/* --- compiling --- */
+
+static status compile(const making *m, bool general) {
+  segmented_model *p = m->run->segments;
+  segment *x = m->out;
+  rt_report report = {0};
+  x->imported = m->run->options->watch ? hlo_module_clone(x->arena, x->info.module) : NULL;
+  rt_compile_options options = p->request.options;
+  options.eval = ref_fold;
+  options.keep_text = false;
+  if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
+    options.tune = RT_TUNE_KNOWN;
+  }
+  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
+  p->seconds_tuning += report.seconds_tuning;
+  x->general = general;
+  return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
+}
+
+/* A symbol that the import pinned has its hint as value, which may be none of the sizes at hand. */
+static bool is_for_arrays(const making *m) {
+  const hlo_computation *entry = m->out->info.module->entry;
+  bool same = true;
+  for (uint32_t k = 0; same && k < entry->n_params; k++) {
+    shape s = segment_param_shape(m->out, k, m->frame, m->run->scratch);
+    same = shape_equal(&entry->params[k]->shapes[0], &s);
+  }
+  return same;
+}
+
+static status make_guarded(void *data) {
+  making *m = data;
+  const mem_budget *run = m->run->options->budget;
+  segment *x = m->out;
+  x->budget.outer = m->run->segments->budget;
+  x->budget.deadline = run ? run->deadline : 0;
+  x->budget.stopped = run ? run->stopped : NULL;
+  x->arena = arena_create(&x->budget);
+  x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
+  TRY(import_segment(m));
+  note_uses(x);
+  bool general = !hlo_is_static(x->info.module);
+  bool nothing = note_literals(x);
+  /* without a binding nothing would check the guards */
+  CHECK_THAT(!general || !nothing, STATUS_UNSUPPORTED, "the segment computes nothing");
+  CHECK_THAT(general || is_for_arrays(m), STATUS_UNSUPPORTED, "the segment is for other sizes");
+  return nothing ? NULL : compile(m, general);
+}
+
+/* Compiles the segment, and binds it if it is for all sizes.  *made remains false if it does not serve the sizes at
+ * hand, or cannot be compiled for all sizes. */
+static status attempt(making *m, segment_binding **bound, bool *made) {
+  segment *x = m->out;
+  status failed = guard_run(make_guarded, m);
+  if (!failed && x->general) {
+    failed = segment_bind(m->run->segments, x, m->frame, m->run->scratch, bound);
+  }
+  *made = !failed && (!x->general || *bound);
+  if (failed && m->open && status_get_code(failed) != STATUS_RESOURCE) {
+    status_free(failed);
+    failed = NULL;
+  }
+  if (*made) {
+    x->budget.deadline = 0;
+    x->budget.stopped = NULL;
+  } else {
+    segment_clear(x);
+  }
+  return failed;
+}
+
+status segment_compile(interpreter_run *run, const interpreter_site *site, const onnx_frame *f, segment *x,
+                       segment_binding **bound) {
+  making m = {.run = run, .frame = f, .out = x, .open = true};
+  bool made = false, open = run->segments->request.all_sizes && !run->options->watch;
+  open = open && learn(site, f, run->scratch) < MOST_GENERALS;
+  for (size_t k = 0; open && !made && k < sizeof LEAST_HINTS / sizeof *LEAST_HINTS; k++) {
+    m.least_hint = LEAST_HINTS[k];
+    TRY(attempt(&m, bound, &made));
+  }
+  m.open = false;
+  return made ? NULL : attempt(&m, bound, &made);
+}

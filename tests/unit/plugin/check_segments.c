@@ -1,0 +1,118 @@
+/* check_segments.c - a model that runs segment by segment is compiled once, whatever it computes. */
+#include <check.h>
+
+#include "plugin/compiler/segments_internal.h"
+#include "plugin/session/internal.h"
+#include "tests/suite.h"
+#include "tests/unit/plugin/compiler_half.h"
+#include "tests/unit/plugin/session_case.h"
+
+static const char *const backends[] = {"ref", "cpu"};
+
+enum { MOST = 100, SIZES = 40 };
+
+/* The number of segments, and of bindings of each, in the whole tree. */
+static uint32_t count_segments(const interpreter_site *site, uint32_t *most_bindings) {
+  uint32_t n = 0;
+  for (const segment *x = site->segments; x; x = x->next, n++) {
+    uint32_t bindings = 0;
+    for (const segment_binding *b = x->bindings; b; b = b->next) {
+      bindings++;
+    }
+    *most_bindings = bindings > *most_bindings ? bindings : *most_bindings;
+  }
+  for (const interpreter_site *c = site->children; c; c = c->next) {
+    n += count_segments(c, most_bindings);
+  }
+  return n;
+}
+
+static void run(session *s, const shape *given, const void *x, session_output *out) {
+  session_inputs inputs = {.shapes = &given, .values = &x};
+  const session_program *c;
+  ASSERT_OK(session_compile(s, &inputs, &c));
+  ASSERT_OK(session_run(s, c, NULL, &inputs, out));
+  ck_assert(!c->program);
+  session_release(s, c);
+}
+
+/* y = ReduceSum(Cast(NonZero(x)) + 1), whose middle has a computed size: the sum of the positions + 1. */
+START_TEST(computed_sizes) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "NonZero", "x", "nz");
+  graph_node(a, m->graph, "Shape", "nz", "s");
+  graph_node(a, m->graph, "ConstantOfShape", "s", "zeros");
+  graph_node(a, m->graph, "Exp", "zeros", "ones");
+  graph_node(a, m->graph, "CastLike", "nz,ones", "f");
+  graph_node(a, m->graph, "Add", "f,ones", "sums");
+  graph_node(a, m->graph, "ReduceSum", "sums", "y");
+  session_case_set_type(a, m->graph->input[0], 1, "n");
+  session_case_set_type(a, m->graph->output[0], 1, "1,1");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, backends[_i]);
+  session_output out = {0};
+  uint32_t first = 0, most_bindings = 0;
+  for (int k = 0; k < SIZES; k++) {
+    float x[MOST] = {0};
+    int count = k < 5 ? k : (k * 7) % MOST, n = MOST - k % 3;
+    double expected = 0;
+    for (int i = 0; i < count && i < n; i++) {
+      x[i] = 1;
+      expected += i + 1;
+    }
+    shape given = shape_make(DTYPE_F32, 1, (dim[]){n});
+    run(s, &given, x, &out);
+    ck_assert_double_eq(*(const float *)out.data, expected);
+    first = k == 5 ? count_segments(&s->segments->main, &most_bindings) : first;
+  }
+  /* the sizes 0 and 1 may need segments of their own, but others need none */
+  ck_assert_uint_eq(count_segments(&s->segments->main, &most_bindings), first);
+  ck_assert_uint_le(first, 6);
+  ck_assert_uint_ge(most_bindings, 2);
+  session_output_finish(s, &out);
+  session_close(s);
+}
+END_TEST
+
+/* y = 0 + Range(0, sum of x): the content of a computed number decides a size. */
+START_TEST(computed_contents) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "ReduceSum", "x", "sum")->n_output = 1;
+  graph_node(a, m->graph, "Sub", "sum,sum", "zero");
+  graph_node(a, m->graph, "Shape", "sum", "none"); /* of a sum with kept dimensions: [1] */
+  graph_node(a, m->graph, "Squeeze", "none", "one");
+  graph_node(a, m->graph, "Squeeze", "sum", "limit");
+  graph_node(a, m->graph, "Squeeze", "zero", "start");
+  graph_node(a, m->graph, "Range", "start,limit,one", "r");
+  graph_node(a, m->graph, "Add", "r,start", "y");
+  session_case_set_type(a, m->graph->input[0], 7, "100"); /* so many that the import does not ask for x itself */
+  session_case_set_type(a, m->graph->output[0], 7, "n");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, backends[_i]);
+  session_output out = {0};
+  uint32_t most_bindings = 0;
+  for (int k = 0; k < SIZES; k++) {
+    int64_t x[MOST] = {k, 2 * k, 1};
+    shape given = shape_make(DTYPE_S64, 1, (dim[]){MOST});
+    run(s, &given, x, &out);
+    ck_assert_int_eq(out.shape.dims[0], 3 * k + 1);
+    for (int i = 0; i < 3 * k + 1; i++) {
+      ck_assert_int_eq(((const int64_t *)out.data)[i], i);
+    }
+  }
+  ck_assert_uint_le(count_segments(&s->segments->main, &most_bindings), 5);
+  ck_assert_uint_ge(most_bindings, 2);
+  session_output_finish(s, &out);
+  session_close(s);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("segments");
+  tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
+  tcase_add_loop_test(c, computed_sizes, 0, 2);
+  tcase_add_loop_test(c, computed_contents, 0, 2);
+  return run_suite("segments", c);
+}

@@ -13,8 +13,8 @@ status ref_constant(ref_call *c) {
 
 status ref_check(ref_call *c) {
   const hlo_instr *i = c->i;
-  bounds b = {hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_LOW),
-              hlo_ints(i, HLO_ATTR_HIGH)};
+  bounds b = {hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LIMITS), hlo_ints(i, HLO_ATTR_LIMITS),
+              hlo_int(i, HLO_ATTR_FROM_END)};
   return bounds_check(&b, (dtype)c->in[0].shape.type, c->in[0].data, shape_elements(&c->in[0].shape));
 }
 

@@ -129,11 +129,11 @@ status ref_nms(ref_call *c) {
   const shape *scores = &c->in[1].shape;
   const int64_t *most = c->in[2].data;
   const float *overlap = c->in[3].data;
-  int64_t boxes = scores->dims[2], lines = scores->dims[0] * scores->dims[1], limit = hlo_int(c->i, HLO_ATTR_LIMIT);
+  int64_t boxes = scores->dims[2], lines = scores->dims[0] * scores->dims[1];
   nms p = {.batches = scores->dims[0],
            .classes = scores->dims[1],
            .boxes = boxes,
-           .limit = limit < boxes ? limit : boxes,
+           .limit = hlo_nms_room(c->i),
            .most = *most,
            .corners = c->in[0].data,
            .scores = c->in[1].data,

@@ -338,8 +338,9 @@ static bool is_view(const lower_context *c, const hlo_instr *i) {
 
 static status lower_check(lower_context *c, const hlo_instr *i) {
   rt_thunk *t = lower_thunk(c, "check", i);
-  t->config = rt_bounds_config(c->a, hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_n_ints(i, HLO_ATTR_LOW),
-                               hlo_ints(i, HLO_ATTR_LOW), hlo_ints(i, HLO_ATTR_HIGH));
+  t->config = rt_bounds_config(c->a, hlo_attr_of(i, HLO_ATTR_NAME)->s, hlo_int(i, HLO_ATTR_FROM_END));
+  t->n_sizes = hlo_n_ints(i, HLO_ATTR_LIMITS);
+  t->sizes = lower_sizes(c, t->n_sizes, hlo_ints(i, HLO_ATTR_LIMITS));
   return NULL;
 }
 

@@ -113,8 +113,7 @@ static dim nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
   dim_table *t = i->parent->module->dims;
   const shape *scores = hlo_shape(i->operands[1]);
   dim lines = shape_dim_product(t, scores, 0, 2), boxes = scores->dims[2];
-  dim chosen = dim_min(t, boxes, hlo_int(i, HLO_ATTR_LIMIT));
-  dim each = dim_add(t, dim_mul(t, boxes, NMS_BOX_BYTES), dim_mul(t, chosen, NMS_CHOSEN_BYTES));
+  dim each = dim_add(t, dim_mul(t, boxes, NMS_BOX_BYTES), dim_mul(t, hlo_nms_room(i), NMS_CHOSEN_BYTES));
   dim parts = dim_mul(t, dim_add_const(t, each, NMS_LINE_BYTES), most_parts(l, t, lines));
   return dim_add_const(t, dim_add(t, parts, dim_mul(t, lines, CPU_NMS_LINE_BYTES)), CPU_NMS_BYTES);
 }

@@ -56,10 +56,12 @@ static bool has_zeros(dtype type, const void *data, int64_t begin, int64_t end) 
   return is_outside(type, data, begin, end, 1, 1, 0);
 }
 
+static int64_t lowest(const bounds *b, uint32_t k) { return b->from_end ? -b->limits[k] : 0; }
+
 bool bounds_hold(const bounds *b, dtype type, const void *data, int64_t begin, int64_t end) {
   bool bad = b->n == 0 && has_zeros(type, data, begin, end);
   for (uint32_t k = 0; k < b->n && !bad; k++) {
-    bad = is_outside(type, data, begin + k, end, b->n, b->low[k], b->high[k]);
+    bad = is_outside(type, data, begin + k, end, b->n, lowest(b, k), b->limits[k]);
   }
   return !bad;
 }
@@ -69,7 +71,7 @@ status bounds_check(const bounds *b, dtype type, const void *data, int64_t count
   if (bounds_hold(b, type, data, 0, count)) {
     return NULL;
   }
-  while (b->n ? !is_outside(type, data, at, at + 1, 1, b->low[at % b->n], b->high[at % b->n])
+  while (b->n ? !is_outside(type, data, at, at + 1, 1, lowest(b, (uint32_t)(at % b->n)), b->limits[at % b->n])
               : !has_zeros(type, data, at, at + 1)) {
     at++;
   }
@@ -78,5 +80,5 @@ status bounds_check(const bounds *b, dtype type, const void *data, int64_t count
   int64_t value = dtype_load_i64(type, (const char *)data + (size_t)at * dtype_bytes(type));
   return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
                       "%s holds %" PRId64 ", outside of [%" PRId64 ", %" PRId64 ") (element %" PRId64 ")", b->what,
-                      value, b->low[at % b->n], b->high[at % b->n], at);
+                      value, lowest(b, (uint32_t)(at % b->n)), b->limits[at % b->n], at);
 }

@@ -5,12 +5,13 @@
 #include "base/tensor/dtype.h"
 #include "base/status.h"
 
-/* The bounds of the integers of an array: element k must be at least low[k % n] and less than high[k % n].  If n is 0,
- * no element may be 0. */
+/* The bounds of the integers of an array: element k must be less than limits[k % n], and at least 0 or, with from_end,
+ * -limits[k % n].  If n is 0, no element may be 0. */
 typedef struct bounds {
   const char *what; /* the name of the array, for messages */
   uint32_t n;
-  const int64_t *low, *high;
+  const int64_t *limits; /* not negative */
+  bool from_end;         /* negative integers count from the end of a dimension */
 } bounds;
 
 /* Returns true if elements [begin, end) of the array lie within the bounds.  `begin` must be a multiple of n. */

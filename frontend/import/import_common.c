@@ -93,12 +93,7 @@ hlo_value onnx_mean_keep(hlo_builder *b, hlo_value x, uint32_t n, const int64_t 
   for (uint32_t k = 0; k < n && x.def; k++) {
     count = dim_mul(b->computation->module->dims, count, hlo_shape(x)->dims[axes[k]]);
   }
-  hlo_value sum = onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, axes);
-  if (dim_is_const(count)) {
-    return onnx_binary_scalar(b, HLO_DIV, sum, (double)count);
-  }
-  hlo_value number = hlo_convert(b, hlo_sizes(b, DTYPE_S64, -1, &count), hlo_type(x));
-  return hlo_binary(b, HLO_DIV, sum, hlo_broadcast_to(b, number, hlo_shape(sum)));
+  return onnx_binary_dim(b, HLO_DIV, onnx_reduce_keep(b, x, HLO_REDUCE_ADD, n, axes), count);
 }
 
 hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r) {
@@ -108,6 +103,29 @@ hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r) {
   return r == HLO_REDUCE_MAX || r == HLO_REDUCE_ADD   ? HLO_REDUCE_OR
          : r == HLO_REDUCE_MIN || r == HLO_REDUCE_MUL ? HLO_REDUCE_AND
                                                       : r;
+}
+
+/* --- numbers that are sizes --- */
+
+hlo_value onnx_of_dim(hlo_builder *b, dtype type, dim d, double factor, double term) {
+  if (dim_is_const(d)) {
+    return hlo_scalar(b, type, factor * (double)d + term);
+  }
+  if (factor == 1 && term == 0) {
+    bool exact = type == DTYPE_S64 || type == DTYPE_F64 || type == DTYPE_F32;
+    return hlo_convert(b, hlo_sizes(b, exact ? type : DTYPE_S64, -1, &d), type);
+  }
+  hlo_value v = hlo_sizes(b, DTYPE_F64, -1, &d);
+  v = factor == 1 ? v : hlo_binary(b, HLO_MUL, v, hlo_scalar(b, DTYPE_F64, factor));
+  return hlo_convert(b, term == 0 ? v : hlo_binary(b, HLO_ADD, v, hlo_scalar(b, DTYPE_F64, term)), type);
+}
+
+hlo_value onnx_dim_like(hlo_builder *b, hlo_value x, dim d) {
+  return x.def ? hlo_broadcast_to(b, onnx_of_dim(b, hlo_type(x), d, 1, 0), hlo_shape(x)) : x;
+}
+
+hlo_value onnx_binary_dim(hlo_builder *b, hlo_op op, hlo_value x, dim d) {
+  return hlo_binary(b, op, x, onnx_dim_like(b, x, d));
 }
 
 /* --- broadcasting --- */
@@ -178,31 +196,68 @@ static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   return x;
 }
 
-status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
-                  const int64_t *high) {
-  const literal *known = hlo_literal(x);
-  bool zero_fits = true;
-  for (uint32_t k = 0; k < count; k++) {
-    zero_fits &= low[k] <= 0 && high[k] > 0;
+/* Checks the integers of a constant.  Their smallest and their largest number must be within limits that are symbolic,
+ * which adds guards. */
+static status check_known(const onnx_node *n, const literal *l, const char *what, uint32_t count, const dim *limits,
+                          bool from_end) {
+  dim_table *t = onnx_dims(n);
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  for (int64_t k = 0, size = shape_elements(&l->shape); k < size; k++) {
+    int64_t v = literal_i64(l, k), at = k % count;
+    low[at] = v < low[at] ? v : low[at];
+    high[at] = v > high[at] ? v : high[at];
   }
+  for (uint32_t k = 0; k < count; k++) {
+    dim least = dim_signed_const(t, low[k]), most = dim_signed_const(t, high[k]), one = dim_signed_const(t, 1);
+    dim lowest = from_end ? dim_signed_sub(t, 0, limits[k]) : 0;
+    CHECK_THAT(dim_at_most(t, lowest, least) && dim_at_most(t, dim_signed_add(t, most, one), limits[k]), INVALID,
+               "%s holds numbers from %" PRId64 " to %" PRId64 ", outside of a dimension of %s", what, low[k], high[k],
+               dim_print(n->arena, t, limits[k]));
+  }
+  return NULL;
+}
+
+static bool are_constants(uint32_t n, const dim *dims) {
+  uint32_t k = 0;
+  while (k < n && dim_is_const(dims[k])) {
+    k++;
+  }
+  return k == n;
+}
+
+/* Elements beyond the sizes of dynamic dimensions become 0, which must be within the limits. */
+static bool zero_fits(const onnx_node *n, uint32_t count, const dim *limits) {
+  bool fits = true;
+  for (uint32_t k = 0; k < count && fits; k++) {
+    fits = dim_at_most(onnx_dims(n), 1, limits[k]);
+  }
+  return fits;
+}
+
+status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits, bool from_end) {
+  const literal *known = hlo_literal(x);
   if (n->b->error || shape_is_empty(hlo_shape(x))) {
     return NULL;
   }
+  if (known && !are_constants(count, limits)) {
+    return check_known(n, known, what, count, limits, from_end);
+  }
   if (known) { /* a constant is checked now, since constant folding skips large constants */
-    const bounds b = {what, count, low, high};
+    const bounds b = {what, count, limits, from_end};
     status failed = bounds_check(&b, hlo_type(x), literal_aligned(known, n->arena), shape_elements(&known->shape));
     status invalid = failed ? status_error(INVALID, "%s", status_message(failed)) : NULL;
     status_free(failed);
     return invalid;
   }
-  if (!n->scope->importer->frame->unchecked && (zero_fits || !onnx_has_dynamic_dims(n->scope->importer, x))) {
-    hlo_check(n->b, inside_sizes(n, x, count == 0), what, count, low, high);
+  if (!n->scope->importer->frame->unchecked &&
+      (!onnx_has_dynamic_dims(n->scope->importer, x) || zero_fits(n, count, limits))) {
+    hlo_check(n->b, inside_sizes(n, x, count == 0), what, count, limits, from_end);
   }
   return NULL;
 }
 
-status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size) {
-  return onnx_check(n, x, what, 1, (int64_t[]){0}, &size);
+status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, dim size) {
+  return onnx_check(n, x, what, 1, &size, false);
 }
 
 static bool has_negative(const literal *l) {
@@ -213,48 +268,36 @@ static bool has_negative(const literal *l) {
   return negative;
 }
 
-/* Resolves indices into dimensions of which some are symbolic.  The elements of x must be known (constants or
- * expressions of symbols).  If they are not, a check at run time is needed, whose bounds must be constants; then this
- * pins the dimensions (dim_pin: their symbols become constants when the import is repeated) and returns an error. */
-static status symbolic_indices(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *sizes,
-                               hlo_value *out) {
+/* Resolves indices that are known: constants, or expressions of symbols. */
+static status known_indices(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *sizes,
+                            int n_known, dim *elements, hlo_value *out) {
   dim_table *t = onnx_dims(n);
-  dim elements[HLO_MAX_SIZES];
-  int known = hlo_sizes_of(x, elements);
-  for (uint32_t j = 0; j < count && known < 0; j++) {
-    (void)dim_pin(t, sizes[j]);
-  }
-  CHECK_THAT(known >= 0, STATUS_UNSUPPORTED, "%s are not known, and index a dimension of symbolic size", what);
-  for (int k = 0; k < known; k++) {
+  for (int k = 0; k < n_known; k++) {
     dim size = sizes[(uint32_t)k % count];
     elements[k] = dim_at_most(t, 0, elements[k]) ? elements[k] : dim_signed_add(t, elements[k], size);
     CHECK_THAT(dim_at_most(t, 0, elements[k]) && dim_at_most(t, dim_signed_add(t, elements[k], 1), size), INVALID,
                "%s[%d] is outside of its dimension", what, k);
   }
-  *out = hlo_sizes(n->b, hlo_type(x), hlo_rank(x) ? known : -1, elements);
+  *out = hlo_sizes(n->b, hlo_type(x), hlo_rank(x) ? n_known : -1, elements);
   return NULL;
 }
 
 status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes, hlo_value *out) {
   hlo_value x = n->in[k];
-  int64_t low[SHAPE_MAX_RANK];
+  dim elements[HLO_MAX_SIZES];
   *out = x;
   if (count == 0) {
     return NULL;
   }
-  bool fixed = true;
-  for (uint32_t j = 0; j < count; j++) {
-    fixed &= dim_is_const(sizes[j]);
-    low[j] = -sizes[j];
+  int n_known = hlo_sizes_of(x, elements);
+  if (n_known >= 0 && (!hlo_literal(x) || !are_constants(count, sizes))) {
+    return known_indices(n, x, what, count, sizes, n_known, elements, out);
   }
-  if (!fixed) {
-    return symbolic_indices(n, x, what, count, sizes, out);
-  }
-  TRY(onnx_check(n, x, what, count, low, sizes));
+  TRY(onnx_check(n, x, what, count, sizes, true));
   if (hlo_literal(x) && !has_negative(hlo_literal(x))) {
     return NULL;
   }
-  hlo_value size = hlo_convert(n->b, hlo_s64s(n->b, sizes, count), hlo_type(x));
+  hlo_value size = hlo_convert(n->b, hlo_sizes(n->b, DTYPE_S64, (int)count, sizes), hlo_type(x));
   if (count == 1) {
     size = hlo_reshape(n->b, size, 0, NULL);
   }
@@ -264,7 +307,7 @@ status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t co
   return NULL;
 }
 
-status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out) {
+status onnx_indices(onnx_node *n, uint32_t k, const char *what, dim size, hlo_value *out) {
   return onnx_index_tuples(n, k, what, 1, &size, out);
 }
 

@@ -33,6 +33,14 @@ hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar);
 hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar);
 
+/* Returns factor * d + term as a scalar of the type, computed in f64 and rounded once.  Numbers from 2^53 on are not
+ * exact. */
+hlo_value onnx_of_dim(hlo_builder *b, dtype type, dim d, double factor, double term);
+/* Returns an array like x, each element of which is d. */
+hlo_value onnx_dim_like(hlo_builder *b, hlo_value x, dim d);
+/* Combines every element of x with d. */
+hlo_value onnx_binary_dim(hlo_builder *b, hlo_op op, hlo_value x, dim d);
+
 /* Broadcasts the operands of an arithmetic operator to one shape.  Since version 7 this follows numpy's rule.  Before,
  * only y is broadcast, only if the attribute `broadcast` is 1, and y's first dimension corresponds to x's dimension
  * `axis`. */
@@ -40,18 +48,19 @@ STATUS_MUST_USE status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_val
 
 /* Returns input k, an array of indices into a dimension of extent `size`, with negative indices, which count from the
  * end, converted to [0, size).  Indices outside of [-size, size) are errors, as with onnx_check. */
-STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, int64_t size, hlo_value *out);
+STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, dim size, hlo_value *out);
 /* Like onnx_indices, but the last dimension of input k holds tuples of `count` indices; index j of a tuple is one into
  * a dimension of extent sizes[j]. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
-/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be at
- * least low[k % count] and less than high[k % count]; if count is 0, no element may be 0.  If x is a constant, it is
- * checked during the import instead, with the error INVALID_MODEL.  `what` is the standard's name of x. */
-STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const int64_t *low,
-                                  const int64_t *high);
+/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be
+ * less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no element may be 0.
+ * If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; of symbolic limits it is
+ * then a guard that they are large enough.  `what` is the standard's name of x. */
+STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits,
+                                  bool from_end);
 /* Like onnx_check, for indices x that must be in [0, size). */
-STATUS_MUST_USE status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, int64_t size);
+STATUS_MUST_USE status onnx_check_below(const onnx_node *n, hlo_value x, const char *what, dim size);
 /* Gathers the elements of x at the given indices along the axis.  The indices are known during the import and become a
  * constant of the module. */
 hlo_value onnx_take_known(hlo_builder *b, hlo_value x, int64_t axis, const int64_t *indices, int64_t count);

@@ -69,6 +69,12 @@ status onnx_need_constant_dims(const onnx_node *n, uint32_t k, const char *what)
   return NULL;
 }
 
+status onnx_const_dim(const onnx_node *n, dim d, const char *what, int64_t *out) {
+  *out = dim_pin(onnx_dims(n), d);
+  CHECK_THAT(dim_is_const(d), STATUS_UNSUPPORTED, "%s must be a constant", what);
+  return NULL;
+}
+
 /* Visits the instructions from which v is computed. */
 static bool pin_operands(dim_table *t, const hlo_instr *i, bool *seen) {
   bool pinned = false;

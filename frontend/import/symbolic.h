@@ -42,6 +42,9 @@ bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims
  */
 STATUS_MUST_USE status onnx_need_constant_dims(const onnx_node *n, uint32_t k, const char *what);
 
+/* Sets *out to d if that is a constant, otherwise pins its symbols and returns an error. */
+STATUS_MUST_USE status onnx_const_dim(const onnx_node *n, dim d, const char *what, int64_t *out);
+
 /* Like onnx_const_ints, but elements may be expressions of symbols, and are signed (dim_signed_value).
  * Constants beyond DIM_MAX become DIM_MAX, and those below -DIM_MAX become -DIM_MAX. */
 STATUS_MUST_USE status onnx_const_dims(const onnx_node *n, uint32_t k, const char *what, const dim **values,

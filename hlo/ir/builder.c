@@ -296,8 +296,8 @@ hlo_value hlo_iota(hlo_builder *b, shape s, int64_t dimension) {
 
 hlo_value hlo_empty(hlo_builder *b, shape s) { return make_declared(b, HLO_EMPTY, 0, NULL, s, NULL); }
 
-void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high) {
-  hlo_attr attrs[] = {{.s = what}, list_attr(n, low), list_attr(n, high)};
+void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const dim *limits, bool from_end) {
+  hlo_attr attrs[] = {{.s = what}, list_attr(n, limits), int_attr(from_end)};
   (void)hlo_build(b, HLO_CHECK, 1, &x, 0, NULL, attrs);
 }
 

@@ -96,9 +96,10 @@ hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value 
  * (ONNX Gather). */
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
-/* Adds an instruction that fails the run if an integer of x is out of bounds: element k must be at least low[k % n] and
- * less than high[k % n]; if n is 0, no element may be 0.  `what` is the name of x in the message. */
-void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
+/* Adds an instruction that fails the run if an integer of x is out of bounds: element k must be less than limits[k % n]
+ * and at least 0 or, with from_end, -limits[k % n]; if n is 0, no element may be 0.  `what` is the name of x in the
+ * message. */
+void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const dim *limits, bool from_end);
 /* Returns the seed of the run, u64[]. */
 hlo_value hlo_run_seed(hlo_builder *b);
 /* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and the

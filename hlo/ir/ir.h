@@ -274,6 +274,9 @@ uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
 /* Numbers the instructions of the computation in list order, from 0. */
 void hlo_number(hlo_computation *c);
+/* Returns the number of boxes for which the result of a non-max-suppression has room in each line (batch and class).  A
+ * limit of UINT32_MAX is none, since there are no more boxes. */
+dim hlo_nms_room(const hlo_instr *i);
 /* Returns true for a dot or convolution of bytes, each operand signed or unsigned, whose sums are s32. */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
   for (uint32_t k = 0; k < 2; k++) {

@@ -60,6 +60,11 @@ status hlo_shape_sort(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
+dim hlo_nms_room(const hlo_instr *i) {
+  dim boxes = shape_of(i, 1)->dims[2], limit = hlo_int(i, HLO_ATTR_LIMIT);
+  return limit == UINT32_MAX ? boxes : dim_min(i->parent->module->dims, boxes, limit);
+}
+
 status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
   static const dtype types[] = {DTYPE_F32, DTYPE_F32, DTYPE_S64, DTYPE_F32, DTYPE_F32};
   const shape *corners = shape_of(i, 0), *scores = shape_of(i, 1);
@@ -76,9 +81,8 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
   TRY(shape_need_fits(dims, "boxes", -1, corners->dims[1], UINT32_MAX));
   int64_t limit = hlo_int(i, HLO_ATTR_LIMIT);
   CHECK_THAT(limit >= 0 && limit <= UINT32_MAX, INVALID, "limit is %" PRId64, limit);
-  dim room = dim_min(dims, corners->dims[1], limit);
-  results[0] =
-      shape_make(DTYPE_S64, 2, (dim[]){dim_mul(dims, dim_mul(dims, scores->dims[0], scores->dims[1]), room), 3});
+  dim lines = dim_mul(dims, scores->dims[0], scores->dims[1]);
+  results[0] = shape_make(DTYPE_S64, 2, (dim[]){dim_mul(dims, lines, hlo_nms_room(i)), 3});
   results[1] = shape_scalar(DTYPE_S64);
   return shape_finish(i, &results[0]);
 }

@@ -169,7 +169,7 @@ status hlo_shape_dynamic_slice(const hlo_instr *i, dim_table *dims, shape *resul
   results[0] = *x;
   for (int k = 0; k < x->rank; k++) {
     results[0].dims[k] = hlo_ints(i, HLO_ATTR_SIZES)[k];
-    TRY(shape_need_fits(dims, "size of dimension", k, results[0].dims[k], x->dims[k]));
+    TRY(shape_need_window(dims, "size of dimension", k, results[0].dims[k], x->dims[k]));
   }
   return shape_finish(i, &results[0]);
 }
@@ -182,7 +182,7 @@ status hlo_shape_dynamic_update_slice(const hlo_instr *i, dim_table *dims, shape
   CHECK_THAT(x->rank == update->rank, INVALID, "the operand is %s but the update is %s; the ranks differ",
              SHAPE_STR(dims, x), SHAPE_STR(dims, update));
   for (int k = 0; k < x->rank; k++) {
-    TRY(shape_need_fits(dims, "update dimension", k, update->dims[k], x->dims[k]));
+    TRY(shape_need_window(dims, "update dimension", k, update->dims[k], x->dims[k]));
   }
   results[0] = *x;
   return NULL;
@@ -193,6 +193,7 @@ status hlo_shape_dynamic_update_slice(const hlo_instr *i, dim_table *dims, shape
 /* The roles of the dimensions of the operand and of the indices, as bit sets. */
 typedef struct gather_parts {
   uint32_t offset;    /* the dimensions of the result (or of the updates) that are offsets in a window */
+  uint32_t batch;     /* the batch dimensions of the operand */
   uint32_t collapsed; /* the dimensions of the operand that the result lacks: collapsed and batch dimensions */
   int batch_rank;     /* the number of the indices' dimensions without the index vector */
   int rank;           /* the rank of the result (or of the updates) */
@@ -236,7 +237,7 @@ static status check_gather_dims(const hlo_instr *i, dim_table *dims, gather_part
   CHECK_THAT(p->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "the rank %d is greater than %d", p->rank, SHAPE_MAX_RANK);
   TRY(shape_need_dims(i, HLO_ATTR_OFFSET_DIMS, p->rank, true, &p->offset));
   TRY(shape_need_dims(i, HLO_ATTR_OPERAND_BATCH, x->rank, true, &mapped));
-  p->collapsed = mapped;
+  p->batch = p->collapsed = mapped;
   TRY(shape_need_dims(i, HLO_ATTR_INDEX_MAP, x->rank, false, &mapped));
   TRY(shape_need_dims(i, HLO_ATTR_COLLAPSED_DIMS, x->rank, true, &p->collapsed));
   uint32_t n_window = (uint32_t)x->rank - (uint32_t)__builtin_popcount(p->collapsed);
@@ -256,13 +257,16 @@ static void batch_dims(const hlo_instr *i, dim *out) {
   }
 }
 
-/* Slices have size 1 along collapsed and batch dimensions; 0 is not allowed, since one element is always read. */
+/* Slices have size 1 along collapsed and batch dimensions.  A collapsed dimension must not be empty, since one element
+ * is always read; with an empty batch dimension nothing is. */
 static status check_slice_sizes(const hlo_instr *i, dim_table *dims, const gather_parts *p, dim *window) {
   const shape *x = shape_of(i, 0);
   TRY(shape_need_count(i, HLO_ATTR_SIZES, x->rank));
   for (int k = 0, n = 0; k < x->rank; k++) {
     dim size = hlo_ints(i, HLO_ATTR_SIZES)[k];
-    TRY(shape_need_fits(dims, "slice size of dimension", k, size, x->dims[k]));
+    if (!(p->batch >> k & 1)) {
+      TRY(shape_need_window(dims, "slice size of dimension", k, size, x->dims[k]));
+    }
     if (p->collapsed >> k & 1) {
       TRY(shape_need_equal(dims, "slice size of collapsed dimension", k, size, 1));
     } else {

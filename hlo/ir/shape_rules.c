@@ -127,6 +127,16 @@ status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, 
   return NULL;
 }
 
+status shape_need_window(dim_table *dims, const char *what, int dimension, dim x, dim limit) {
+  char x_text[SHAPE_TEXT_MAX], y_text[SHAPE_TEXT_MAX];
+  int64_t likely;
+  TRY(shape_need_fits(dims, what, dimension, x, limit));
+  bool larger = !dim_at_most(dims, x, limit) && dim_hint(dims, x, &likely) && dim_hint(dims, limit, &likely);
+  CHECK_THAT(!larger, INVALID, "%s %d: %s is greater than %s", what, dimension, dim_text(x_text, dims, x),
+             dim_text(y_text, dims, limit));
+  return NULL;
+}
+
 status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, int rank) {
   int64_t d = hlo_int(i, id);
   CHECK_THAT(d >= 0 && d < rank, INVALID, "%s %" PRId64 " is outside of rank %d", hlo_attr_get_info(id)->name, d, rank);
@@ -216,11 +226,9 @@ status hlo_shape_declared(const hlo_instr *i, dim_table *dims, shape *results) {
   return NULL;
 }
 
-/* The lists of bounds, the attributes low and high, must have the same length. */
 status hlo_shape_check(const hlo_instr *i, dim_table *dims, shape *results) {
   (void)results;
-  TRY(shape_need_types(i, dims, 0, TYPES_INT));
-  return shape_need_count(i, HLO_ATTR_HIGH, hlo_n_ints(i, HLO_ATTR_LOW));
+  return shape_need_types(i, dims, 0, TYPES_INT);
 }
 
 status hlo_shape_constant(const hlo_instr *i, dim_table *dims, shape *results) {

@@ -58,6 +58,9 @@ STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name,
                                             const shape *y);
 /* Returns an error if the extent x is known to be greater than `limit`. */
 STATUS_MUST_USE status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, dim limit);
+/* Like shape_need_fits, for a window of x elements of an array of `limit`, whose position is computed.  If nothing but
+ * the hints tells that it fits, this adds a guard, since a larger window would reach beyond the array. */
+STATUS_MUST_USE status shape_need_window(dim_table *dims, const char *what, int dimension, dim x, dim limit);
 /* Returns an error unless the attribute is one dimension of an array of that rank. */
 STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, int rank);
 /* Returns an error unless the list has exactly n entries. */

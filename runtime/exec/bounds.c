@@ -6,30 +6,32 @@
 #include "base/tensor/bounds.h"
 #include "runtime/host/thread_pool.h"
 
-rt_span rt_bounds_config(arena *a, const char *what, uint32_t n, const int64_t *low, const int64_t *high) {
+rt_span rt_bounds_config(arena *a, const char *what, bool from_end) {
   rt_writer w = {.arena = a};
   rt_put_text(&w, what);
-  rt_put_i64s(&w, n, low);
-  rt_put_i64s(&w, n, high);
+  rt_put_i64(&w, from_end);
   return rt_written(&w);
 }
 
 status rt_load_check(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
   bounds *b = t->state = ARENA_NEW(l->arena, bounds);
-  uint32_t n_high;
   b->what = rt_get_text(&r);
-  b->low = rt_get_i64s(&r, l->arena, &b->n);
-  b->high = rt_get_i64s(&r, l->arena, &n_high);
+  b->from_end = rt_get_in(&r, 0, 1);
   TRY(rt_reader_end(&r, t->kind));
-  CHECK_THAT(t->n_buffers == 1 && t->n_inputs == 1 && dtype_is_int(t->buffers[0].type) && n_high == b->n,
-             STATUS_INVALID_FILE, "damaged");
+  CHECK_THAT(t->n_buffers == 1 && t->n_inputs == 1 && dtype_is_int(t->buffers[0].type), STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 
 status rt_bind_check(rt_thunk *t, arena *a) {
-  (void)a;
-  CHECK_THAT(rt_buffer_is_dense(&t->buffers[0]), STATUS_INVALID_FILE, "damaged");
+  bounds *b = t->state = arena_memdup(a, t->state, sizeof *b);
+  b->n = t->n_sizes;
+  b->limits = t->sizes;
+  bool fine = rt_buffer_is_dense(&t->buffers[0]);
+  for (uint32_t k = 0; k < b->n; k++) {
+    fine &= b->limits[k] >= 0;
+  }
+  CHECK_THAT(fine, STATUS_INVALID_FILE, "damaged");
   return NULL;
 }
 

@@ -5,8 +5,8 @@
 
 #include "runtime/program/target.h"
 
-/* Returns the config of a check: n lower bounds and n upper bounds.  Element k is compared with bounds k % n. */
-rt_span rt_bounds_config(arena *a, const char *what, uint32_t n, const int64_t *low, const int64_t *high);
+/* Returns the config of a check (base/tensor/bounds.h).  The limits are the thunk's sizes. */
+rt_span rt_bounds_config(arena *a, const char *what, bool from_end);
 status rt_load_check(rt_thunk *t, rt_loader *l);
 status rt_bind_check(rt_thunk *t, arena *a);
 /* Fails if an element of the input is out of bounds. */

@@ -42,6 +42,16 @@ static const char *const modules[] = {
     "  %h = slice(%c) {starts=[0,m], limits=[n,2*m+2], strides=[1,1]} : f32[n,m+2]\n"
     "  %u = maximum(%h, %y) : f32[n,m+2]\n"
     "  return %d, %s, %u, %x\n}",
+    /* checks whose limits are sizes */
+    "(%x: f32[n,m]) {\n"
+    "  %i = iota() {dimension=0} : s64[n,2]\n"
+    "  %o = constant() {value=s64[] 1} : s64[]\n"
+    "  %a = broadcast(%o) {dimensions=[]} : s64[n,2]\n"
+    "  %j = add(%i, %a) : s64[n,2]\n"
+    "  %k = negate(%j) : s64[n,2]\n"
+    "  check(%j) {name=\"j\", limits=[n+1,2*n+1], from_end=false} : ()\n"
+    "  check(%k) {name=\"k\", limits=[n], from_end=true} : ()\n"
+    "  return %j, %k, %x\n}",
     /* softmax of rows, a product with constant weights, a bias and an activation */
     "(%x: f32[n,m], %w: f32[24,40], %v: f32[n,24], %b: f32[40]) {\n"
     "  %h = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n"

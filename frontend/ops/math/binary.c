@@ -17,7 +17,7 @@ static const struct binary {
 
 /* Adds a check that an integer divisor is not 0. */
 static status check_divisor(const onnx_node *n) {
-  return dtype_is_int(hlo_type(n->in[1])) ? onnx_check(n, n->in[1], "B", 0, NULL, NULL) : NULL;
+  return dtype_is_int(hlo_type(n->in[1])) ? onnx_check(n, n->in[1], "B", 0, NULL, false) : NULL;
 }
 
 status onnx_import_binary(onnx_node *n) {

@@ -314,7 +314,7 @@ static bool scatter_nothing(hlo_builder *b, hlo_instr *i) {
 /* --- checks --- */
 
 /* The operand of check i holds indices of n components each.  Returns true if component k of all of them is known to be
- * within the check's bounds number k. */
+ * within the check's limit number k. */
 static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
   const shape *s = hlo_shape(i->operands[0]);
   hlo_region r = hlo_whole_region(s);
@@ -323,14 +323,15 @@ static bool keeps_to(const hlo_instr *i, uint32_t k, uint32_t n) {
     r.first[s->rank - 1] = k;
     r.count[s->rank - 1] = 1;
   }
-  return hlo_affine_of(i->operands[0], &r, &form) && form.low >= hlo_ints(i, HLO_ATTR_LOW)[k] &&
-         form.high < hlo_ints(i, HLO_ATTR_HIGH)[k];
+  dim limit = hlo_ints(i, HLO_ATTR_LIMITS)[k];
+  return dim_is_const(limit) && hlo_affine_of(i->operands[0], &r, &form) &&
+         form.low >= (hlo_int(i, HLO_ATTR_FROM_END) ? -limit : 0) && form.high < limit;
 }
 
 /* Removes a check if all its integers are known to be within the bounds. */
 static bool check_holds(hlo_builder *b, hlo_instr *i) {
   const shape *s = hlo_shape(i->operands[0]);
-  uint32_t n = hlo_n_ints(i, HLO_ATTR_LOW);
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_LIMITS);
   (void)b;
   bool divides = n == 1 || (n > 1 && s->rank > 0 && s->dims[s->rank - 1] == n);
   if (!shape_is_static(s) || shape_elements(s) == 0 || !divides) {

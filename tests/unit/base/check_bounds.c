@@ -19,7 +19,7 @@ static bool holds(const bounds *b, dtype t) { return bounds_hold(b, t, memory, 0
 START_TEST(indices) {
   dtype t = types[_i];
   int64_t low = dtype_is_signed(t) ? -5 : 0, high = 5;
-  bounds b = {"x", 1, &low, &high};
+  bounds b = {"x", 1, &high, dtype_is_signed(t)};
   for (int64_t at = 0; at < N; at += 33) {
     for (int64_t k = 0; k < N; k++) {
       put(t, k, k % 5);
@@ -63,8 +63,8 @@ static void expect(const bounds *b, dtype t, const char *message) {
 
 /* Pairs: rows of 3, columns of 10. */
 START_TEST(in_turn) {
-  const int64_t low[] = {-3, -10}, high[] = {3, 10};
-  bounds b = {"indices", 2, low, high}, divisor = {.what = "B"};
+  const int64_t limits[] = {3, 10};
+  bounds b = {"indices", 2, limits, true}, divisor = {.what = "B"};
   memset(memory, 0, sizeof memory);
   put(DTYPE_S64, 41, -10);
   ck_assert(holds(&b, DTYPE_S64));
@@ -81,16 +81,20 @@ START_TEST(in_turn) {
 }
 END_TEST
 
-/* Of nothing everything holds; between the widest bounds too, and nothing lies between equal ones. */
+/* Of nothing everything holds; between the widest bounds too, and nothing is an index into nothing. */
 START_TEST(ends) {
-  int64_t low = 0, high = INT64_MAX, lowest = INT64_MIN;
-  bounds natural = {"x", 1, &low, &high}, none = {"x", 1, &low, &low}, any = {"x", 1, &lowest, &high};
+  int64_t zero = 0, high = INT64_MAX;
+  bounds natural = {"x", 1, &high, false}, none = {"x", 1, &zero, true}, any = {"x", 1, &high, true};
   memset(memory, 0, sizeof memory);
   ck_assert(bounds_hold(&none, DTYPE_S64, memory, 0, 0));
   ck_assert(!bounds_hold(&none, DTYPE_S64, memory, 0, 1));
   ck_assert(holds(&natural, DTYPE_S64) && holds(&any, DTYPE_S64));
   put(DTYPE_S64, 3, -1);
   ck_assert(!holds(&natural, DTYPE_S64) && holds(&any, DTYPE_S64));
+  put(DTYPE_S64, 3, -INT64_MAX);
+  ck_assert(holds(&any, DTYPE_S64));
+  put(DTYPE_S64, 3, INT64_MIN);
+  ck_assert(!holds(&any, DTYPE_S64));
   put(DTYPE_S64, 3, INT64_MAX);
   ck_assert(!holds(&any, DTYPE_S64));
 }

@@ -262,9 +262,8 @@ static const struct {
     {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%a, %sc, %mo, %z) {limit=3} : s64[6,3], s64[]",
      "corners are f32[8,64]"},
     {"abs(%z) : f32[]\n%rows, %size = non-max-suppression(%bx, %sc, %mo) {limit=3} : s64[6,3], s64[]", "at least 4"},
-    {"abs(%z) : f32[]\ncheck(%mo) {name=\"most\", low=[0,-1], high=[5,7]} : ()", NULL},
-    {"abs(%z) : f32[]\ncheck(%z) {name=\"z\", low=[], high=[]} : ()", "operand 0 is f32[]"},
-    {"abs(%z) : f32[]\ncheck(%mo) {name=\"most\", low=[0], high=[5,7]} : ()", "high has 2 entries instead of 1"},
+    {"abs(%z) : f32[]\ncheck(%mo) {name=\"most\", limits=[5,7], from_end=true} : ()", NULL},
+    {"abs(%z) : f32[]\ncheck(%z) {name=\"z\", limits=[], from_end=false} : ()", "operand 0 is f32[]"},
     {"custom-call(%q) {name=\"f\", ints=[], floats=[]} : opt<f32[]>", NULL},
 };
 

@@ -15,19 +15,20 @@
 /* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* If the result has no elements, sets it to an empty constant and returns true.  HLO's gather cannot express this case,
- * since its slices need at least one element along the gathered axis. */
-static bool give_empty(onnx_node *n, int rank, const dim *dims) {
+/* If the result has no elements, sets it to an empty array and returns true.  HLO's gather cannot express this case if
+ * one of the n_gathered dimensions of data into which the indices point is empty, since its slices need one element
+ * there. */
+static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
-  void *data;
-  if (!dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), &s, 0, rank), 0)) {
+  dim_table *t = onnx_dims(n);
+  bool filled = true;
+  for (int k = 0; k < n_gathered && filled; k++) {
+    filled = dim_at_most(t, 1, gathered[k]);
+  }
+  if (!shape_is_empty(&s) && (filled || !dim_equal(t, shape_dim_product(t, &s, 0, rank), 0))) {
     return false;
   }
-  if (!shape_is_static(&s)) {
-    n->out[0] = hlo_splat(n->b, s, 0);
-    return true;
-  }
-  n->out[0] = hlo_constant(n->b, literal_new(n->arena, s, &data));
+  n->out[0] = hlo_splat(n->b, s, 0);
   return true;
 }
 
@@ -59,7 +60,7 @@ status onnx_import_gather(onnx_node *n) {
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   TRY(taken_dims(s, hlo_shape(n->in[1]), axis, &to));
-  if (give_empty(n, to.rank, to.dims)) {
+  if (give_empty(n, 1, &s->dims[axis], to.rank, to.dims)) {
     return NULL;
   }
   dim index[HLO_MAX_SIZES];
@@ -110,8 +111,8 @@ static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
   dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
   for (int k = 0; k < s->rank; k++) {
     limits[k] = k == axis ? s->dims[k] : si->dims[k];
-    CHECK_THAT(limits[k] <= s->dims[k], INVALID, "data is %s but indices is %s, larger in dimension %d",
-               SHAPE_STR(NULL, s), SHAPE_STR(NULL, si), k);
+    CHECK_THAT(dim_at_most(onnx_dims(n), limits[k], s->dims[k]), INVALID,
+               "data is %s but indices is %s, larger in dimension %d", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si), k);
   }
   shape reached = shape_make((dtype)s->type, s->rank, limits);
   *part = shape_same_dims(s, &reached) ? n->in[0] : hlo_slice(n->b, n->in[0], starts, limits, NULL);
@@ -127,7 +128,7 @@ status onnx_import_gather_elements(onnx_node *n) {
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
-  if (!give_empty(n, s->rank, hlo_shape(n->in[1])->dims)) {
+  if (!give_empty(n, 1, &s->dims[axis], s->rank, hlo_shape(n->in[1])->dims)) {
     n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
   }
   return NULL;
@@ -162,8 +163,8 @@ status onnx_import_scatter_elements(onnx_node *n) {
   element_dims e;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reduction_attr(n, &reducer));
-  CHECK_THAT(shape_same_dims(si, su), INVALID, "indices is %s but updates is %s; the dims differ", SHAPE_STR(NULL, si),
-             SHAPE_STR(NULL, su));
+  CHECK_THAT(onnx_has_dims(n, su, si->rank, si->dims), INVALID, "indices is %s but updates is %s; the dims differ",
+             SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
@@ -185,7 +186,7 @@ static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
              "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64, SHAPE_STR(NULL, si),
              SHAPE_STR(NULL, s), batch);
-  *k = si->dims[si->rank - 1];
+  TRY(onnx_const_dim(n, si->dims[si->rank - 1], "the last dimension of indices", k));
   CHECK_THAT(*k <= s->rank - batch, INVALID,
              "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(NULL, si),
              s->rank - batch, SHAPE_STR(NULL, s));
@@ -222,7 +223,7 @@ status onnx_import_gather_nd(onnx_node *n) {
   dim dims[SHAPE_MAX_RANK]; /* the dimensions of the result */
   memcpy(dims, si->dims, sizeof dims);
   memcpy(dims + si->rank - 1, s->dims + batch + k, n_offset * sizeof *dims);
-  if (!give_empty(n, si->rank - 1 + (int)n_offset, dims)) {
+  if (!give_empty(n, (int)k, s->dims + batch, si->rank - 1 + (int)n_offset, dims)) {
     n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
   }
   return NULL;
@@ -241,7 +242,7 @@ status onnx_import_scatter_nd(onnx_node *n) {
              SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
   for (uint32_t j = 0; j < n_window; j++) {
     window[j] = si->rank - 1 + j;
-    CHECK_THAT(su->dims[window[j]] == s->dims[k + j], INVALID,
+    CHECK_THAT(dim_equal(onnx_dims(n), su->dims[window[j]], s->dims[k + j]), INVALID,
                "updates is %s but data is %s; the last %" PRIu32 " dims must be equal", SHAPE_STR(NULL, su),
                SHAPE_STR(NULL, s), n_window);
   }
@@ -270,8 +271,9 @@ static hlo_value spread_batch(hlo_builder *b, hlo_value x, int rank, const dim *
 
 static status check_batch_list(const onnx_node *n, uint32_t k, const char *what, dim batch) {
   const shape *s = hlo_shape(n->in[k]);
-  CHECK_THAT(s->rank == 1 && s->dims[0] == batch, INVALID, "%s is %s; a list of %" PRId64 " is required", what,
-             SHAPE_STR(NULL, s), batch);
+  dim_table *t = onnx_dims(n);
+  CHECK_THAT(onnx_has_dims(n, s, 1, &batch), INVALID, "%s is %s; a list of %s is required", what, SHAPE_STR(t, s),
+             dim_print(n->arena, t, batch));
   return NULL;
 }
 
@@ -286,7 +288,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
   CHECK_THAT(batch_axis != time_axis, INVALID, "batch_axis and time_axis are both %" PRId64, batch_axis);
   CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(NULL, s));
   TRY(check_batch_list(n, 1, "sequence_lens", s->dims[batch_axis]));
-  TRY(onnx_check_below(n, n->in[1], "sequence_lens", s->dims[time_axis] + 1));
+  TRY(onnx_check_below(n, n->in[1], "sequence_lens", dim_add_const(onnx_dims(n), s->dims[time_axis], 1)));
   hlo_value t = positions(b, 2, s->dims, time_axis);
   hlo_value length = spread_batch(b, n->in[1], 2, s->dims, batch_axis);
   hlo_value turned = onnx_binary_scalar(b, HLO_SUB, hlo_binary(b, HLO_SUB, length, t), 1);
@@ -305,7 +307,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
                        .n_map = 1,
                        .map = &time_axis,
                        .index_vector_dim = 2};
-  if (!give_empty(n, s->rank, s->dims)) {
+  if (!give_empty(n, 1, &s->dims[time_axis], s->rank, s->dims)) {
     n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
   }
   return NULL;
@@ -317,9 +319,9 @@ static status check_update(const onnx_node *n, int64_t axis) {
   CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ", SHAPE_STR(NULL, su),
              SHAPE_STR(NULL, s));
   rest.dims[axis] = s->dims[axis];
-  CHECK_THAT(shape_same_dims(s, &rest) && su->dims[axis] <= s->dims[axis], INVALID,
-             "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller", SHAPE_STR(NULL, su),
-             SHAPE_STR(NULL, s), axis);
+  CHECK_THAT(onnx_has_dims(n, s, rest.rank, rest.dims) && dim_at_most(onnx_dims(n), su->dims[axis], s->dims[axis]),
+             INVALID, "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller",
+             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s), axis);
   return NULL;
 }
 
@@ -340,11 +342,13 @@ status onnx_import_tensor_scatter(onnx_node *n) {
   hlo_value index = positions(b, su->rank, su->dims, axis);
   if (onnx_has_in(n, 2)) {
     TRY(check_batch_list(n, 2, "write_indices", s->dims[0]));
-    TRY(onnx_check_below(n, n->in[2], "write_indices", circular ? INT64_MAX : s->dims[axis] - su->dims[axis] + 1));
+    dim_table *t = onnx_dims(n);
+    dim places = dim_add_const(t, dim_sub(t, s->dims[axis], su->dims[axis]), 1);
+    TRY(onnx_check_below(n, n->in[2], "write_indices", circular ? DIM_MAX : places));
     index = hlo_binary(b, HLO_ADD, index, spread_batch(b, n->in[2], su->rank, su->dims, 0));
   }
   if (circular) {
-    index = onnx_binary_scalar(b, HLO_REM, index, (double)s->dims[axis]);
+    index = onnx_binary_dim(b, HLO_REM, index, s->dims[axis]);
   }
   make_element_dims(s->rank, axis, &e);
   n->out[0] = hlo_scatter(b, n->in[0], index, n->in[1], &e.d, HLO_REDUCE_REPLACE);

@@ -8,6 +8,7 @@
 #include "frontend/import/import_common.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -293,22 +294,37 @@ status onnx_import_trilu(onnx_node *n) {
   return NULL;
 }
 
+/* Reads `depth`, which may follow from sizes. */
+static status read_depth(const onnx_node *n, dim *out) {
+  double number;
+  dim elements[HLO_MAX_SIZES];
+  if (!hlo_literal(n->in[1]) && hlo_sizes_of(n->in[1], elements) == 1) {
+    *out = elements[0];
+    CHECK_THAT(dim_at_most(onnx_dims(n), 1, *out), INVALID, "depth is %s", dim_print(n->arena, onnx_dims(n), *out));
+    return NULL;
+  }
+  TRY(onnx_const_float(n, 1, "depth", &number));
+  CHECK_THAT(number >= 1 && number <= (double)DIM_MAX, INVALID, "depth is %g", number);
+  *out = (int64_t)number;
+  return NULL;
+}
+
 /* An element of the result is the on-value if its position along the new axis equals the index, otherwise the
  * off-value. For an index outside of [-depth, depth) all elements are the off-value. */
 status onnx_import_one_hot(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *si = hlo_shape(n->in[0]), *sv = hlo_shape(n->in[2]);
-  double depth;
+  dim depth;
   int64_t axis, where[SHAPE_MAX_RANK];
-  TRY(onnx_const_float(n, 1, "depth", &depth));
-  CHECK_THAT(depth >= 1 && depth <= (double)DIM_MAX, INVALID, "depth is %g", depth);
-  CHECK_THAT(sv->rank == 1 && sv->dims[0] == 2, INVALID, "values is %s; [off, on] is required", SHAPE_STR(NULL, sv));
+  TRY(read_depth(n, &depth));
+  CHECK_THAT(sv->rank == 1 && dim_equal(onnx_dims(n), sv->dims[0], 2), INVALID, "values is %s; [off, on] is required",
+             SHAPE_STR(NULL, sv));
   CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large",
              SHAPE_STR(NULL, si));
   TRY(onnx_axis_attr(n, -1, si->rank + 1, &axis));
   shape s = shape_scalar(DTYPE_S64);
   for (int k = 0; k < si->rank + 1; k++) {
-    s.dims[s.rank++] = k == axis ? (int64_t)depth : si->dims[k - (k > axis)];
+    s.dims[s.rank++] = k == axis ? depth : si->dims[k - (k > axis)];
     if (k < si->rank) {
       where[k] = k + (k >= axis);
     }
@@ -316,7 +332,7 @@ status onnx_import_one_hot(onnx_node *n) {
   TRY(shape_check(&s, "the result"));
   hlo_value index = hlo_convert(b, n->in[0], DTYPE_S64);
   hlo_value below = onnx_compare_scalar(b, HLO_LT, index, 0);
-  index = hlo_select(b, below, onnx_binary_scalar(b, HLO_ADD, index, floor(depth)), index);
+  index = hlo_select(b, below, onnx_binary_dim(b, HLO_ADD, index, depth), index);
   hlo_value hit = hlo_compare(b, HLO_EQ, hlo_broadcast(b, index, s, where), hlo_iota(b, s, axis));
   hlo_value off = hlo_reshape(b, hlo_slice_dim(b, n->in[2], 0, 0, 1), 0, NULL);
   hlo_value on = hlo_reshape(b, hlo_slice_dim(b, n->in[2], 0, 1, 2), 0, NULL);

@@ -1,8 +1,11 @@
 /* select.c - NonZero, Compress and Unique, the sizes of whose results depend on data (sizes.h). */
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -10,9 +13,9 @@
 
 static hlo_value s64(hlo_builder *b, int64_t value) { return hlo_scalar_int(b, DTYPE_S64, value); }
 
-static shape list_of(dtype type, int64_t n) { return shape_make(type, 1, &n); }
+static shape list_of(dtype type, dim n) { return shape_make(type, 1, &n); }
 
-static int64_t length(hlo_value list) { return hlo_shape(list)->dims[0]; }
+static dim length(hlo_value list) { return hlo_shape(list)->dims[0]; }
 
 /* Returns the array `to` after combining each values[k] by the reducer with element at[k]; positions outside of the
  * array are skipped. */
@@ -37,8 +40,8 @@ typedef struct positions {
 
 static positions find_positions(hlo_builder *b, hlo_value mask) {
   static const int64_t zero = 0;
-  int64_t n = length(mask);
-  hlo_value one = hlo_convert(b, mask, DTYPE_S64), nowhere = hlo_like(b, one, (double)n);
+  dim n = length(mask);
+  hlo_value one = hlo_convert(b, mask, DTYPE_S64), nowhere = onnx_dim_like(b, one, n);
   hlo_value before = hlo_cumulative(b, one, HLO_REDUCE_ADD, 0, true, false);
   hlo_value to = hlo_select(b, mask, before, nowhere);
   hlo_value from = hlo_iota(b, list_of(DTYPE_S64, n), 0);
@@ -58,10 +61,16 @@ static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value s
 }
 
 static hlo_value flat(hlo_builder *b, hlo_value x) {
-  return hlo_reshape(b, x, 1, (dim[]){shape_elements(hlo_shape(x))});
+  const shape *s = hlo_shape(x);
+  return x.def ? hlo_reshape(b, x, 1, (dim[]){shape_dim_product(b->computation->module->dims, s, 0, s->rank)}) : x;
 }
 
 /* --- NonZero --- */
+
+/* Divides positions by an extent, or takes their remainders.  If it is 0, there are no positions. */
+static hlo_value divided(hlo_builder *b, hlo_op op, hlo_value list, dim extent) {
+  return onnx_binary_dim(b, op, list, extent == 0 ? 1 : extent);
+}
 
 /* The result is [rank, count]; column j has the index of the j-th element that is not 0. */
 status onnx_import_non_zero(onnx_node *n) {
@@ -71,11 +80,10 @@ status onnx_import_non_zero(onnx_node *n) {
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, s));
   hlo_value mask = s->type == DTYPE_PRED ? x : hlo_compare(b, HLO_NE, x, hlo_like(b, x, 0));
   positions p = find_positions(b, flat(b, mask));
-  int64_t strides[SHAPE_MAX_RANK], total = shape_elements(s);
-  shape_strides(s, strides);
+  dim total = shape_dim_product(onnx_dims(n), s, 0, s->rank);
   for (int d = 0; d < s->rank; d++) {
-    hlo_value row = onnx_binary_scalar(b, HLO_DIV, p.list, strides[d] > 0 ? (double)strides[d] : 1);
-    row = d == 0 ? row : onnx_binary_scalar(b, HLO_REM, row, s->dims[d] > 0 ? (double)s->dims[d] : 1);
+    hlo_value row = divided(b, HLO_DIV, p.list, shape_dim_product(onnx_dims(n), s, d + 1, s->rank));
+    row = d == 0 ? row : divided(b, HLO_REM, row, s->dims[d]);
     rows[d] = hlo_reshape(b, row, 2, (dim[]){1, total});
   }
   hlo_value all = s->rank ? hlo_concatenate(b, (uint32_t)s->rank, rows, 0)
@@ -85,6 +93,15 @@ status onnx_import_non_zero(onnx_node *n) {
 }
 
 /* --- Compress --- */
+
+/* Returns one more than the position of a constant condition's last true element; 0 if it has none, or is computed. */
+static int64_t last_kept(const literal *condition) {
+  int64_t k = condition ? shape_elements(&condition->shape) : 0;
+  while (k > 0 && !literal_i64(condition, k - 1)) {
+    k--;
+  }
+  return k;
+}
 
 status onnx_import_compress(onnx_node *n) {
   hlo_builder *b = n->b;
@@ -98,13 +115,12 @@ status onnx_import_compress(onnx_node *n) {
   const shape *s = hlo_shape(condition);
   CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is required",
              SHAPE_STR(NULL, s));
-  int64_t extent = hlo_shape(x)->dims[axis];
-  const literal *known = hlo_literal(condition);
-  for (int64_t k = extent; known && k < s->dims[0]; k++) {
-    CHECK_THAT(!literal_i64(known, k), INVALID, "condition keeps element %lld of %lld", (long long)k,
-               (long long)extent);
-  }
-  if (s->dims[0] > extent) { /* the condition may be longer than the axis; the rest of it is ignored */
+  dim_table *t = onnx_dims(n);
+  dim extent = hlo_shape(x)->dims[axis];
+  int64_t kept = last_kept(hlo_literal(condition));
+  CHECK_THAT(dim_at_most(t, kept, extent), INVALID, "condition keeps element %" PRId64 " of %s", kept - 1,
+             dim_print(n->arena, t, extent));
+  if (!dim_at_most(t, s->dims[0], extent)) { /* the condition may be longer than the axis; its rest is ignored */
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);

@@ -34,10 +34,9 @@ static status read_k(onnx_node *n, dim extent, dim *k, hlo_value *size) {
     *k = dim_signed_const(onnx_dims(n), number);
     return NULL;
   }
-  TRY(onnx_need_constant_dims(n, 0, "X"));
   *k = extent;
   *size = hlo_convert(n->b, onnx_scalar_input(n, 1, "K"), DTYPE_S64);
-  *size = hlo_clamp(n->b, hlo_like(n->b, *size, 0), *size, hlo_like(n->b, *size, (double)extent));
+  *size = hlo_clamp(n->b, hlo_like(n->b, *size, 0), *size, onnx_of_dim(n->b, DTYPE_S64, extent, 1, 0));
   return NULL;
 }
 

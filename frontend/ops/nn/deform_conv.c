@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/nn/sample.h"
 
 typedef struct deform {
@@ -33,18 +35,25 @@ static status read_deform(const onnx_node *n, deform *d) {
   TRY(onnx_need_rank(n, 1, "W", x->rank, x->rank));
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &d->groups));
   TRY(onnx_attr_int_in(n->proto, "offset_group", 1, 1, ONNX_WINDOW_MAX, &d->offset_groups));
+  for (int k = 2; k < w->rank; k++) {
+    int64_t cells;
+    TRY(onnx_const_dim(n, w->dims[k], "the extent of a kernel", &cells));
+  }
   TRY(onnx_read_window(n, x->rank - 2, w->dims + 2, &d->w));
   TRY(onnx_window_fits(n, &d->w, x->dims + 2));
   d->batch = x->dims[0];
   d->channels = x->dims[1];
-  CHECK_THAT(
-      d->channels == w->dims[1] * d->groups && w->dims[0] % d->groups == 0 && d->channels % d->offset_groups == 0,
-      STATUS_INVALID_MODEL, "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
-      SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
+  dim_table *t = onnx_dims(n);
+  CHECK_THAT(dim_equal(t, d->channels, dim_mul(t, w->dims[1], d->groups)) &&
+                 dim_equal(t, dim_mod(t, w->dims[0], d->groups), 0) &&
+                 dim_equal(t, dim_mod(t, d->channels, d->offset_groups), 0),
+             STATUS_INVALID_MODEL, "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
   d->cells = shape_product(w, 2, w->rank);
   for (int k = 0; k < d->w.n; k++) {
     d->in[k] = x->dims[2 + k];
-    d->out[k] = (d->in[k] + d->w.low[k] + d->w.high[k] - onnx_window_extent(&d->w, k)) / d->w.strides[k] + 1;
+    dim beyond = dim_signed_const(t, d->w.low[k] + d->w.high[k] - onnx_window_extent(&d->w, k) + d->w.strides[k]);
+    d->out[k] = dim_floordiv(t, dim_signed_add(t, d->in[k], beyond), d->w.strides[k]);
   }
   return check_offsets(n, d);
 }
@@ -72,7 +81,7 @@ static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset
 static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
   hlo_builder *b = n->b;
   hlo_value sum = {0};
-  bool last = onnx_channels_go_last(hlo_shape(x));
+  bool last = onnx_channels_go_last(n, hlo_shape(x));
   x = last ? onnx_channels_last(b, x) : x;
   for (int c = 0; c < 1 << d->w.n && !b->error; c++) {
     hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
@@ -94,12 +103,13 @@ static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, c
 static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) {
   hlo_builder *b = n->b;
   onnx_taps taps[ONNX_MAX_SPATIAL];
-  dim rows = d->batch * d->offset_groups, dims[3 + ONNX_MAX_SPATIAL] = {rows, d->cells, d->w.n};
+  dim_table *t = onnx_dims(n);
+  dim rows = dim_mul(t, d->batch, d->offset_groups), dims[3 + ONNX_MAX_SPATIAL] = {rows, d->cells, d->w.n};
   hlo_value offset = hlo_reshape(b, onnx_widen(b, n->in[2]), over_places(d, 3, dims), dims);
   for (int k = 0; k < d->w.n; k++) {
     onnx_linear_taps(b, positions(n, d, onnx_pick(b, offset, 2, k), k), d->in[k], &taps[k]);
   }
-  dim split[2 + ONNX_MAX_SPATIAL] = {rows, d->channels / d->offset_groups};
+  dim split[2 + ONNX_MAX_SPATIAL] = {rows, dim_floordiv(t, d->channels, d->offset_groups)};
   memcpy(split + 2, d->in, (size_t)d->w.n * sizeof *split);
   hlo_value sum = interpolate(n, d, hlo_reshape(b, x, 2 + d->w.n, split), taps);
   if (onnx_has_in(n, 4)) {
@@ -117,7 +127,7 @@ status onnx_import_deform_conv(onnx_node *n) {
   hlo_value columns = read_columns(n, &d, onnx_widen(b, n->in[0])), kernel = onnx_widen(b, n->in[1]);
   dim places = 1, result[2 + ONNX_MAX_SPATIAL] = {d.batch, w->dims[0]};
   for (int k = 0; k < d.w.n; k++) {
-    places *= d.out[k];
+    places = dim_mul(onnx_dims(n), places, d.out[k]);
   }
   columns = hlo_reshape(b, columns, 4, (dim[]){d.batch, d.channels, d.cells, places});
   kernel = hlo_reshape(b, kernel, 4, (dim[]){w->dims[0], w->dims[1], d.cells, 1});

@@ -1,17 +1,20 @@
 /* nms.c - the importer of NonMaxSuppression. */
 #include <inttypes.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
 static status check_shapes(const onnx_node *n) {
   const shape *boxes = hlo_shape(n->in[0]), *scores = hlo_shape(n->in[1]);
-  CHECK_THAT(boxes->rank == 3 && boxes->dims[2] == 4, INVALID, "boxes is %s; [batches, boxes, 4] is required",
-             SHAPE_STR(NULL, boxes));
-  CHECK_THAT(scores->rank == 3 && scores->dims[0] == boxes->dims[0] && scores->dims[2] == boxes->dims[1], INVALID,
-             "scores is %s but boxes is %s; [batches, classes, boxes] is required", SHAPE_STR(NULL, scores),
+  CHECK_THAT(boxes->rank == 3 && dim_equal(onnx_dims(n), boxes->dims[2], 4), INVALID,
+             "boxes is %s; [batches, boxes, 4] is required", SHAPE_STR(NULL, boxes));
+  CHECK_THAT(scores->rank == 3 && dim_equal(onnx_dims(n), scores->dims[0], boxes->dims[0]) &&
+                 dim_equal(onnx_dims(n), scores->dims[2], boxes->dims[1]),
+             INVALID, "scores is %s but boxes is %s; [batches, classes, boxes] is required", SHAPE_STR(NULL, scores),
              SHAPE_STR(NULL, boxes));
   return NULL;
 }
@@ -46,11 +49,12 @@ static status overlap_of(onnx_node *n, hlo_value *out) {
 }
 
 /* Reads max_output_boxes_per_class into *most, or 0 if it is absent.  *limit receives a bound, known during the import,
- * of the number of boxes that are selected for one class. */
+ * of the number of boxes that are selected for one class; UINT32_MAX if there is none. */
 static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   *most =
       onnx_has_in(n, 2) ? onnx_scalar_input(n, 2, "max_output_boxes_per_class") : hlo_scalar_int(n->b, DTYPE_S64, 0);
-  *limit = hlo_shape(n->in[0])->dims[1];
+  dim boxes = hlo_shape(n->in[0])->dims[1];
+  *limit = dim_is_const(boxes) ? boxes : UINT32_MAX;
   const literal *l = most->def ? hlo_literal(*most) : NULL;
   if (l && literal_i64(l, 0) < *limit) {
     *limit = literal_i64(l, 0) < 0 ? 0 : literal_i64(l, 0);

@@ -65,8 +65,9 @@ static side make_side(const onnx_node *n, const roi_align *r, int column, int64_
 /* Computes the two neighbours of positions x [R, n] and their weights.  A sample more than one pixel outside of the
  * image has weight 0. */
 static void bilinear_taps(hlo_builder *b, hlo_value x, dim extent, onnx_taps *t) {
-  hlo_value inside = onnx_in_range(b, x, -1, (double)extent);
-  x = hlo_clamp(b, hlo_scalar(b, hlo_type(x), 0), x, hlo_scalar(b, hlo_type(x), (double)extent - 1));
+  dtype type = hlo_type(x);
+  hlo_value inside = onnx_in_range(b, x, hlo_scalar(b, type, -1), onnx_of_dim(b, type, extent, 1, 0));
+  x = hlo_clamp(b, hlo_scalar(b, type, 0), x, onnx_of_dim(b, type, extent, 1, -1));
   hlo_value floor = hlo_unary(b, HLO_FLOOR, x), part = hlo_binary(b, HLO_SUB, x, floor), zero = hlo_like(b, x, 0);
   t->n = 2;
   t->index[0] = onnx_clamped_index(b, floor, extent);
@@ -253,7 +254,7 @@ status onnx_import_roi_align(onnx_node *n) {
   hlo_value x = onnx_widen(b, n->in[0]), batch = hlo_convert(b, n->in[2], DTYPE_S64), all = {0};
   side vertical = make_side(n, &r, 1, r.height, image->dims[2]),
        horizontal = make_side(n, &r, 0, r.width, image->dims[3]);
-  r.last = onnx_channels_go_last(image);
+  r.last = onnx_channels_go_last(n, image);
   x = r.last ? onnx_channels_last(b, x) : x;
   if (r.samples) {
     all = align_fixed(b, &r, x, batch, &vertical, &horizontal);

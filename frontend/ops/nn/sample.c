@@ -3,16 +3,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/nn/sample.h"
 
 hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent) {
-  hlo_value low = hlo_scalar(b, hlo_type(x), 0), high = hlo_scalar(b, hlo_type(x), (double)extent - 1);
+  hlo_value low = hlo_scalar(b, hlo_type(x), 0), high = onnx_of_dim(b, hlo_type(x), extent, 1, -1);
   return hlo_convert(b, hlo_clamp(b, low, x, high), DTYPE_S64);
 }
 
-hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high) {
-  return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_like(b, x, low)),
-                    hlo_compare(b, HLO_LE, x, hlo_like(b, x, high)));
+hlo_value onnx_in_range(hlo_builder *b, hlo_value x, hlo_value low, hlo_value high) {
+  const shape *s = hlo_shape(x);
+  return hlo_binary(b, HLO_AND, hlo_compare(b, HLO_GE, x, hlo_broadcast_to(b, low, s)),
+                    hlo_compare(b, HLO_LE, x, hlo_broadcast_to(b, high, s)));
 }
 
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index) {
@@ -64,36 +67,40 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   TRY(onnx_need_rank(n, 0, "X", old ? 4 : 3, old ? 4 : 2 + ONNX_MAX_SPATIAL));
   TRY(onnx_need_rank(n, 1, "grid", x->rank, x->rank));
   g->spatial = x->rank - 2;
-  CHECK_THAT(grid->dims[0] == x->dims[0] && grid->dims[grid->rank - 1] == g->spatial, STATUS_INVALID_MODEL,
-             "X is %s but grid is %s; it must have the same batch and end in %d", SHAPE_STR(NULL, x),
-             SHAPE_STR(NULL, grid), g->spatial);
+  dim_table *t = onnx_dims(n);
+  CHECK_THAT(dim_equal(t, grid->dims[0], x->dims[0]) && dim_equal(t, grid->dims[grid->rank - 1], g->spatial),
+             STATUS_INVALID_MODEL, "X is %s but grid is %s; it must have the same batch and end in %d",
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, grid), g->spatial);
   for (int k = 0; k < g->spatial; k++) {
-    CHECK_THAT(x->dims[2 + k] > 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to sample", SHAPE_STR(NULL, x));
+    CHECK_THAT(dim_at_most(t, 1, x->dims[2 + k]), STATUS_INVALID_MODEL, "X is %s; there is nothing to sample",
+               SHAPE_STR(NULL, x));
   }
   return NULL;
 }
 
-/* Reflects x at low and high until it is within [low, high]; as a function of x this is a triangle wave. */
-static hlo_value reflected(hlo_builder *b, hlo_value x, double low, double high) {
-  if (high <= low) {
+/* Reflects x at the ends of an image until it is between them; as a function of x this is a triangle wave.  The ends
+ * are the first and the last element or, unless `align`, half an element beyond them. */
+static hlo_value reflected(hlo_builder *b, bool align, hlo_value x, dim extent) {
+  double low = align ? 0 : -0.5;
+  if (align && !dim_at_most(b->computation->module->dims, 2, extent)) {
     return hlo_like(b, x, low);
   }
-  double range = high - low;
   hlo_value away = hlo_unary(b, HLO_ABS, onnx_plus(b, x, -low));
-  away = hlo_binary(b, HLO_REM, away, hlo_like(b, away, 2 * range));
-  hlo_value back = hlo_binary(b, HLO_SUB, hlo_like(b, away, 2 * range), away);
-  return onnx_plus(b, hlo_binary(b, HLO_MIN, away, back), low);
+  hlo_value twice = hlo_broadcast_to(b, onnx_of_dim(b, hlo_type(x), extent, 2, align ? -2 : 0), hlo_shape(x));
+  away = hlo_binary(b, HLO_REM, away, twice);
+  return onnx_plus(b, hlo_binary(b, HLO_MIN, away, hlo_binary(b, HLO_SUB, twice, away)), low);
 }
 
 /* Applies the padding mode to a position.  For BORDER the position is only made finite, since set_tap clamps the index
  * of each tap to the array. */
 static hlo_value padded_position(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent) {
   enum { TAPS = 4 };
-  double low = g->align ? 0 : -0.5, high = (double)extent - (g->align ? 1 : 0.5);
+  dtype type = hlo_type(x);
+  hlo_value low = hlo_scalar(b, type, g->align ? 0 : -0.5),
+            high = onnx_of_dim(b, type, extent, 1, g->align ? -1 : -0.5);
   switch (g->padding) {
-    case REFLECTION: return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, x, low, high));
-    case BORDER:
-      return hlo_clamp(b, hlo_scalar(b, hlo_type(x), -TAPS), x, hlo_scalar(b, hlo_type(x), (double)extent + TAPS));
+    case REFLECTION: return hlo_select(b, onnx_in_range(b, x, low, high), x, reflected(b, g->align, x, extent));
+    case BORDER: return hlo_clamp(b, hlo_scalar(b, type, -TAPS), x, onnx_of_dim(b, type, extent, 1, TAPS));
     default: return x;
   }
 }
@@ -114,9 +121,11 @@ static hlo_value cubic_weight(hlo_builder *b, hlo_value t, bool near) {
 /* Returns true where the tap is outside of the image.  A tap at NaN counts as inside, so that its weight, which is also
  * NaN, makes the result NaN.  For nearest sampling, where the weight is 1, it counts as outside. */
 static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, dim extent) {
-  hlo_value last = hlo_like(b, at, (double)extent - 1), zero = hlo_like(b, at, 0);
-  return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, 0, (double)extent - 1))
-                            : hlo_binary(b, HLO_OR, hlo_compare(b, HLO_LT, at, zero), hlo_compare(b, HLO_GT, at, last));
+  hlo_value first = hlo_scalar(b, hlo_type(at), 0), last = onnx_of_dim(b, hlo_type(at), extent, 1, -1);
+  const shape *s = hlo_shape(at);
+  return g->mode == NEAREST ? hlo_unary(b, HLO_NOT, onnx_in_range(b, at, first, last))
+                            : hlo_binary(b, HLO_OR, hlo_compare(b, HLO_LT, at, hlo_broadcast_to(b, first, s)),
+                                         hlo_compare(b, HLO_GT, at, hlo_broadcast_to(b, last, s)));
 }
 
 /* Sets tap k to the element at the integer position `at`, with the weight. */
@@ -156,14 +165,16 @@ void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps 
 
 /* Computes the taps of normalised coordinates x, where -1 and 1 are the ends of the image. */
 static void grid_taps(hlo_builder *b, const grid_sample *g, hlo_value x, dim extent, onnx_taps *t) {
-  double scale = g->align ? ((double)extent - 1) / 2 : (double)extent / 2;
-  x = onnx_plus(b, onnx_times(b, onnx_plus(b, x, 1), scale), g->align ? 0 : -0.5);
+  hlo_value scale = onnx_of_dim(b, hlo_type(x), extent, 0.5, g->align ? -0.5 : 0);
+  x = onnx_op_stretched(b, HLO_MUL, onnx_plus(b, x, 1), scale);
+  x = onnx_plus(b, x, g->align ? 0 : -0.5);
   position_taps(b, g, x, extent, t);
 }
 
-bool onnx_channels_go_last(const shape *x) {
+bool onnx_channels_go_last(const onnx_node *n, const shape *x) {
   enum { ENOUGH = 8 };
-  return x->dims[1] >= ENOUGH;
+  int64_t likely;
+  return dim_hint(onnx_dims(n), x->dims[1], &likely) && likely >= ENOUGH;
 }
 
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x) {
@@ -184,6 +195,16 @@ hlo_value onnx_channels_first(hlo_builder *b, hlo_value x) {
   return hlo_transpose(b, x, order);
 }
 
+/* Returns true if there is no element to read, or one of the dimensions from `first` on is 0 (which may add a guard).
+ */
+static bool is_empty_image(hlo_builder *b, const shape *x, int spatial, int first) {
+  bool empty = shape_is_empty(x);
+  for (int k = 0; k < spatial && !empty; k++) {
+    empty = !dim_at_most(b->computation->module->dims, 1, x->dims[first + k]);
+  }
+  return empty;
+}
+
 hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last) {
   static const int64_t zero = 0;
   int64_t dims[ONNX_MAX_SPATIAL], offset = last ? hlo_rank(index) - 1 : 1;
@@ -193,7 +214,7 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
     sizes[dims[k]] = 1;
   }
   sizes[last ? 1 + spatial : 1] = channels;
-  if (x.def && index.def && shape_elements(hlo_shape(x)) == 0) { /* every position is outside of an empty array */
+  if (x.def && index.def && is_empty_image(b, hlo_shape(x), spatial, last ? 1 : 2)) { /* all positions are outside */
     shape s = *hlo_shape(index);
     memmove(s.dims + offset + 1, s.dims + offset, (size_t)(s.rank - 1 - offset) * sizeof *s.dims);
     s.dims[offset] = channels;
@@ -228,7 +249,7 @@ status onnx_import_grid_sample(onnx_node *n) {
   dtype type = hlo_type(n->in[0]);
   hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]), sum = {0};
   int combinations = 1;
-  bool last = onnx_channels_go_last(hlo_shape(x));
+  bool last = onnx_channels_go_last(n, hlo_shape(x));
   for (int k = 0; k < g.spatial; k++) { /* the grid lists the last dimension first */
     grid_taps(b, &g, onnx_pick(b, grid, g.spatial + 1, g.spatial - 1 - k), hlo_shape(x)->dims[2 + k], &t[k]);
     combinations *= t[k].n;

@@ -21,16 +21,16 @@ STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const c
                                    int count, int *out);
 /* Clamps x, a float, to [0, extent - 1] and converts it to s64. */
 hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent);
-/* Returns a pred array that is true where low <= x <= high. */
-hlo_value onnx_in_range(hlo_builder *b, hlo_value x, double low, double high);
+/* Returns a pred array that is true where low <= x <= high, which are scalars. */
+hlo_value onnx_in_range(hlo_builder *b, hlo_value x, hlo_value low, hlo_value high);
 /* Computes the two neighbours of each position, where 0 is the first element, and their weights for linear
  * interpolation.  Elements outside of [0, extent) count as 0. */
 void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps *t);
 /* Stacks n index arrays of shape [...] along a new last dimension, to [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
 /* Returns true if x [N, C, spatial...] has so many channels that it is faster to read and compute them with C as the
- * last dimension. */
-bool onnx_channels_go_last(const shape *x);
+ * last dimension.  The size at hand of a symbolic dimension decides. */
+bool onnx_channels_go_last(const onnx_node *n, const shape *x);
 /* Convert [N, C, ...] to [N, ..., C], and back. */
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);
 hlo_value onnx_channels_first(hlo_builder *b, hlo_value x);

@@ -63,9 +63,70 @@ START_TEST(doubled_sizes_are_not_pinned) {
 }
 END_TEST
 
+/* Operators whose inputs keep all of their sizes.  Equations between sizes are what the operator itself requires, in
+ * the order in which they are found; dimension k of input number i is ini.k.  node_case.h tests what they compute. */
+static const struct {
+  const char *op;
+  int opset;
+  const char *attributes, *inputs, *definitions;
+} open_nodes[] = {
+    {"NonZero", 13, "", "f32[2,3]:1,0,0,4,5,0", ""},
+    {"Compress", 11, "axis=1", "f32[2,3]:1,2,3,4,5,6 pred[2]:1,0", ""},
+    {"NonMaxSuppression", 11, "", "f32[1,2,4]:0,0,1,1,0,0,2,2 f32[1,3,2]:1,2,3,4,5,6 =s64[]:1",
+     "in0.2=4 in0.0=in1.0 in0.1=in1.2 "},
+    {"Gather", 13, "axis=1", "f32[2,3]:1,2,3,4,5,6 s64[2]:0,-1", ""},
+    {"GatherND", 13, "", "f32[2,3]:1,2,3,4,5,6 =s64[2,1]:0,-1", ""},
+    {"GatherND", 13, "batch_dims=1", "f32[2,3]:1,2,3,4,5,6 s64[2,2,1]:0,-1,1,2", "in1.2=1 in1.0=in0.0 "},
+    {"GatherElements", 13, "axis=1", "f32[2,3]:1,2,3,4,5,6 s64[1,2]:0,-1", ""},
+    {"Scatter", 9, "", "f32[3]:1,2,3 s64[2]:0,1 f32[2]:4,5", "in1.0=in2.0 "},
+    {"ScatterElements", 18, "axis=1", "f32[2,3]:1,2,3,4,5,6 s64[1,2]:0,-1 f32[1,2]:7,8", "in1.0=in2.0 in1.1=in2.1 "},
+    {"ScatterND", 18, "", "f32[2,3]:1,2,3,4,5,6 s64[1,1]:0 f32[1,3]:7,8,9", "in1.1=1 in0.1=in2.1 in1.0=in2.0 "},
+    {"OneHot", 11, "axis=0", "s64[2]:1,-1 =s64[1]:3 =f32[2]:0,5", ""},
+    {"RoiAlign", 16, "output_height=2 sampling_ratio=2",
+     "f32[1,1,3,4]:1,2,3,4,5,6,7,8,9,10,11,12 f32[1,4]:0,0,2,2 s64[1]:0", "in1.1=4 in1.0=in2.0 "},
+    {"ReverseSequence", 10, "", "f32[2,3]:1,2,3,4,5,6 s64[3]:1,2,1", "in0.1=in1.0 "},
+    {"TensorScatter", 24, "mode=circular", "f32[1,3,2]:1,2,3,4,5,6 f32[1,2,2]:7,8,9,10 s64[1]:2",
+     "in1.0=in0.0 in1.2=in0.2 in0.0=in2.0 "},
+    {"GridSample", 20, "padding_mode=reflection", "f32[1,1,2,2]:1,2,3,4 f32[1,1,1,2]:0,0", "in1.3=2 in0.0=in1.0 "},
+    {"DeformConv", 19, "",
+     "f32[1,1,3,3]:1,2,3,4,5,6,7,8,9 =f32[1,1,2,2]:1,2,3,4 f32[1,8,2,2]:0,0,0,0,0,0,0,0,0,0,0,0,0,"
+     "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+     "in0.1=1 in2.1=8 in0.0=in2.0 in2.2=in0.2-1 in2.3=in0.3-1 "},
+};
+
+typedef struct open_run {
+  case_run run;
+  const char *found;
+} open_run;
+
+static status open_node(void *data) {
+  open_run *r = data;
+  onnx_model *m;
+  hlo_module *general;
+  onnx_definitions d = {0};
+  TRY(case_load(&r->run, &m));
+  TRY(case_import(&r->run, m, &d, &general));
+  r->found = "";
+  for (uint32_t k = 0; k < d.n; k++) {
+    r->found = arena_printf(memory, "%s%s=%s ", r->found, d.items[k].symbol, d.items[k].equals);
+  }
+  return NULL;
+}
+
+START_TEST(nodes_keep_their_sizes_open) {
+  const char *want = open_nodes[_i].definitions;
+  /* what the node computes is not looked at: "!" */
+  const node_case c = {open_nodes[_i].op, open_nodes[_i].opset, open_nodes[_i].attributes, open_nodes[_i].inputs, "!"};
+  open_run r = {.run = {.arena = memory, .c = &c, .open = true}};
+  ASSERT_OK(guard_run(open_node, &r));
+  ck_assert_msg(strcmp(r.found, want) == 0, "%s: %s", c.op, r.found);
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, doubled_sizes_are_not_pinned);
+  tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);
   return run_suite("symbols", all);
 }

@@ -218,8 +218,8 @@ typedef struct oxla_options {
    * for SIGSEGV is installed. */
   int check_memory;
   /* When sizes get a program of their own that is tuned (`tune`).  "auto" (default): in the background, with low
-   * priority and while no execution is in progress, the first sizes and those that come often.  The first execution
-   * does not wait for it: if the model leaves sizes open, one program serves all of them until then.  Later executions
+   * priority and while no execution is in progress.  The first execution does not wait for it.  If the model leaves
+   * sizes open, one program serves all of them, and only those that come often get one of their own.  Later executions
    * use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of sizes is
    * compiled and tuned before it first runs. */
   const char *specialise;
@@ -362,8 +362,9 @@ void oxla_event_destroy(oxla_event *event);
 
 /* --- tuning and profiles: where the time goes --- */
 
-/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  Executions that
- * begin later use the tuned program, so a caller that measures times calls this after the first execution. */
+/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If none has been
+ * tuned yet, begins with the sizes of the last execution.  Executions that begin later use the tuned program, so a
+ * caller that measures times calls this after the first execution. */
 void oxla_await_tuned(oxla_model *model);
 
 typedef enum oxla_profile_format {

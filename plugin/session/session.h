@@ -127,7 +127,8 @@ bool session_program_is_replaced(const session_program *c);
 const session_program *session_generals(session *s);
 /* Returns why each set of sizes gets a program of its own although the model leaves sizes open; NULL if it does not. */
 const char *session_exact_reason(session *s);
-/* Waits until no program is being tuned in the background any more. */
+/* Waits until no program is being tuned in the background any more.  If none was, and the last sizes may get a program
+ * of their own, begins to tune that. */
 void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
  * .oxla file. */

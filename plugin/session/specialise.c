@@ -315,9 +315,14 @@ static bool may_tune(const session *s, const session_program *c) {
          s->options.compile.tune == RT_TUNE_FAST && !s->options.compile.keep_text;
 }
 
+/* Returns true if no program of the session has been tuned yet.  If the program for all sizes is from the cache, a
+ * tuned one for these sizes would have been found there too if they had come often. */
+static bool is_first(const session *s, const session_program *c) {
+  return !s->specialisation && !(c->general && c->from_cache);
+}
+
 bool specialise_wants(const session *s, const session_program *c) {
-  bool first = !s->specialisation && !(c->general && c->from_cache);
-  return may_tune(s, c) && first;
+  return may_tune(s, c) && is_first(s, c) && !c->general;
 }
 
 /* The inputs for which the program was compiled: its shapes, and the contents that decide sizes. */
@@ -388,10 +393,13 @@ static bool take_free_turn(session *s) {
   return is_free;
 }
 
+/* Inputs whose size changes in each run, such as those of a decoder, need no program for one size, and compiling it
+ * would slow down their runs.  So the first sizes must have come a few times. */
 void specialise_after_run(session *s, session_program *c) {
-  enum { OFTEN = 16, MOST_PROGRAMS = 32 };
+  enum { FEW = 3, OFTEN = 16, MOST_PROGRAMS = 32 };
   uint32_t runs = atomic_fetch_add(&c->runs, 1) + 1;
-  if (runs % OFTEN || !may_tune(s, c) || !take_free_turn(s)) {
+  bool comes_often = runs % OFTEN == 0 || (runs == FEW && is_first(s, c));
+  if (!comes_often || !may_tune(s, c) || !take_free_turn(s)) {
     return;
   }
   if (!c->replaced && s->n_specialised < MOST_PROGRAMS) {
@@ -413,7 +421,20 @@ void specialise_end(session *s) {
   }
 }
 
+/* Begins to tune the binding that was used last, unless a program has been tuned already. */
+static void begin_first(session *s) {
+  session_take_turn(s); /* whoever has it frees no binding */
+  pthread_mutex_lock(&s->lock);
+  session_program *last = s->bindings.first;
+  pthread_mutex_unlock(&s->lock);
+  if (last && may_tune(s, last) && is_first(s, last)) {
+    specialise_begin(s, last);
+  }
+  session_end_turn(s);
+}
+
 void session_await_tuned(session *s) {
+  begin_first(s);
   pthread_mutex_lock(&s->lock);
   while (has_threads(s->specialisation) && !s->specialisation->is_over) {
     pthread_cond_wait(&s->turn_ends, &s->lock);

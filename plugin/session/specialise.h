@@ -3,7 +3,8 @@
  * The first run of a model does not wait for measurements: its program is compiled with the algorithms that the tuning
  * log and estimates choose, for all sizes if the model leaves some open.  Then a thread with low priority compiles it
  * once more for the sizes at hand and measures, as long as no run is in progress.  When it is done, the tuned program
- * takes the place of the first one between two runs.  The same happens later to other sizes that come often. */
+ * takes the place of the first one between two runs.  If the first program is for all sizes, that begins when its first
+ * sizes have come a few times, and later for other sizes that come often. */
 #ifndef PLUGIN_SESSION_SPECIALISE_H
 #define PLUGIN_SESSION_SPECIALISE_H
 
@@ -22,8 +23,8 @@ bool specialise_wants(const session *s, const session_program *c);
 /* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing happens.
  * Needs the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
-/* Counts a run of a binding of a program for all sizes.  If its sizes have come often, begins to tune a program for
- * them, unless another thread has the turn, or another program is being tuned. */
+/* Counts a run of a binding of a program for all sizes.  If its sizes have come often (the first ones: a few times),
+ * begins to tune a program for them, unless another thread has the turn, or another program is being tuned. */
 void specialise_after_run(session *s, session_program *c);
 /* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds. */
 void specialise_end(session *s);

@@ -72,6 +72,17 @@ static void run_product(session *s, const session_program *c, int64_t rows) {
   free(x);
 }
 
+/* Compiles a program for all sizes, and runs it until one for these sizes is being tuned. */
+static const session_program *begin_tuning(session *s) {
+  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  for (int k = 0; k < 3; k++) {
+    ck_assert(!s->specialisation);
+    run_product(s, c, ROWS);
+  }
+  ck_assert(s->specialisation);
+  return c;
+}
+
 START_TEST(the_first_run_does_not_wait) {
   write_product();
   session *s = open_tuned((session_options){0});
@@ -103,6 +114,19 @@ START_TEST(the_first_program_is_freed) {
   ck_assert_uint_eq(s->n_replaced, 0);
   ck_assert_uint_eq(s->compiled.n, 1);
   run_product(s, session_case_compile(s, ROWS, SIZE), ROWS);
+  session_close(s);
+}
+END_TEST
+
+/* Sizes that change in each run, such as those of a decoder, get no programs of their own. */
+START_TEST(sizes_that_come_once) {
+  write_product();
+  session *s = open_tuned((session_options){0});
+  for (int rows = 2; rows < 40; rows++) {
+    run_product(s, session_case_compile(s, rows, SIZE), rows);
+  }
+  ck_assert(!s->specialisation);
+  ck_assert_uint_eq(s->compiled.n, 0);
   session_close(s);
 }
 END_TEST
@@ -205,7 +229,7 @@ enum { N_DELAYS = sizeof delays / sizeof *delays };
 START_TEST(closed_while_it_tunes) {
   write_product();
   session *s = open_tuned((session_options){0});
-  (void)session_case_compile(s, ROWS, SIZE);
+  (void)begin_tuning(s);
   wait_for(delays[_i]);
   session_close(s);
 }
@@ -221,7 +245,7 @@ START_TEST(the_process_ends_while_it_tunes) {
   pid_t child = fork();
   if (child == 0) {
     session *s = open_tuned((session_options){0});
-    (void)session_case_compile(s, ROWS, SIZE);
+    (void)begin_tuning(s);
     wait_for(delays[_i]);
     exit(0);
   }
@@ -235,7 +259,7 @@ END_TEST
 START_TEST(forked_while_it_tunes) {
   write_product();
   session *s = open_tuned((session_options){0});
-  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  const session_program *c = begin_tuning(s);
   wait_for(30);
   pid_t child = fork();
   if (child == 0) {
@@ -279,7 +303,7 @@ END_TEST
 START_TEST(cancelled) {
   write_product();
   session *s = open_tuned((session_options){0});
-  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  const session_program *c = begin_tuning(s);
   atomic_store(&s->specialising.cancel, 1);
   session_await_tuned(s);
   ck_assert(!session_program_is_replaced(c) && session_case_compile(s, ROWS, SIZE) == c);
@@ -292,7 +316,7 @@ END_TEST
 START_TEST(busy) {
   write_product();
   session *s = open_tuned((session_options){0});
-  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  const session_program *c = begin_tuning(s);
   session_begin_work(s);
   wait_for(2000);
   ck_assert(!session_program_is_replaced(c));
@@ -365,6 +389,7 @@ int main(void) {
   tcase_set_timeout(c, 120);
   tcase_add_test(c, the_first_run_does_not_wait);
   tcase_add_test(c, the_first_program_is_freed);
+  tcase_add_test(c, sizes_that_come_once);
   tcase_add_loop_test(c, only_auto_tunes_in_the_background, 0, sizeof waiting / sizeof *waiting);
   tcase_add_test(c, a_wrong_word);
   tcase_add_test(c, many_threads_change_over);

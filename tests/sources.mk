@@ -238,6 +238,7 @@ hlo_tests = \
 	tests/hlo/qdq_fusion/dynamic.hlo \
 	tests/hlo/qdq_fusion/pool.hlo \
 	tests/hlo/qdq_fusion/refused.hlo \
+	tests/hlo/qdq_fusion/symbols.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
 	tests/hlo/row_fusion/columns.hlo \

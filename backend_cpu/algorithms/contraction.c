@@ -332,12 +332,13 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
 }
 
 /* Returns true if the contraction, followed by the operations from there to `end` and by `last`, is computed as one.
- * For sizes that are not constants the algorithm "gemm" does so, which takes any number of steps. */
+ * For sizes that are not constants "gemm" or "depthwise" does so, which take any number of steps. */
 static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
   emit_product product;
+  emit_depthwise depthwise;
   if (emit_takes_sizes(contraction)) {
-    return last->is_post_op && emit_product_of(contraction, &product);
+    return last->is_post_op && (emit_product_of(contraction, &product) || emit_depthwise_of(contraction, &depthwise));
   }
   return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
          cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last);
@@ -486,16 +487,67 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
   return !cpu_sums_bytes(&p->c.g) || (p->c.g.packed && has_exact_sums(p));
 }
 
+/* --- sums of bytes --- */
+
+/* Returns the operand as channels-last bytes of type t. */
+static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
+  const shape *x = hlo_shape(contraction->operands[0]);
+  shape s = shape_with_type(*x, t);
+  bool first = contraction->op == HLO_CONVOLUTION && hlo_int(contraction, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
+  for (int k = 1; first && k < x->rank; k++) {
+    s.dims[k] = x->dims[k + 1 < x->rank ? k + 1 : 1];
+  }
+  return hlo_result(hlo_parameter(c, s), 0);
+}
+
+/* Returns the contraction as it is after the passes if it becomes one of bytes, in a module of its own that has the
+ * same sizes; NULL if it would not be valid. */
+static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
+  enum { IMAGE = 3 }; /* the channels of an image, which get a fourth one (hlo/passes/qdq_fusion.c) */
+  hlo_module *m = hlo_module_create(a, "bytes");
+  m->dims = contraction->parent->module->dims;
+  hlo_computation *c = hlo_computation_create(m, "bytes");
+  shape w = shape_with_type(*hlo_shape(contraction->operands[1]), DTYPE_S8);
+  hlo_value operands[] = {bytes_operand(c, contraction, lhs), {0}};
+  if (contraction->op == HLO_CONVOLUTION && w.dims[1] == IMAGE && hlo_int(contraction, HLO_ATTR_GROUPS) == 1) {
+    shape *x = &operands[0].def->shapes[0];
+    x->dims[x->rank - 1] = w.dims[1] = IMAGE + 1;
+  }
+  operands[1] = hlo_result(hlo_parameter(c, w), 0);
+  hlo_instr *i = hlo_instr_clone(c, NULL, contraction, operands);
+  if (i->op == HLO_CONVOLUTION) {
+    hlo_attr_of(i, HLO_ATTR_LAYOUT)->i = HLO_CHANNELS_LAST;
+  }
+  status bad = hlo_infer(i);
+  status_free(bad);
+  return bad ? NULL : i;
+}
+
+/* Returns true if an algorithm that takes sizes multiplies bytes in this contraction. */
+static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
+  enum { NARROWEST = 4 }; /* lanes of a vector of dot4 groups */
+  emit_product product;
+  emit_depthwise depthwise;
+  arena *a = arena_create(arena_budget(contraction->parent->module->arena));
+  const hlo_instr *i = of_bytes(a, contraction, lhs);
+  bool depthwise_takes = i && emit_depthwise_of(i, &depthwise) && depthwise.group == 1;
+  bool takes = depthwise_takes || (i && emit_product_of(i, &product) && product.columns >= NARROWEST);
+  arena_destroy(a);
+  return t->dots && takes && cpu_multiplications(contraction) >= CPU_SMALL_CONTRACTION;
+}
+
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   const cpu_asked *about = data;
   cpu_geometry g;
   bool integers = contraction->shapes[0].type == DTYPE_S32;
-  (void)lhs;
-  if (!cpu_library_has_bytes() || (about->options->numerics.exact && !integers) ||
-      !cpu_geometry_sizes(contraction, &g)) {
+  if (about->options->numerics.exact && !integers) {
     return false;
   }
-  return cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
+  if (emit_takes_sizes(contraction)) {
+    return kernels_take_bytes(about->target, contraction, lhs);
+  }
+  return cpu_library_has_bytes() && cpu_geometry_sizes(contraction, &g) &&
+         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
 }
 
 /* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are

@@ -46,7 +46,7 @@ static bool along_constant(hlo_value v, const literal *l, hlo_along *out) {
 
 bool hlo_along_of(hlo_value v, hlo_along *out) {
   const literal *l = hlo_literal(v);
-  if (dtype_is_complex(hlo_type(v)) || !shape_is_static(hlo_shape(v)) || shape_elements(hlo_shape(v)) == 0) {
+  if (dtype_is_complex(hlo_type(v)) || shape_is_empty(hlo_shape(v))) {
     return false;
   }
   if (l) {
@@ -61,6 +61,9 @@ bool hlo_along_of(hlo_value v, hlo_along *out) {
   }
   hlo_value x = v.def->operands[0];
   const int64_t *to = hlo_ints(v.def, HLO_ATTR_DIMENSIONS);
+  if (!shape_is_static(hlo_shape(x))) {
+    return false;
+  }
   *out = (hlo_along){x, -1, 1, 1};
   for (int d = 0; d < hlo_rank(x); d++) {
     if (hlo_shape(x)->dims[d] != 1) {

@@ -6,6 +6,7 @@ man3_pages = \
 	doc/oxla_allocator.3 \
 	doc/oxla_await_tuned.3 \
 	doc/oxla_cancel.3 \
+	doc/oxla_carried.3 \
 	doc/oxla_check.3 \
 	doc/oxla_checking.3 \
 	doc/oxla_code.3 \
@@ -49,6 +50,7 @@ man3_pages = \
 	doc/oxla_outputs.3 \
 	doc/oxla_profile.3 \
 	doc/oxla_profile_format.3 \
+	doc/oxla_rewind.3 \
 	doc/oxla_run_create.3 \
 	doc/oxla_run_destroy.3 \
 	doc/oxla_runs.3 \

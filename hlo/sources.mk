@@ -32,6 +32,7 @@ hlo_sources = \
 	hlo/passes/assign_kernels.c \
 	hlo/passes/attention.c \
 	hlo/passes/batch_norm.c \
+	hlo/passes/carry.c \
 	hlo/passes/concat_in_place.c \
 	hlo/passes/cse.c \
 	hlo/passes/dce.c \
@@ -95,6 +96,7 @@ hlo_files = \
 	hlo/ir/ir.h \
 	hlo/ir/ops.def \
 	hlo/ir/shape_rules.h \
+	hlo/passes/carry.h \
 	hlo/passes/fuse.h \
 	hlo/passes/pass.h \
 	hlo/passes/passes.def \

@@ -456,6 +456,18 @@ static void add_guards_and_slots(lower_context *c, rt_program *p) {
   size_table_add_guards(&c->sizes);
 }
 
+static void set_carried(lower_context *c, uint32_t k, rt_io *io) {
+  const hlo_carried *carried = &c->module->carried[k];
+  if (carried->parameter >= 0) {
+    hlo_buffer memory = hlo_slice_of(c->buffers, hlo_result(c->module->entry->params[carried->parameter], 0));
+    io->carried = (uint32_t)carried->parameter + 1;
+    io->in_place = memory.space == HLO_IN_RESULT && memory.index == k;
+    io->has_room = carried->axis >= 0;
+    io->axis = io->has_room ? (uint8_t)carried->axis : 0;
+    io->length = io->has_room ? lower_size(c, carried->length) : 0;
+  }
+}
+
 static rt_program *new_program(lower_context *c, const hlo_module *m) {
   const hlo_computation *entry = m->entry;
   rt_program *p = ARENA_NEW(c->a, rt_program);
@@ -474,6 +486,9 @@ static rt_program *new_program(lower_context *c, const hlo_module *m) {
     p->results[k].is_size = m->size_of[k].axis >= 0;
     p->results[k].sized = m->size_of[k].result;
     p->results[k].axis = (uint8_t)(p->results[k].is_size ? m->size_of[k].axis : 0);
+  }
+  for (uint32_t k = 0; m->carried && k < p->n_results; k++) {
+    set_carried(c, k, &p->results[k]);
   }
   p->arena_bytes = hlo_arena_bytes(c->buffers);
   if (!hlo_is_static(m)) {

@@ -13,6 +13,7 @@ check_programs = \
 	tests/onnxifi/check_threads \
 	tests/target/check_attention \
 	tests/target/check_candidates \
+	tests/target/check_carry \
 	tests/target/check_checked_runs \
 	tests/target/check_dynamic_m \
 	tests/target/check_exact \
@@ -721,6 +722,8 @@ tests_target_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_candidates_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_carry_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_carry_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_checked_runs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_checked_runs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_dynamic_m_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -147,6 +147,9 @@ status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data) {
   for (uint32_t k = 0; k < m->n_computations; k++) {
     HLO_FOR_EACH(i, m->computations[k]) { TRY(bind_instr(&z, i)); }
   }
+  for (uint32_t k = 0; m->carried && k < m->entry->n_roots; k++) {
+    TRY(compute(&z, m->carried[k].length, &m->carried[k].length));
+  }
   return NULL;
 }
 
@@ -192,6 +195,9 @@ static void map_instr(hlo_instr *i, dim (*map)(void *data, dim d), void *data) {
 void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data) {
   for (uint32_t k = 0; k < m->n_computations; k++) {
     HLO_FOR_EACH(i, m->computations[k]) { map_instr(i, map, data); }
+  }
+  for (uint32_t k = 0; m->carried && k < m->entry->n_roots; k++) {
+    m->carried[k].length = map(data, m->carried[k].length);
   }
 }
 

@@ -296,6 +296,7 @@ hlo_module *hlo_module_clone(arena *a, const hlo_module *m) {
   copy->result_names = copy_names(a, m->result_names, m->entry->n_roots);
   copy->kernels_assigned = m->kernels_assigned;
   copy->size_of = m->size_of ? arena_memdup(a, m->size_of, m->entry->n_roots * sizeof *m->size_of) : NULL;
+  copy->carried = m->carried ? arena_memdup(a, m->carried, m->entry->n_roots * sizeof *m->carried) : NULL;
   hlo_module_clean(copy);
   return copy;
 }

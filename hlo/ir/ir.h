@@ -190,6 +190,15 @@ typedef struct hlo_size_of {
   int axis;
 } hlo_size_of;
 
+/* Says that a root is the next value of a parameter of the same shape, as keys and values of past tokens are: whoever
+ * runs the module may pass the same memory for both.  If `axis` is not negative, the shape has room for more than the
+ * true value, which is the first `length` elements along that axis; the others are undefined. */
+typedef struct hlo_carried {
+  int64_t parameter; /* -1 if the root is not carried */
+  int axis;
+  dim length;
+} hlo_carried;
+
 struct hlo_module {
   arena *arena;
   dim_table *dims;
@@ -200,6 +209,7 @@ struct hlo_module {
   /* The names that the parameters and results of the entry have in the ONNX graph. */
   const char **param_names, **result_names;
   hlo_size_of *size_of; /* for each root of the entry; NULL means that every result has the size that its shape says */
+  hlo_carried *carried; /* for each root of the entry; NULL if none is carried */
   /* Whether the target's passes have run up to assign_kernels, the last one; then compiling skips the passes. */
   bool kernels_assigned;
   str_map names;      /* the names of all computations that were ever made */

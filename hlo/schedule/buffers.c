@@ -251,17 +251,23 @@ static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t mem
   return true;
 }
 
-/* Lets a result overwrite an operand of equal size that is not used later. */
+/* Returns true if result r of i, which is the first value in its memory, may be written over that of unit `operand`,
+ * which `i` is the last to read, and which is as large. */
+static bool may_take(const hlo_buffers *b, const hlo_instr *i, uint32_t r, uint32_t operand) {
+  uint32_t time = frame_of(b, i->parent)->time[i->id], result = find(b, unit_of(b, hlo_result((hlo_instr *)i, r)));
+  return b->rules->may_share && !is_view(b, i) && !hlo_is_control(i) && operand != result && in_arena(b, result) &&
+         b->units[operand].last == time && b->units[result].first == time &&
+         b->units[operand].bytes == b->units[result].bytes && !is_read_concurrently(b, i, operand) &&
+         may_overwrite(b, i, operand, r);
+}
+
+/* Lets results overwrite operands that are not used later. */
 static void share_operands(hlo_buffers *b, const hlo_instr *i) {
-  uint32_t time = frame_of(b, i->parent)->time[i->id];
-  for (uint32_t r = 0; b->rules->may_share && r < i->n_results; r++) {
-    uint32_t result = find(b, unit_of(b, hlo_result((hlo_instr *)i, r)));
+  for (uint32_t r = 0; r < i->n_results; r++) {
     for (uint32_t k = 0; k < i->n_operands; k++) {
       uint32_t operand = find(b, unit_of(b, i->operands[k]));
-      if (operand != result && in_arena(b, operand) && in_arena(b, result) && b->units[operand].last == time &&
-          b->units[result].first == time && b->units[operand].bytes == b->units[result].bytes &&
-          !is_read_concurrently(b, i, operand) && may_overwrite(b, i, operand, r)) {
-        join(b, result, operand);
+      if (in_arena(b, operand) && may_take(b, i, r, operand)) {
+        join(b, find(b, unit_of(b, hlo_result((hlo_instr *)i, r))), operand);
         break;
       }
     }
@@ -404,6 +410,34 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   }
 }
 
+/* --- results that are carried in the memory of parameters --- */
+
+/* Lets carried roots be computed in the memory of their parameters, which then is that of the result.  Otherwise the
+ * result has memory of its own. */
+static void place_carried(hlo_buffers *b, const hlo_module *m) {
+  for (uint32_t k = 0; m->carried && k < m->entry->n_roots; k++) {
+    if (m->carried[k].parameter < 0) {
+      continue;
+    }
+    hlo_instr *p = m->entry->params[m->carried[k].parameter];
+    uint32_t root = find(b, unit_of(b, m->entry->roots[k])), param = find(b, unit_of(b, hlo_result(p, 0)));
+    if (b->units[param].space != HLO_IN_PARAM) {
+      continue;
+    }
+    for (hlo_instr *i = m->entry->first; i; i = i->next) {
+      for (uint32_t r = 0; r < i->n_results; r++) {
+        if (find(b, unit_of(b, hlo_result(i, r))) == root && may_take(b, i, r, param)) {
+          join(b, root, param);
+        }
+      }
+    }
+    if (find(b, root) == param) {
+      b->units[param].space = HLO_IN_RESULT;
+      b->units[param].index = k;
+    }
+  }
+}
+
 /* --- offsets in the arena --- */
 
 static bool needs_memory(const hlo_buffers *b, uint32_t k) {
@@ -453,6 +487,7 @@ status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules 
   qsort(b->frames, b->n_frames, sizeof *b->frames, compare_frames);
   set_lifetimes(b, m->entry, b->now + 1);
   share(b, m->entry);
+  place_carried(b, m);
   place_results(b, m->entry);
   widen_groups(b, m->entry);
   *out = b;

@@ -20,26 +20,16 @@ typedef struct parser {
   hlo_computation *computation;
 } parser;
 
-/* Growing lists on the computation's arena. */
-typedef struct value_list {
-  hlo_value *items;
-  uint32_t n, cap;
-} value_list;
-
-typedef struct size_list {
-  hlo_size_of *items;
-  uint32_t n, cap;
-} size_list;
-
-typedef struct shape_list {
-  shape *items;
-  uint32_t n, cap;
-} shape_list;
-
-typedef struct name_list {
-  const char **items;
-  uint32_t n, cap;
-} name_list;
+/* A growing list on the computation's arena. */
+#define LIST_OF(type) \
+  struct {            \
+    type *items;      \
+    uint32_t n, cap;  \
+  }
+typedef LIST_OF(hlo_value) value_list;
+typedef LIST_OF(hlo_size_of) size_list;
+typedef LIST_OF(shape) shape_list;
+typedef LIST_OF(const char *) name_list;
 
 enum { MAX_ATTRS = 16 };
 
@@ -452,10 +442,32 @@ static status read_size_of(parser *p, const value_list *roots, size_list *sizes)
   return NULL;
 }
 
+/* Reads " carried in PARAMETER" or " carried in PARAMETER:AXIS to LENGTH" after a root of the entry. */
+static status read_carried(parser *p, hlo_carried *c, bool *any) {
+  int64_t axis = -1;
+  *c = (hlo_carried){.parameter = -1, .axis = -1};
+  if (!text_accept_word(&p->in, "carried")) {
+    return NULL;
+  }
+  bool fits = *any = text_accept_word(&p->in, "in");
+  TRY(text_read_int(&p->in, &c->parameter));
+  if (text_accept(&p->in, ":")) {
+    TRY(text_read_int(&p->in, &axis));
+    fits = fits && axis >= 0 && axis < SHAPE_MAX_RANK && text_accept_word(&p->in, "to");
+    TRY(fits ? read_dim(p, false, &c->length) : NULL);
+  }
+  c->axis = (int)axis;
+  CHECK_THAT(fits && c->parameter >= 0, STATUS_INVALID_FILE, "\"carried in PARAMETER[:AXIS to LENGTH]\" is wanted");
+  return NULL;
+}
+
 static status read_roots(parser *p, bool entry) {
   name_list names = {0};
   value_list roots = {0};
   size_list sizes = {0};
+  hlo_carried *carried = NULL;
+  uint32_t n_carried = 0, cap_carried = 0;
+  bool any = false;
   while (!text_accept(&p->in, "}")) {
     hlo_value v;
     if (roots.n) {
@@ -467,12 +479,14 @@ static status read_roots(parser *p, bool entry) {
     TRY(read_optional_name(p, entry, &names));
     if (entry) {
       TRY(read_size_of(p, &roots, &sizes));
+      TRY(read_carried(p, ARENA_PUSH(p->module->arena, carried, n_carried, cap_carried), &any));
     }
   }
   hlo_set_roots(p->computation, roots.n, roots.items);
   if (entry) {
     p->module->result_names = names_or_null(&names);
     p->module->size_of = sizes.n && sizes.items[sizes.n - 1].axis >= 0 ? sizes.items : NULL;
+    p->module->carried = any ? carried : NULL;
   }
   return NULL;
 }

@@ -164,6 +164,16 @@ static void put_header(printer *p, const hlo_computation *c, bool entry) {
   text_puts(&p->out, ") {\n");
 }
 
+static void put_carried(printer *p, const hlo_carried *c) {
+  if (c->parameter >= 0) {
+    text_printf(&p->out, " carried in %" PRId64, c->parameter);
+  }
+  if (c->parameter >= 0 && c->axis >= 0) {
+    text_printf(&p->out, ":%d to ", c->axis);
+    put_dim(p, c->length);
+  }
+}
+
 static void put_roots(printer *p, const hlo_computation *c, bool entry) {
   text_puts(&p->out, "    return");
   for (uint32_t k = 0; k < c->n_roots; k++) {
@@ -172,6 +182,9 @@ static void put_roots(printer *p, const hlo_computation *c, bool entry) {
     put_optional_name(p, entry ? c->module->result_names : NULL, k);
     if (entry && c->module->size_of && c->module->size_of[k].axis >= 0) {
       text_printf(&p->out, " size of %u:%d", c->module->size_of[k].result, c->module->size_of[k].axis);
+    }
+    if (entry && c->module->carried) {
+      put_carried(p, &c->module->carried[k]);
     }
   }
   text_puts(&p->out, "\n  }\n");

@@ -200,6 +200,27 @@ static status check_computation(verifier *v, const hlo_computation *c) {
   return NULL;
 }
 
+/* Checks that a carried root has the shape of its parameter, and that no two are carried in the same parameter. */
+static status check_carried(verifier *v, const hlo_carried *carried, const hlo_computation *entry) {
+  bool *taken = ARENA_NEW_N(v->arena, bool, entry->n_params);
+  for (uint32_t k = 0; k < entry->n_roots; k++) {
+    const hlo_carried *c = &carried[k];
+    if (c->parameter < 0) {
+      continue;
+    }
+    CHECK_THAT(c->parameter < entry->n_params && !taken[c->parameter], INVALID,
+               "root %u is carried in parameter %" PRId64 ", which does not exist or carries another root", k,
+               c->parameter);
+    taken[c->parameter] = true;
+    const shape *s = hlo_shape(entry->roots[k]), *room = &entry->params[c->parameter]->shapes[0];
+    CHECK_THAT(shape_equal(s, room), INVALID, "root %u is %s, but parameter %" PRId64 ", in which it is carried, is %s",
+               k, SHAPE_STR(v->module->dims, s), c->parameter, SHAPE_STR(v->module->dims, room));
+    CHECK_THAT(c->axis < s->rank && c->length != DIM_OVERFLOW, INVALID, "root %u is carried along a missing dimension",
+               k);
+  }
+  return NULL;
+}
+
 static status check_module(void *data) {
   verifier *v = data;
   const hlo_module *m = v->module;
@@ -211,7 +232,7 @@ static status check_module(void *data) {
     CHECK_THAT(m->computations[k] && m->computations[k]->name, INVALID, "computation %u has no name", k);
     TRY(status_prefix(check_computation(v, m->computations[k]), "%s", m->computations[k]->name));
   }
-  return NULL;
+  return m->carried ? check_carried(v, m->carried, m->entry) : NULL;
 }
 
 status hlo_verify(const hlo_module *m) {

@@ -86,6 +86,14 @@ static status bind_list(const binder *b, bool is_signed, uint32_t n, const rt_si
   return NULL;
 }
 
+static status bind_length(const binder *b, rt_io *io, const char *what) {
+  TRY(bind_size(b, io->length, &io->length));
+  CHECK_THAT(io->length <= io->shape.dims[io->axis], ABOUT_SHAPE,
+             "%s '%s' has room for %" PRId64 " elements and needs %" PRId64, what, io->name, io->shape.dims[io->axis],
+             io->length);
+  return NULL;
+}
+
 static status bind_io(const binder *b, uint32_t n, rt_io **io, const char *what) {
   *io = arena_memdup(b->arena, *io, n * sizeof **io);
   for (uint32_t k = 0; k < n; k++) {
@@ -95,6 +103,7 @@ static status bind_io(const binder *b, uint32_t n, rt_io **io, const char *what)
       TRY(failed ? status_prefix(failed, "%s '%s'", what, (*io)[k].name) : NULL);
     }
     TRY(shape_check(s, (*io)[k].name));
+    TRY((*io)[k].has_room ? bind_length(b, &(*io)[k], what) : NULL);
   }
   return NULL;
 }

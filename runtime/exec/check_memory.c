@@ -38,7 +38,11 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
                          .forbidden = guarded_forbidden(a, p->arena_bytes),
                          .pool = {.arena = a}};
   for (uint32_t k = 0; k < p->n_results; k++) {
-    c->run.results[k] = track(a, run->results[k], (uint64_t)shape_bytes(&p->results[k].shape));
+    uint64_t bytes = (uint64_t)shape_bytes(&p->results[k].shape);
+    c->run.results[k] = track(a, run->results[k], bytes);
+    for (uint64_t at = 0; p->results[k].in_place && at < bytes; at++) { /* it begins as its parameter */
+      c->run.results[k].marks[at] = MARK_DEFINED;
+    }
   }
   return c;
 }

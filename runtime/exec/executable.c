@@ -337,8 +337,15 @@ static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape)
 
 static bool is_aligned(const void *p) { return ((uintptr_t)p & (BUFFER_ALIGN - 1)) == 0; }
 
+/* Returns true if the result is given the memory of the parameter in which it is carried, but is not computed in place,
+ * so that the program still reads the parameter while it writes the result. */
+static bool needs_own_memory(const rt_io *io, const void *const *params, const void *given) {
+  return io->carried && !io->in_place && params && params[io->carried - 1] == given;
+}
+
+/* `params` has the addresses of the inputs if the buffers are outputs, and is NULL otherwise. */
 static status stage(staging *s, const rt_target *target, mem_budget *budget, uint32_t n, const rt_io *io,
-                    void *const *given, const char *what) {
+                    void *const *given, const void *const *params, const char *what) {
   s->target = target;
   s->n = n;
   s->io = io;
@@ -349,7 +356,7 @@ static status stage(staging *s, const rt_target *target, mem_budget *budget, uin
     size_t bytes = bytes_of(&io[k]);
     CHECK_THAT(given[k] || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io[k].name);
     s->used[k] = given[k];
-    if (target->device || !is_aligned(given[k]) || !given[k]) {
+    if (target->device || !is_aligned(given[k]) || !given[k] || needs_own_memory(&io[k], params, given[k])) {
       s->owned[k] = take_memory(target, budget, bytes);
       CHECK_THAT(s->owned[k], STATUS_RESOURCE, "no %zu bytes of memory for %s '%s'", bytes, what, io[k].name);
       s->used[k] = s->owned[k];
@@ -382,6 +389,18 @@ static status copy_staged(const staging *s, void *const *given, bool in) {
     size_t bytes = bytes_of(&s->io[k]);
     void *to = in ? s->owned[k] : given[k], *from = in ? given[k] : s->owned[k];
     TRY(s->owned[k] && bytes ? copy(s->target->device, to, from, bytes, in) : NULL);
+  }
+  return NULL;
+}
+
+/* Fills the memory of results that are computed in place with the contents of their parameters, unless it is the same
+ * memory. */
+static status fill_carried(const staging *out, const void *const *params) {
+  for (uint32_t k = 0; k < out->n; k++) {
+    const rt_io *io = &out->io[k];
+    const void *from = io->in_place ? params[io->carried - 1] : out->used[k];
+    size_t bytes = bytes_of(io);
+    TRY(from != out->used[k] && bytes ? copy(out->target->device, out->used[k], from, bytes, true) : NULL);
   }
   return NULL;
 }
@@ -424,6 +443,7 @@ static status run_guarded(const rt_sequence *body, rt_run *r, const rt_run_optio
 static status run_staged(const rt_binding *b, const rt_run_options *options, rt_run *run, const staging *in,
                          void *const *params, const staging *out, void *const *results) {
   TRY(copy_staged(in, params, true));
+  TRY(fill_carried(out, (const void *const *)params));
   TRY(run_guarded(&b->body, run, options));
   return copy_staged(out, results, false);
 }
@@ -442,12 +462,12 @@ status rt_execute(const rt_binding *b, const rt_run_options *options, const void
   mem_budget *budget = options ? options->budget : NULL;
   staging in = {0}, out = {0};
   TRY(check_options(e, options));
-  status s = stage(&in, e->target, budget, p->n_params, p->params, (void *const *)params, "input");
+  status s = stage(&in, e->target, budget, p->n_params, p->params, (void *const *)params, NULL, "input");
   if (!s) {
     s = check_values(p, params);
   }
   if (!s) {
-    s = stage(&out, e->target, budget, p->n_results, p->results, results, "output");
+    s = stage(&out, e->target, budget, p->n_results, p->results, results, params, "output");
   }
   spare_arena *memory = s ? NULL : take_arena((rt_executable *)e, &bytes);
   if (!s && !memory) {

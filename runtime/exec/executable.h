@@ -43,7 +43,8 @@ typedef struct rt_run_options {
 
 /* Runs a bound program.  `params` and `results` have a buffer in host memory for each parameter and each result, of the
  * size that the program states.  They need only the alignment of their elements; buffers that are not aligned as
- * kernels require are copied. */
+ * kernels require are copied.  A result that is carried in a parameter (rt_io.carried) may have the parameter's buffer.
+ * Otherwise a result overlaps no other buffer. */
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 

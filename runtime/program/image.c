@@ -103,6 +103,10 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
     r->bad |= io[k].is_size && (io[k].shape.type != DTYPE_S64 || io[k].shape.rank != 0 || io[sized].is_size ||
                                 io[k].axis >= io[sized].shape.rank);
     r->bad |= !io[k].is_size && k > 0 && io[k - 1].is_size;
+    io[k].carried = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+    io[k].in_place = rt_get_in(r, 0, 1);
+    io[k].has_room = rt_get_in(r, 0, 1);
+    io[k].length = rt_get_i64(r);
   }
   return io;
 }

@@ -86,6 +86,10 @@ static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
     rt_put_i64(out, io[k].value != NULL);
     rt_put_i64(out, io[k].is_size ? (int64_t)io[k].sized : -1);
     rt_put_i64(out, io[k].axis);
+    rt_put_i64(out, io[k].carried);
+    rt_put_i64(out, io[k].in_place);
+    rt_put_i64(out, io[k].has_room);
+    rt_put_i64(out, io[k].length);
   }
 }
 

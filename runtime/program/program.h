@@ -127,6 +127,14 @@ typedef struct rt_io {
   bool is_size;
   uint32_t sized;
   uint8_t axis;
+  /* For a result that is the next value of a parameter of the same shape: the number of that parameter plus 1; 0 for
+   * others.  The same memory may be passed for both.  If in_place is set, the result is computed over what its memory
+   * contains, which is the parameter's contents: nothing but what changes is written. */
+  uint32_t carried;
+  bool in_place;
+  /* Whether a carried result has room for more: only the first `length` elements along `axis` are defined. */
+  bool has_room;
+  rt_size length;
 } rt_io;
 
 typedef struct rt_program {

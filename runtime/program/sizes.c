@@ -46,6 +46,20 @@ static status check_io(const rt_program *p, const rt_io *io, const char *what) {
   return NULL;
 }
 
+/* Checks that a carried result has the shape of its parameter, and that no two are carried in the same one. */
+static status check_carried(const rt_program *p, uint32_t k) {
+  const rt_io *io = &p->results[k];
+  bool right = io->carried <= p->n_params && is_before(p->n_sizes, io->length) &&
+               (io->carried ? shape_equal(&p->params[io->carried - 1].shape, &io->shape) && !io->is_size
+                            : !io->in_place && !io->has_room) &&
+               (!io->has_room || io->axis < io->shape.rank);
+  for (uint32_t j = 0; j < k && io->carried; j++) {
+    right &= p->results[j].carried != io->carried;
+  }
+  CHECK_THAT(right, STATUS_INVALID_FILE, "output '%s' is damaged", io->name);
+  return NULL;
+}
+
 status rt_sizes_check(const rt_program *p) {
   for (uint32_t k = 0; k < p->n_sizes; k++) {
     TRY(check_node(p, k));
@@ -61,6 +75,7 @@ status rt_sizes_check(const rt_program *p) {
   }
   for (uint32_t k = 0; k < p->n_results; k++) {
     TRY(check_io(p, &p->results[k], "output"));
+    TRY(check_carried(p, k));
   }
   return NULL;
 }
@@ -99,6 +114,18 @@ static status check_holds(const rt_guard *g, const int64_t *values) {
   bool holds = a != RT_NO_SIZE && b != RT_NO_SIZE && dim_relation_holds((dim_relation)g->relation, a, b);
   CHECK_THAT(holds, MISMATCH, "%s: the program is for sizes with %s", g->source, g->text);
   return NULL;
+}
+
+int64_t rt_sizes_room(const rt_program *p, const shape *inputs, int64_t *values) {
+  int64_t most = 0;
+  for (uint32_t k = 0; k < p->n_sizes; k++) {
+    values[k] = evaluate(&p->sizes[k], inputs, values);
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    int64_t length = p->results[k].has_room ? rt_size_value(values, p->results[k].length) : 0;
+    most = length > most ? length : most;
+  }
+  return most;
 }
 
 status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *values) {

@@ -21,6 +21,11 @@ STATUS_MUST_USE status rt_sizes_check(const rt_program *p);
 #define RT_NO_SIZE INT64_MIN
 STATUS_MUST_USE status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *values);
 
+/* Returns the largest length of the results that have room (rt_io.has_room), for which guards need not hold; it does
+ * not depend on the room that the inputs' shapes state.  Returns 0 if there is none.  values[] has a place for each
+ * node. */
+int64_t rt_sizes_room(const rt_program *p, const shape *inputs, int64_t *values);
+
 /* Returns the value of a size; RT_NO_SIZE if it cannot be computed.  It may be negative. */
 static inline int64_t rt_size_value(const int64_t *values, rt_size s) { return s < 0 ? values[-(s + 1)] : s; }
 

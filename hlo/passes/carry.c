@@ -1,0 +1,91 @@
+/* carry.c - see carry.h. */
+#include "hlo/passes/carry.h"
+
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "hlo/ir/bind.h"
+#include "hlo/ir/builder.h"
+#include "hlo/ir/fold_sizes.h"
+
+/* Returns the concatenation of the pair, or NULL if it does not fit. */
+static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
+  const hlo_computation *entry = m->entry;
+  hlo_instr *i = entry->roots[c->root].def, *past = entry->params[c->parameter];
+  bool fits = i->op == HLO_CONCAT && i->n_operands > 1 && i->operands[0].def == past &&
+              hlo_int(i, HLO_ATTR_DIMENSION) == c->axis && hlo_value_uses(hlo_result(past, 0)) == 1;
+  return fits ? i : NULL;
+}
+
+/* Adds a parameter of the shape of `past` with the capacity along the dimension. */
+static hlo_instr *add_room(hlo_module *m, const hlo_carry *c, dim capacity) {
+  shape s = m->entry->params[c->parameter]->shapes[0];
+  uint32_t n = m->entry->n_params;
+  s.dims[c->axis] = capacity;
+  if (m->param_names) {
+    const char **names = ARENA_NEW_N(m->arena, const char *, n + 1), *name = m->param_names[c->parameter];
+    memcpy(names, m->param_names, n * sizeof *names);
+    names[n] = name ? arena_printf(m->arena, "%s, with room", name) : NULL;
+    m->param_names = names;
+  }
+  return hlo_parameter(m->entry, s);
+}
+
+/* Returns what is appended to the parameter. */
+static hlo_value appended(hlo_builder *b, const hlo_instr *concatenation, int axis) {
+  return concatenation->n_operands == 2
+             ? concatenation->operands[1]
+             : hlo_concatenate(b, concatenation->n_operands - 1, concatenation->operands + 1, axis);
+}
+
+/* Replaces the concatenation by an update of the array with room, and its uses by a slice of that. */
+static status rewrite(hlo_module *m, const hlo_carry *c, hlo_instr *concatenation, dim capacity) {
+  dim start[SHAPE_MAX_RANK] = {0}, length = concatenation->shapes[0].dims[c->axis];
+  start[c->axis] = m->entry->params[c->parameter]->shapes[0].dims[c->axis];
+  hlo_instr *room = add_room(m, c, capacity);
+  hlo_builder b = hlo_builder_make(m->entry);
+  b.before = concatenation;
+  b.source = concatenation->source;
+  hlo_value all = hlo_dynamic_update_slice(&b, hlo_result(room, 0), appended(&b, concatenation, c->axis),
+                                           hlo_sizes(&b, DTYPE_S64, room->shapes[0].rank, start));
+  hlo_value rows = hlo_slice_dim(&b, all, c->axis, 0, length);
+  TRY(hlo_builder_take_error(&b));
+  hlo_replace(hlo_result(concatenation, 0), rows);
+  hlo_remove(concatenation);
+  m->entry->roots[c->root] = all;
+  m->carried[c->root] = (hlo_carried){m->entry->n_params - 1, c->axis, length};
+  return NULL;
+}
+
+/* Makes sure that the capacity has a hint if the length has one, and that a guard compares them. */
+static void guard_capacity(dim_table *t, dim capacity, dim length) {
+  int64_t hint, wanted;
+  if (dim_hint(t, length, &wanted)) {
+    dim_set_hint(t, capacity, dim_hint(t, capacity, &hint) && hint > 2 * wanted ? hint : 2 * wanted);
+  }
+  dim_set_source(t, "carry");
+  (void)dim_at_most(t, length, capacity);
+  dim_set_source(t, NULL);
+}
+
+status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_rewritten) {
+  *n_rewritten = 0;
+  dim capacity = 0;
+  for (uint32_t k = 0; k < n && !hlo_is_static(m); k++) {
+    hlo_instr *i = find_concatenation(m, &pairs[k]);
+    if (!i) {
+      continue;
+    }
+    if (!m->carried) {
+      capacity = dim_nameless(m->dims, "capacity", 0);
+      m->carried = ARENA_NEW_N(m->arena, hlo_carried, m->entry->n_roots);
+      for (uint32_t r = 0; r < m->entry->n_roots; r++) {
+        m->carried[r] = (hlo_carried){.parameter = -1, .axis = -1};
+      }
+    }
+    guard_capacity(m->dims, capacity, i->shapes[0].dims[pairs[k].axis]);
+    TRY(rewrite(m, &pairs[k], i, capacity));
+    ++*n_rewritten;
+  }
+  return NULL;
+}

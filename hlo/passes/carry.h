@@ -1,0 +1,29 @@
+/* carry.h - state that a model gets as a parameter and returns with more rows, such as the keys and values of past
+ * tokens, is kept in one array with room to grow, so that a run writes only the new rows.
+ *
+ *     entry main(%past: f32[1,8,past,64], %x: f32[1,8,1,64]) { %y = concatenate(%past, %x) {dimension=2}; return %y }
+ *
+ * becomes
+ *
+ *     entry main(%past: f32[1,8,past,64], %x: f32[1,8,1,64], %room: f32[1,8,capacity,64]) {
+ *       %all = dynamic-update-slice(%room, %x, [0,0,past,0]); return %all carried in 2:2 to past+1 }
+ *
+ * and what used %y takes a slice of %all.  Nothing reads %past any more; it only tells how many rows there are. */
+#ifndef HLO_PASSES_CARRY_H
+#define HLO_PASSES_CARRY_H
+
+#include "hlo/ir/ir.h"
+
+/* A root that becomes a parameter of the next run, and the dimension along which it grows. */
+typedef struct hlo_carry {
+  uint32_t root, parameter;
+  int axis;
+} hlo_carry;
+
+/* Rewrites a module with symbolic dimensions for each pair that fits: the root is a concatenation that begins with the
+ * parameter, and nothing else uses the parameter.  The capacity is one new symbol for all of them, of which a guard
+ * says that it suffices.  Other pairs remain as they are, so that the caller must copy the root.  *n_rewritten becomes
+ * the number of those that fit. */
+STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_rewritten);
+
+#endif

@@ -1,0 +1,287 @@
+/* check_carry.c - attention whose keys and values are carried from run to run: programs of both targets write new rows
+ * in place, and compute what the evaluator computes from the module that concatenates. */
+#include <check.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/target.h"
+#include "backend_ref/eval.h"
+#include "backend_ref/target.h"
+#include "hlo/passes/carry.h"
+#include "hlo/text/text.h"
+#include "hlo/text/verify.h"
+#include "runtime/exec/binding.h"
+#include "tests/hlo/general_program.h"
+#include "tests/unit/hlo/hlo_case.h"
+
+/* n new tokens behind m past ones; two heads of keys and values for four of queries. */
+static const char *const attention =
+    "(%q: f32[1,n,4,16], %k: f32[1,2,n,16], %v: f32[1,2,n,16], %pk: f32[1,2,m,16], %pv: f32[1,2,m,16]) {\n"
+    "  %kc = concatenate(%pk, %k) {dimension=2} : f32[1,2,n+m,16]\n"
+    "  %vc = concatenate(%pv, %v) {dimension=2} : f32[1,2,n+m,16]\n"
+    "  %kb = broadcast(%kc) {dimensions=[0,1,3,4]} : f32[1,2,2,n+m,16] %k4 = reshape(%kb) : f32[1,4,n+m,16]\n"
+    "  %vb = broadcast(%vc) {dimensions=[0,1,3,4]} : f32[1,2,2,n+m,16] %v4 = reshape(%vb) : f32[1,4,n+m,16]\n"
+    "  %qk = dot(%q, %k4) {lhs_batch=[0,2], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[1,4,n,n+m]\n"
+    "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[1,4,n]\n"
+    "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[1,4,n,n+m] %d = subtract(%qk, %mb) : f32[1,4,n,n+m]\n"
+    "  %e = exponential(%d) : f32[1,4,n,n+m] %s = reduce(%e) {dimensions=[3], reducer=add} : f32[1,4,n]\n"
+    "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[1,4,n,n+m] %p = divide(%e, %sb) : f32[1,4,n,n+m]\n"
+    "  %o = dot(%p, %v4) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[1,4,n,16]\n"
+    "  %y = transpose(%o) {permutation=[0,2,1,3]} : f32[1,n,4,16]\n"
+    "  return %y, %kc, %vc\n}";
+
+enum { HEADS = 2, WIDTH = 16, ROOM = 24, NOTHING = 77 };
+static const hlo_carry pairs[] = {{1, 3, 2}, {2, 4, 2}};
+
+static const struct {
+  const rt_compiler *compiler;
+  const rt_target *target;
+} targets[] = {{&cpu_compiler, &cpu_target}, {&ref_compiler, &ref_target}};
+
+static arena *memory;
+static char path[] = "/tmp/check-carry-XXXXXX";
+
+static void setup(void) {
+  memory = arena_create(NULL);
+  strcpy(path + sizeof path - 7, "XXXXXX");
+  int fd = mkstemp(path);
+  ck_assert(fd >= 0);
+  close(fd);
+}
+
+static void teardown(void) {
+  unlink(path);
+  arena_destroy(memory);
+}
+
+static const hlo_module *carried_module(const char *text) {
+  uint32_t n;
+  hlo_module *m = parse_entry(memory, text)->module;
+  ASSERT_OK(hlo_carry_roots(m, 2, pairs, &n));
+  ck_assert_uint_eq(n, 2);
+  ASSERT_OK(hlo_verify(m));
+  return m;
+}
+
+static status compile(void *data) {
+  general_program *p = ((void **)data)[0];
+  size_t k = (size_t)((const char *)((void **)data)[2] - (const char *)0);
+  return general_program_make(memory, targets[k].compiler, targets[k].target, ((void **)data)[1], path, p);
+}
+
+static general_program program_of(size_t target, const hlo_module *m) {
+  general_program p = {0};
+  ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m, (char *)0 + target}));
+  return p;
+}
+
+/* --- a run of decoding --- */
+
+typedef struct decoder {
+  const hlo_module *plain;
+  general_program program;
+  float *room[2], rows[2][HEADS][ROOM][WIDTH]; /* what the program carries, and what it should be */
+  int64_t past;
+  uint64_t state;
+} decoder;
+
+static float number(decoder *d) {
+  d->state = d->state * 6364136223846793005u + 1442695040888963407u;
+  return (float)(d->state >> 40) / (1 << 23) - 1;
+}
+
+static float *numbers(decoder *d, int64_t n) {
+  float *x = arena_alloc_aligned(memory, (size_t)(n + 1) * sizeof *x, 64);
+  for (int64_t k = 0; k < n; k++) {
+    x[k] = number(d);
+  }
+  return x;
+}
+
+/* Returns the first `n` rows of both heads without gaps. */
+static float *packed(const decoder *d, int which, int64_t n) {
+  float *x = arena_alloc_aligned(memory, (size_t)(HEADS * n * WIDTH + 1) * sizeof *x, 64);
+  for (int h = 0; h < HEADS; h++) {
+    memcpy(x + h * n * WIDTH, d->rows[which][h], (size_t)(n * WIDTH) * sizeof *x);
+  }
+  return x;
+}
+
+static void append(decoder *d, int which, int64_t n, const float *x) {
+  for (int h = 0; h < HEADS; h++) {
+    memcpy(d->rows[which][h][d->past], x + h * n * WIDTH, (size_t)(n * WIDTH) * sizeof *x);
+  }
+}
+
+/* What the evaluator computes from the module that concatenates. */
+static const float *evaluate(decoder *d, int64_t n, const float *const *x) {
+  hlo_module *bound;
+  ASSERT_OK(general_program_bind(memory, d->plain, "nm", (int64_t[]){n, d->past}, &bound));
+  literal args[5], roots[3];
+  for (uint32_t k = 0; k < 5; k++) {
+    const void *data = k < 3 ? x[k] : packed(d, (int)k - 3, d->past);
+    args[k] = literal_make(bound->entry->params[k]->shapes[0], data);
+  }
+  ASSERT_OK(ref_eval_computation(bound->entry, args, memory, roots));
+  return roots[0].data;
+}
+
+static void check_room(const decoder *d) {
+  for (int k = 0; k < 2; k++) {
+    for (int h = 0; h < HEADS; h++) {
+      const float *row = d->room[k] + h * ROOM * WIDTH;
+      ck_assert_mem_eq(row, d->rows[k][h], (size_t)d->past * WIDTH * sizeof *row);
+      for (int64_t at = d->past * WIDTH; at < ROOM * WIDTH; at++) {
+        ck_assert_float_eq(row[at], NOTHING); /* was not written */
+      }
+    }
+  }
+}
+
+/* Runs with n new tokens. */
+static void step(decoder *d, int64_t n, bool check_memory) {
+  const float *x[3] = {numbers(d, n * 64), numbers(d, n * HEADS * WIDTH), numbers(d, n * HEADS * WIDTH)};
+  const float *want = evaluate(d, n, x);
+  float *y = arena_alloc_aligned(memory, (size_t)(n * 64 + 1) * sizeof *y, 64);
+  const int64_t past[] = {1, HEADS, d->past, WIDTH}, room[] = {1, HEADS, ROOM, WIDTH};
+  const int64_t q[] = {1, n, 4, WIDTH}, k[] = {1, HEADS, n, WIDTH};
+  const int64_t *dims[] = {q, k, k, past, past, room, room};
+  shape shapes[7];
+  for (int s = 0; s < 7; s++) {
+    shapes[s] = shape_make(DTYPE_F32, 4, dims[s]);
+  }
+  append(d, 0, n, x[1]);
+  append(d, 1, n, x[2]);
+  rt_binding *b;
+  ASSERT_OK(rt_bind(d->program.executable, shapes, &b));
+  ck_assert_int_eq(b->program->results[1].length, d->past + n);
+  ASSERT_OK(rt_execute(b, &(rt_run_options){.check_memory = check_memory},
+                       (const void *[]){x[0], x[1], x[2], d->room[0], d->room[1], d->room[0], d->room[1]},
+                       (void *[]){y, d->room[0], d->room[1]}));
+  rt_binding_destroy(b);
+  d->past += n;
+  for (int64_t e = 0; e < n * 64; e++) {
+    ck_assert_float_eq_tol(y[e], want[e], 1e-5f); /* some 20 products of numbers below 1, in another order */
+  }
+  check_room(d);
+}
+
+START_TEST(decodes_in_place) {
+  decoder d = {.plain = parse_entry(memory, attention)->module, .state = 5};
+  d.program = program_of((size_t)_i, carried_module(attention));
+  /* The position, two updates, and the attention, which reads keys and values where they are: nothing is copied. */
+  ck_assert(_i > 0 || d.program.program->body.n == 4);
+  for (int k = 0; k < 2; k++) {
+    ck_assert(d.program.program->results[k + 1].in_place);
+    d.room[k] = numbers(&d, HEADS * ROOM * WIDTH);
+    for (int e = 0; e < HEADS * ROOM * WIDTH; e++) {
+      d.room[k][e] = NOTHING;
+    }
+  }
+  static const int64_t lengths[] = {5, 1, 1, 0, 3, 1, 12, 1};
+  for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
+    step(&d, lengths[k], k % 2);
+  }
+  ck_assert_int_eq(d.past, ROOM);
+  general_program_destroy(&d.program);
+}
+END_TEST
+
+/* A module in which one of the two pairs does not fit: the other one is carried all the same. */
+static void check_declines(const char *from, const char *to) {
+  uint32_t n;
+  hlo_module *m = parse_entry(memory, with(memory, attention, from, to))->module;
+  ASSERT_OK(hlo_carry_roots(m, 2, pairs, &n));
+  ck_assert_msg(n == 1, "%s: %u", to, (unsigned)n);
+  ASSERT_OK(hlo_verify(m));
+  ck_assert_int_eq(m->carried[1].parameter, -1);
+  ck_assert_int_eq(m->carried[2].parameter, 5);
+}
+
+START_TEST(declines) {
+  /* the past comes last, or is not there, or is what is appended, too; the root is something else */
+  check_declines("concatenate(%pk, %k)", "concatenate(%k, %pk)");
+  check_declines("%kc = concatenate(%pk, %k)", "%pn = negate(%pk) : f32[1,2,m,16] %kc = concatenate(%pn, %k)");
+  check_declines("%kc = concatenate(%pk, %k)",
+                 "%z = slice(%pk) {starts=[0,0,0,0], limits=[1,2,n,16], strides=[1,1,1,1]} : f32[1,2,n,16]\n"
+                 "%kc = concatenate(%pk, %z)");
+  check_declines("return %y, %kc", "%nk = negate(%kc) : f32[1,2,n+m,16] return %y, %nk");
+  /* the array would grow along another dimension */
+  uint32_t n;
+  hlo_module *m = parse_entry(memory, attention)->module;
+  ASSERT_OK(hlo_carry_roots(m, 1, &(hlo_carry){1, 3, 1}, &n));
+  ck_assert(n == 0 && !m->carried);
+}
+END_TEST
+
+/* The text of a carried root is read as it is printed, and the verifier wants the parameter's shape. */
+START_TEST(carried_text) {
+  const hlo_module *m = carried_module(attention);
+  const char *text, *again;
+  size_t size;
+  hlo_module *read;
+  ASSERT_OK(hlo_print(memory, m, NULL, &text, &size));
+  ck_assert_ptr_nonnull(strstr(text, " carried in 5:2 to m+n"));
+  ASSERT_OK(hlo_parse(memory, text, size, NULL, &read));
+  ASSERT_OK(hlo_print(memory, read, NULL, &again, &size));
+  ck_assert_str_eq(text, again);
+  static const char *const wrong[][2] = {{"in 5:2 to m+n", "in 3:2 to m+n"},
+                                         {"in 5:2 to m+n", "in 6:2 to m+n"},
+                                         {"in 5:2 to m+n", "in 7"},
+                                         {"in 5:2", "in 5:4"},
+                                         {"in 5:2", "in -1:2"},
+                                         {"in 5:2 to", "in 5:2 of"},
+                                         {"in 5:2", "of 5:2"}};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    const char *changed = with(memory, text, wrong[k][0], wrong[k][1]);
+    status s = hlo_parse(memory, changed, strlen(changed), NULL, &read);
+    ck_assert_msg(s != NULL, "%s is accepted", wrong[k][1]);
+    status_free(s);
+  }
+}
+END_TEST
+
+/* Where both have memory of their own, the result begins as a copy of the parameter; where the memory has too little
+ * room, the program cannot be bound. */
+START_TEST(other_memory) {
+  general_program p = program_of((size_t)_i, carried_module(attention));
+  static const int64_t past[] = {1, HEADS, 2, WIDTH}, room[] = {1, HEADS, 4, WIDTH}, little[] = {1, HEADS, 2, WIDTH};
+  static const int64_t q[] = {1, 1, 4, WIDTH}, k[] = {1, HEADS, 1, WIDTH};
+  const int64_t *dims[] = {q, k, k, past, past, room, room};
+  shape shapes[7];
+  for (int s = 0; s < 7; s++) {
+    shapes[s] = shape_make(DTYPE_F32, 4, dims[s]);
+  }
+  enum { ALL = HEADS * 4 * WIDTH };
+  decoder d = {.state = 9};
+  float *from = numbers(&d, ALL), *kept = arena_memdup(memory, from, ALL * sizeof *from), *x = numbers(&d, 64);
+  float *to[2] = {numbers(&d, ALL), numbers(&d, ALL)}, *y = numbers(&d, 64);
+  rt_binding *b;
+  ASSERT_OK(rt_bind(p.executable, shapes, &b));
+  ASSERT_OK(rt_execute(b, NULL, (const void *[]){x, x, x, from, from, from, from}, (void *[]){y, to[0], to[1]}));
+  rt_binding_destroy(b);
+  ck_assert_mem_eq(from, kept, ALL * sizeof *from);
+  for (int h = 0; h < HEADS; h++) {
+    memcpy(kept + (h * 4 + 2) * WIDTH, x + h * WIDTH, WIDTH * sizeof *x);
+  }
+  ck_assert_mem_eq(to[0], kept, ALL * sizeof *from);
+  ck_assert_mem_eq(to[1], kept, ALL * sizeof *from);
+  shapes[5] = shapes[6] = shape_make(DTYPE_F32, 4, little);
+  status s = rt_bind(p.executable, shapes, &b);
+  ck_assert_msg(s && strstr(status_message(s), "has room for 2 elements and needs 3"), "%s", status_message(s));
+  status_free(s);
+  general_program_destroy(&p);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("carry");
+  tcase_set_timeout(c, 120);
+  tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_loop_test(c, decodes_in_place, 0, 2);
+  tcase_add_loop_test(c, other_memory, 0, 2);
+  tcase_add_test(c, declines);
+  tcase_add_test(c, carried_text);
+  return run_suite("carry", c);
+}

@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 plugin_api_sources = \
 	plugin/api/api.c \
+	plugin/api/carry.c \
 	plugin/api/event.c \
 	plugin/api/profile.c \
 	plugin/api/run.c \

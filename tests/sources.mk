@@ -2,6 +2,7 @@
 check_programs = \
 	tests/api/check_api \
 	tests/api/check_backend \
+	tests/api/check_carry \
 	tests/api/check_changed_files \
 	tests/api/check_events \
 	tests/api/check_hostile_api \
@@ -700,6 +701,8 @@ tests_api_check_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_backend_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_backend_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_carry_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_carry_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_changed_files_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_changed_files_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -35,6 +35,14 @@ typedef enum api_cancel {
   API_CANCEL_MET = 2, /* it was on at some time since api_begin */
 } api_cancel;
 
+/* A carried output and its input between two executions of a run. */
+typedef struct api_carried {
+  /* The memory of the value, of which the shape of the input says how much is defined; `own` is NULL as long as the
+   * value is that which the caller has set. */
+  session_output memory;
+  int64_t room; /* the extent of the memory along the dimension along which the output grows */
+} api_carried;
+
 struct oxla_run {
   oxla_model *model;
   shape *shapes;     /* the shapes of the inputs that are set */
@@ -42,8 +50,11 @@ struct oxla_run {
   const void **data;
   session_output *kept; /* memory of the run for copies of inputs (oxla_keep_inputs) */
   session_output *outputs;
-  memory_span *spans; /* room for one span for each input and output */
-  bool executed;      /* whether the outputs are those of the present inputs */
+  api_carried *carried; /* one for each carried output (session_carried) */
+  int64_t room;         /* session_inputs.room */
+  bool resized;         /* whether shapes of carried inputs have changed since the program was looked up */
+  memory_span *spans;   /* room for one span for each input and output */
+  bool executed;        /* whether the outputs are those of the present inputs */
   bool has_seed;
   uint64_t seed;
   double max_seconds;              /* 0 means the limit of the session */
@@ -72,6 +83,24 @@ STATUS_MUST_USE status api_begin(oxla_run *run);
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);
 /* Waits until the worker's execution is over and ends its thread.  NULL is allowed. */
 void api_worker_destroy(api_worker *w);
+/* --- carried outputs (carry.c) --- */
+
+/* Returns the number of the carried output whose output, or whose input, has this index; the number of carried outputs
+ * if there is none. */
+uint32_t api_carried_output(const oxla_run *run, size_t output);
+uint32_t api_carried_input(const oxla_run *run, size_t input);
+/* Returns true if the value of this input is in memory of the run. */
+bool api_is_carried(const oxla_run *run, size_t input);
+/* Forgets the value of an input which the caller sets anew. */
+void api_drop_carried(oxla_run *run, size_t input);
+/* Before an execution of run->compiled: puts the values of carried inputs into memory as the program needs it. */
+STATUS_MUST_USE status api_place_carried(oxla_run *run);
+/* After an execution: makes carried outputs the values of their inputs. */
+void api_advance_carried(oxla_run *run);
+/* Sets the data of output k, which is carried, to a copy without room. */
+STATUS_MUST_USE status api_pack_carried(oxla_run *run, uint32_t k, const shape *s);
+void api_free_carried(oxla_run *run);
+
 /* Frees the taken outputs that nobody has freed. */
 void api_free_taken(oxla_model *model);
 

@@ -145,6 +145,14 @@ typedef struct oxla_constant {
   const void *data; /* must remain valid until the model is destroyed; everything else is copied */
 } oxla_constant;
 
+/* An output that becomes an input of the next execution of the same run, such as the keys and values of past tokens.
+ * Both have the same type and rank.  See oxla_options.carried. */
+typedef struct oxla_carried {
+  const char *output;
+  const char *input;
+  int axis; /* the dimension along which the output is longer than the input; -1 if both have the same shape */
+} oxla_carried;
+
 typedef enum oxla_log_level {
   OXLA_LOG_WARNING = 1, /* something works less well than it could, for example compiled programs cannot be kept */
   OXLA_LOG_INFO = 2,    /* what takes time: a model is opened, a program is compiled or found in the cache */
@@ -228,6 +236,13 @@ typedef struct oxla_options {
    * freed; a program in use is not.  What a program for all sizes needs for one set of them is made again in
    * microseconds, and gets a 128th part.  0 means 256, or twice the memory of the weights if that is more. */
   int program_memory;
+  /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before the first
+   * execution, the data of an empty input may be NULL, and again only to begin anew; oxla_rewind makes them shorter. If
+   * the output is its input with rows appended, both are in one array of the run, which has room to grow, and only the
+   * new rows are written; oxla_get_output then copies what it returns.  Other carried outputs are copied or change
+   * places with their inputs.  oxla_set_output is refused for carried outputs, and oxla_save for such models. */
+  const oxla_carried *carried;
+  size_t n_carried;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
@@ -302,6 +317,10 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
+/* Makes the input of a carried output (oxla_options.carried) shorter: the next execution sees only its first `length`
+ * elements along the dimension along which it grows.  It must have been computed by an execution, and be at least that
+ * long. */
+oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
 /* From the next execution on, an output is written to `data`, memory of the caller, and not to memory of the run.

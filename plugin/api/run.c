@@ -7,6 +7,12 @@
 static session *session_of(const oxla_run *run) { return run->model->session; }
 static const compiler_model *source_of(const oxla_run *run) { return session_source(session_of(run)); }
 
+static size_t n_carried(const oxla_model *model) {
+  uint32_t n;
+  (void)session_carried(model->session, &n);
+  return n;
+}
+
 static status create(oxla_model *model, oxla_run **out) {
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the run");
   *out = NULL;
@@ -20,9 +26,10 @@ static status create(oxla_model *model, oxla_run **out) {
     r->data = calloc(s->n_inputs + 1, sizeof *r->data);
     r->kept = calloc(s->n_inputs + 1, sizeof *r->kept);
     r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
+    r->carried = calloc(n_carried(model) + 1, sizeof *r->carried);
     r->spans = calloc((size_t)s->n_inputs + s->n_outputs + 1, sizeof *r->spans);
   }
-  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs || !r->spans) {
+  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs || !r->spans || !r->carried) {
     oxla_run_destroy(r);
     return status_error(STATUS_RESOURCE, "out of memory");
   }
@@ -53,10 +60,12 @@ void oxla_run_destroy(oxla_run *run) {
   finish_all(run, run->kept, source_of(run)->n_inputs);
   finish_all(run, run->outputs, source_of(run)->n_outputs);
   forget_program(run);
+  api_free_carried(run);
   free(run->shapes);
   free(run->set);
   free(run->data);
   free(run->spans);
+  free(run->carried);
   free(run);
 }
 
@@ -112,6 +121,7 @@ static status set_input(oxla_run *run, size_t k, oxla_type type, int rank, const
     forget_program(run);
     run->executed = false;
   }
+  api_drop_carried(run, k);
   run->shapes[k] = given;
   run->set[k] = &run->shapes[k];
   run->data[k] = data;
@@ -134,7 +144,7 @@ static status keep_inputs(oxla_run *run) {
   TRY(api_check_idle(run));
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
     session_output *kept = &run->kept[k];
-    if (run->data[k] && run->data[k] != kept->own) {
+    if (run->data[k] && run->data[k] != kept->own && !api_is_carried(run, k)) {
       size_t bytes = (size_t)shape_bytes(run->set[k]);
       TRY(session_output_reserve(session_of(run), kept, bytes, "input", source_of(run)->inputs[k].name));
       memcpy(kept->own, run->data[k], bytes);
@@ -151,6 +161,8 @@ oxla_error *oxla_keep_inputs(oxla_run *run) { return api_error(keep_inputs(run))
 static status set_output(oxla_run *run, size_t k, void *data, size_t bytes) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_outputs, "output"));
+  CHECK_THAT(!data || api_carried_output(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
+             "output '%s' is carried, so the run keeps it in memory of its own", source_of(run)->outputs[k].name);
   run->outputs[k].given = data;
   run->outputs[k].given_bytes = data ? bytes : 0;
   return NULL;
@@ -203,14 +215,16 @@ status api_begin(oxla_run *run) {
 /* --- compiling, executing --- */
 
 static session_inputs inputs_of(oxla_run *run) {
-  return (session_inputs){run->set, run->data, &run->cancelled, deadline_after(run->max_seconds)};
+  return (session_inputs){run->set, run->data, &run->cancelled, deadline_after(run->max_seconds), &run->room};
 }
 
 static status compile(oxla_run *run, const session_inputs *inputs) {
-  if (run->compiled && !session_program_has_values(run->compiled) && !session_program_is_replaced(run->compiled)) {
+  if (run->compiled && !run->resized && !session_program_has_values(run->compiled) &&
+      !session_program_is_replaced(run->compiled)) {
     return NULL;
   }
   forget_program(run);
+  run->resized = false;
   return session_compile(session_of(run), inputs, &run->compiled);
 }
 
@@ -262,13 +276,15 @@ status api_prepare(oxla_run *run, session_inputs *inputs) {
   TRY(check_memory(run));
   run->executed = false;
   *inputs = inputs_of(run);
-  return compile(run, inputs);
+  TRY(compile(run, inputs));
+  return api_place_carried(run);
 }
 
 status api_execute(oxla_run *run) {
   session_inputs inputs;
   TRY(api_prepare(run, &inputs));
   TRY(session_run(session_of(run), run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs));
+  api_advance_carried(run);
   run->executed = true;
   return NULL;
 }
@@ -289,6 +305,9 @@ static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   shape result =
       run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
   *out = api_tensor(&result);
+  if (run->executed && api_carried_output(run, k) < n_carried(run->model)) {
+    TRY(api_pack_carried((oxla_run *)(uintptr_t)run, (uint32_t)k, &result));
+  }
   out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
   out->data = run->executed ? run->outputs[k].data : NULL;
   return NULL;

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "frontend/model/external_data.h"
 #include "frontend/model/model_internal.h"
+#include "hlo/passes/carry.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/verify.h"
 #include "plugin/compiler/backend.h"
@@ -123,6 +124,15 @@ static status compile_and_keep(void *data) {
   return NULL;
 }
 
+static status carry_outputs(arena *a, const compile_request *r, hlo_module *m) {
+  hlo_carry *pairs = ARENA_NEW_N(a, hlo_carry, r->n_carried);
+  uint32_t n;
+  for (uint32_t k = 0; k < r->n_carried; k++) {
+    pairs[k] = (hlo_carry){r->carried[k].output, r->carried[k].input, r->carried[k].axis};
+  }
+  return hlo_carry_roots(m, r->n_carried, pairs, &n);
+}
+
 static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
@@ -141,7 +151,7 @@ static status compile_module(void *data) {
   if (!complete) {
     return NULL;
   }
-  TRY(c->request->all_sizes ? NULL : hlo_check_static(m));
+  TRY(c->request->all_sizes ? carry_outputs(c->a, c->request, m) : hlo_check_static(m));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));

@@ -47,6 +47,12 @@ typedef struct compiler_constant {
   literal value; /* the data is borrowed as long as the model is open */
 } compiler_constant;
 
+/* An output that becomes an input of the next run, and the dimension along which it grows. */
+typedef struct compiler_carry {
+  uint32_t output, input;
+  int axis;
+} compiler_carry;
+
 /* How to compile a model. */
 typedef struct compile_request {
   const char *backend; /* "cpu", "ref", or the path of a backend's shared object */
@@ -63,6 +69,10 @@ typedef struct compile_request {
   /* Whether the program is to serve all sizes (frontend/import/symbolic.h); those of the inputs are only likely ones.
    */
   bool all_sizes;
+  /* The outputs that are carried.  A program for all sizes writes those in place for which that is possible: their
+   * results are carried in further parameters (rt_io.carried), which come behind those of the inputs. */
+  const compiler_carry *carried;
+  uint32_t n_carried;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
   /* Called by `compile` when the model has been imported.  From then on `compile` reads nothing of the compiler_model
    * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
@@ -137,7 +147,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 10 };
+enum { COMPILER_ABI = 11 };
 
 typedef struct compiler_api {
   uint32_t abi;

@@ -78,6 +78,15 @@ static void put_dims(rt_writer *w, const session *s) {
   }
 }
 
+static void put_carried(rt_writer *w, const session_options *o) {
+  rt_put_i64(w, o->n_carried);
+  for (uint32_t k = 0; o->carried && k < o->n_carried; k++) {
+    rt_put_text(w, o->carried[k].output);
+    rt_put_text(w, o->carried[k].input);
+    rt_put_i64(w, o->carried[k].axis);
+  }
+}
+
 static content_key key_of_written(const session *s, const rt_writer *w) {
   return content_key_of(&s->cache->store.contents, NULL, w->bytes, w->n);
 }
@@ -90,6 +99,7 @@ static void find_options_key(session *s) {
   rt_put_bytes(&build, &processor, sizeof processor);
   session_put_options(&options, &s->options);
   put_dims(&dims, s);
+  put_carried(&dims, &s->options);
   c->build = key_of_written(s, &build);
   c->options_key = content_key_join(&c->store.contents, c->build, key_of_written(s, &options));
   c->dims = key_of_written(s, &dims);

@@ -41,6 +41,8 @@ struct session {
   compile_cache *cache;   /* NULL if there is no cache */
   const rt_image *image;  /* the mapped .oxla file; NULL if the session was opened from a model */
   const char *warning;
+  const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
+  uint32_t n_carried;
   double load_seconds;
   rt_thread_pool *pool;
   /* The lock guards the list of programs, their users, and `is_taken` (session_take_turn).  It is only held for short
@@ -80,6 +82,15 @@ struct session {
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
+/* Return the shape and the data of parameter k of a program, which is an input or memory with room. */
+shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
+const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
+/* Raises *inputs->room to what the program needs for these inputs. */
+STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p);
+/* Returns the true shape of a result, without its room. */
+shape session_result_shape(const rt_io *result);
+/* Returns the number of carried outputs that the program writes in place; 0 for NULL. */
+uint32_t session_carried_in_place(const session *s, const rt_program *p);
 /* Returns true if the program is for these inputs. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */

@@ -65,6 +65,12 @@ static void copy_options(session *s, const session_options *o) {
     constants[k].name = arena_strdup(a, constants[k].name);
   }
   s->options.constants = constants;
+  session_carry *carried = arena_memdup(a, o->carried, o->n_carried * sizeof *carried);
+  for (uint32_t k = 0; o->carried && k < o->n_carried; k++) {
+    carried[k].output = carried[k].output ? arena_strdup(a, carried[k].output) : NULL;
+    carried[k].input = carried[k].input ? arena_strdup(a, carried[k].input) : NULL;
+  }
+  s->options.carried = o->carried ? carried : NULL;
 }
 
 /* Returns the shape with -1 for each size that is not a number. */
@@ -137,6 +143,48 @@ static status check_dims(const session *s) {
     }
   }
   return session_check_dims(s->arena, o->dims, o->n_dims, names, n);
+}
+
+/* --- carried outputs --- */
+
+static bool find(const model_value *values, uint32_t n, const char *name, uint32_t *out) {
+  for (*out = 0; *out < n && !(name && strcmp(values[*out].name, name) == 0);) {
+    ++*out;
+  }
+  return *out < n;
+}
+
+static status read_pair(const session *s, const session_carry *given, compiler_carry *out) {
+  const compiler_model *m = s->source;
+  CHECK_THAT(find(m->outputs, m->n_outputs, given->output, &out->output), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "the model has no output '%s' to carry", given->output ? given->output : "");
+  CHECK_THAT(find(m->inputs, m->n_inputs, given->input, &out->input), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "the model has no input '%s' to carry", given->input ? given->input : "");
+  const shape *from = &m->outputs[out->output].shape, *to = &m->inputs[out->input].shape;
+  CHECK_THAT(!from->type || from->type == to->type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "output '%s' is %s; input '%s', in which it is carried, is %s", given->output,
+             dtype_name((dtype)from->type), given->input, dtype_name((dtype)to->type));
+  CHECK_THAT(given->axis >= -1 && given->axis < (to->kind == SHAPE_ARRAY ? to->rank : SHAPE_MAX_RANK),
+             STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "input '%s' has no dimension %d along which it grows",
+             given->input, given->axis);
+  out->axis = given->axis;
+  return NULL;
+}
+
+static status set_carried(session *s, const session_options *o) {
+  CHECK_THAT(o->carried || o->n_carried == 0, STATUS_INVALID_ARGUMENT, "%u outputs are carried, but the list is NULL",
+             o->n_carried);
+  compiler_carry *pairs = ARENA_NEW_N(s->arena, compiler_carry, o->n_carried);
+  for (uint32_t k = 0; k < o->n_carried; k++) {
+    TRY(read_pair(s, &o->carried[k], &pairs[k]));
+    for (uint32_t j = 0; j < k; j++) {
+      CHECK_THAT(pairs[j].output != pairs[k].output && pairs[j].input != pairs[k].input, STATUS_INVALID_ARGUMENT,
+                 "output '%s' or input '%s' is carried twice", o->carried[k].output, o->carried[k].input);
+    }
+  }
+  s->carried = pairs;
+  s->n_carried = o->n_carried;
+  return NULL;
 }
 
 /* --- models and images --- */
@@ -237,8 +285,10 @@ static status open_guarded(void *data) {
 }
 
 static status open_and_check(void *data) {
+  session *s = ((const opening *)data)->s;
   TRY(open_guarded(data));
-  return check_dims(((const opening *)data)->s);
+  TRY(set_carried(s, &s->options));
+  return check_dims(s);
 }
 
 status session_open(const char *path, const void *bytes, size_t size, const session_options *options, session **out) {

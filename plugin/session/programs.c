@@ -314,6 +314,77 @@ void session_free_programs(session *s) {
   free(s->table);
 }
 
+/* --- carried outputs (oxla_options.carried) ---
+ *
+ * A program for all sizes that writes some of them in place has parameters behind those of the inputs: memory with
+ * room. */
+
+/* Returns the pair whose output is carried in parameter k of the program, or NULL. */
+static const compiler_carry *pair_of(const session *s, const rt_program *p, uint32_t k) {
+  for (uint32_t j = 0; j < s->n_carried; j++) {
+    if (p->results[s->carried[j].output].carried == k + 1) {
+      return &s->carried[j];
+    }
+  }
+  return NULL;
+}
+
+enum { LEAST_ROOM = 64 };
+
+shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k) {
+  if (k < s->source->n_inputs) {
+    return session_input_shape(s, inputs, k);
+  }
+  const compiler_carry *pair = pair_of(s, p, k);
+  shape room = pair ? session_input_shape(s, inputs, pair->input) : p->params[k].shape;
+  if (pair) {
+    room.dims[pair->axis] = inputs->room ? *inputs->room : -1;
+  }
+  return room;
+}
+
+const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k) {
+  const compiler_carry *pair = k < s->source->n_inputs ? NULL : pair_of(s, p, k);
+  return inputs->values[pair ? pair->input : k];
+}
+
+status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p) {
+  if (!inputs->room || p->n_params == s->source->n_inputs) {
+    return NULL;
+  }
+  int64_t *values = malloc((p->n_sizes + (size_t)1) * sizeof *values);
+  shape *shapes = malloc((p->n_params + (size_t)1) * sizeof *shapes);
+  for (uint32_t k = 0; shapes && k < p->n_params; k++) {
+    shapes[k] = session_param_shape(s, inputs, p, k);
+  }
+  int64_t needed = values && shapes ? rt_sizes_room(p, shapes, values) : -1;
+  free(values);
+  free(shapes);
+  CHECK_THAT(needed >= 0, STATUS_RESOURCE, "out of memory");
+  int64_t room = *inputs->room > LEAST_ROOM ? *inputs->room : LEAST_ROOM;
+  while (room < needed) {
+    room *= 2; /* so that copying into larger memory costs little for each element in the long run */
+  }
+  *inputs->room = room;
+  return NULL;
+}
+
+shape session_result_shape(const rt_io *result) {
+  shape s = result->shape;
+  if (result->has_room) {
+    s.dims[result->axis] = result->length;
+  }
+  return s;
+}
+
+uint32_t session_carried_in_place(const session *s, const rt_program *p) {
+  uint32_t n = 0;
+  for (uint32_t j = 0; p && j < s->n_carried; j++) {
+    n += p->results[s->carried[j].output].in_place;
+  }
+  return n;
+}
+
 /* --- programs for all sizes ---
  *
  * A model with open sizes is compiled once for all sizes, and that program is bound to the sizes of each run
@@ -370,7 +441,7 @@ const char *session_exact_reason(session *s) {
 static bool shapes_of(const session *s, const session_inputs *inputs, const rt_program *p, shape *shapes) {
   bool known = true;
   for (uint32_t k = 0; k < p->n_params; k++) {
-    shapes[k] = session_input_shape(s, inputs, k);
+    shapes[k] = session_param_shape(s, inputs, p, k);
     for (int d = 0; d < shapes[k].rank; d++) {
       known = known && shapes[k].dims[d] >= 0;
     }
@@ -416,6 +487,7 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
   *out = NULL;
   for (session_program *g = s->generals; g && !*out; g = g->next) {
     shape shapes[g->program->n_params + 1];
+    TRY(session_raise_room(s, inputs, g->program));
     if (shapes_of(s, inputs, g->program, shapes) && session_program_has_contents(g->program, inputs)) {
       TRY(bind_one(s, g, shapes, out));
     }

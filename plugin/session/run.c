@@ -60,7 +60,8 @@ static bool is_open(const rt_program *p, uint32_t k) {
 }
 
 /* Sets the addresses of all results.  An output whose size is known is written to the caller's memory directly. */
-static status place_results(session *s, const rt_program *p, session_output *outputs, int64_t *sizes, void **results) {
+static status place_results(session *s, const rt_program *p, const void *const *params, session_output *outputs,
+                            int64_t *sizes, void **results) {
   for (uint32_t k = 0; k < p->n_results; k++) {
     const rt_io *io = &p->results[k];
     if (io->is_size) {
@@ -68,7 +69,12 @@ static status place_results(session *s, const rt_program *p, session_output *out
       continue;
     }
     session_output *o = &outputs[k];
-    o->shape = io->shape;
+    o->shape = session_result_shape(io);
+    if (io->carried) {
+      results[k] =
+          (void *)(uintptr_t)params[io->carried - 1]; /* memory of the run, not an input that a caller has set */
+      continue;
+    }
     if (o->given && !is_open(p, k)) {
       TRY(check_given(o, io->name));
       results[k] = o->given;
@@ -94,17 +100,22 @@ static status cut_outputs(const rt_program *p, session_output *outputs, void *co
 }
 
 static status run_program(session *s, const session_program *c, const rt_run_options *options,
-                          const void *const *params, session_output *outputs) {
+                          const session_inputs *inputs, session_output *outputs) {
   const rt_program *p = c->program;
   CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
   int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
-  status failed = results && sizes ? NULL : status_error(STATUS_RESOURCE, "out of memory");
-  failed = failed ? failed : place_results(s, p, outputs, sizes, results);
+  const void **params = calloc(p->n_params + 1, sizeof *params);
+  status failed = results && sizes && params ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  for (uint32_t k = 0; !failed && k < p->n_params; k++) {
+    params[k] = session_param_data(s, inputs, p, k);
+  }
+  failed = failed ? failed : place_results(s, p, params, outputs, sizes, results);
   failed = failed ? failed : rt_execute(c->binding, options, params, results);
   failed = failed ? failed : cut_outputs(p, outputs, results);
   free(results);
   free(sizes);
+  free(params);
   return failed;
 }
 
@@ -155,7 +166,7 @@ typedef struct running {
 } running;
 
 static status run_either(const running *r) {
-  return r->c->program ? run_program(r->s, r->c, r->options, r->inputs->values, r->outputs)
+  return r->c->program ? run_program(r->s, r->c, r->options, r->inputs, r->outputs)
                        : run_segments(r->s, r->options, r->inputs, r->outputs);
 }
 
@@ -204,7 +215,7 @@ shape session_program_output(const session *s, const session_program *c, uint32_
   if (!c->program) {
     return s->source->outputs[k].shape;
   }
-  shape out = c->program->results[k].shape;
+  shape out = session_result_shape(&c->program->results[k]);
   for (uint32_t i = k + 1; i < c->program->n_results; i++) {
     if (c->program->results[i].is_size && c->program->results[i].sized == k) {
       out.dims[c->program->results[i].axis] = -1;

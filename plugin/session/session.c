@@ -69,6 +69,11 @@ bool session_is_image(const session *s) { return s->image; }
 const char *session_backend(const session *s) { return s->target->name; }
 uint32_t session_threads(const session *s) { return s->options.compile.threads; }
 
+const compiler_carry *session_carried(const session *s, uint32_t *n) {
+  *n = s->n_carried;
+  return s->carried;
+}
+
 /* --- compiling --- */
 
 compile_request session_request(const session *s, const session_inputs *inputs) {
@@ -78,7 +83,9 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .n_dims = s->options.n_dims,
                            .inputs = inputs->shapes,
                            .values = inputs->values,
-                           .open_dim = s->options.open_dim};
+                           .open_dim = s->options.open_dim,
+                           .carried = s->carried,
+                           .n_carried = s->n_carried};
 }
 
 /* Returns the size that the options or the shapes of the inputs give to a named dimension; -1 if they give none. */
@@ -128,7 +135,7 @@ shape session_input_shape(const session *s, const session_inputs *inputs, uint32
 bool session_program_has_contents(const rt_program *p, const session_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    const void *value = inputs->values ? inputs->values[k] : NULL;
+    const void *value = inputs->values && io->value ? inputs->values[k] : NULL;
     size_t bytes = io->value ? (size_t)shape_bytes(&io->shape) : 0; /* an empty value has no contents to compare */
     if (bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
       return false;
@@ -140,7 +147,7 @@ bool session_program_has_contents(const rt_program *p, const session_inputs *inp
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    shape wanted = session_input_shape(s, inputs, k);
+    shape wanted = session_param_shape(s, inputs, p, k);
     if (!shape_equal(&wanted, &io->shape)) {
       return false;
     }
@@ -287,6 +294,10 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
       s, SESSION_LOG_INFO,
       "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
       general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
+  if (s->n_carried) {
+    session_log(s, SESSION_LOG_INFO, "%" PRIu32 " of %" PRIu32 " carried outputs are written in place, others copied",
+                session_carried_in_place(s, program), s->n_carried);
+  }
   return session_bind(s, c->inputs, &c->out);
 }
 

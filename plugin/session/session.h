@@ -21,6 +21,12 @@ typedef enum session_log_level {
   SESSION_LOG_DEBUG = 3
 } session_log_level;
 
+/* An output that becomes an input of the next run; see oxla_carried in the public header. */
+typedef struct session_carry {
+  const char *output, *input;
+  int axis; /* the dimension along which it grows; -1 if it does not */
+} session_carry;
+
 typedef struct session_options {
   /* A name or the path of a shared object; NULL means the default, or for a .oxla file the backend for which it was
    * made. */
@@ -42,6 +48,8 @@ typedef struct session_options {
   double max_seconds;  /* the limit in seconds for loading, for each compilation and for each run; 0 means no limit */
   const compiler_constant *constants; /* inputs that never change; their data is borrowed until the session is closed */
   uint32_t n_constants;
+  const session_carry *carried; /* the list is copied, with its names */
+  uint32_t n_carried;
   bool check_memory;    /* whether all runs check accesses to memory (runtime/exec/check_memory.h) */
   bool keep_programs;   /* whether programs are kept in the cache folder and found there (store.h) */
   uint64_t cache_bytes; /* the limit in bytes of the programs in the cache folder; 0 means CONTENT_STORE_GIGABYTES */
@@ -105,7 +113,14 @@ typedef struct session_inputs {
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
   uint64_t deadline;
+  /* The extent of the memory with room in which outputs are carried, along the dimensions along which they grow.
+   * session_compile raises it if it is too little.  NULL if nothing is carried; the other members then have what a
+   * run needs. */
+  int64_t *room;
 } session_inputs;
+
+/* Returns the outputs that are carried. */
+const compiler_carry *session_carried(const session *s, uint32_t *n);
 
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
  * the other inputs give to its named dimensions; a dimension without a value is -1. */
@@ -153,8 +168,10 @@ STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, siz
 /* Frees o->own. */
 void session_output_finish(session *s, session_output *o);
 
-/* Runs the model.  The inputs must have values for all inputs; shapes are only needed if c->program is NULL. `outputs`
- * has an entry for each output of the model.  `seed` is for random operators; NULL means a new one for each run. */
+/* Runs the model.  An output that the program carries in memory with room (rt_io.carried) is written to the value of
+ * its input, which is memory of *room elements along the dimension along which it grows, and `given` must be NULL. The
+ * inputs must have values for all inputs; shapes are only needed if c->program is NULL. `outputs` has an entry for each
+ * output of the model.  `seed` is for random operators; NULL means a new one for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,
                                    const session_inputs *inputs, session_output *outputs);
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run

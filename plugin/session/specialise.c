@@ -310,8 +310,18 @@ static void *specialise_main(void *data) {
 
 /* --- the interface --- */
 
+/* Returns true if an output grows from run to run: then sizes seldom come again, and a program for one set of sizes
+ * would copy the whole output. */
+static bool grows(const session *s) {
+  bool any = false;
+  for (uint32_t k = 0; k < s->n_carried; k++) {
+    any |= s->carried[k].axis >= 0;
+  }
+  return any;
+}
+
 static bool may_tune(const session *s, const session_program *c) {
-  return c->untuned && c->program && !c->elsewhere && s->specialise == SPECIALISE_AUTO && !s->image &&
+  return !grows(s) && c->untuned && c->program && !c->elsewhere && s->specialise == SPECIALISE_AUTO && !s->image &&
          s->options.compile.tune == RT_TUNE_FAST && !s->options.compile.keep_text;
 }
 

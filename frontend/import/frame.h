@@ -165,8 +165,9 @@ typedef struct onnx_segment {
   bool *known;         /* for each result: true if later segments use it as a constant */
   uint32_t *open_dims; /* for each result: onnx_array.open_dims and open_elements as this segment tells them */
   uint64_t *open_elements;
-  bool complete;      /* whether all nodes of the frame will have run after this segment */
-  const char *reason; /* why the first deferred node is deferred */
+  bool complete;                /* whether all nodes of the frame will have run after this segment */
+  const char *reason;           /* why the first deferred node is deferred */
+  onnx_definitions definitions; /* what symbols are defined as (onnx_import_open_segment) */
 } onnx_segment;
 
 /* Imports as many of the nodes that have not run yet as possible.  If a node needs the content of an array whose

@@ -337,6 +337,7 @@ status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hin
     open.dims = dim_table_create(a);
     status failed = onnx_import_segment(a, &open, false, eval, out);
     if (!take_equations(a, open.dims, &definitions) && !pin_unsolved(a, open.dims, &definitions)) {
+      out->definitions = definitions;
       return failed;
     }
     status_free(failed);

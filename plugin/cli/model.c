@@ -21,11 +21,12 @@ static status read_dims(const cli_args *args, arena *a, session_options *out) {
   return NULL;
 }
 
-static void print_warning(void *data, session_log_level level, const char *line) {
-  (void)data;
-  if (level == SESSION_LOG_WARNING) {
+/* Prints a line of the session's log: a warning always, others with --verbose. */
+static void print_log(void *data, session_log_level level, const char *line) {
+  const cli_args *args = data;
+  if (level == SESSION_LOG_WARNING || args->verbose) {
     cli_progress_end();
-    fprintf(stderr, "onnx-xla: warning: %s\n", line);
+    fprintf(stderr, "onnx-xla: %s%s\n", level == SESSION_LOG_WARNING ? "warning: " : "", line);
   }
 }
 
@@ -40,7 +41,8 @@ status cli_session_options(const cli_args *args, arena *a, session_options *out)
   out->outer = arena_budget(a);
   out->max_seconds = args->max_seconds;
   out->check_memory = args->check_memory;
-  out->log = print_warning;
+  out->log = print_log;
+  out->log_data = (void *)(uintptr_t)args;
   return read_dims(args, a, out);
 }
 

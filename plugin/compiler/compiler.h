@@ -96,6 +96,10 @@ typedef struct segments_run_options {
   /* Called before a segment runs for the first time, with its module as imported and its inputs.  May be NULL. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
+  /* Is given a line for each segment that is compiled, and one with `is_detail` for each of its guards.  May be NULL.
+   */
+  void (*log)(void *data, bool is_detail, const char *line);
+  void *log_data;
 } segments_run_options;
 
 /* An array in memory of its own.  The receiver frees it with budget_free(budget, data, bytes, 64), where `budget` is

@@ -1,8 +1,10 @@
 /* segment_compile.c - imports the segment of a frame that runs next, and compiles it: for all sizes if that is
  * possible, otherwise for those at hand. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "backend_ref/eval.h"
+#include "base/clock.h"
 #include "frontend/import/import.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
@@ -25,6 +27,9 @@ typedef struct making {
   segment *out;
   bool open;          /* whether the segment is to be for all sizes */
   int64_t least_hint; /* see onnx_import_open_segment */
+  double start;
+  uint32_t kernels;
+  const char *why; /* why the last attempt did not make a program for all sizes; on the run's arena */
 } making;
 
 /* --- what is open --- */
@@ -130,7 +135,7 @@ static bool note_literals(segment *x) {
 
 /* --- compiling --- */
 
-static status compile(const making *m, bool general) {
+static status compile(making *m, bool general) {
   segmented_model *p = m->run->segments;
   segment *x = m->out;
   rt_report report = {0};
@@ -143,6 +148,7 @@ static status compile(const making *m, bool general) {
   }
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
   p->seconds_tuning += report.seconds_tuning;
+  m->kernels = report.kernels_unique;
   x->general = general;
   return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
 }
@@ -187,6 +193,7 @@ static status attempt(making *m, segment_binding **bound, bool *made) {
   }
   *made = !failed && (!x->general || *bound);
   if (failed && m->open && status_get_code(failed) != STATUS_RESOURCE) {
+    m->why = arena_strdup(m->run->scratch, status_message(failed));
     status_free(failed);
     failed = NULL;
   }
@@ -199,9 +206,34 @@ static status attempt(making *m, segment_binding **bound, bool *made) {
   return failed;
 }
 
+/* Tells the log of the run what was compiled. */
+static void tell(const making *m) {
+  const segments_run_options *o = m->run->options;
+  const segment *x = m->out;
+  if (!o->log || !x->program) {
+    return;
+  }
+  bool exact = !x->general && m->why;
+  const char *sizes = x->general ? "all sizes" : exact ? "the sizes at hand" : "constant sizes";
+  const char *line =
+      arena_printf(m->run->scratch, "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels%s%s", sizes,
+                   clock_seconds() - m->start, m->kernels, exact ? "; " : "", exact ? m->why : "");
+  o->log(o->log_data, false, line);
+  for (uint32_t k = 0; k < x->info.definitions.n; k++) {
+    const onnx_definition *d = &x->info.definitions.items[k];
+    line = arena_printf(m->run->scratch, "it is for sizes with %s = %s (%s)", d->symbol, d->equals, d->source);
+    o->log(o->log_data, true, line);
+  }
+  for (uint32_t k = 0; k < x->program->n_guards; k++) {
+    const rt_guard *g = &x->program->guards[k];
+    line = arena_printf(m->run->scratch, "it is for sizes with %s (%s)", g->text, g->source);
+    o->log(o->log_data, true, line);
+  }
+}
+
 status segment_compile(interpreter_run *run, const interpreter_site *site, const onnx_frame *f, segment *x,
                        segment_binding **bound) {
-  making m = {.run = run, .frame = f, .out = x, .open = true};
+  making m = {.run = run, .frame = f, .out = x, .open = true, .start = clock_seconds()};
   bool made = false, open = run->segments->request.all_sizes && !run->options->watch;
   open = open && learn(site, f, run->scratch) < MOST_GENERALS;
   for (size_t k = 0; open && !made && k < sizeof LEAST_HINTS / sizeof *LEAST_HINTS; k++) {
@@ -209,5 +241,7 @@ status segment_compile(interpreter_run *run, const interpreter_site *site, const
     TRY(attempt(&m, bound, &made));
   }
   m.open = false;
-  return made ? NULL : attempt(&m, bound, &made);
+  TRY(made ? NULL : attempt(&m, bound, &made));
+  tell(&m);
+  return NULL;
 }

@@ -121,6 +121,10 @@ static status run_program(session *s, const session_program *c, const rt_run_opt
 
 /* --- models that run segment by segment --- */
 
+static void log_segment(void *data, bool is_detail, const char *line) {
+  session_log(data, is_detail ? SESSION_LOG_DEBUG : SESSION_LOG_INFO, "%s", line);
+}
+
 static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs,
                            session_output *outputs) {
   const compiler_api *compiler;
@@ -134,7 +138,9 @@ static status run_segments(session *s, const rt_run_options *options, const sess
                               .budget = options->budget,
                               .seed = options->seed,
                               .profiler = options->profiler,
-                              .check_memory = options->check_memory};
+                              .check_memory = options->check_memory,
+                              .log = s->options.log ? log_segment : NULL,
+                              .log_data = s};
   status failed = compiler->segments_run(s->segments, &run, arrays);
   for (uint32_t k = 0; k < n; k++) {
     session_output *o = &outputs[k];

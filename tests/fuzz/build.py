@@ -326,7 +326,8 @@ class Builder:
             made = self.ints_of_shapes(array)
             if made is not None:
                 return made
-        return self.fresh(array, constant=True if constant else chance < 0.9, fixed=True)
+        likely = 0.98 if self.root.sizes else 0.9  # a program is for one content of what sizes follow from
+        return self.fresh(array, constant=True if constant else chance < likely, fixed=True)
 
     def ints_of_shapes(self, array):
         """Concat of dims that Shape and Gather find, numbers where there are none."""

@@ -158,7 +158,7 @@ def run_seed(seed, table, entries, options, ort, say):
     if graph is None:
         return result
     if graph.places:
-        run_sizes(graph, seed, ort is not None, options, say, result)
+        run_sizes(graph, seed, b.peer is not None, options, say, result)
         result["ran"] = time.time() - start
         return result
     result["ort"] = run_graph(graph, seed, ort is not None, options, say, result["failures"])

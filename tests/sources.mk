@@ -485,6 +485,7 @@ tests_files = \
 	tests/fuzz/faults/mends.py \
 	tests/fuzz/faults/passes.py \
 	tests/fuzz/faults/plans.py \
+	tests/fuzz/faults/sizes.py \
 	tests/fuzz/finish.py \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \

@@ -3,6 +3,7 @@ and compares.  The log tells by which program each was run: that none is for one
 
 import collections
 import os
+import random
 import re
 import tempfile
 
@@ -89,17 +90,22 @@ def run_saved(graph, model, order):
             return run_order(graph, session, order[::-1], SAVED, {})
 
 
+def order_of(graph, seed):
+    """The sizes in an order of their own."""
+    places = list(range(1 + len(graph.places)))
+    return random.Random(seed).sample(places, len(places))
+
+
 def configurations(graph, matrix, r):
     """(name, arguments, order) of the sessions."""
-    places = list(range(1 + len(graph.places)))
-    order = r.sample(places, len(places))
+    order, other, last = (order_of(graph, r.getrandbits(32)) for _ in range(3))
     if matrix == "threads":
         return [(f"{name}-sizes", arguments, order) for name, arguments in check.THREADS]
     found = [(name, arguments, order) for name, arguments in GENERAL]
     if matrix == "plain":
         return found
     skipped = ",".join(sorted(r.sample(check.PASSES, r.choice([1, 1, 2, 4]))))
-    found += [(*r.choice(WAYS), r.sample(places, len(places))), (SAVED, {}, r.sample(places, len(places)))]
+    found += [(*r.choice(WAYS), other), (SAVED, {}, last)]
     found.append((f"cpu-sizes-without-{skipped}", {"skip_passes": skipped, "check_memory": True}, order))
     return found + [(*EXACT, order)]
 

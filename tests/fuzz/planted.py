@@ -25,6 +25,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check  # noqa: E402
 import faults  # noqa: E402
+import general  # noqa: E402
 import idioms  # noqa: E402
 import peers  # noqa: E402
 import registry  # noqa: E402
@@ -33,7 +34,7 @@ from fuzz import build_any  # noqa: E402
 from models import is_refused_wrongly  # noqa: E402
 from workers import Worker, in_child, wait_for  # noqa: E402
 
-KINDS = ("passes", "kernels", "plans", "mends")
+KINDS = ("passes", "kernels", "plans", "sizes", "mends")
 ROUND = 40  # graphs of a process, between which it learns what others have found
 
 
@@ -81,6 +82,10 @@ def is_reported(failure, graph):
     return kind == "error" and is_refused_wrongly(code, graph.model)
 
 
+def needs_sizes(f):
+    return f.runs in (faults.SIZES, faults.SAVED_SIZES)
+
+
 class Hunt:
     """Faults that are not found yet, and how graphs are built."""
 
@@ -93,9 +98,11 @@ class Hunt:
         self.ort.newest_opset = in_child(lambda: self.ort.newest(self.table.newest))[1]
 
     def graph(self, number):
+        """Every third one has other sizes, where a fault asks for these."""
+        sizes = number % 3 == 2 and any(needs_sizes(f) for f in self.left)
         if number % 2 and not self.wanted:
-            return build_any(number // 2, self.table, self.entries, self.ort, True, False)[0]
-        return idioms.build_graph(number // 2, self.table, self.entries, self.ort, self.wanted)[0]
+            return build_any(number // 2, self.table, self.entries, self.ort, True, False, sizes)[0]
+        return idioms.build_graph(number // 2, self.table, self.entries, self.ort, self.wanted, sizes)[0]
 
     def look(self, numbers, say):
         """In a process of its own; what it says last before a crash is known."""
@@ -109,7 +116,10 @@ class Hunt:
                 say(("wrong", number, str(wrong)) if wrong else ("done", number, None))
                 continue
             reached = self.switches.reached(self.left)
-            for f in [f for f in self.left if f in reached or f.runs in (faults.SAVED, faults.THREADS)]:
+            unseen = (faults.SAVED, faults.THREADS, faults.SAVED_SIZES)
+            for f in [f for f in self.left if f in reached or f.runs in unseen]:
+                if needs_sizes(f) != bool(graph.places):
+                    continue
                 say(("fault", number, f.name))
                 failure = self.first_failure(graph, f)
                 if failure and self.fails_without(graph, failure):
@@ -121,6 +131,8 @@ class Hunt:
 
     def fails(self, graph, number):
         """A failure without any fault, or None."""
+        if graph.places:
+            return self.run(graph, "sizes")
         runs = [{"backend": "cpu"}]
         if number // 2 % 4 == 0 and any("algorithms" in f.runs for f in self.left):
             runs.append("algorithms")
@@ -135,6 +147,9 @@ class Hunt:
         return None
 
     def run(self, graph, run):
+        if run in ("sizes", "saved-sizes"):
+            name = {"sizes": "cpu-sizes"}.get(run, run)
+            return general.run_one(graph, name, {}, general.order_of(graph, len(graph.inputs)))
         if run == "saved":
             return check.run_saved(graph)
         if run == "algorithms":
@@ -144,10 +159,13 @@ class Hunt:
     def fails_without(self, graph, failure):
         """The same configuration with all switches off."""
         self.switches.off()
-        return check.run_named(graph, failure)
+        return (general if graph.places else check).run_named(graph, failure)
 
     def counts(self, graph, f):
-        """Whether the failure would be seen where expected values have the fault, too."""
+        """Whether the failure would be seen where expected values have the fault, too.  What is expected at other sizes
+        comes from programs for one set of sizes."""
+        if graph.places:
+            return True
         self.switches.only(f.name)
         shared = check.run_one(graph, "ref", {"backend": "ref"})
         self.switches.off()

@@ -9,12 +9,14 @@ import os
 import zlib
 
 Edit = collections.namedtuple("Edit", "file old new")
-# runs: what shows the fault: arguments of check.run_one, "saved" for check.run_saved, "algorithms" for each of them
+# runs: what shows the fault: arguments of check.run_one, "saved" for check.run_saved, "algorithms" for each of them,
+# "sizes" and "saved-sizes" for general.run_one
 Fault = collections.namedtuple("Fault", "name breaks edits runs")
 
 CPU = ({"backend": "cpu"},)
 SAVED, ALGORITHMS = ("saved",), ({"backend": "cpu"}, "algorithms")
 THREADS = ({"threads": 3}, {"threads": 8})
+SIZES, SAVED_SIZES = ("sizes",), ("saved-sizes",)  # graphs at several sizes (general.py)
 # The switches are bytes of the process that hunts, whose address PLANTED says: whether the fault is on (2), and whether
 # its place was reached (1).
 SWITCHES = 1 << 16

@@ -1,0 +1,81 @@
+"""faults/sizes.py: faults in programs for all sizes: in guards, expressions of sizes, and what a binding makes of them."""
+
+from faults import SAVED_SIZES, SIZES, fault
+
+GUARD, BINDING, EVALUATE = "base/dim/guard.c", "runtime/exec/binding.c", "runtime/program/sizes.c"
+
+FAULTS = [
+    fault(
+        "unequal-forgotten",
+        "what was decided because two sizes differ is taken for right where they are equal",
+        (
+            GUARD,
+            "add_guard(t, x == y ? DIM_EQUAL : DIM_NOT_EQUAL, a, b);",
+            "if (x == y) add_guard(t, DIM_EQUAL, a, b);",
+        ),
+        runs=SIZES,
+    ),
+    fault(
+        "at-most-forgotten",
+        "what was decided because a size is at most another is taken for right where it is larger",
+        (GUARD, "add_guard(t, DIM_AT_MOST, a, b);", ";"),
+        runs=SIZES,
+    ),
+    fault(
+        "guards-unread",
+        "a program is bound to sizes for which its guards do not hold",
+        (EVALUATE, "«k < p->n_guards»; k++) {\n    TRY(check_holds", "0"),
+        runs=SIZES,
+    ),
+    fault(
+        "definitions-unread",
+        "a program is bound to inputs whose dimensions are not those that follow from the others",
+        (EVALUATE, "CHECK_THAT(«given->dims[k] == size», MISMATCH", "1"),
+        runs=SIZES,
+    ),
+    fault(
+        "quotients-up",
+        "a size that is a quotient is rounded up when it is computed",
+        (EVALUATE, "&out) ? «out» : RT_NO_SIZE", "out + (n->op == DIM_FLOORDIV && b > 1 && a % b)"),
+        runs=SIZES,
+    ),
+    fault(
+        "solution-without-rest",
+        "a symbol that follows from a sum is taken to be the sum",
+        ("lower/sizes.c", "  if («rest») {\n    rt_size negative", "0"),
+        runs=SIZES,
+    ),
+    fault(
+        "grid-of-another",
+        "the last part of a kernel's grid is not computed",
+        (
+            "backend_cpu/runtime/kernel.c",
+            "return t->sizes[0];",
+            "return t->n_sizes > 1 && t->sizes[0] > 1 ? t->sizes[0] - 1 : t->sizes[0];",
+        ),
+        runs=SIZES,
+    ),
+    fault(
+        "arguments-exchanged",
+        "a kernel gets its first two sizes in the other order",
+        (
+            "backend_cpu/kernels/kernels.c",
+            "sizes[t->n_sizes++] = size_of(c, info->sizes[k]);",
+            "sizes[t->n_sizes++] = size_of(c, info->sizes[info->n_sizes > 1 && k < 2 ? 1 - k : k]);",
+        ),
+        runs=SIZES,
+    ),
+    fault(
+        "slot-lives-short",
+        "an array of a bound program is overwritten at once",
+        (BINDING, ".last = «p->slots[k].last»};", "p->slots[k].first"),
+        runs=SIZES,
+    ),
+    fault(
+        "guards-unsaved",
+        "a saved program loses its guards",
+        ("runtime/program/image_write.c", "rt_put_i64(out, p->n_guards);", "rt_put_i64(out, 0);"),
+        ("runtime/program/image_write.c", "«k < p->n_guards»; k++", "0"),
+        runs=SAVED_SIZES,
+    ),
+]

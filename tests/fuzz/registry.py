@@ -28,7 +28,7 @@ class Entry:
 REGISTRY = {}
 # What builders use on their own: kept whatever --only says.
 HELPERS = (
-    "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub MaxPool".split()
+    "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub Mul MaxPool".split()
 )
 
 

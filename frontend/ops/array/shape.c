@@ -210,9 +210,11 @@ status onnx_import_depth_to_space(onnx_node *n) {
   TRY(block_of(n, &k));
   TRY(block_is_inner(n, &inner));
   const dim *d = hlo_shape(n->in[0])->dims;
-  CHECK_THAT(d[1] % (k * k) == 0, INVALID, "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
+  dim c = dim_floordiv(onnx_dims(n), d[1], k * k);
+  CHECK_THAT(dim_equal(onnx_dims(n), dim_mul(onnx_dims(n), c, k * k), d[1]), INVALID,
+             "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
-  dim c = d[1] / (k * k), to[] = {d[0], c, dim_mul(onnx_dims(n), d[2], k), dim_mul(onnx_dims(n), d[3], k)};
+  dim to[] = {d[0], c, dim_mul(onnx_dims(n), d[2], k), dim_mul(onnx_dims(n), d[3], k)};
   n->out[0] = inner ? regroup(n->b, n->in[0], (dim[]){d[0], c, k, k, d[2], d[3]}, (int64_t[]){0, 1, 4, 2, 5, 3}, to)
                     : regroup(n->b, n->in[0], (dim[]){d[0], k, k, c, d[2], d[3]}, (int64_t[]){0, 3, 4, 1, 5, 2}, to);
   return NULL;
@@ -227,10 +229,12 @@ status onnx_import_space_to_depth(onnx_node *n) {
     TRY(block_is_inner(n, &inner));
   }
   const dim *d = hlo_shape(n->in[0])->dims;
-  CHECK_THAT(d[2] % k == 0 && d[3] % k == 0, INVALID, "input is %s; its last dims do not divide by blocksize %" PRId64,
+  dim_table *t = onnx_dims(n);
+  dim rows = dim_floordiv(t, d[2], k), columns = dim_floordiv(t, d[3], k);
+  bool divides = dim_equal(t, dim_mul(t, rows, k), d[2]) & dim_equal(t, dim_mul(t, columns, k), d[3]);
+  CHECK_THAT(divides, INVALID, "input is %s; its last dims do not divide by blocksize %" PRId64,
              SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
-  dim from[] = {d[0], d[1], d[2] / k, k, d[3] / k, k};
-  dim to[] = {d[0], dim_mul(onnx_dims(n), d[1], k * k), d[2] / k, d[3] / k};
+  dim from[] = {d[0], d[1], rows, k, columns, k}, to[] = {d[0], dim_mul(t, d[1], k * k), rows, columns};
   n->out[0] = regroup(n->b, n->in[0], from, inner ? by_channel : by_block, to);
   return NULL;
 }
@@ -257,8 +261,8 @@ status onnx_import_expand(onnx_node *n) {
 }
 
 /* Returns how often each dimension is repeated.  Version 1 has inputs `tiles` and `axis` and repeats along one axis. */
-static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
-  const int64_t *list;
+static status repeats(const onnx_node *n, const shape *s, dim *out) {
+  const dim *list;
   int64_t count, axis, tiles;
   for (int k = 0; k < s->rank; k++) {
     out[k] = 1;
@@ -275,10 +279,11 @@ static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
     out[axis] = tiles;
     return NULL;
   }
-  TRY(onnx_const_ints(n, 1, "repeats", &list, &count));
+  TRY(onnx_const_dims(n, 1, "repeats", &list, &count));
   CHECK_THAT(count == s->rank, INVALID, "repeats has %" PRId64 " entries but input is %s", count, SHAPE_STR(NULL, s));
   for (int k = 0; k < s->rank; k++) {
-    CHECK_THAT(list[k] >= 0 && list[k] <= DIM_MAX, INVALID, "repeats[%d] is %" PRId64, k, list[k]);
+    CHECK_THAT(dim_at_most(onnx_dims(n), 0, list[k]), INVALID, "repeats[%d] is %s", k,
+               dim_print(n->arena, onnx_dims(n), list[k]));
     out[k] = list[k];
   }
   return NULL;
@@ -288,7 +293,8 @@ static status repeats(const onnx_node *n, const shape *s, int64_t *out) {
  * [ra, a, rb, b] and a reshape to [ra * a, rb * b].  A dimension that is not repeated gets no additional dimension. */
 status onnx_import_tile(onnx_node *n) {
   shape s = *hlo_shape(n->in[0]);
-  int64_t times[SHAPE_MAX_RANK], where[SHAPE_MAX_RANK];
+  dim times[SHAPE_MAX_RANK];
+  int64_t where[SHAPE_MAX_RANK];
   TRY(repeats(n, &s, times));
   shape spread = shape_scalar((dtype)s.type), flat = s;
   int rank = 0;

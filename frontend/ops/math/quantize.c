@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct quantization {
   int64_t axis;
@@ -19,7 +21,7 @@ static status check_scale(const onnx_node *n, const char *what, quantization *q)
   CHECK_THAT(n->since >= 13, STATUS_INVALID_MODEL, "%s is %s; it must be a scalar", what, SHAPE_STR(NULL, s));
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
-    CHECK_THAT(s->rank == 1 && s->dims[0] == x->dims[q->axis], STATUS_INVALID_MODEL,
+    CHECK_THAT(s->rank == 1 && dim_equal(onnx_dims(n), x->dims[q->axis], s->dims[0]), STATUS_INVALID_MODEL,
                "%s is %s but x is %s; one element for each slice along axis %" PRId64 " is needed", what,
                SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
     return NULL;
@@ -38,6 +40,9 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   if (n->since >= 21) {
     TRY(onnx_attr_int_in(n->proto, "block_size", 0, 0, DIM_MAX, &q->block));
   }
+  TRY(onnx_need_constant_dims(n, 1, what));
+  TRY(onnx_has_in(n, 2) ? onnx_need_constant_dims(n, 2, "the zero point") : NULL);
+  TRY(q->block ? onnx_need_constant_dims(n, 0, "x") : NULL);
   TRY(check_scale(n, what, q));
   if (onnx_has_in(n, 2)) {
     const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);

@@ -38,6 +38,7 @@ typedef struct carried {
 } carried;
 static carried carries[MAX_TENSORS];
 static int n_carries;
+static bool has_run_list; /* whether the last run was that of a list */
 
 void die(const char *format, ...) {
   va_list args;
@@ -115,7 +116,9 @@ static void replace_input(char *text) {
 
 static void write_outputs(const char *folder) {
   tensor out[MAX_TENSORS];
-  current->run();
+  if (!has_run_list) { /* a run more would be a step more, where outputs are carried */
+    current->run();
+  }
   int n = current->outputs(out);
   printf("%d\n", n);
   for (int k = 0; k < n; k++) {
@@ -221,6 +224,7 @@ static void run_list(const char *path) {
     printf("%s%.9f", k ? " " : "", timed_step(&steps[k], k > 0));
   }
   printf("\n");
+  has_run_list = true;
 }
 
 /* Not getrusage: its peak is that of the process that started this one, if that was larger. */
@@ -252,6 +256,7 @@ static void answer(char *line) {
     write_outputs(rest);
   } else if (strcmp(line, "input") == 0 && rest) {
     replace_input(rest);
+    has_run_list = false;
     printf("set\n");
   } else if (strcmp(line, "carry") == 0 && rest) {
     read_carries(rest);

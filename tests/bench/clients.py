@@ -105,14 +105,14 @@ class Client:
         os.remove(text.rsplit(":", 1)[1])
 
     def run_list(self, steps, carries=()):
-        """Seconds of a run with each of these inputs (name -> array), which replace those before; carries: (output, input)."""
+        """Seconds of a run with each of these inputs (name -> array), which replace those before; carries: (output, input, axis)."""
         files = []
         with open(os.path.join(self.folder.name, "list"), "w") as f:
             for step in steps:
                 files += [self.raw(name, value) for name, value in step.items()]
                 f.write(" ".join(files[len(files) - len(step):]) + "\n")
         if carries:
-            self.ask("carry " + " ".join(f"{output}={name}" for output, name in carries))
+            self.ask("carry " + " ".join(f"{output}={name}" for output, name, _ in carries))
         seconds = [float(s) for s in self.ask("list " + f.name).split()]
         for text in files:
             os.remove(text.rsplit(":", 1)[1])

@@ -1,5 +1,6 @@
 /* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the
- * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name. */
+ * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name; BENCH_CARRIED has the
+ * outputs that a list carries, "OUTPUT=INPUT:AXIS ...", since they are told when a model is loaded. */
 #include "client.h"
 #include "onnx-xla.h"
 
@@ -27,10 +28,10 @@ FUNCTIONS(DECLARE)
 /* NULL in builds that tune before the first run. */
 static __typeof__(oxla_await_tuned) *p_oxla_await_tuned;
 
-/* Outputs that are carried belong to a run, so that the two execute in turns. */
+/* In builds that cannot carry outputs, an output belongs to a run, so that the two execute in turns. */
 static oxla_model *model;
 static oxla_run *run, *other;
-static bool carries;
+static bool carries, carries_itself;
 
 static void check(oxla_error *error) {
   if (error) {
@@ -48,9 +49,30 @@ static void set_inputs(int n, tensor *inputs) {
 
 static void carry(int output, const char *input) {
   oxla_tensor t;
+  if (carries_itself) {
+    return;
+  }
   check(p_oxla_get_output(run, p_oxla_output_name(model, (size_t)output), &t));
   check(p_oxla_set_input(other, input, t.type, t.rank, t.dims, t.data));
   carries = true;
+}
+
+/* Opens the model again with the outputs that are carried. */
+static void load_carrying(const char *path, oxla_options *options, char *text) {
+  static oxla_carried list[MAX_TENSORS];
+  oxla_model *first = model;
+  for (char *word = strtok(text, " "); word && options->n_carried < MAX_TENSORS; word = strtok(NULL, " ")) {
+    char *input = strchr(word, '='), *axis = input ? strchr(input, ':') : NULL;
+    if (!axis) {
+      die("%s is no OUTPUT=INPUT:AXIS", word);
+    }
+    *input++ = *axis++ = 0;
+    list[options->n_carried++] = (oxla_carried){p_oxla_output_name(first, (size_t)atoi(word)), input, atoi(axis)};
+  }
+  options->carried = list;
+  check(p_oxla_load(path, options, &model));
+  p_oxla_model_destroy(first);
+  carries_itself = true;
 }
 
 static void load(const char *library, const char *path, int threads, int n, tensor *inputs) {
@@ -63,6 +85,10 @@ static void load(const char *library, const char *path, int threads, int n, tens
                           .cache = getenv("ONNX_XLA_CACHE"),
                           .deterministic = getenv("BENCH_DETERMINISTIC") != NULL};
   check(p_oxla_load(path, &options, &model));
+  const char *carried = dlsym(lib, "oxla_rewind") ? getenv("BENCH_CARRIED") : NULL;
+  if (carried) {
+    load_carrying(path, &options, strdup(carried));
+  }
   check(p_oxla_run_create(model, &run));
   check(p_oxla_run_create(model, &other));
   set_inputs(n, inputs);

@@ -23,7 +23,8 @@ def run(engine, path, sizes, threads):
     """What one engine needs for the list, as an object; Failed if it cannot."""
     with Files() as files:
         feeds = [files.feed(name, value) for name, value in sizes.first.items()]
-        client = Client(engine, path, threads, feeds, files.environment())
+        carried = " ".join(f"{output}={name}:{axis}" for output, name, axis in sizes.carries)
+        client = Client(engine, path, threads, feeds, {**files.environment(), **({"BENCH_CARRIED": carried} if carried else {})})
         try:
             before = client.cpu_seconds()
             ms = [1e3 * s for s in client.run_list(sizes.steps, sizes.carries)]

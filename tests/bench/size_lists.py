@@ -11,7 +11,8 @@ ROWS = {}
 
 
 class SizeList:
-    """first: name -> array; steps: as many, of those inputs that change; carries: (output's number, input)."""
+    """first: name -> array; steps: as many, of those inputs that change; carries: (output's number, input, the dimension
+    along which it grows, or -1)."""
 
     def __init__(self, model, first, steps, carries=(), tolerance=1e-3):
         self.model, self.first, self.steps, self.carries, self.tolerance = model, first, steps, carries, tolerance
@@ -95,7 +96,7 @@ def silero():
     state = {"state": np.zeros((2, 1, 128), np.float32)}
     steps = [window(k, 576, 16000) for k in range(200)]
     return SizeList("silero_vad/data/silero_vad.onnx", {**window(0, 288, 8000), **state}, [{**steps[0], **state}, *steps[1:]],
-                    [(1, "state")])
+                    [(1, "state", -1)])
 
 
 # --- decoders: token by token, keys and values carried ---
@@ -110,7 +111,7 @@ def decoder(model, tokens, words, layers, heads, encoded=0):
         return {f"{name}_{what}_{k}": make_array("normal", [1, heads, length, 64], 2 * k + (what == "value"))
                 for k in range(layers) for what in ("key", "value")}
     cross = cache("cross", encoded) if encoded else {}
-    carries = [(1 + 2 * k + j, f"past_{what}_{k}") for k in range(layers) for j, what in enumerate(("key", "value"))]
+    carries = [(1 + 2 * k + j, f"past_{what}_{k}", 2) for k in range(layers) for j, what in enumerate(("key", "value"))]
     steps = [{**token(), **cache("past", 0)}, *[token() for _ in range(tokens - 1)]]
     return SizeList("make:" + model, {**token(), **cache("past", 7), **cross}, steps, carries)
 
@@ -123,6 +124,12 @@ def gpt2():
 @row("gpt-small")
 def gpt_small():
     return decoder("gpt-small-any", 256, 8000, 4, 4)
+
+
+@row("gpt-small-1000")
+def gpt_small_1000():
+    """Pasts from 0 to 1,000, where copying keys and values would take more time than everything else."""
+    return decoder("gpt-small-any", 1000, 8000, 4, 4)
 
 
 @row("llama")

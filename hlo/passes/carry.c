@@ -17,6 +17,18 @@ static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
   return fits ? i : NULL;
 }
 
+/* Returns true if the root of the pair is the parameter with some elements updated. */
+static bool is_updated(const hlo_module *m, const hlo_carry *c) {
+  hlo_value v = m->entry->roots[c->root];
+  const hlo_instr *past = m->entry->params[c->parameter];
+  bool same = shape_equal(hlo_shape(v), &past->shapes[0]), updated = false;
+  while (v.def->op == HLO_RESHAPE || v.def->op == HLO_SCATTER || v.def->op == HLO_DYNAMIC_UPDATE_SLICE) {
+    updated |= v.def->op != HLO_RESHAPE;
+    v = v.def->operands[0];
+  }
+  return same && updated && v.def == past;
+}
+
 /* Adds a parameter of the shape of `past` with the capacity along the dimension. */
 static hlo_instr *add_room(hlo_module *m, const hlo_carry *c, dim capacity) {
   shape s = m->entry->params[c->parameter]->shapes[0];
@@ -68,24 +80,33 @@ static void guard_capacity(dim_table *t, dim capacity, dim length) {
   dim_set_source(t, NULL);
 }
 
-status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_rewritten) {
-  *n_rewritten = 0;
+static void carry_none(hlo_module *m) {
+  m->carried = ARENA_NEW_N(m->arena, hlo_carried, m->entry->n_roots);
+  for (uint32_t k = 0; k < m->entry->n_roots; k++) {
+    m->carried[k] = (hlo_carried){.parameter = -1, .axis = -1};
+  }
+}
+
+status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried) {
+  *n_carried = 0;
   dim capacity = 0;
-  for (uint32_t k = 0; k < n && !hlo_is_static(m); k++) {
-    hlo_instr *i = find_concatenation(m, &pairs[k]);
-    if (!i) {
+  bool is_open = !hlo_is_static(m);
+  for (uint32_t k = 0; k < n; k++) {
+    const hlo_carry *c = &pairs[k];
+    hlo_instr *i = c->axis >= 0 && is_open ? find_concatenation(m, c) : NULL;
+    if (!i && (c->axis >= 0 || !is_updated(m, c))) {
       continue;
     }
-    if (!m->carried) {
-      capacity = dim_nameless(m->dims, "capacity", 0);
-      m->carried = ARENA_NEW_N(m->arena, hlo_carried, m->entry->n_roots);
-      for (uint32_t r = 0; r < m->entry->n_roots; r++) {
-        m->carried[r] = (hlo_carried){.parameter = -1, .axis = -1};
-      }
+    if (++*n_carried == 1) {
+      carry_none(m);
     }
-    guard_capacity(m->dims, capacity, i->shapes[0].dims[pairs[k].axis]);
-    TRY(rewrite(m, &pairs[k], i, capacity));
-    ++*n_rewritten;
+    if (!i) {
+      m->carried[c->root].parameter = c->parameter;
+      continue;
+    }
+    capacity = capacity ? capacity : dim_nameless(m->dims, "capacity", 0);
+    guard_capacity(m->dims, capacity, i->shapes[0].dims[c->axis]);
+    TRY(rewrite(m, c, i, capacity));
   }
   return NULL;
 }

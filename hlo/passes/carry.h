@@ -14,16 +14,17 @@
 
 #include "hlo/ir/ir.h"
 
-/* A root that becomes a parameter of the next run, and the dimension along which it grows. */
+/* A root that becomes a parameter of the next run, and the dimension along which it grows; -1 if it does not. */
 typedef struct hlo_carry {
   uint32_t root, parameter;
   int axis;
 } hlo_carry;
 
-/* Rewrites a module with symbolic dimensions for each pair that fits: the root is a concatenation that begins with the
- * parameter, and nothing else uses the parameter.  The capacity is one new symbol for all of them, of which a guard
- * says that it suffices.  Other pairs remain as they are, so that the caller must copy the root.  *n_rewritten becomes
- * the number of those that fit. */
-STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_rewritten);
+/* Makes the module carry the roots of pairs that fit.  A root that grows must be a concatenation that begins with the
+ * parameter, and nothing else may use the parameter; the module has symbolic dimensions.  The capacity is one new
+ * symbol for all of them, of which a guard says that it suffices.  A root that does not grow must be the parameter
+ * after one or more updates (dynamic-update-slice, scatter), and stays as it is.  Other pairs remain as they are, so
+ * that the caller must copy the root.  *n_carried becomes the number of those that fit. */
+STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried);
 
 #endif

@@ -239,8 +239,9 @@ typedef struct oxla_options {
   /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before the first
    * execution, the data of an empty input may be NULL, and again only to begin anew; oxla_rewind makes them shorter. If
    * the output is its input with rows appended, both are in one array of the run, which has room to grow, and only the
-   * new rows are written; oxla_get_output then copies what it returns.  Other carried outputs are copied or change
-   * places with their inputs.  oxla_set_output is refused for carried outputs, and oxla_save for such models. */
+   * new rows are written; so are the elements that TensorScatter updates.  oxla_get_output copies what it returns.
+   * Other carried outputs are copied or change places with their inputs.  oxla_set_output is refused for carried
+   * outputs, and oxla_save for such models. */
   const oxla_carried *carried;
   size_t n_carried;
 } oxla_options;

@@ -151,7 +151,8 @@ static status compile_module(void *data) {
   if (!complete) {
     return NULL;
   }
-  TRY(c->request->all_sizes ? carry_outputs(c->a, c->request, m) : hlo_check_static(m));
+  TRY(c->request->all_sizes ? NULL : hlo_check_static(m));
+  TRY(carry_outputs(c->a, c->request, m));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));

@@ -56,4 +56,8 @@ void session_log_compiled(const session *s, const session_inputs *inputs, const 
   const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs segment by segment";
   session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
               c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
+  if (s->n_carried) {
+    session_log(s, SESSION_LOG_INFO, "%u of %u carried outputs are written in place, others are computed as a whole",
+                session_carried_in_place(s, c->program), s->n_carried);
+  }
 }

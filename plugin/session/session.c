@@ -294,10 +294,6 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
       s, SESSION_LOG_INFO,
       "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
       general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
-  if (s->n_carried) {
-    session_log(s, SESSION_LOG_INFO, "%" PRIu32 " of %" PRIu32 " carried outputs are written in place, others copied",
-                session_carried_in_place(s, program), s->n_carried);
-  }
   return session_bind(s, c->inputs, &c->out);
 }
 

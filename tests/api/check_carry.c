@@ -258,6 +258,56 @@ START_TEST(cancelled) {
 }
 END_TEST
 
+/* A cache of a fixed number of rows, into which TensorScatter writes. */
+START_TEST(scatters) {
+  enum { ROWS = 5 };
+  message g = {.n = 0}, node = {.n = 0};
+  const char *const names[] = {"cache", "x", "at"};
+  for (int k = 0; k < 3; k++) {
+    put_text(&node, 1, names[k]);
+  }
+  put_text(&node, 2, "next");
+  put_text(&node, 4, "TensorScatter");
+  put_message(&g, GRAPH_NODE, &node);
+  add_value(&g, GRAPH_INPUT, "cache", 1, DIMS(LINES, ROWS, WIDTH));
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(LINES, 1, WIDTH));
+  add_value(&g, GRAPH_INPUT, "at", 7, DIMS(LINES));
+  add_value(&g, GRAPH_OUTPUT, "next", 1, DIMS(LINES, ROWS, WIDTH));
+  message m = finish_model(&g, 11, 24);
+  static const oxla_carried pair = {"next", "cache", -1};
+  log_text[0] = '\0';
+  oxla_model *model = load_with(
+      &m, (oxla_options){.backend = backends[_i], .carried = &pair, .n_carried = 1, .cache = "", .log = keep_line});
+  oxla_run *run = new_run(model);
+  float cache[LINES][ROWS][WIDTH] = {{{1, 2, 3}, {4, 5, 6}}}, want[LINES][ROWS][WIDTH];
+  memcpy(want, cache, sizeof want);
+  succeed(oxla_set_input(run, "cache", OXLA_FLOAT, DIMS(LINES, ROWS, WIDTH), cache));
+  state s = {.random = 8};
+  for (int k = 0; k < 20; k++) {
+    float x[LINES][WIDTH];
+    int64_t at[LINES];
+    for (int l = 0; l < LINES; l++) {
+      at[l] = below(&s, ROWS);
+      for (int w = 0; w < WIDTH; w++) {
+        x[l][w] = want[l][at[l]][w] = (float)below(&s, 100);
+      }
+    }
+    oxla_tensor t;
+    succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(LINES, 1, WIDTH), x));
+    succeed(oxla_set_input(run, "at", OXLA_INT64, DIMS(LINES), at));
+    succeed(oxla_execute(run));
+    if (k % 3 == 0) {
+      succeed(oxla_get_output(run, "next", &t));
+      ck_assert_mem_eq(t.data, want, sizeof want);
+    }
+  }
+  ck_assert_float_eq(cache[0][1][2], 6); /* the caller's memory is only read */
+  ck_assert_msg(strstr(log_text, "1 of 1 carried outputs are written in place"), "%s", log_text);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 static void refuse_carried(const message *m, oxla_carried one, oxla_carried other, oxla_subject about,
                            const char *part) {
   oxla_model *model;
@@ -307,6 +357,7 @@ int main(void) {
   tcase_add_loop_test(c, rewinds, 0, 2);
   tcase_add_loop_test(c, taken, 0, 2);
   tcase_add_loop_test(c, cancelled, 0, 2);
+  tcase_add_loop_test(c, scatters, 0, 2);
   tcase_add_test(c, refusals);
   return run_suite("carry", c);
 }

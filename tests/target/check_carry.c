@@ -188,6 +188,56 @@ START_TEST(decodes_in_place) {
 }
 END_TEST
 
+/* Updates of a parameter that others read, too, before and after it, and that is a result itself.  Whether the program
+ * updates in place or not, the parameter and the result may have the same memory. */
+static const char *const updates[] = {
+    "%n = negate(%c) : f32[4,3] return %s, %n", "%n = add(%s, %c) : f32[4,3] return %s, %n", "return %s, %c",
+    "%t = dynamic-update-slice(%s, %y, %p) : f32[4,3] %n = subtract(%t, %s) : f32[4,3] return %t, %n"};
+enum { N_UPDATES = sizeof updates / sizeof *updates };
+
+START_TEST(updates_in_shared_memory) {
+  uint32_t n;
+  const char *text = arena_printf(memory,
+                                  "(%%c: f32[4,3], %%y: f32[1,3]) {\n"
+                                  "  %%p = constant() {value=s64[2] {2, 0}} : s64[2]\n"
+                                  "  %%x = slice(%%c) {starts=[1,0], limits=[2,3], strides=[1,1]} : f32[1,3]\n"
+                                  "  %%s = dynamic-update-slice(%%c, %%x, %%p) : f32[4,3]\n  %s\n}",
+                                  updates[_i / 2]);
+  hlo_module *m = parse_entry(memory, text)->module;
+  ASSERT_OK(hlo_carry_roots(m, 1, &(hlo_carry){0, 0, -1}, &n));
+  ck_assert_uint_eq(n, 1);
+  general_program p = program_of((size_t)_i % 2, m);
+  decoder d = {.state = 6};
+  float *c = numbers(&d, 12), *y = numbers(&d, 3), *other = numbers(&d, 12);
+  literal args[] = {literal_make(m->entry->params[0]->shapes[0], arena_memdup(memory, c, 12 * sizeof *c)),
+                    literal_make(m->entry->params[1]->shapes[0], y)};
+  literal want[2];
+  ASSERT_OK(ref_eval_computation(m->entry, args, memory, want));
+  ASSERT_OK(rt_execute(rt_executable_binding(p.executable), NULL, (const void *[]){c, y}, (void *[]){c, other}));
+  ck_assert_mem_eq(c, want[0].data, 12 * sizeof *c);
+  ck_assert_mem_eq(other, want[1].data, 12 * sizeof *c);
+  general_program_destroy(&p);
+}
+END_TEST
+
+/* A file may say anything of its results. */
+START_TEST(damaged_results) {
+  general_program p = program_of(0, carried_module(attention)), other = {0};
+  for (int k = 0; k < 7; k++) {
+    rt_program damaged = *p.program;
+    damaged.results = arena_memdup(memory, p.program->results, p.program->n_results * sizeof *damaged.results);
+    rt_io *io = &damaged.results[1];
+    io->carried = k == 0 ? 100 : k == 1 ? 7 : k == 2 ? 4 : k == 3 ? 0 : io->carried;
+    io->axis = k == 4 ? 4 : io->axis;
+    io->length = k == 5 ? -1000 : k == 6 ? DIM_MAX + 1 : io->length;
+    status s = rt_executable_create(&damaged, &cpu_target, NULL, &other.executable);
+    ck_assert_msg(s && strstr(status_message(s), "is damaged"), "%d: %s", k, status_message(s));
+    status_free(s);
+  }
+  general_program_destroy(&p);
+}
+END_TEST
+
 /* A module in which one of the two pairs does not fit: the other one is carried all the same. */
 static void check_declines(const char *from, const char *to) {
   uint32_t n;
@@ -281,6 +331,8 @@ int main(void) {
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, decodes_in_place, 0, 2);
   tcase_add_loop_test(c, other_memory, 0, 2);
+  tcase_add_loop_test(c, updates_in_shared_memory, 0, 2 * N_UPDATES);
+  tcase_add_test(c, damaged_results);
   tcase_add_test(c, declines);
   tcase_add_test(c, carried_text);
   return run_suite("carry", c);

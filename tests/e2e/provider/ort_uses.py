@@ -106,6 +106,24 @@ def check_convex(folder, data):
     takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (3, 5, 2))
 
 
+def check_shared_memory(folder, data):
+    """An output that is bound to the memory of an input is refused; in memory of its own it is right."""
+    s = session(model([helper.make_node("MatMul", ["x", "x"], ["y"])], [info("x", [8, 8])], [info("y", [8, 8])]))
+    x = rng.random((8, 8), np.float32)
+    for shared in (False, True):
+        memory, other = x.copy(), np.empty_like(x)
+        io = s.io_binding()
+        io.bind_input("x", "cpu", 0, np.float32, memory.shape, memory.ctypes.data)
+        io.bind_output("y", "cpu", 0, np.float32, x.shape, (memory if shared else other).ctypes.data)
+        try:
+            s.run_with_iobinding(io)
+            refusal = ""
+        except Exception as e:  # noqa: BLE001  # what ONNX Runtime raises
+            refusal = str(e)
+        assert shared == ("the memory of" in refusal and "overlaps" in refusal), refusal or "nothing is refused"
+        assert shared or np.allclose(other, x @ x, 1e-5)
+
+
 def choice(branches, n_nodes):
     bodies = {f"{k}_branch": helper.make_graph(nodes, k, [], [info(nodes[-1].output[0], None)])
               for k, nodes in branches.items()}

@@ -1,6 +1,8 @@
 /* check_threads.c - onnx-xla.h from several threads at once. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api_client.h"
@@ -170,8 +172,75 @@ START_TEST(all_at_once) {
 }
 END_TEST
 
+/* --- sizes: each thread asks one model for others, which one program serves --- */
+
+enum { ASKERS = 8, LARGE = 300000 };
+
+typedef struct asker {
+  oxla_model *model;
+  int number;
+  bool may_fail; /* whether memory may run out */
+} asker;
+
+/* The fourth thread is cancelled, the fifth has no time, the sixth asks for much memory. */
+static void *ask(void *data) {
+  const asker *a = data;
+  bool is_cancelled = a->number == 3, is_late = a->number == 4;
+  oxla_run *run = new_run(a->model);
+  for (int k = 0; k < 20; k++) {
+    int rows = a->number == 5 ? LARGE + k : (7 * k + a->number) % 50;
+    numbers v = make_numbers(rows, (float)k);
+    set_affine(run, &v, rows);
+    succeed(oxla_set_max_seconds(run, is_late && k % 2 ? 1e-9 : 0));
+    oxla_cancel(run, is_cancelled && k % 2);
+    oxla_error *error = oxla_execute(run);
+    bool may_fail = a->may_fail || ((is_cancelled || is_late) && k % 2);
+    ck_assert_msg(!error || (may_fail && oxla_error_code(error) == OXLA_RESOURCE), "%s", oxla_error_message(error));
+    if (!error) {
+      check_result(run, &v, rows);
+    }
+    oxla_error_free(error);
+    free_numbers(&v);
+  }
+  oxla_run_destroy(run);
+  return NULL;
+}
+
+static void count_programs(void *data, oxla_log_level level, const char *line) {
+  (void)level;
+  *(_Atomic int *)data += strncmp(line, "compiled for all sizes", 22) == 0;
+}
+
+/* First without a limit of memory, then with one that not all sizes can keep to. */
+START_TEST(other_sizes_at_once) {
+  message m = affine_model(W, B);
+  for (int limited = 0; limited < 2; limited++) {
+    _Atomic int programs = 0;
+    oxla_options options = {.backend = backends[_i],
+                            .threads = 2,
+                            .specialise = "off",
+                            .max_memory = limited ? 4 << 20 : 0,
+                            .log = count_programs,
+                            .log_data = &programs};
+    oxla_model *model = load_with(&m, options);
+    asker askers[ASKERS];
+    pthread_t threads[ASKERS];
+    for (int k = 0; k < ASKERS; k++) {
+      askers[k] = (asker){model, k, limited};
+      pthread_create(&threads[k], NULL, ask, &askers[k]);
+    }
+    for (int k = 0; k < ASKERS; k++) {
+      pthread_join(threads[k], NULL);
+    }
+    ck_assert_int_le(programs, 2); /* a guard may tell a size of 0 or 1 from the others */
+    ck_assert_int_ge(programs, !limited);
+    oxla_model_destroy(model);
+  }
+}
+END_TEST
+
 int main(void) {
   const TTest *const once[] = {NULL};
-  const TTest *const both[] = {two_threads, checked_indices, all_at_once, NULL};
+  const TTest *const both[] = {two_threads, checked_indices, all_at_once, other_sizes_at_once, NULL};
   return run_tests("threads", once, both);
 }

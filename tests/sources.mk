@@ -429,6 +429,7 @@ tests_files = \
 	tests/fuzz/bytes/corpus/hlo/seed-transpose_sinking-sink.hlo \
 	tests/fuzz/bytes/corpus/model/no-outputs.onnx \
 	tests/fuzz/bytes/corpus/model/seed-add.onnx \
+	tests/fuzz/bytes/corpus/model/seed-any_size.onnx \
 	tests/fuzz/bytes/corpus/model/seed-attention_3d.onnx \
 	tests/fuzz/bytes/corpus/model/seed-cast_FLOAT_to_INT4.onnx \
 	tests/fuzz/bytes/corpus/model/seed-constant.onnx \
@@ -586,6 +587,7 @@ tests_files = \
 	tests/hlo/qdq_fusion/dynamic.expected \
 	tests/hlo/qdq_fusion/pool.expected \
 	tests/hlo/qdq_fusion/refused.expected \
+	tests/hlo/qdq_fusion/symbols.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
 	tests/hlo/row_fusion/columns.expected \

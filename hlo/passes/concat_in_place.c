@@ -44,7 +44,7 @@ static bool can_write(const pass_context *c, hlo_value v) {
 }
 
 /* Sets parts[] to the operands that have elements, in the order in which they are computed.  Returns false if too many
- * of them must be copied. */
+ * of them must be copied, or if the size of one is symbolic, as in n + (4 - n). */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -52,6 +52,9 @@ static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, p
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = i->operands[k];
     part one = {v, start, can_write(c, v)};
+    if (!shape_is_static(hlo_shape(v))) {
+      return false;
+    }
     start += hlo_shape(v)->dims[dimension];
     if (shape_elements(hlo_shape(v)) == 0) {
       continue;

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
+
 /* --- dynamic dimensions --- */
 
 void onnx_dynamic_dim_set(onnx_importer *im, hlo_value v, int axis, hlo_value size) {
@@ -72,7 +76,8 @@ bool onnx_sizes_unary(const onnx_node *n, onnx_sizes *out) {
 /* The rule of QuantizeLinear and DequantizeLinear.  It accepts a single scale only; an array of scales along an axis
  * would need to have the dynamic dimension as well. */
 bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
-  return shape_elements(hlo_shape(n->in[1])) == 1 && onnx_sizes_unary(n, out);
+  const shape *s = hlo_shape(n->in[1]);
+  return dim_known_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, s->rank), 1) && onnx_sizes_unary(n, out);
 }
 
 /* The rule of Dropout.  It accepts inference only, and no mask output, which would have dynamic dimensions as well. */
@@ -244,7 +249,7 @@ bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   int64_t sorted[SHAPE_MAX_RANK], count = 0;
   int rank = hlo_rank(n->in[0]);
   status failed = NULL;
-  if (!static_from(n, 1) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
+  if (!static_from(n, 1) || !shape_is_static(hlo_shape(n->in[1])) || (onnx_has_in(n, 3) && !hlo_literal(n->in[3]))) {
     return false;
   }
   if (onnx_has_in(n, 3)) {
@@ -265,41 +270,43 @@ bool onnx_sizes_slice(const onnx_node *n, onnx_sizes *out) {
   return fine;
 }
 
-/* Multiplies *product by a number.  Returns false if that overflows, since a model may contain any numbers. */
-static bool multiply(int64_t *product, int64_t by) { return !__builtin_mul_overflow(*product, by, product); }
+/* Returns the product of the elements of a new shape; DIM_OVERFLOW if one of them may be negative. */
+static dim product_of(dim_table *t, int n, const dim *list) {
+  dim product = 1;
+  for (int k = 0; k < n; k++) {
+    product = dim_known_at_most(t, 0, list[k]) ? dim_mul(t, product, list[k]) : DIM_OVERFLOW;
+  }
+  return product;
+}
 
 /* The rule of Reshape: the new shape must keep the only dynamic dimension.  It must state that as -1, or as 0 (which
  * copies the dimension), and the product of the extents before it, and that of the extents after it, must be the same
  * as in the input. */
 bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
-  const literal *want = n->n_in > 1 && n->in[1].def ? hlo_literal(n->in[1]) : NULL;
+  dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
-  int64_t before = 1, behind = 1, product = 1;
-  int dynamic = 0;
-  if (!want || want->shape.rank != 1 || want->shape.dims[0] > SHAPE_MAX_RANK || onnx_attr_has(n->proto, "allowzero")) {
+  dim want[HLO_MAX_SIZES];
+  int dynamic = 0, count = n->n_in > 1 && n->in[1].def ? hlo_sizes_of(n->in[1], want) : -1;
+  if (count < 0 || count > SHAPE_MAX_RANK || hlo_rank(n->in[1]) != 1 || onnx_attr_has(n->proto, "allowzero")) {
     return false;
   }
-  for (; dynamic < s->rank && !size_of(n, 0, dynamic).def; dynamic++) {
-    before *= s->dims[dynamic];
+  while (dynamic < s->rank && !size_of(n, 0, dynamic).def) {
+    dynamic++;
   }
   for (int d = dynamic + 1; d < s->rank; d++) {
-    behind *= s->dims[d];
     if (size_of(n, 0, d).def) {
       return false;
     }
   }
-  bool fine = true;
-  for (int k = 0; fine && k < (int)want->shape.dims[0]; k++) {
-    int64_t value = literal_i64(want, k);
-    if (product == before && (value == -1 || (value == 0 && k == dynamic))) {
-      int64_t rest = 1;
-      for (int d = k + 1; fine && d < (int)want->shape.dims[0]; d++) {
-        fine = multiply(&rest, literal_i64(want, d));
-      }
+  dim before = shape_dim_product(t, s, 0, dynamic), behind = shape_dim_product(t, s, dynamic + 1, s->rank);
+  for (int k = 0; k < count; k++) {
+    int64_t value = 1;
+    bool known = dim_signed_value(t, want[k], &value);
+    if (known && (value == -1 || (value == 0 && k == dynamic)) && dim_known_equal(t, product_of(t, k, want), before)) {
       out->size[k] = size_of(n, 0, dynamic);
-      return fine && rest == behind;
+      return dim_known_equal(t, product_of(t, count - k - 1, want + k + 1), behind);
     }
-    fine = multiply(&product, value == 0 && k < s->rank ? s->dims[k] : value);
+    want[k] = known && value == 0 && k < s->rank ? s->dims[k] : want[k];
   }
   return false;
 }

@@ -17,7 +17,7 @@ static hlo_value hardmax(hlo_builder *b, hlo_value x, int64_t axis) {
   if (s.dims[axis] == 0) {
     return x;
   }
-  dtype narrow = s.dims[axis] <= INT32_MAX ? DTYPE_S32 : DTYPE_S64;
+  dtype narrow = dim_is_const(s.dims[axis]) && s.dims[axis] <= INT32_MAX ? DTYPE_S32 : DTYPE_S64;
   hlo_value position = hlo_iota(b, shape_with_type(s, narrow), axis);
   hlo_value first = hlo_convert(b, hlo_arg_reduce(b, x, axis, true, false), narrow);
   s.dims[axis] = 1;

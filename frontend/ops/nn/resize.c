@@ -200,10 +200,10 @@ static status read_sizes(const onnx_node *n, resize *r) {
     return use_scales(n, r, scales, n_scales);
   }
   TRY(read_roi(n, 1, r));
-  if (onnx_has_in(n, 2) && shape_elements(onnx_in_shape(n, 2)) > 0) {
+  if (onnx_has_in(n, 2) && !shape_is_empty(onnx_in_shape(n, 2))) {
     TRY(onnx_const_floats(n, 2, "scales", &scales, &n_scales));
   }
-  if (onnx_has_in(n, 3) && shape_elements(onnx_in_shape(n, 3)) > 0) {
+  if (onnx_has_in(n, 3) && !shape_is_empty(onnx_in_shape(n, 3))) {
     TRY(onnx_const_dims(n, 3, "sizes", &sizes, &n_sizes));
   }
   CHECK_THAT(r->n_axes == 0 || !scales != !sizes, STATUS_INVALID_MODEL, "%s scales and sizes %s given",
@@ -339,7 +339,9 @@ static hlo_value tap_weight(const onnx_node *n, hlo_value y, int64_t axis, const
 static hlo_value sum_many(const onnx_node *n, hlo_value x, int64_t axis, const tap_table *t, dim out) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(x);
-  dim all = out * t->taps, before = shape_product(&s, 0, (int)axis), behind = shape_product(&s, (int)axis + 1, s.rank);
+  dim_table *dims = onnx_dims(n);
+  dim all = out * t->taps, before = shape_dim_product(dims, &s, 0, (int)axis),
+      behind = shape_dim_product(dims, &s, (int)axis + 1, s.rank);
   hlo_value y = hlo_reshape(b, x, 3, (dim[]){before, s.dims[axis], behind});
   y = hlo_reshape(b, hlo_take(b, y, onnx_s64_array(n, t->index, 1, &all), 1), 4, (dim[]){before, out, t->taps, behind});
   hlo_value w = weights_like(n, y, t->weight, 2, (dim[]){out, t->taps});

@@ -414,13 +414,31 @@ status onnx_import_pad(onnx_node *n) {
   return NULL;
 }
 
+/* Crops or pads one axis of *x, whose extent or whose new extent is symbolic, around its centre. */
+static hlo_value centre(const onnx_node *n, hlo_value x, hlo_value zero, int64_t axis, dim want) {
+  dim_table *t = onnx_dims(n);
+  hlo_builder *b = n->b;
+  shape s = *hlo_shape(x), before = s, behind = s;
+  dim extent = s.dims[axis];
+  if (!dim_at_most(t, extent, want)) {
+    dim start = dim_floordiv(t, dim_sub(t, extent, want), 2);
+    return hlo_slice_dim(b, x, axis, start, dim_add(t, start, want));
+  }
+  before.dims[axis] = dim_floordiv(t, dim_sub(t, want, extent), 2);
+  behind.dims[axis] = dim_sub(t, dim_sub(t, want, extent), before.dims[axis]);
+  hlo_value parts[] = {hlo_broadcast(b, zero, before, NULL), x, hlo_broadcast(b, zero, behind, NULL)};
+  return hlo_concatenate(b, 3, parts, axis);
+}
+
 /* If the number of elements to add or remove is odd, one more is added or removed at the end than at the start. */
 status onnx_import_center_crop_pad(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
-  const int64_t *want, *axes;
+  dim_table *t = onnx_dims(n);
+  const dim *want;
+  const int64_t *axes;
   int64_t count, sorted[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
   size_t n_axes;
-  TRY(onnx_const_ints(n, 1, "shape", &want, &count));
+  TRY(onnx_const_dims(n, 1, "shape", &want, &count));
   TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
   n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
   CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are required", count, n_axes);
@@ -428,13 +446,18 @@ status onnx_import_center_crop_pad(onnx_node *n) {
   if (axes) {
     TRY(onnx_axes(axes, n_axes, s->rank, sorted));
   }
+  hlo_value x = n->in[0], zero = hlo_scalar(n->b, (dtype)s->type, 0);
   for (int64_t k = 0; k < count; k++) {
     int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k];
-    CHECK_THAT(want[k] >= 0 && want[k] <= DIM_MAX, INVALID, "shape[%" PRId64 "] is %" PRId64, k, want[k]);
+    CHECK_THAT(dim_at_most(t, 0, want[k]), INVALID, "shape[%" PRId64 "] is %s", k, dim_print(n->arena, t, want[k]));
+    if (!dim_is_const(want[k]) || !dim_is_const(s->dims[axis])) {
+      x = want[k] == s->dims[axis] || n->b->error ? x : centre(n, x, zero, axis, want[k]);
+      continue;
+    }
     int64_t more = want[k] - s->dims[axis];
     low[axis] = more / 2; /* rounds towards zero */
     high[axis] = more - low[axis];
   }
-  n->out[0] = hlo_pad(n->b, n->in[0], hlo_scalar(n->b, (dtype)s->type, 0), low, high, NULL);
+  n->out[0] = hlo_pad(n->b, x, zero, low, high, NULL);
   return NULL;
 }

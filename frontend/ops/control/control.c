@@ -1,11 +1,15 @@
 /* control.c - the importer of If. */
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/import/scope.h"
 
 /* Returns the condition, an array of one element, as pred[]. */
 static status read_condition(onnx_node *n, hlo_value *out) {
   const shape *s = onnx_in_shape(n, 0);
-  CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element", SHAPE_STR(NULL, s));
+  dim count = shape_dim_product(onnx_dims(n), s, 0, s->rank);
+  CHECK_THAT(dim_equal(onnx_dims(n), count, 1), STATUS_INVALID_MODEL, "cond is %s; it must have one element",
+             SHAPE_STR(NULL, s));
   *out = hlo_reshape(n->b, n->in[0], 0, NULL);
   return NULL;
 }
@@ -20,7 +24,7 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
   }
   for (uint32_t k = 0; k < n->n_out; k++) {
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
-    CHECK_THAT(shape_equal(a, b), STATUS_UNSUPPORTED,
+    CHECK_THAT(a->type == b->type && a->kind == b->kind && onnx_has_dims(n, a, b->rank, b->dims), STATUS_UNSUPPORTED,
                "output %u is %s in then_branch but %s in else_branch: its shape depends on "
                "data",
                k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));

@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 enum { N_LETTERS = 52, N_LABELS = N_LETTERS + SHAPE_MAX_RANK };
 
@@ -21,7 +23,7 @@ typedef struct equation {
   const char *text;
   uint32_t n_terms;
   term *terms, out;
-  dim extent[N_LABELS]; /* the extent of each label; -1 if it is not known yet */
+  dim extent[N_LABELS]; /* the extent of each label; DIM_OVERFLOW if it is not known yet */
   int ellipsis_rank;    /* the largest number of dimensions that "..." stands for in a term */
 } equation;
 
@@ -76,13 +78,16 @@ static status parse_term(const equation *e, const char **at, int rank, int ellip
 }
 
 /* Records the extents of the term's labels; a dimension of extent 1 broadcasts to the label's other extent. */
-static status note_extents(equation *e, const term *t) {
+static status note_extents(const onnx_node *n, equation *e, const term *t) {
+  dim_table *dims = onnx_dims(n);
   const shape *s = hlo_shape(t->value);
   for (int k = 0; k < t->n; k++) {
     dim *extent = &e->extent[t->labels[k]], d = s->dims[k];
-    CHECK_THAT(*extent < 0 || *extent == d || *extent == 1 || d == 1, STATUS_INVALID_MODEL,
-               "equation '%.60s': one subscript has extents %" PRId64 " and %" PRId64, e->text, *extent, d);
-    *extent = *extent < 0 || *extent == 1 ? d : *extent;
+    bool first = *extent == DIM_OVERFLOW || *extent == 1, same = first || d == 1 || dim_equal(dims, *extent, d);
+    CHECK_THAT(same || dim_equal(dims, *extent, 1) || dim_equal(dims, d, 1), STATUS_INVALID_MODEL,
+               "equation '%.60s': one subscript has extents %s and %s", e->text, dim_print(n->arena, dims, *extent),
+               dim_print(n->arena, dims, d));
+    *extent = first ? d : *extent;
     if (t->labels[k] >= N_LETTERS && t->labels[k] - N_LETTERS + 1 > e->ellipsis_rank) {
       e->ellipsis_rank = t->labels[k] - N_LETTERS + 1;
     }
@@ -116,7 +121,7 @@ static status explicit_output(equation *e, const char *at) {
   TRY(parse_term(e, &at, -1, e->ellipsis_rank, &e->out));
   CHECK_THAT(!*at, STATUS_INVALID_MODEL, "equation '%.60s': something follows the output term", e->text);
   for (int k = 0; k < e->out.n; k++) {
-    CHECK_THAT(e->extent[e->out.labels[k]] >= 0, STATUS_INVALID_MODEL,
+    CHECK_THAT(e->extent[e->out.labels[k]] != DIM_OVERFLOW, STATUS_INVALID_MODEL,
                "equation '%.60s': subscript %d of the output is in no input", e->text, k);
     for (int i = 0; i < k; i++) {
       CHECK_THAT(e->out.labels[i] != e->out.labels[k], STATUS_INVALID_MODEL,
@@ -131,7 +136,7 @@ static status parse_equation(const onnx_node *n, equation *e) {
   TRY(onnx_attr_required(n->proto, "equation"));
   TRY(onnx_attr_string(n->arena, n->proto, "equation", "", &e->text));
   for (int k = 0; k < N_LABELS; k++) {
-    e->extent[k] = -1;
+    e->extent[k] = DIM_OVERFLOW;
   }
   e->n_terms = n->n_in;
   e->terms = ARENA_NEW_N(n->arena, term, n->n_in);
@@ -141,7 +146,7 @@ static status parse_equation(const onnx_node *n, equation *e) {
     TRY(onnx_need_rank(n, k, "an input", 0, SHAPE_MAX_RANK));
     e->terms[k].value = n->in[k];
     TRY(parse_term(e, &at, hlo_rank(n->in[k]), -1, &e->terms[k]));
-    TRY(note_extents(e, &e->terms[k]));
+    TRY(note_extents(n, e, &e->terms[k]));
     bool last = k + 1 == n->n_in;
     CHECK_THAT(last ? *at != ',' : *at == ',', STATUS_INVALID_MODEL, "equation '%.60s' has %s terms than inputs (%u)",
                e->text, last ? "more" : "fewer", n->n_in);
@@ -167,7 +172,7 @@ static void drop_dim(hlo_builder *b, term *t, int k, bool reshape) {
 }
 
 /* Replaces dimensions i and j, which have equal extents, by their diagonal: they are moved to the end and merged, and
- * every (extent + 1)-th element is taken. */
+ * every (extent + 1)-th element is taken.  The extent must be a constant, since a stride is one. */
 static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   int64_t order[SHAPE_MAX_RANK];
   int labels[SHAPE_MAX_RANK], n = 0;
@@ -183,7 +188,12 @@ static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   hlo_value x = hlo_transpose(b, t->value, order);
   shape s = *hlo_shape(x);
   dim extent = s.dims[n];
-  s.dims[n] = extent * extent;
+  if (!dim_is_const(extent)) {
+    (void)dim_pin(b->computation->module->dims, extent);
+    hlo_fail(b, status_error(STATUS_UNSUPPORTED, "the extent of a diagonal must be a constant"));
+    return;
+  }
+  s.dims[n] = dim_mul(b->computation->module->dims, extent, extent);
   x = hlo_reshape(b, x, n + 1, s.dims);
   dim starts[SHAPE_MAX_RANK] = {0};
   int64_t strides[SHAPE_MAX_RANK];

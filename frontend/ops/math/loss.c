@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 typedef enum reduction { REDUCE_NONE, REDUCE_SUM, REDUCE_MEAN } reduction;
 
@@ -99,8 +101,9 @@ static hlo_value negative_log_likelihood(const onnx_node *n, const loss *l, hlo_
   if (l->reduction == REDUCE_SUM) {
     return total;
   }
-  double count = (double)shape_elements(onnx_in_shape(n, 1));
-  return hlo_binary(b, HLO_DIV, total, weight.def ? sum_all(b, weight) : hlo_like(b, total, count));
+  const shape *s = onnx_in_shape(n, 1);
+  dim count = shape_dim_product(onnx_dims(n), s, 0, s->rank);
+  return hlo_binary(b, HLO_DIV, total, weight.def ? sum_all(b, weight) : onnx_dim_like(b, total, count));
 }
 
 status onnx_import_negative_log_likelihood_loss(onnx_node *n) {

@@ -80,8 +80,9 @@ status onnx_import_matmul(onnx_node *n) {
 static status parameter_like(const onnx_node *n, uint32_t k, const char *what, const shape *x, int64_t along,
                              hlo_value *out) {
   const shape *s = onnx_in_shape(n, k);
-  bool one = s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
-  if (one || (s->rank == 1 && along >= 0 && s->dims[0] == x->dims[along])) {
+  dim_table *t = onnx_dims(n);
+  bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(t, s->dims[0], 1));
+  if (one || (s->rank == 1 && along >= 0 && dim_equal(t, s->dims[0], x->dims[along]))) {
     *out = onnx_along(n->b, n->in[k], x, along >= 0 ? along : 0);
     return NULL;
   }

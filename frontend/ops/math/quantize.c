@@ -11,27 +11,31 @@ typedef struct quantization {
   int64_t block; /* the number of elements along the axis that share a scale, or 0 without blocks */
 } quantization;
 
+static bool has_one(const onnx_node *n, const shape *s) {
+  return dim_known_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, s->rank), 1);
+}
+
 /* Checks the shape of the scales: there is one, or one for each index of the axis, or, since version 21, one for each
  * block along the axis. */
 static status check_scale(const onnx_node *n, const char *what, quantization *q) {
+  dim_table *t = onnx_dims(n);
   const shape *x = onnx_in_shape(n, 0), *s = onnx_in_shape(n, 1);
-  if (s->rank == 0 || (s->rank == 1 && s->dims[0] == 1)) {
+  if (s->rank == 0 || (s->rank == 1 && dim_known_equal(t, s->dims[0], 1))) {
     return NULL;
   }
   CHECK_THAT(n->since >= 13, STATUS_INVALID_MODEL, "%s is %s; it must be a scalar", what, SHAPE_STR(NULL, s));
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
-    CHECK_THAT(s->rank == 1 && dim_equal(onnx_dims(n), x->dims[q->axis], s->dims[0]), STATUS_INVALID_MODEL,
+    CHECK_THAT(s->rank == 1 && dim_equal(t, s->dims[0], x->dims[q->axis]), STATUS_INVALID_MODEL,
                "%s is %s but x is %s; one element for each slice along axis %" PRId64 " is needed", what,
                SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
     return NULL;
   }
   shape want = *x;
-  want.dims[q->axis] = (x->dims[q->axis] + q->block - 1) / q->block;
-  CHECK_THAT(shape_same_dims(s, &want), STATUS_INVALID_MODEL,
-             "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %" PRId64
-             " is needed there",
-             what, SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, want.dims[q->axis]);
+  want.dims[q->axis] = dim_ceildiv(t, x->dims[q->axis], q->block);
+  CHECK_THAT(onnx_has_dims(n, s, want.rank, want.dims), STATUS_INVALID_MODEL,
+             "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %s is needed there", what,
+             SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, dim_print(n->arena, t, want.dims[q->axis]));
   return NULL;
 }
 
@@ -40,15 +44,12 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
   if (n->since >= 21) {
     TRY(onnx_attr_int_in(n->proto, "block_size", 0, 0, DIM_MAX, &q->block));
   }
-  TRY(onnx_need_constant_dims(n, 1, what));
-  TRY(onnx_has_in(n, 2) ? onnx_need_constant_dims(n, 2, "the zero point") : NULL);
-  TRY(q->block ? onnx_need_constant_dims(n, 0, "x") : NULL);
   TRY(check_scale(n, what, q));
   if (onnx_has_in(n, 2)) {
     const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);
-    bool both_one = shape_elements(z) == 1 && shape_elements(s) == 1;
-    CHECK_THAT(both_one || shape_same_dims(z, s), STATUS_INVALID_MODEL, "the zero point is %s but the scale is %s",
-               SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
+    bool both_one = has_one(n, z) && has_one(n, s);
+    CHECK_THAT(both_one || onnx_has_dims(n, z, s->rank, s->dims), STATUS_INVALID_MODEL,
+               "the zero point is %s but the scale is %s", SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
   }
   return NULL;
 }
@@ -69,13 +70,13 @@ static hlo_value repeated_constant(hlo_builder *b, const literal *v, dim n) {
 static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *s = hlo_shape(v);
-  if (v.def && hlo_literal(n->in[0]) && x->rank == 1 && hlo_literal(v) && shape_elements(s) == 1) {
+  if (v.def && hlo_literal(n->in[0]) && x->rank == 1 && hlo_literal(v) && has_one(n, s)) {
     return repeated_constant(b, hlo_literal(v), x->dims[0]);
   }
   if (v.def && x->rank == 1 && shape_same_dims(s, x)) {
     return v;
   }
-  if (s->rank <= 1 && (q->block == 0 || x->rank != 1 || shape_elements(s) == 1)) {
+  if (s->rank <= 1 && (q->block == 0 || x->rank != 1 || has_one(n, s))) {
     return onnx_along(b, v, x, q->axis);
   }
   shape repeated = *x;
@@ -92,7 +93,7 @@ static hlo_value stretch(const onnx_node *n, const quantization *q, hlo_value v)
   }
   split[q->axis + 1] = q->block;
   v = hlo_broadcast(b, v, shape_make(hlo_type(v), x->rank + 1, split), at);
-  repeated.dims[q->axis] = s->dims[q->axis] * q->block;
+  repeated.dims[q->axis] = dim_mul(onnx_dims(n), s->dims[q->axis], q->block);
   v = hlo_reshape(b, v, x->rank, repeated.dims);
   return repeated.dims[q->axis] == x->dims[q->axis] ? v : hlo_slice_dim(b, v, q->axis, 0, x->dims[q->axis]);
 }
@@ -120,7 +121,8 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
  * into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast along the second one. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
-  if (q->block == 0 || x->rank == SHAPE_MAX_RANK || x->dims[q->axis] % q->block) {
+  dim_table *t = onnx_dims(n);
+  if (q->block == 0 || x->rank == SHAPE_MAX_RANK || !dim_known_equal(t, dim_mod(t, x->dims[q->axis], q->block), 0)) {
     return false;
   }
   *split = *x;
@@ -128,7 +130,7 @@ static bool split_blocks(const onnx_node *n, const quantization *q, shape *split
   for (int d = 0; d < x->rank; d++) {
     split->dims[d <= q->axis ? d : d + 1] = x->dims[d];
   }
-  split->dims[q->axis] = x->dims[q->axis] / q->block;
+  split->dims[q->axis] = dim_floordiv(t, x->dims[q->axis], q->block);
   split->dims[q->axis + 1] = q->block;
   return true;
 }

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/import/random_stream.h"
 
 #define INVALID STATUS_INVALID_MODEL
@@ -124,14 +126,16 @@ status onnx_import_multinomial(onnx_node *n) {
              dtype_name(type));
   TRY(onnx_attr_int_in(n->proto, "sample_size", 1, 0, DIM_MAX, &samples));
   TRY(onnx_stream_attr(n, &s));
-  dim batch = x->dims[0], classes = x->dims[1];
+  dim batch = x->dims[0];
+  int64_t classes;
+  TRY(onnx_const_dim(n, x->dims[1], "the number of classes", &classes));
   CHECK_THAT(classes >= 1 || batch == 0 || samples == 0, INVALID, "input is %s; there is no class to choose",
              SHAPE_STR(NULL, x));
   shape draws = shape_make(DTYPE_F64, 2, (dim[]){batch, samples});
   shape pairs = shape_make(DTYPE_F64, 3, (dim[]){batch, samples, classes});
   TRY(shape_check(&draws, "the result"));
   TRY(shape_check(&pairs, "result times classes"));
-  if (shape_elements(&draws) == 0) {
+  if (shape_is_empty(&draws)) {
     n->out[0] = hlo_splat(b, shape_with_type(draws, type), 0);
     return NULL;
   }

@@ -3,13 +3,17 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* the numbers of Attention's inputs */
 
 typedef struct attention {
   bool packed; /* whether the inputs have rank 3, with the heads and their elements in one dimension */
-  dim batch, q_heads, kv_heads, q_steps, kv_steps, past, total, head, v_head;
+  dim batch, q_steps, kv_steps, past, total, v_head;
+  int64_t q_heads, kv_heads, head; /* must be constants: the heads of Q are divided among those of K, and the scale
+                                      follows from the size of a head */
   float scale, softcap;
   bool causal;
   int64_t left, right; /* the numbers of keys before and after a query's position that it attends to; -1 means all */
@@ -20,45 +24,48 @@ typedef struct attention {
 /* --- checks --- */
 
 static status read_heads(const onnx_node *n, const shape *s, const char *what, const char *attribute, attention *a,
-                         dim *heads, dim *steps, dim *head) {
+                         int64_t *heads, dim *steps, dim *head) {
   if (!a->packed) {
-    *heads = s->dims[1];
+    TRY(onnx_const_dim(n, s->dims[1], "the number of heads", heads));
     *steps = s->dims[2];
     *head = s->dims[3];
     return NULL;
   }
   TRY(onnx_attr_required(n->proto, attribute));
   TRY(onnx_attr_int(n->proto, attribute, 0, heads));
-  CHECK_THAT(*heads >= 1 && s->dims[2] % *heads == 0, STATUS_INVALID_MODEL,
+  dim_table *t = onnx_dims(n);
+  CHECK_THAT(*heads >= 1 && dim_equal(t, dim_mod(t, s->dims[2], *heads), 0), STATUS_INVALID_MODEL,
              "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s), attribute,
              *heads);
   *steps = s->dims[1];
-  *head = s->dims[2] / *heads;
+  *head = dim_floordiv(t, s->dims[2], *heads);
   return NULL;
 }
 
 static status read_shapes(const onnx_node *n, attention *a) {
   static const char *const names[] = {"Q", "K", "V"};
   const shape *q = onnx_in_shape(n, Q);
-  dim k_head, v_heads, v_steps;
+  dim_table *t = onnx_dims(n);
+  dim head, k_head, v_steps;
+  int64_t v_heads;
   TRY(onnx_need_rank(n, Q, "Q", 3, 4));
   for (uint32_t k = Q; k <= V; k++) {
     TRY(onnx_need_rank(n, k, names[k], q->rank, q->rank));
-    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == q->dims[0], STATUS_INVALID_MODEL,
+    CHECK_THAT(dim_equal(t, onnx_in_shape(n, k)->dims[0], q->dims[0]), STATUS_INVALID_MODEL,
                "Q is %s but %s is %s; the batches differ", SHAPE_STR(NULL, q), names[k],
                SHAPE_STR(NULL, onnx_in_shape(n, k)));
   }
   a->packed = q->rank == 3;
   a->batch = q->dims[0];
-  TRY(read_heads(n, q, "Q", "q_num_heads", a, &a->q_heads, &a->q_steps, &a->head));
+  TRY(read_heads(n, q, "Q", "q_num_heads", a, &a->q_heads, &a->q_steps, &head));
   TRY(read_heads(n, onnx_in_shape(n, K), "K", "kv_num_heads", a, &a->kv_heads, &a->kv_steps, &k_head));
   TRY(read_heads(n, onnx_in_shape(n, V), "V", "kv_num_heads", a, &v_heads, &v_steps, &a->v_head));
-  CHECK_THAT(k_head == a->head && v_heads == a->kv_heads && v_steps == a->kv_steps, STATUS_INVALID_MODEL,
-             "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree", SHAPE_STR(NULL, q),
-             SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
+  CHECK_THAT(dim_equal(t, k_head, head) && v_heads == a->kv_heads && dim_equal(t, v_steps, a->kv_steps),
+             STATUS_INVALID_MODEL, "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree",
+             SHAPE_STR(NULL, q), SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
   CHECK_THAT(a->kv_heads >= 1 && a->q_heads % a->kv_heads == 0, STATUS_INVALID_MODEL,
              "%" PRId64 " heads of Q are no multiple of %" PRId64 " of K", a->q_heads, a->kv_heads);
-  return NULL;
+  return onnx_const_dim(n, head, "the size of a head", &a->head);
 }
 
 static status read_past(const onnx_node *n, attention *a) {
@@ -70,7 +77,7 @@ static status read_past(const onnx_node *n, attention *a) {
     TRY(onnx_need_dims(n, PAST_KEY, "past_key", 4, (dim[]){a->batch, a->kv_heads, a->past, a->head}));
     TRY(onnx_need_dims(n, PAST_VALUE, "past_value", 4, (dim[]){a->batch, a->kv_heads, a->past, a->v_head}));
   }
-  a->total = a->past + a->kv_steps;
+  a->total = dim_add(onnx_dims(n), a->past, a->kv_steps);
   return onnx_need_dims(n, NONPAD, "nonpad_kv_seqlen", 1, &a->batch);
 }
 
@@ -93,12 +100,13 @@ static status read_attention(const onnx_node *n, attention *a) {
 /* --- building --- */
 
 /* Converts packed inputs [B, S, H*D] to [B, H, S, D]. */
-static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, dim heads) {
+static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, int64_t heads) {
   if (!a->packed) {
     return x;
   }
   const shape *s = hlo_shape(x);
-  x = hlo_reshape(b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, s->dims[2] / heads});
+  x = hlo_reshape(
+      b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, dim_floordiv(b->computation->module->dims, s->dims[2], heads)});
   return hlo_transpose(b, x, (int64_t[]){0, 2, 1, 3});
 }
 
@@ -113,8 +121,8 @@ static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo
   static const int64_t batch[] = {0, 1};
   const shape *s = hlo_shape(x);
   int64_t x_contract = 3;
-  dim group = a->q_heads / a->kv_heads;
-  x = hlo_reshape(b, x, 4, (dim[]){a->batch, a->kv_heads, group * a->q_steps, s->dims[3]});
+  dim rows = dim_mul(b->computation->module->dims, a->q_steps, a->q_heads / a->kv_heads);
+  x = hlo_reshape(b, x, 4, (dim[]){a->batch, a->kv_heads, rows, s->dims[3]});
   hlo_dot_dims d = {.n_batch = 2,
                     .lhs_batch = batch,
                     .rhs_batch = batch,
@@ -136,14 +144,18 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   hlo_value mask = n->in[MASK];
   const shape *s = hlo_shape(mask);
   bool is_bool = s->type == DTYPE_PRED;
-  int64_t low[4] = {0}, high[4] = {0};
-  high[s->rank - 1] = a->total - s->dims[s->rank - 1];
-  CHECK_THAT(high[s->rank - 1] >= 0, STATUS_INVALID_MODEL,
-             "attn_mask is %s; its last dimension exceeds the %" PRId64 " keys", SHAPE_STR(NULL, s), a->total);
+  dim_table *t = onnx_dims(n);
+  dim keys = s->dims[s->rank - 1];
+  bool all = dim_equal(t, keys, a->total);
+  CHECK_THAT(all || dim_at_most(t, keys, a->total), STATUS_INVALID_MODEL,
+             "attn_mask is %s; its last dimension exceeds the %s keys", SHAPE_STR(NULL, s),
+             dim_print(n->arena, t, a->total));
   mask = is_bool ? mask : hlo_convert(b, mask, hlo_type(*x));
-  if (high[s->rank - 1] > 0 && s->dims[s->rank - 1] != 1) {
-    hlo_value nothing = hlo_scalar(b, hlo_type(mask), is_bool ? 0 : -INFINITY);
-    mask = hlo_pad(b, mask, nothing, low, high, NULL);
+  if (!all && !dim_equal(t, keys, 1)) {
+    shape rest = shape_with_type(*s, hlo_type(mask));
+    rest.dims[s->rank - 1] = dim_sub(t, a->total, keys);
+    hlo_value parts[] = {mask, hlo_splat(b, rest, is_bool ? 0 : -INFINITY)};
+    mask = hlo_concatenate(b, 2, parts, s->rank - 1);
   }
   /* A mask of -inf excludes the key whatever its score is; adding it to a score of inf would give NaN. */
   hlo_value keep = is_bool ? mask : onnx_compare_scalar(b, HLO_NE, mask, -INFINITY);
@@ -160,10 +172,10 @@ static hlo_value query_places(const onnx_node *n, const attention *a, const shap
   s.dims[3] = 1;
   hlo_value query = hlo_iota(b, s, 2);
   if (!onnx_has_in(n, NONPAD)) {
-    return onnx_plus(b, query, (double)a->past);
+    return onnx_binary_dim(b, HLO_ADD, query, a->past);
   }
   hlo_value length = hlo_broadcast(b, hlo_convert(b, n->in[NONPAD], DTYPE_S64), s, (int64_t[]){0});
-  return hlo_binary(b, HLO_ADD, query, onnx_plus(b, length, -(double)a->q_steps));
+  return hlo_binary(b, HLO_ADD, query, onnx_binary_dim(b, HLO_SUB, length, a->q_steps));
 }
 
 /* Sets the scores x of keys that a query must not attend to because of their position to -inf: keys after the query if
@@ -246,7 +258,7 @@ status onnx_import_attention(onnx_node *n) {
   hlo_value y = by_kv_head(b, &a, p, hlo_convert(b, value, a.type), 2, a.v_head);
   if (a.packed) {
     y = hlo_transpose(b, y, (int64_t[]){0, 2, 1, 3});
-    y = hlo_reshape(b, y, 3, (dim[]){a.batch, a.q_steps, a.q_heads * a.v_head});
+    y = hlo_reshape(b, y, 3, (dim[]){a.batch, a.q_steps, dim_mul(onnx_dims(n), a.v_head, a.q_heads)});
   }
   n->out[0] = hlo_convert(b, y, type);
   n->out[1] = key;
@@ -267,8 +279,8 @@ static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   shape before = *hlo_shape(*x);
   TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
   const shape *after = hlo_shape(*x);
-  CHECK_THAT(n->b->error || shape_equal(&before, after), STATUS_INVALID_MODEL,
-             "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
+  CHECK_THAT(n->b->error || (before.type == after->type && onnx_has_dims(n, after, before.rank, before.dims)),
+             STATUS_INVALID_MODEL, "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
              SHAPE_STR(NULL, &before));
   return NULL;
 }
@@ -296,7 +308,8 @@ status onnx_import_flex_attention(onnx_node *n) {
 /* --- RotaryEmbedding --- */
 
 typedef struct rotary {
-  dim batch, steps, heads, head, rotated;
+  dim batch, steps, heads;
+  int64_t head, rotated;
   bool packed, interleaved;
 } rotary;
 
@@ -307,7 +320,7 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   r->batch = x->dims[0];
   r->steps = x->dims[r->packed ? 1 : 2];
   r->heads = x->dims[1];
-  r->head = x->dims[x->rank - 1];
+  TRY(onnx_const_dim(n, x->dims[x->rank - 1], "the last dimension of X", &r->head));
   if (r->packed) {
     TRY(onnx_attr_int(n->proto, "num_heads", 0, &r->heads));
     CHECK_THAT(r->heads >= 1 && r->head % r->heads == 0, STATUS_INVALID_MODEL,
@@ -327,18 +340,19 @@ static status read_rotary(const onnx_node *n, rotary *r) {
  * rows are gathered at these positions; otherwise the input has one row for each step. */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
+  dim_table *t = onnx_dims(n);
   bool picked = onnx_has_in(n, 3);
   TRY(onnx_need_rank(n, k, what, picked ? 2 : 3, picked ? 2 : 3));
   const shape *s = onnx_in_shape(n, k);
   *out = n->in[k];
   if (picked) {
     TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
-    CHECK_THAT(s->dims[1] == half, STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64, what,
-               SHAPE_STR(NULL, s), half);
+    CHECK_THAT(dim_equal(t, s->dims[1], half), STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
+               what, SHAPE_STR(NULL, s), half);
     TRY(onnx_check_below(n, n->in[3], "position_ids", s->dims[0]));
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {
-    dims[0] = s->dims[0] == 1 ? 1 : r->batch;
+    dims[0] = !dim_equal(t, s->dims[0], r->batch) && dim_equal(t, s->dims[0], 1) ? 1 : r->batch;
     TRY(onnx_need_dims(n, k, what, 3, dims));
   }
   *out = onnx_insert_dim(n->b, *out, 2);

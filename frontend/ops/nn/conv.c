@@ -193,8 +193,9 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
     return NULL;
   }
   const shape *s = onnx_in_shape(n, k);
-  bool one = s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
-  CHECK_THAT(one || (s->rank == 1 && channels && s->dims[0] == channels), STATUS_INVALID_MODEL,
+  dim_table *t = onnx_dims(n);
+  bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(t, s->dims[0], 1));
+  CHECK_THAT(one || (s->rank == 1 && dim_equal(t, s->dims[0], channels ? channels : 1)), STATUS_INVALID_MODEL,
              "%s is %s; it must be a scalar%s", what, SHAPE_STR(NULL, s),
              channels ? " or have one element a channel" : "");
   return NULL;
@@ -256,8 +257,10 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
   const char *activation;
   TRY(onnx_need_rank(n, 0, "input", 3, 3));
   TRY(onnx_need_rank(n, 1, "weight", 3, 3));
-  dim k = w->dims[2];
-  TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){x->dims[1], 1, k}));
+  int64_t k, channels;
+  TRY(onnx_const_dim(n, w->dims[2], "the length of the kernel", &k));
+  TRY(onnx_const_dim(n, x->dims[1], "the number of channels", &channels));
+  TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){channels, 1, k}));
   CHECK_THAT(k >= 1, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty", SHAPE_STR(NULL, w));
   dim state_dims[] = {x->dims[0], x->dims[1], k - 1};
   TRY(onnx_need_dims(n, 3, "past_state", 3, state_dims));
@@ -267,7 +270,7 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
              "activation is \"%.40s\"; it must be none, silu or swish", activation);
   hlo_value past = onnx_has_in(n, 3) ? n->in[3] : hlo_splat(b, shape_make((dtype)x->type, 3, state_dims), 0);
   hlo_value all = hlo_concatenate(b, 2, (hlo_value[]){past, n->in[0]}, 2);
-  hlo_conv_dims d = {.groups = x->dims[1], .layout = HLO_CHANNELS_FIRST};
+  hlo_conv_dims d = {.groups = channels, .layout = HLO_CHANNELS_FIRST};
   hlo_value y = hlo_convolution(b, all, n->in[1], &d);
   TRY(add_bias(n, 2, &y));
   if (silu) {
@@ -275,6 +278,6 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
     y = hlo_convert(b, hlo_binary(b, HLO_MUL, wide, hlo_unary(b, HLO_LOGISTIC, wide)), hlo_type(y));
   }
   n->out[0] = y;
-  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], x->dims[2] + k - 1);
+  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], dim_add_const(onnx_dims(n), x->dims[2], k - 1));
   return NULL;
 }

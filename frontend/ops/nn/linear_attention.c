@@ -9,7 +9,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA, N_INPUTS };
 
@@ -17,7 +19,8 @@ typedef struct linear_attention {
   bool gated, delta;
   int64_t q_heads, kv_heads;
   float scale;
-  dim batch, steps, key, value; /* key and value: the numbers of elements of one head */
+  dim batch, steps;
+  int64_t key, value; /* the numbers of elements of one head */
 } linear_attention;
 
 /* The values that the loop carries. */
@@ -57,8 +60,11 @@ static status read_sizes(const onnx_node *n, linear_attention *l) {
   }
   l->batch = q->dims[0];
   l->steps = q->dims[1];
-  l->key = q->dims[2] / l->q_heads;
-  l->value = v->dims[2] / l->kv_heads;
+  int64_t keys, values;
+  TRY(onnx_const_dim(n, q->dims[2], "the last dimension of query", &keys));
+  TRY(onnx_const_dim(n, v->dims[2], "the last dimension of value", &values));
+  l->key = keys / l->q_heads;
+  l->value = values / l->kv_heads;
   TRY(onnx_need_dims(n, QUERY, "query", 3, (dim[]){l->batch, l->steps, l->q_heads * l->key}));
   TRY(onnx_need_dims(n, KEY, "key", 3, (dim[]){l->batch, l->steps, l->kv_heads * l->key}));
   TRY(onnx_need_dims(n, VALUE, "value", 3, (dim[]){l->batch, l->steps, l->kv_heads * l->value}));
@@ -72,10 +78,13 @@ static status read_sizes(const onnx_node *n, linear_attention *l) {
  * or one for all heads. */
 static status check_gates(const onnx_node *n, const linear_attention *l) {
   dim by_head[] = {l->batch, l->steps, l->kv_heads};
-  dim last = onnx_has_in(n, DECAY) ? onnx_in_shape(n, DECAY)->dims[2] : 0;
+  int64_t last = 0;
+  TRY(onnx_has_in(n, DECAY) ? onnx_const_dim(n, onnx_in_shape(n, DECAY)->dims[2], "decay's last dimension", &last)
+                            : NULL);
   by_head[2] = last == l->kv_heads * l->key ? last : l->kv_heads;
   TRY(onnx_need_dims(n, DECAY, "decay", 3, by_head));
-  last = onnx_has_in(n, BETA) ? onnx_in_shape(n, BETA)->dims[2] : 0;
+  last = 0;
+  TRY(onnx_has_in(n, BETA) ? onnx_const_dim(n, onnx_in_shape(n, BETA)->dims[2], "beta's last dimension", &last) : NULL);
   by_head[2] = last == 1 ? 1 : l->kv_heads;
   return onnx_need_dims(n, BETA, "beta", 3, by_head);
 }
@@ -181,7 +190,7 @@ static void build_step(hlo_builder *b, const linear_attention *l, const carry *o
 static status run_loop(hlo_builder *b, const linear_attention *l, carry *c) {
   hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carry in = parameters(&condition, c);
-  hlo_value left = hlo_compare(&condition, HLO_LT, in.step, hlo_scalar_int(&condition, DTYPE_S64, l->steps));
+  hlo_value left = hlo_compare(&condition, HLO_LT, in.step, onnx_of_dim(&condition, DTYPE_S64, l->steps, 1, 0));
   hlo_set_roots(condition.computation, 1, &left);
   build_step(&body, l, c);
   TRY(hlo_builder_take_error(&condition));
@@ -211,7 +220,7 @@ status onnx_import_linear_attention(onnx_node *n) {
   c.in[VALUE] = by_step(n, &l, VALUE, l.kv_heads);
   c.in[DECAY] = by_step(n, &l, DECAY, l.kv_heads);
   c.in[BETA] = by_step(n, &l, BETA, l.kv_heads);
-  if (l.steps > 0 && !b->error) {
+  if (dim_at_most(onnx_dims(n), 1, l.steps) && !b->error) {
     TRY(run_loop(b, &l, &c));
   }
   hlo_value y = hlo_transpose(b, c.out, (int64_t[]){1, 0, 2, 3});

@@ -204,16 +204,18 @@ status onnx_import_max_unpool(onnx_node *n) {
   TRY(onnx_need_dims(n, 1, "I", x->rank, x->dims));
   onnx_window w;
   TRY(onnx_read_window(n, x->rank - 2, NULL, &w));
+  dim_table *t = onnx_dims(n);
   shape s = *x;
   for (int k = 0; k < w.n; k++) {
     CHECK_THAT(x->dims[2 + k] <= DIM_MAX / w.strides[k], STATUS_INVALID_MODEL,
                "X is %s; times stride %" PRId64 " it overflows", SHAPE_STR(NULL, x), w.strides[k]);
-    s.dims[2 + k] = (x->dims[2 + k] - 1) * w.strides[k] - w.low[k] - w.high[k] + w.kernel[k];
-    CHECK_THAT(s.dims[2 + k] >= 0, STATUS_INVALID_MODEL, "spatial dimension %d of the output is %" PRId64, k,
-               s.dims[2 + k]);
+    int64_t more = w.kernel[k] - w.strides[k] - w.low[k] - w.high[k];
+    s.dims[2 + k] = dim_signed_add(t, dim_mul(t, x->dims[2 + k], w.strides[k]), dim_signed_const(t, more));
+    CHECK_THAT(dim_at_most(t, 0, s.dims[2 + k]), STATUS_INVALID_MODEL, "spatial dimension %d of the output is %s", k,
+               dim_print(n->arena, t, s.dims[2 + k]));
   }
   TRY(shape_check(&s, "the output"));
-  dim total = shape_elements(&s), count = shape_elements(x);
+  dim total = shape_dim_product(t, &s, 0, s.rank), count = shape_dim_product(t, x, 0, x->rank);
   shape flat = shape_make((dtype)s.type, 1, &total);
   TRY(onnx_check_below(n, n->in[1], "I", total));
   hlo_value index = hlo_reshape(b, hlo_convert(b, n->in[1], DTYPE_S64), 2, (dim[]){count, 1});
@@ -225,6 +227,7 @@ status onnx_import_max_unpool(onnx_node *n) {
   if (onnx_has_in(n, 2)) {
     const int64_t *wanted;
     int64_t entries, high[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK] = {0};
+    TRY(onnx_need_constant_dims(n, 0, "X"));
     TRY(onnx_const_ints(n, 2, "output_shape", &wanted, &entries));
     CHECK_THAT(entries == s.rank, STATUS_INVALID_MODEL, "output_shape has %" PRId64 " entries instead of %d", entries,
                s.rank);

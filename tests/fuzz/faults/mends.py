@@ -59,6 +59,6 @@ FAULTS = [
     fault(
         "rotary-one-batch",
         "caches of one batch for all are refused",
-        ("frontend/ops/nn/attention.c", "dims[0] = s->dims[0] == 1 ? 1 : r->batch;", "dims[0] = r->batch;"),
+        ("frontend/ops/nn/attention.c", "dims[0] = !dim_equal(t, s->dims[0], r->batch) && dim_equal(t, s->dims[0], 1) ? 1 : r->batch;", "dims[0] = r->batch;"),
     ),
 ]

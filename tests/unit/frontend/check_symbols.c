@@ -63,6 +63,53 @@ START_TEST(doubled_sizes_are_not_pinned) {
 }
 END_TEST
 
+/* Imports a model for inputs of these shapes; their types and ranks are those of the graph's inputs. */
+static status import_model(Onnx__ModelProto *m, const onnx_input_shape *at, size_t n, onnx_definitions *definitions,
+                           hlo_module **out, bool *complete) {
+  onnx_import_options options = {.inputs = at, .n_inputs = n, .unchecked = true, .eval = ref_fold};
+  size_t size;
+  uint8_t *bytes = pack(memory, m, &size);
+  onnx_model *model;
+  TRY(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  return definitions ? onnx_import_symbolic(memory, model, &options, definitions, out, complete)
+                     : onnx_import(memory, model, &options, out, complete);
+}
+
+static void add_input(Onnx__ModelProto *m, const char *name, const char *text) {
+  literal l = case_literal(memory, &text);
+  PB_ADD(memory, m->graph->input, m->graph->n_input, case_input(memory, name, &l, true));
+}
+
+static void add_constant(Onnx__ModelProto *m, const char *name, const char *text) {
+  literal l = case_literal(memory, &text);
+  PB_ADD(memory, m->graph->initializer, m->graph->n_initializer, case_tensor(memory, name, &l));
+}
+
+/* A picture that is made so much smaller that each sum has many terms, in batches of any size. */
+START_TEST(many_taps_take_any_batch) {
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  add_input(m, "x", "f32[0,0,0,0]:");
+  Onnx__TensorShapeProto *s = m->graph->input[0]->type->tensor_type->shape;
+  for (int k = 2; k < 4; k++) {
+    s->dim[k]->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    s->dim[k]->dim_value = 16;
+  }
+  add_constant(m, "scales", "f32[4]:1,1,0.125,0.125");
+  Onnx__NodeProto *node = graph_node(memory, m->graph, "Resize", "x,,scales", "y");
+  case_attributes(memory, node, "mode=cubic antialias=1");
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  bool complete;
+  onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 4, (dim[]){2, 3, 16, 16})};
+  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  ck_assert_uint_eq(d.n, 0);
+  at.shape.dims[0] = 5;
+  ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+  ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
+  ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+}
+END_TEST
+
 /* Operators whose inputs keep all of their sizes.  Equations between sizes are what the operator itself requires, in
  * the order in which they are found; dimension k of input number i is ini.k.  node_case.h tests what they compute. */
 static const struct {
@@ -92,6 +139,36 @@ static const struct {
      "f32[1,1,3,3]:1,2,3,4,5,6,7,8,9 =f32[1,1,2,2]:1,2,3,4 f32[1,8,2,2]:0,0,0,0,0,0,0,0,0,0,0,0,0,"
      "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
      "in0.1=1 in2.1=8 in0.0=in2.0 in2.2=in0.2-1 in2.3=in0.3-1 "},
+    {"Trilu", 14, "", "f32[2,3]:1,2,3,4,5,6", ""},
+    {"EyeLike", 22, "", "f32[2,3]:1,2,3,4,5,6", ""},
+    {"BitShift", 11, "direction=LEFT", "u8[2]:1,2 u8[2]:1,2", "in1.0=in0.0 "},
+    {"BitCast", 26, "to=6", "f32[2]:1,2", ""},
+    {"RandomUniformLike", 22, "", "f32[2]:1,2", ""},
+    {"Bernoulli", 22, "", "f32[2]:1,2", ""},
+    {"DepthToSpace", 13, "blocksize=2", "f32[1,4,1,2]:1,2,3,4,5,6,7,8", "in0.1=4*in0.1.m+0 "},
+    {"SpaceToDepth", 13, "blocksize=2", "f32[1,1,2,4]:1,2,3,4,5,6,7,8", "in0.2=2*in0.2.m+0 in0.3=2*in0.3.m+0 "},
+    {"NegativeLogLikelihoodLoss", 22, "", "f32[2,3]:1,2,3,4,5,6 s64[2]:0,1", "in0.0=in1.0 "},
+    {"SoftmaxCrossEntropyLoss", 13, "", "f32[2,3]:1,2,3,4,5,6 s64[2]:0,1", "in0.0=in1.0 "},
+    {"MaxUnpool", 22, "kernel_shape=[2] strides=[2]", "f32[1,1,2]:1,2 s64[1,1,2]:1,2",
+     "in0.0=in1.0 in0.1=in1.1 in0.2=in1.2 "},
+    {"CenterCropPad", 18, "", "f32[2,3]:1,2,3,4,5,6 =s64[2]:3,2", ""},
+    {"QuantizeLinear", 23, "", "f32[2,3]:1,2,3,4,5,6 =f32[]:2", ""},
+    {"DequantizeLinear", 23, "axis=0 block_size=2", "s8[3,2]:1,2,3,4,5,6 f32[2,2]:1,2,3,4",
+     "in1.0=(in0.0+1)/2 in0.1=in1.1 "},
+    {"DynamicQuantizeLinear", 11, "", "f32[2,3]:1,2,3,4,5,6", ""},
+    {"MatMulInteger", 10, "", "s8[2,3]:1,2,3,4,5,6 s8[3,1]:1,2,3", "in1.0=in0.1 "},
+    {"QLinearMatMul", 21, "", "s8[1,2]:1,2 =f32[]:1 =s8[]:0 s8[2,1]:1,2 =f32[]:1 =s8[]:0 =f32[]:1 =s8[]:0",
+     "in3.0=in0.1 "},
+    {"ConvInteger", 10, "", "s8[1,1,3]:1,2,3 =s8[1,1,2]:1,2", "in0.1=1 "},
+    {"QLinearConv", 10, "", "s8[1,1,3]:1,2,3 =f32[]:1 =s8[]:0 =s8[1,1,2]:1,2 =f32[]:1 =s8[]:0 =f32[]:1 =s8[]:0",
+     "in0.1=1 "},
+    {"Attention", 23, "is_causal=1",
+     "f32[1,1,2,2]:1,2,3,4 f32[1,1,3,2]:1,2,3,4,5,6 f32[1,1,3,1]:1,2,3 - f32[1,1,1,2]:1,2 f32[1,1,1,1]:1",
+     "in0.1=1 in1.1=1 in2.1=1 in0.3=2 in1.3=2 in4.1=1 in4.3=2 in5.1=1 in0.0=in1.0 in1.0=in2.0 in1.2=in2.2 "
+     "in2.0=in4.0 in4.0=in5.0 in4.2=in5.2 in2.3=in5.3 "},
+    {"RotaryEmbedding", 23, "", "f32[1,1,3,2]:1,2,3,4,5,6 f32[4,1]:1,2,3,4 f32[4,1]:1,2,3,4 s64[1,3]:0,1,2",
+     "in0.3=2 in1.1=1 in2.1=1 in0.0=in3.0 in0.2=in3.1 "},
+    {"Einsum", 12, "equation=ij,jk", "f32[2,3]:1,2,3,4,5,6 f32[3,1]:1,2,3", "in1.0=in0.1 "},
 };
 
 typedef struct open_run {
@@ -127,6 +204,7 @@ int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, doubled_sizes_are_not_pinned);
+  tcase_add_test(all, many_taps_take_any_batch);
   tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);
   return run_suite("symbols", all);
 }

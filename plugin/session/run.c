@@ -71,8 +71,9 @@ static status place_results(session *s, const rt_program *p, const void *const *
     session_output *o = &outputs[k];
     o->shape = session_result_shape(io);
     if (io->carried) {
-      results[k] =
-          (void *)(uintptr_t)params[io->carried - 1]; /* memory of the run, not an input that a caller has set */
+      /* memory of the run, not an input that a caller has set; as it has room, it is no data for a caller */
+      results[k] = (void *)(uintptr_t)params[io->carried - 1];
+      o->data = NULL;
       continue;
     }
     if (o->given && !is_open(p, k)) {

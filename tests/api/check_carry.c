@@ -241,6 +241,28 @@ START_TEST(taken) {
 }
 END_TEST
 
+/* A profile executes without going on: its output has the new rows, and the next execution writes them again. */
+START_TEST(profiled) {
+  message m = decoder_model();
+  oxla_model *model = load_decoder(&m, _i, 0);
+  oxla_run *run = new_run(model);
+  state s = {.random = 3};
+  begin(run, &s);
+  step(run, &s, 5, true);
+  static const float x[LINES * WIDTH] = {1, 2, 3, 4, 5, 6};
+  rows more = s.past, one = {.n = 1, .at = {{{1, 2, 3}}, {{4, 5, 6}}}};
+  add_rows(&more, &one, false);
+  char *text;
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(LINES, 1, WIDTH), x));
+  succeed(oxla_profile(run, 1, 2, OXLA_PROFILE_JSON, &text));
+  oxla_free(text);
+  check_rows(run, "present", &more);
+  step(run, &s, 1, true);
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 /* A run that ended early has changed nothing that the next one reads. */
 START_TEST(cancelled) {
   message m = decoder_model();
@@ -356,6 +378,7 @@ int main(void) {
   tcase_add_loop_test(c, grows, 0, 4);
   tcase_add_loop_test(c, rewinds, 0, 2);
   tcase_add_loop_test(c, taken, 0, 2);
+  tcase_add_loop_test(c, profiled, 0, 2);
   tcase_add_loop_test(c, cancelled, 0, 2);
   tcase_add_loop_test(c, scatters, 0, 2);
   tcase_add_test(c, refusals);

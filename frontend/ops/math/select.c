@@ -139,7 +139,8 @@ static hlo_value sort_keys(hlo_builder *b, hlo_value rows) {
     for (int k = 0; k < 2; k++) {
       parts[k] = hlo_reshape(b, parts[k], 3, (dim[]){count, width, 1});
     }
-    rows = hlo_reshape(b, hlo_concatenate(b, 2, parts, 2), 2, (dim[]){count, 2 * width});
+    dim both = dim_mul(b->computation->module->dims, width, 2);
+    rows = hlo_reshape(b, hlo_concatenate(b, 2, parts, 2), 2, (dim[]){count, both});
   }
   rows = hlo_type(rows) == DTYPE_PRED ? hlo_convert(b, rows, DTYPE_U8) : rows;
   return hlo_transpose(b, rows, (int64_t[]){1, 0});
@@ -155,15 +156,19 @@ static hlo_value sort_by(hlo_builder *b, hlo_value keys, hlo_value column, hlo_v
   return out[1];
 }
 
-/* Returns the row numbers of a matrix in lexicographic order of its rows; `keys` is the transposed matrix (sort_keys).
+/* Returns the row numbers of a matrix in lexicographic order of its rows, of which there is at least one; `keys` is the
+ * transposed matrix (sort_keys).
  * A `while` over the columns makes a stable sort by each column, from the last to the first. */
 static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
   hlo_value order = hlo_iota(b, list_of(DTYPE_S64, count), 0);
-  if (columns <= 1 || count == 0 || b->error) {
-    return columns == 1 && count ? sort_by(b, keys, s64(b, 0), order) : order;
+  if (columns == 0 || b->error) {
+    return order;
   }
-  hlo_value init[] = {s64(b, columns - 1), order, keys}, out[3], in[3], go;
+  if (dim_equal(b->computation->module->dims, columns, 1)) {
+    return sort_by(b, keys, s64(b, 0), order);
+  }
+  hlo_value init[] = {onnx_of_dim(b, DTYPE_S64, columns, 1, -1), order, keys}, out[3], in[3], go;
   hlo_builder condition = hlo_builder_inner(b, "unique_condition"), body = hlo_builder_inner(b, "unique_column");
   for (int k = 0; k < 3; k++) {
     hlo_value c = hlo_result(hlo_parameter(condition.computation, *hlo_shape(init[k])), 0);
@@ -184,14 +189,15 @@ static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
 static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order) {
   static const int64_t zero = 0;
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
+  dim others = dim_add_const(b->computation->module->dims, count, -1);
   hlo_value sorted = take(b, keys, order, 1);
-  hlo_value x = hlo_slice_dim(b, sorted, 1, 0, count - 1), y = hlo_slice_dim(b, sorted, 1, 1, count);
+  hlo_value x = hlo_slice_dim(b, sorted, 1, 0, others), y = hlo_slice_dim(b, sorted, 1, 1, count);
   hlo_value differ = hlo_compare(b, HLO_NE, x, y);
   if (dtype_is_float(hlo_type(x))) {
     hlo_value nan = hlo_binary(b, HLO_AND, hlo_compare(b, HLO_NE, x, x), hlo_compare(b, HLO_NE, y, y));
     differ = hlo_binary(b, HLO_AND, differ, hlo_unary(b, HLO_NOT, nan));
   }
-  differ = columns ? hlo_reduce(b, differ, HLO_REDUCE_OR, 1, &zero) : hlo_splat(b, list_of(DTYPE_PRED, count - 1), 0);
+  differ = columns ? hlo_reduce(b, differ, HLO_REDUCE_OR, 1, &zero) : hlo_splat(b, list_of(DTYPE_PRED, others), 0);
   hlo_value parts[] = {hlo_splat(b, list_of(DTYPE_PRED, 1), 1), differ};
   return hlo_concatenate(b, 2, parts, 0);
 }
@@ -221,7 +227,7 @@ static groups by_first(hlo_builder *b, groups g) {
   dim count = length(g.first);
   hlo_value out[2], index = hlo_iota(b, list_of(DTYPE_S64, count), 0);
   hlo_value n = hlo_broadcast(b, g.n, list_of(DTYPE_S64, count), NULL);
-  hlo_value key = hlo_select(b, hlo_compare(b, HLO_LT, index, n), g.first, hlo_like(b, index, (double)count));
+  hlo_value key = hlo_select(b, hlo_compare(b, HLO_LT, index, n), g.first, onnx_dim_like(b, index, count));
   hlo_sort(b, 2, (hlo_value[]){key, index}, 0, false, out);
   hlo_value number = scatter_list(b, hlo_like(b, index, 0), out[1], index, HLO_REDUCE_REPLACE);
   return (groups){g.n, out[0], take(b, g.counts, out[1], 0), take(b, number, g.inverse, 0)};
@@ -230,11 +236,13 @@ static groups by_first(hlo_builder *b, groups g) {
 /* Returns x as a matrix with one row for each index of the axis. */
 static hlo_value rows_of(hlo_builder *b, hlo_value x, int64_t axis) {
   const shape *s = hlo_shape(x);
-  int64_t front[SHAPE_MAX_RANK] = {axis}, width = 1;
+  dim_table *t = b->computation->module->dims;
+  int64_t front[SHAPE_MAX_RANK] = {axis};
+  dim width = 1;
   for (int k = 0, next = 1; k < s->rank; k++) {
     if (k != axis) {
       front[next++] = k;
-      width *= s->dims[k];
+      width = dim_mul(t, width, s->dims[k]);
     }
   }
   return hlo_reshape(b, hlo_transpose(b, x, front), 2, (dim[]){s->dims[axis], width});
@@ -252,7 +260,7 @@ status onnx_import_unique(onnx_node *n) {
     x = flat(b, x);
   }
   CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, hlo_shape(x)));
-  if (hlo_shape(x)->dims[axis] == 0) {
+  if (!dim_at_most(onnx_dims(n), 1, hlo_shape(x)->dims[axis])) {
     n->out[0] = x;
     for (int k = 1; k < 4; k++) {
       n->out[k] = hlo_splat(b, list_of(DTYPE_S64, 0), 0);

@@ -166,6 +166,7 @@ static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_r
   r->kernels = cpu_kernels_asked(kernels);
   r->kernels_unique = cpu_kernels_unique(kernels);
   r->kernels_found = cpu_kernels_found(kernels);
+  r->new_code = cpu_kernels_new_objects(kernels);
   for (uint32_t k = 0; k < p->n_constants; k++) {
     r->constant_bytes += p->constants[k].size;
   }

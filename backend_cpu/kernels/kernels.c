@@ -39,7 +39,7 @@ struct cpu_kernels {
   const emit_target *target;
   rt_weight_pool *weight_pool;
   dim_table *dims; /* of expressions of the symbols of outlined instructions (cpu_symbol) */
-  uint32_t n, cap, asked, n_found;
+  uint32_t n, cap, asked, n_found, n_new_objects;
   kernel *kernels;
 };
 
@@ -55,6 +55,8 @@ cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_p
 uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
 
 uint32_t cpu_kernels_found(const cpu_kernels *k) { return k->n_found; }
+
+uint32_t cpu_kernels_new_objects(const cpu_kernels *k) { return k->n_new_objects; }
 
 uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
 
@@ -402,6 +404,7 @@ status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint
   find_kernels(k, &found);
   all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares), .out = out};
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
+  k->n_new_objects = x.n;
   out->n = x.n + found.n;
   out->objects = ARENA_NEW_N(k->arena, rt_span, out->n);
   out->names = ARENA_NEW_N(k->arena, rt_span, out->n);

@@ -49,6 +49,8 @@ STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const
  * added. */
 uint32_t cpu_kernels_unique(const cpu_kernels *k);
 uint32_t cpu_kernels_found(const cpu_kernels *k);
+/* Returns the number of objects that cpu_kernels_compile compiled; they are the first in its list. */
+uint32_t cpu_kernels_new_objects(const cpu_kernels *k);
 uint32_t cpu_kernels_asked(const cpu_kernels *k);
 
 /* Code objects, and for each a name that lists the kernels in it (rt_program). */

@@ -20,22 +20,25 @@ static void print_model(content_store *store, const content_store_entry *entries
   time_t used = (time_t)(e->used / 1000000000);
   for (uint32_t k = first; k < n; k++) {
     bool same = strcmp(entries[k].model, e->model) == 0;
-    programs += same && !entries[k].weights;
+    programs += same && entries[k].kind == CONTENT_PROGRAM;
     bytes += same ? entries[k].bytes : 0;
   }
   if (localtime_r(&used, &day)) {
     strftime(date, sizeof date, "%Y-%m-%d %H:%M", &day);
   }
+  const char *name = e->kind == CONTENT_KERNELS ? "kernels that models share"
+                                                : model_description_name(content_store_get_source(store, a, e->model));
   printf("%9.1f MB  %3" PRIu32 " program%s  %s  %s\n", (double)bytes / 1e6, programs, programs == 1 ? " " : "s", date,
-         model_description_name(content_store_get_source(store, a, e->model)));
+         name);
 }
+
+static const char *const kinds[] = {"", " (weights)", " (kernels)"}; /* by content_kind */
 
 /* Prints the files of a model. */
 static void print_files(const content_store_entry *entries, uint32_t n, const char *model) {
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(entries[k].model, model) == 0) {
-      printf("%9.1f MB    %s%s\n", (double)entries[k].bytes / 1e6, entries[k].name,
-             entries[k].weights ? " (weights)" : "");
+      printf("%9.1f MB    %s%s\n", (double)entries[k].bytes / 1e6, entries[k].name, kinds[entries[k].kind]);
     }
   }
 }
@@ -57,7 +60,7 @@ static void print_all(content_store *store, bool files, arena *a) {
       }
     }
     total += entries[k].bytes;
-    programs += !entries[k].weights;
+    programs += entries[k].kind == CONTENT_PROGRAM;
   }
   printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, programs, programs == 1 ? "" : "s");
 }

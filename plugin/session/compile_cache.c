@@ -334,6 +334,59 @@ const rt_program *compile_cache_find(session *s, const session_inputs *inputs, r
   return p;
 }
 
+/* --- kernels of all models --- */
+
+/* The code that a compilation made is also kept by itself, in a folder for all models with the same options.  So a
+ * model whose layers have the sizes of another model's needs few kernels of its own. */
+enum { MOST_KERNEL_FILES = 64 };
+
+typedef struct mapping {
+  session *s;
+  arena *list;
+} mapping;
+
+static status map_kernels(void *data) {
+  const mapping *l = data;
+  session *s = l->s;
+  char shared[CONTENT_KEY_TEXT];
+  content_store_entry *entries;
+  uint32_t n, mapped = 0;
+  content_key_text(s->cache->options_key, shared);
+  content_store_list(&s->cache->store, l->list, &entries, &n);
+  for (uint32_t k = 0; k < n && mapped < MOST_KERNEL_FILES; k++) {
+    if (strcmp(entries[k].model, shared) == 0 && entries[k].kind == CONTENT_KERNELS) {
+      const rt_image *image = content_store_get_entry(&s->cache->store, begin_search(s), &entries[k]);
+      if (image && rt_weight_pool_register(s->weight_pool, image->programs[0], s->cache->mapped)) {
+        s->cache->mapped = NULL;
+      }
+      end_search(s);
+      mapped++;
+    }
+  }
+  return NULL;
+}
+
+void compile_cache_map_kernels(session *s) {
+  if (s->cache) {
+    mapping l = {s, arena_create(NULL)};
+    status_free(guard_run(map_kernels, &l)); /* without them the kernels are compiled */
+    arena_destroy(l.list);
+  }
+}
+
+static status put_kernels(session *s, arena *a, const session_program *c) {
+  const rt_program *p = c->program;
+  rt_writer names = {.arena = a};
+  rt_program kernels = {
+      .target = p->target, .cpu = "", .n_code = c->report.new_code, .code = p->code, .code_names = p->code_names};
+  rt_image image = {.model = "", .target = p->target, .n_programs = 1, .programs = &(rt_program *){&kernels}};
+  for (uint32_t k = 0; k < kernels.n_code; k++) {
+    rt_put_bytes(&names, p->code_names[k].data, p->code_names[k].size);
+  }
+  content_key key = key_of_written(s, &names);
+  return kernels.n_code ? content_store_put_kernels(&s->cache->store, s->cache->options_key, key, image) : NULL;
+}
+
 /* --- storing programs, on a thread, since writing hundreds of megabytes takes longer than a run --- */
 
 typedef struct storing {
@@ -436,6 +489,7 @@ static status write_program(void *data) {
                     .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p},
                     .base = weights_for(x->s, x->scratch, p)};
+  TRY(put_kernels(x->s, x->scratch, x->compiled));
   return content_store_put(&c->store, c->model, x->key, image);
 }
 

@@ -28,6 +28,10 @@ void compile_cache_forget(session *s);
  */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
+/* Gives the session's weight pool the kernels in the folder that programs of any model left there, as far as the last
+ * compilations made them.  They remain until the next collection.  Needs the turn (session_take_turn). */
+void compile_cache_map_kernels(session *s);
+
 /* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted from 0. */
 const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);
 void compile_cache_put_general(session *s, uint32_t number, session_program *c);

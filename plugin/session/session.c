@@ -328,6 +328,7 @@ static status compile_guarded(void *data) {
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
   TRY(file_check(s->arena));
+  compile_cache_map_kernels(s);
   TRY(try_general(c, compiler));
   if (c->out) {
     return NULL;

@@ -82,7 +82,9 @@ typedef struct session_program {
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
-  rt_report report;    /* zeros for a program from a .oxla file or the cache, or tuned in the background */
+  /* Zeros for a program from a .oxla file or the cache.  Of one that was tuned in the background only new_code is set.
+   */
+  rt_report report;
   bool from_cache;
   double compile_seconds, load_seconds;
 } session_program;

@@ -258,6 +258,7 @@ static status change_over(void *data) {
   x->kept = NULL; /* session_make_program takes it over */
   TRY(session_make_program(s, p, a, &c));
   c->compile_seconds = x->seconds;
+  c->report.new_code = x->report.new_code;
   session_replace_program(s, x->first, c);
   compile_cache_put(s, &x->inputs, s->options.compile.tune, c);
   return NULL;

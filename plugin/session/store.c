@@ -121,11 +121,11 @@ typedef struct name {
   char text[2 * CONTENT_KEY_TEXT + 16];
 } name;
 
-static const char *const suffixes[] = {".oxla", ".weights"};
+static const char *const suffixes[] = {".oxla", ".weights", ".kernels"}; /* by content_kind */
 
-static name file_name(const char *folder, const char *made, bool weights) {
+static name file_name(const char *folder, const char *made, content_kind kind) {
   name n;
-  snprintf(n.text, sizeof n.text, "%s/%s%s", folder, made, suffixes[weights]);
+  snprintf(n.text, sizeof n.text, "%s/%s%s", folder, made, suffixes[kind]);
   return n;
 }
 
@@ -142,28 +142,30 @@ typedef struct getting {
   const char *folder; /* the model's folder */
   arena *a;
   int fd;
-  bool verify, weights;
+  bool verify;
+  content_kind kind;
   rt_image *image;
 } getting;
 
-static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights);
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, content_kind kind);
 
 /* Finds the weights on which a program is based.  `made`, the key of the weights as text, comes from a file that may be
  * damaged, so it is checked that it is a key before it becomes part of a path. */
 static rt_image *find_weights(void *data, arena *a, const char *made) {
   const getting *g = data;
-  return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, true) : NULL;
+  return is_key(made, strlen(made)) ? get(g->c, a, g->folder, made, CONTENT_WEIGHTS) : NULL;
 }
 
 static status read_image(void *data) {
   getting *g = data;
   const rt_image_finder bases = {find_weights, g};
-  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->weights ? NULL : &bases, &g->image);
+  return rt_image_open_fd(g->a, g->fd, "cached program", g->verify, g->kind == CONTENT_PROGRAM ? &bases : NULL,
+                          &g->image);
 }
 
 /* Maps a file, and marks it as used.  Weights are marked after their program, so they are not removed before it. */
-static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, bool weights) {
-  name n = file_name(folder, made, weights);
+static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, content_kind kind) {
+  name n = file_name(folder, made, kind);
   struct timespec start;
   int fd = openat(c->models, n.text, READ_FILE);
   if (fd < 0) {
@@ -171,7 +173,7 @@ static rt_image *get(content_store *c, arena *a, const char *folder, const char 
   }
   clock_gettime(CLOCK_REALTIME, &start);
   bool whole = fingerprint_is_whole(&c->contents, fd);
-  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .weights = weights};
+  getting g = {.c = c, .folder = folder, .a = a, .fd = fd, .verify = c->verify || !whole, .kind = kind};
   status failed = guard_run(read_image, &g);
   bool good = !failed && g.image->n_programs == 1 && strcmp(g.image->producer, made) == 0;
   if (good && !whole) {
@@ -187,19 +189,23 @@ static rt_image *get(content_store *c, arena *a, const char *folder, const char 
   return good ? g.image : NULL;
 }
 
-static rt_image *get_by_key(content_store *c, arena *a, content_key model, content_key key, bool weights) {
+static rt_image *get_by_key(content_store *c, arena *a, content_key model, content_key key, content_kind kind) {
   char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
   content_key_text(model, folder);
   content_key_text(key, made);
-  return get(c, a, folder, made, weights);
+  return get(c, a, folder, made, kind);
 }
 
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program) {
-  return get_by_key(c, a, model, program, false);
+  return get_by_key(c, a, model, program, CONTENT_PROGRAM);
 }
 
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights) {
-  return get_by_key(c, a, model, weights, true);
+  return get_by_key(c, a, model, weights, CONTENT_WEIGHTS);
+}
+
+rt_image *content_store_get_entry(content_store *c, arena *a, const content_store_entry *e) {
+  return get(c, a, e->model, e->name, e->kind);
 }
 
 void content_store_remove(content_store *c, content_key model, content_key program) {
@@ -209,13 +215,13 @@ void content_store_remove(content_store *c, content_key model, content_key progr
   (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
 }
 
-static status put(content_store *c, content_key model, content_key key, bool weights, rt_image image) {
+static status put(content_store *c, content_key model, content_key key, content_kind kind, rt_image image) {
   char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
   content_key_text(model, folder);
   content_key_text(key, made);
   image.producer = made;
   (void)mkdirat(c->models, folder, 0700);
-  name n = file_name(folder, made, weights);
+  name n = file_name(folder, made, kind);
   status failed = rt_image_write_at(&image, c->models, n.text);
   if (!failed) {
     int fd = openat(c->models, n.text, READ_FILE);
@@ -228,13 +234,17 @@ static status put(content_store *c, content_key model, content_key key, bool wei
 }
 
 status content_store_put(content_store *c, content_key model, content_key program, rt_image image) {
-  status failed = put(c, model, program, false, image);
+  status failed = put(c, model, program, CONTENT_PROGRAM, image);
   content_store_trim(c, c->max_bytes);
   return failed;
 }
 
 status content_store_put_weights(content_store *c, content_key model, content_key weights, rt_image image) {
-  return put(c, model, weights, true, image);
+  return put(c, model, weights, CONTENT_WEIGHTS, image);
+}
+
+status content_store_put_kernels(content_store *c, content_key options, content_key kernels, rt_image image) {
+  return put(c, options, kernels, CONTENT_KERNELS, image);
 }
 
 /* --- descriptions of models (files named source) --- */
@@ -309,24 +319,28 @@ static void walk(const content_store *c, void (*see)(void *data, int folder, con
   closedir(models);
 }
 
-/* Returns true if a file of this name holds a program or weights, and sets *weights to which of them. */
-static bool is_entry(const char *file, bool *weights) {
+/* Returns true if a file of this name is an entry of the store, and sets *kind. */
+static bool is_entry(const char *file, content_kind *kind) {
   size_t n = strcspn(file, ".");
-  *weights = strcmp(file + n, suffixes[true]) == 0;
-  return is_key(file, n) && (*weights || strcmp(file + n, suffixes[false]) == 0);
+  uint32_t k = 0;
+  while (k < sizeof suffixes / sizeof *suffixes && strcmp(file + n, suffixes[k]) != 0) {
+    k++;
+  }
+  *kind = (content_kind)k;
+  return is_key(file, n) && k < sizeof suffixes / sizeof *suffixes;
 }
 
 static void see_entry(void *data, int folder, const char *model, const char *file) {
   listing *l = data;
   struct stat st;
-  bool weights;
-  if (!is_entry(file, &weights) || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+  content_kind kind;
+  if (!is_entry(file, &kind) || fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) != 0) {
     return;
   }
   content_store_entry *e = ARENA_PUSH(l->a, l->entries, l->n, l->cap);
   memcpy(e->model, model, CONTENT_KEY_TEXT);
   memcpy(e->name, file, CONTENT_KEY_TEXT - 1);
-  e->weights = weights;
+  e->kind = kind;
   e->bytes = (uint64_t)st.st_size;
   e->used = fingerprint_last_used(&l->c->contents, &st);
 }
@@ -351,7 +365,8 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
   (void)model;
   struct stat st;
   const time_t *now = data;
-  bool weights, known = strcmp(file, "source") == 0 || is_entry(file, &weights);
+  content_kind kind;
+  bool known = strcmp(file, "source") == 0 || is_entry(file, &kind);
   if (!known && fstatat(folder, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && *now - st.st_mtim.tv_sec > ABANDONED_SECONDS) {
     (void)unlinkat(folder, file, 0);
   }
@@ -360,7 +375,7 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
 /* Removes an entry.  With the last entry of a model, its description and folder are removed; removing a folder that has
  * other files fails. */
 static void drop_entry(const content_store *c, const content_store_entry *e, bool last) {
-  name n = file_name(e->model, e->name, e->weights);
+  name n = file_name(e->model, e->name, e->kind);
   (void)unlinkat(c->models, n.text, 0);
   if (last) {
     snprintf(n.text, sizeof n.text, "%s/source", e->model);

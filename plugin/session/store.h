@@ -5,7 +5,8 @@
  *     stamps/               the fingerprints, by which files are recognised without reading them
  *     models/KEY/source     the description of a model
  *     models/KEY/KEY.oxla   a program of the model
- *     models/KEY/KEY.weights  the constants that its programs share, as a .oxla file without thunks
+ *     models/KEY/KEY.weights  the constants that its programs share, as a .oxla file without thunks; or, where the
+ * first key is of no model but of options, kernels that programs of all models share
  *
  * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
  * does not match is ignored.  Adding a program removes those that have not been used for the longest time, until the
@@ -31,15 +32,28 @@ typedef struct content_store {
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
+typedef enum content_kind { CONTENT_PROGRAM, CONTENT_WEIGHTS, CONTENT_KERNELS } content_kind;
+
+typedef struct content_store_entry {
+  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT]; /* of kernels, `model` is the key of options */
+  content_kind kind;
+  uint64_t bytes;
+  int64_t used; /* in nanoseconds since the epoch */
+} content_store_entry;
+
 /* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
  * one of these files does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* Does the same for a file of weights, on which programs can be based. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
+/* Does the same for an entry of content_store_list. */
+rt_image *content_store_get_entry(content_store *c, arena *a, const content_store_entry *e);
 /* Stores a program.  A full disk is not an error.  The file gets its own key as text in place of image.producer, so
  * that content_store_get can check that the file belongs to the key. */
 STATUS_MUST_USE status content_store_put(content_store *c, content_key model, content_key program, rt_image image);
 STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key model, content_key weights,
+                                                 rt_image image);
+STATUS_MUST_USE status content_store_put_kernels(content_store *c, content_key options, content_key kernels,
                                                  rt_image image);
 void content_store_remove(content_store *c, content_key model, content_key program);
 
@@ -47,18 +61,11 @@ void content_store_remove(content_store *c, content_key model, content_key progr
 rt_span content_store_get_source(content_store *c, arena *a, const char *model);
 void content_store_put_source(content_store *c, content_key model, rt_span bytes);
 
-typedef struct content_store_entry {
-  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT];
-  bool weights; /* true for a file of weights, false for a program */
-  uint64_t bytes;
-  int64_t used; /* in nanoseconds since the epoch */
-} content_store_entry;
-
-/* Returns all programs and weights, the last used first. */
+/* Returns all programs, weights and kernels, the last used first. */
 void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n);
 /* Removes entry k of the list; if it is the last one of its model, also the model's folder. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);
-/* Removes the programs and weights that were not used for the longest time until the rest has at most `bytes` bytes.
+/* Removes the files that were not used for the longest time until the rest has at most `bytes` bytes.
  * Also removes temporary files of processes that ended while they wrote them. */
 void content_store_trim(const content_store *c, uint64_t bytes);
 

@@ -168,6 +168,7 @@ typedef struct rt_report {
   uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
   uint32_t kernels_found; /* the number of unique kernels that other programs had compiled */
+  uint32_t new_code;      /* so many of the program's first code objects are new; others had compiled the rest */
   uint64_t bytes_moved_before, bytes_moved_after;
   uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
   double seconds_passes, seconds_lower, seconds_codegen;

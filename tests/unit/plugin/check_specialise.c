@@ -23,9 +23,9 @@ static float element(int64_t k) { return (float)(k * 7 % 5 - 2); }
 
 /* y = Abs(MatMul(x, w)), x f32[n,SIZE] and w f32[SIZE,SIZE] of small integers, so that all algorithms give the same
  * sums. */
-static void write_product(void) {
+static void write_named_product(const char *input) {
   arena *a = arena_create(NULL);
-  Onnx__ModelProto *m = new_model(a, "x", "y");
+  Onnx__ModelProto *m = new_model(a, input, "y");
   float *w = ARENA_NEW_N(a, float, SIZE *SIZE);
   for (int64_t k = 0; k < SIZE * SIZE; k++) {
     w[k] = element(k / 3);
@@ -33,12 +33,14 @@ static void write_product(void) {
   Onnx__TensorProto *t = new_tensor(a, "w", 1, 2, (int64_t[]){SIZE, SIZE});
   set_raw(a, t, w, SIZE * SIZE * sizeof *w);
   PB_ADD(a, m->graph->initializer, m->graph->n_initializer, t);
-  graph_node(a, m->graph, "MatMul", "x,w", "p");
+  graph_node(a, m->graph, "MatMul", arena_printf(a, "%s,w", input), "p");
   graph_node(a, m->graph, "Abs", "p", "y");
   session_case_set_type(a, m->graph->input[0], 1, "n,512");
   session_case_set_type(a, m->graph->output[0], 1, "n,512");
   session_case_write(a, m);
 }
+
+static void write_product(void) { write_named_product("x"); }
 
 static session *open_tuned(session_options o) {
   o.tune = o.tune || o.compile.numerics.deterministic ? o.tune : "fast";
@@ -369,6 +371,26 @@ START_TEST(the_tuned_program_is_kept) {
 }
 END_TEST
 
+/* Another model with the same layers finds their kernels in the cache. */
+START_TEST(kernels_of_another_model) {
+  strcpy(folder, "/tmp/check-specialise-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  for (int k = 0; k < 2; k++) {
+    write_named_product(k ? "another" : "x");
+    session *s = open_tuned((session_options){.cache = folder, .keep_programs = true, .specialise = "off"});
+    const session_program *c = session_case_compile(s, ROWS, SIZE);
+    ck_assert(!c->from_cache);
+    const rt_report *r = &c->general->report;
+    ck_assert_uint_gt(r->kernels_unique, 0);
+    ck_assert_uint_eq(r->kernels_found, k ? r->kernels_unique : 0);
+    run_product(s, c, ROWS);
+    run_product(s, session_case_compile(s, 3, SIZE), 3);
+    session_close(s);
+  }
+  remove_folder();
+}
+END_TEST
+
 /* What is saved is the tuned program, also if it is still being made. */
 START_TEST(the_tuned_program_is_saved) {
   write_product();
@@ -400,6 +422,7 @@ int main(void) {
   tcase_add_test(c, cancelled);
   tcase_add_test(c, busy);
   tcase_add_test(c, the_tuned_program_is_kept);
+  tcase_add_test(c, kernels_of_another_model);
   tcase_add_test(c, the_tuned_program_is_saved);
   return run_suite("specialise", c);
 }

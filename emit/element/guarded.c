@@ -26,12 +26,19 @@ static emit_pos lane_position(const emit_ir *w, emit_pos p, LLVMValueRef lane) {
   return emit_pos_at(p.step ? LLVMBuildNSWAdd(w->builder, p.base, distance, "") : p.base, 1);
 }
 
+/* Returns the position along dimension k, which may be out of range, also along a dimension of extent 1, where
+ * emit_index_dim returns 0. */
+static emit_pos unclamped_position(const emit_element *e, const emit_index *at, int k) {
+  const emit_axis *a = &at->axes[k];
+  return at->reshaped || a->from ? emit_index_dim(&e->x, at, k) : a->pos;
+}
+
 emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data) {
   const emit_ir *w = e->w;
   int lanes = e->x.lanes, n = dtype_is_complex(t) ? 2 : 1;
   emit_pos *places = ARENA_NEW_N(w->arena, emit_pos, SHAPE_MAX_RANK);
   for (int k = 0; k < at->rank; k++) {
-    places[k] = emit_index_dim(&e->x, at, k);
+    places[k] = unclamped_position(e, at, k);
   }
   LLVMValueRef none = LLVMGetPoison(emit_vector_type(emit_register_type(w, t), lanes)), init[2] = {none, none}, next[2];
   emit_loop l;

@@ -66,6 +66,11 @@ static const char *const modules[] = {
     "  %a = add(%d, %c) : f32[n,40]\n"
     "  %t = tanh(%a) : f32[n,40]\n"
     "  return %p, %t\n}",
+    /* padding around a dimension of extent 1, of which whole slices are outside */
+    "(%x: f32[n,m], %z: f32[n,1,4,4]) {\n"
+    "  %c = constant() {value=f32[] 0.5} : f32[]\n"
+    "  %p = pad(%z, %c) {low=[1,1,-1,0], high=[3,2,2,3], interior=[0,0,0,0]} : f32[n+4,4,5,7]\n"
+    "  return %p, %x\n}",
     /* positions behind a first one that is a size, as of words behind others */
     "(%x: f32[n,m], %t: f32[500,8]) {\n"
     "  %p = sizes() {elements=[n]} : s64[]\n"

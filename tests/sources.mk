@@ -196,6 +196,8 @@ hlo_tests = \
 	tests/hlo/batch_norm/types.hlo \
 	tests/hlo/concat_in_place/chain.hlo \
 	tests/hlo/concat_in_place/left.hlo \
+	tests/hlo/concat_in_place/rows.hlo \
+	tests/hlo/concat_in_place/symbols.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/cse/random.hlo \
 	tests/hlo/dce/branches.hlo \
@@ -542,6 +544,8 @@ tests_files = \
 	tests/hlo/batch_norm/types.expected \
 	tests/hlo/concat_in_place/chain.expected \
 	tests/hlo/concat_in_place/left.expected \
+	tests/hlo/concat_in_place/rows.expected \
+	tests/hlo/concat_in_place/symbols.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/cse/random.expected \
 	tests/hlo/dce/branches.expected \

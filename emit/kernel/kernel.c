@@ -112,7 +112,7 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   if (!p) {
     return emit_index_linear(x, at);
   }
-  int64_t *dims = ARENA_NEW_N(w->e.w->arena, int64_t, 2);
+  dim *dims = ARENA_NEW_N(w->e.w->arena, dim, 2);
   dims[0] = p->rows;
   dims[1] = p->run;
   const emit_index *run = emit_index_reshape(x, at, 2, dims);
@@ -278,7 +278,7 @@ static void set_values(emit_writer *w, emit_input *inputs) {
 static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
   hlo_in_place_update place;
   bool output = w->i->op == HLO_FUSION && hlo_int(w->i, HLO_ATTR_FUSION) == HLO_FUSION_OUTPUT;
-  if (!assigned || emit_takes_sizes(w->i) || !hlo_in_place_update_of(w->i, &place)) {
+  if (!assigned || !hlo_in_place_update_of(w->i, &place)) {
     return NULL;
   }
   if (w->alias[0] != (int32_t)place.base) {
@@ -286,7 +286,7 @@ static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
     return NULL;
   }
   w->place = arena_memdup(w->e.w->arena, &place, sizeof place);
-  w->cost -= cost_of(w->roots[0].def) - 0.2 * (double)shape_elements(hlo_shape(place.value));
+  w->cost -= cost_of(w->roots[0].def) - 0.2 * emit_likely_elements(w->e.x.sizes->table, hlo_shape(place.value));
   w->roots[0] = place.value;
   w->shared[0] = inputs[place.base].shared = false;
   return NULL;

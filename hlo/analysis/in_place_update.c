@@ -13,23 +13,28 @@ static int smaller_along(const shape *part, const shape *whole) {
   return found;
 }
 
+static bool is_const_from(const shape *s, int first) {
+  bool constant = true;
+  for (int d = first; d < s->rank; d++) {
+    constant = constant && dim_is_const(s->dims[d]);
+  }
+  return constant;
+}
+
 static bool locate(const hlo_instr *update, hlo_in_place_update *p) {
   const shape *whole = &update->shapes[0], *part = hlo_shape(update->operands[1]);
   const literal *starts = hlo_literal(update->operands[2]);
-  if (!starts || !shape_is_static(whole) || !shape_is_static(part) || shape_elements(part) == 0) {
-    return false;
-  }
-  int along = smaller_along(part, whole);
-  if (along == -2) {
+  int along = smaller_along(part, whole), from = along < 0 ? 0 : along;
+  if (!starts || along == -2 || !is_const_from(whole, from) || !is_const_from(part, from) || shape_is_empty(part)) {
     return false;
   }
   int64_t inner = shape_product(whole, along + 1, whole->rank), start = along < 0 ? 0 : literal_i64(starts, along);
   p->value = update->operands[1];
-  p->rows = along < 0 ? 1 : shape_product(whole, 0, along);
+  p->rows = along < 0 ? 1 : shape_dim_product(update->parent->module->dims, whole, 0, along);
   p->run = along < 0 ? inner : part->dims[along] * inner;
   p->pitch = along < 0 ? inner : whole->dims[along] * inner;
   p->first = start * inner;
-  return start >= 0 && (along < 0 || start <= whole->dims[along] - part->dims[along]);
+  return start >= 0 && p->rows != DIM_OVERFLOW && (along < 0 || start <= whole->dims[along] - part->dims[along]);
 }
 
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out) {

@@ -36,7 +36,17 @@ static bool stands_alone(const hlo_instr *i) {
       return false;
     }
   }
-  return shape_is_static(&i->shapes[0]) && shape_elements(&i->shapes[0]) > 0 && i->n_operands > 1;
+  return i->n_operands > 1;
+}
+
+/* Returns true if the array has elements, and its parts begin at constant positions of rows of constant size. */
+static bool has_fixed_rows(const hlo_instr *i) {
+  const shape *s = &i->shapes[0];
+  bool fixed = !shape_is_empty(s);
+  for (int k = (int)hlo_int(i, HLO_ATTR_DIMENSION); k < s->rank; k++) {
+    fixed = fixed && dim_is_const(s->dims[k]);
+  }
+  return fixed;
 }
 
 static bool can_write(const pass_context *c, hlo_value v) {
@@ -44,7 +54,7 @@ static bool can_write(const pass_context *c, hlo_value v) {
 }
 
 /* Sets parts[] to the operands that have elements, in the order in which they are computed.  Returns false if too many
- * of them must be copied, or if the size of one is symbolic, as in n + (4 - n). */
+ * of them must be copied, or if the size of one along the dimension is symbolic, as in n + (4 - n). */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -52,11 +62,11 @@ static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, p
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = i->operands[k];
     part one = {v, start, can_write(c, v)};
-    if (!shape_is_static(hlo_shape(v))) {
+    if (!dim_is_const(hlo_shape(v)->dims[dimension])) {
       return false;
     }
     start += hlo_shape(v)->dims[dimension];
-    if (shape_elements(hlo_shape(v)) == 0) {
+    if (shape_is_empty(hlo_shape(v))) {
       continue;
     }
     copied += !one.written;
@@ -148,7 +158,7 @@ static status place_parts(hlo_computation *c, pass_context *context, bool *chang
   HLO_FOR_EACH(i, c) {
     uint32_t n;
     TRY(budget_check(arena_budget(context->scratch)));
-    if (i->op == HLO_CONCAT && stands_alone(i)) {
+    if (i->op == HLO_CONCAT && stands_alone(i) && has_fixed_rows(i)) {
       part *parts = ARENA_NEW_N(context->scratch, part, i->n_operands);
       if (find_parts(context, i, &n, parts)) {
         TRY(place_all(context, i, n, parts));

@@ -74,6 +74,18 @@ static const program_case cases[] = {
      "  %o = dot(%t, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[b,h,40]\n"
      "  return %o, %x\n}",
      "GGG-", false},
+    /* convolutions that write their channels of a concatenation, beside channels that are copied */
+    {"(%x: f32[b,h,w,24]) {\n"
+     "  %1 = W f32[32,24,3,3]\n"
+     "  %2 = W f32[8,24,1,1]\n"
+     "  %3 = W f32[16,64,1,1]\n"
+     "  %d = convolution(%x, %1) {strides=[1,1], low=[1,1], high=[1,1], " PLACES "} : f32[b,h,w,32]\n"
+     "  %z = tanh(%d) : f32[b,h,w,32]\n"
+     "  %e = convolution(%x, %2) {strides=[1,1], low=[0,0], high=[0,0], " PLACES "} : f32[b,h,w,8]\n"
+     "  %c = concatenate(%e, %z, %x) {dimension=3} : f32[b,h,w,64]\n"
+     "  %f = convolution(%c, %3) {strides=[1,1], low=[0,0], high=[0,0], " PLACES "} : f32[b,h,w,16]\n"
+     "  return %f\n}",
+     "WG-G", false},
     /* a quantised network: a convolution with a zero point, whose sums are divided by 33, so that none is near the
        middle between two bytes; then a depthwise one */
     {"(%x: u8[b,8,h,w]) {\n"

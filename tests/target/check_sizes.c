@@ -82,6 +82,16 @@ static const char *const modules[] = {
     " index_vector_dim=2, sizes=[1,8]} : f32[1,m,8]\n"
     "  %u = add(%g, %g) : f32[1,m,8]\n"
     "  return %u\n}",
+    /* columns of an array that are written over, by numbers and by a transposed array */
+    "(%x: f32[n,m], %a: f32[n,8], %b: f32[n,3], %t: f32[3,n]) {\n"
+    "  %s = constant() {value=s64[2] {0, 4}} : s64[2]\n"
+    "  %e = exponential(%b) : f32[n,3]\n"
+    "  %u = dynamic-update-slice(%a, %e, %s) : f32[n,8]\n"
+    "  %p = transpose(%t) {permutation=[1,0]} : f32[n,3]\n"
+    "  %o = constant() {value=s64[2] {0, 1}} : s64[2]\n"
+    "  %v = dynamic-update-slice(%u, %p, %o) : f32[n,8]\n"
+    "  %c = add(%a, %v) : f32[n,8]\n"
+    "  return %v, %c, %x\n}",
     /* one element of a constant, at a position that is a size */
     "(%x: f32[n,m]) {\n"
     "  %i = iota() {dimension=0} : s8[66]\n"

@@ -418,9 +418,11 @@ bool session_wants_general(const session *s, const session_inputs *inputs) {
 }
 
 void session_add_general(session *s, session_program *c) {
+  pthread_mutex_lock(&s->lock); /* threads without the turn ask whether there are any */
   c->next = s->generals;
   s->generals = c;
   s->n_generals++;
+  pthread_mutex_unlock(&s->lock);
 }
 
 const session_program *session_generals(session *s) {

@@ -4,6 +4,7 @@ base_sources = \
 	base/clock.c \
 	base/dim/dim.c \
 	base/dim/dim_evaluate.c \
+	base/dim/dim_interval.c \
 	base/dim/dim_nodes.c \
 	base/dim/dim_text.c \
 	base/dim/guard.c \

@@ -11,6 +11,7 @@ man3_pages = \
 	doc/oxla_checking.3 \
 	doc/oxla_code.3 \
 	doc/oxla_compile.3 \
+	doc/oxla_compile_ranges.3 \
 	doc/oxla_constant.3 \
 	doc/oxla_dim.3 \
 	doc/oxla_done_fn.3 \
@@ -50,6 +51,7 @@ man3_pages = \
 	doc/oxla_outputs.3 \
 	doc/oxla_profile.3 \
 	doc/oxla_profile_format.3 \
+	doc/oxla_range.3 \
 	doc/oxla_rewind.3 \
 	doc/oxla_run_create.3 \
 	doc/oxla_run_destroy.3 \

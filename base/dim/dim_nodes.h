@@ -24,6 +24,8 @@ typedef struct dim_node {
   const char *name;
   int64_t hint; /* of a symbol, if has_hint is set (guard.h) */
   bool has_hint;
+  int64_t least, most; /* of a symbol, if has_range is set */
+  bool has_range;
 } dim_node;
 
 struct dim_table {
@@ -55,6 +57,9 @@ int dim_compare(const dim_table *t, dim a, dim b);
 /* Returns true if it is known that d, which may be signed, is not negative, assuming that symbols are not negative and
  * divisors are positive. */
 bool dim_never_negative(const dim_table *t, dim d);
+
+/* Returns true if d, which may be signed, is not negative for all symbols within their ranges (dim_set_range). */
+bool dim_in_range_never_negative(const dim_table *t, dim d);
 
 /* --- monomials: interned products of atoms; the empty product is the constant 1 --- */
 

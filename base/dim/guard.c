@@ -48,7 +48,43 @@ const dim_guard *dim_guards(const dim_table *t, uint32_t *n) {
   return t->guards;
 }
 
+/* --- ranges --- */
+
+static int64_t most_of(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* If d is a multiple of a symbol plus a constant, the range of d bounds the symbol, too. */
+static void bound_symbol(dim_table *t, dim d, int64_t least, int64_t most) {
+  dim symbol;
+  int64_t factor, rest;
+  if (!dim_linear(t, d, &symbol, &factor, &rest)) {
+    return;
+  }
+  dim_node *n = &t->nodes[-(symbol + 1)];
+  int64_t low = most_of(0, dim_floor_quotient(least - rest + factor - 1, factor)),
+          high = dim_floor_quotient(most - rest, factor);
+  n->least = n->has_range ? most_of(n->least, low) : low;
+  n->most = n->has_range && n->most < high ? n->most : high;
+  n->has_range = true;
+}
+
+bool dim_set_range(dim_table *t, dim d, int64_t least, int64_t most) {
+  assert(least >= 0 && least <= most && most <= DIM_MAX);
+  if (dim_is_const(d)) {
+    return d >= least && d <= most;
+  }
+  if (least > 0) {
+    add_guard(t, DIM_AT_MOST, least, d);
+  }
+  add_guard(t, DIM_AT_MOST, d, most);
+  bound_symbol(t, d, least, most);
+  return true;
+}
+
 /* --- questions --- */
+
+static bool never_negative(const dim_table *t, dim d) {
+  return dim_never_negative(t, d) || dim_in_range_never_negative(t, d);
+}
 
 /* The difference a - b may be of either sign; a non-zero constant proves that a and b differ. */
 static bool known_difference(dim_table *t, dim a, dim b, int64_t *out) {
@@ -61,7 +97,7 @@ bool dim_known_equal(dim_table *t, dim a, dim b) {
 }
 
 static bool known_less(dim_table *t, dim a, dim b) {
-  return dim_never_negative(t, dim_signed_sub(t, dim_signed_sub(t, b, a), 1));
+  return never_negative(t, dim_signed_sub(t, dim_signed_sub(t, b, a), 1));
 }
 
 bool dim_equal(dim_table *t, dim a, dim b) {
@@ -93,7 +129,7 @@ bool dim_known_at_most(dim_table *t, dim a, dim b) {
   if (known_difference(t, a, b, &difference)) {
     return difference <= 0;
   }
-  return dim_never_negative(t, dim_signed_sub(t, b, a));
+  return never_negative(t, dim_signed_sub(t, b, a));
 }
 
 bool dim_at_most(dim_table *t, dim a, dim b) {

@@ -26,6 +26,16 @@ typedef struct dim_guard {
 void dim_set_hint(dim_table *t, dim symbol, int64_t hint);
 /* Returns true, and sets *out, if d is a constant or all of its symbols have hints. */
 bool dim_hint(const dim_table *t, dim d, int64_t *out);
+
+/* The sizes for which a named dimension is meant, from `least` to `most`. */
+typedef struct dim_range {
+  const char *name;
+  int64_t least, most;
+} dim_range;
+
+/* Says that d is only meant for [least, most]: adds guards for that, which answer other questions too.  Returns false
+ * if d is a constant outside of it. */
+bool dim_set_range(dim_table *t, dim d, int64_t least, int64_t most);
 /* Sets the source of the guards that follow; the text is borrowed.  NULL means "". */
 void dim_set_source(dim_table *t, const char *source);
 

@@ -7,6 +7,7 @@
 #ifndef FRONTEND_IMPORT_IMPORT_H
 #define FRONTEND_IMPORT_IMPORT_H
 
+#include "base/dim/guard.h"
 #include "frontend/model/model.h"
 #include "frontend/import/frame.h"
 
@@ -26,6 +27,9 @@ typedef struct onnx_input_shape {
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
+  /* For which sizes symbolic dimensions are meant; the largest are the likely ones. */
+  const dim_range *ranges;
+  uint32_t n_ranges;
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;

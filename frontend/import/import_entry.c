@@ -52,6 +52,7 @@ typedef struct binding {
 } binding;
 
 typedef struct bindings {
+  arena *arena;
   const onnx_import_options *options;
   dim_table *dims;
   binding *items;
@@ -100,21 +101,42 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
   return NULL;
 }
 
+static const dim_range *find_range(const bindings *b, dim symbol) {
+  for (uint32_t k = 0; k < b->options->n_ranges; k++) {
+    if (strcmp(b->options->ranges[k].name, dim_name(b->dims, symbol)) == 0) {
+      return &b->options->ranges[k];
+    }
+  }
+  return NULL;
+}
+
+/* Adds the guards of a range, for a module that keeps the dimension as d. */
+static status keep_range(const bindings *b, const dim_range *r, dim d, int64_t value) {
+  CHECK_THAT(value >= r->least && value <= r->most, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+             "dimension '%s' is %" PRId64 ", outside of its range, %" PRId64 " to %" PRId64, r->name, value, r->least,
+             r->most);
+  dim_set_source(b->dims, arena_printf(b->arena, "range of %s", r->name));
+  (void)dim_set_range(b->dims, d, r->least, r->most);
+  return NULL;
+}
+
 /* Replaces the symbolic dimensions of an input's shape by their values, or gives hints to the symbols. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
   CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model declares no rank for input '%s', so its shape must be given", name);
   for (int k = 0; k < s->rank; k++) {
     dim d = s->dims[k];
-    int64_t value = b->options->open_dim;
     if (dim_is_const(d)) {
       continue;
     }
+    const dim_range *range = find_range(b, d);
+    int64_t value = range ? range->most : b->options->open_dim;
     CHECK_THAT(find_binding(b, d, &value) || value > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
     s->dims[k] = value;
     if (b->options->symbols) {
       TRY(onnx_open_dim(b->dims, b->options->symbols, d, value, &s->dims[k]));
+      TRY(range ? keep_range(b, range, s->dims[k], value) : NULL);
     }
   }
   return shape_check(s, name);
@@ -162,7 +184,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   onnx_frame *f = *out = onnx_frame_create(a, model, NULL, g, NULL, NULL);
   f->findings = options->findings;
   f->unchecked = options->unchecked;
-  bindings b = {.options = options, .dims = dim_table_create(a)};
+  bindings b = {.arena = a, .options = options, .dims = dim_table_create(a)};
   f->dims = options->symbols ? b.dims : NULL;
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);

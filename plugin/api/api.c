@@ -108,9 +108,10 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
   oxla_options o;
   TRY(read_options(given, &o));
-  CHECK_THAT(o.n_dims <= MAX_LIST && o.n_constants <= MAX_LIST && o.n_carried <= MAX_LIST, STATUS_INVALID_ARGUMENT,
-             "%zu values of dimensions, %zu constants and %zu carried outputs: more than %d", o.n_dims, o.n_constants,
-             o.n_carried, MAX_LIST);
+  CHECK_THAT(o.n_dims <= MAX_LIST && o.n_ranges <= MAX_LIST && o.n_constants <= MAX_LIST && o.n_carried <= MAX_LIST,
+             STATUS_INVALID_ARGUMENT,
+             "%zu values and %zu ranges of dimensions, %zu constants and %zu carried outputs: more than %d", o.n_dims,
+             o.n_ranges, o.n_constants, o.n_carried, MAX_LIST);
   session_options options = {
       .backend = o.backend,
       .cache = o.cache,
@@ -120,6 +121,8 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
       .n_dims = (uint32_t)o.n_dims,
       .carried = (const session_carry *)o.carried,
       .n_carried = (uint32_t)o.n_carried,
+      .ranges = (const dim_range *)o.ranges,
+      .n_ranges = (uint32_t)o.n_ranges,
       .open_dim = !o.closed_dims,
       .max_memory = o.max_memory,
       .max_seconds = o.max_seconds,
@@ -150,6 +153,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
 
 _Static_assert(sizeof(oxla_dim) == sizeof(compiler_dim), "one is used as the other");
 _Static_assert(sizeof(oxla_carried) == sizeof(session_carry), "one is used as the other");
+_Static_assert(sizeof(oxla_range) == sizeof(dim_range), "one is used as the other");
 
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out) {
   return api_error(load(path, NULL, 0, options, out));

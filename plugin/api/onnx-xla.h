@@ -135,6 +135,12 @@ typedef struct oxla_dim {
   int64_t value;
 } oxla_dim;
 
+typedef struct oxla_range {
+  const char *name; /* the name of a symbolic dimension */
+  int64_t least;
+  int64_t most;
+} oxla_range;
+
 /* An input that never changes, such as weights that are not in the file.  It is compiled into the program and is no
  * longer an input of the model. */
 typedef struct oxla_constant {
@@ -244,6 +250,10 @@ typedef struct oxla_options {
    * outputs, and oxla_save for such models. */
   const oxla_carried *carried;
   size_t n_carried;
+  /* The sizes for which symbolic dimensions of the inputs are meant.  Programs that serve all sizes serve these, other
+   * sizes are OXLA_INVALID_ARGUMENT (OXLA_ABOUT_SHAPE), and the largest are taken for inputs whose shape is not set. */
+  const oxla_range *ranges;
+  size_t n_ranges;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
@@ -342,6 +352,10 @@ oxla_error *oxla_set_max_seconds(oxla_run *run, double seconds);
 /* Compiles the program for the shapes of the inputs unless it exists already; oxla_execute does this too.  A model
  * keeps the programs that its runs are using, and others as oxla_options.program_memory says. */
 oxla_error *oxla_compile(oxla_run *run);
+/* Compiles the programs for all sizes of the ranges in the model's options, which oxla_save then writes: one for all
+ * sizes, and more where sizes need it, such as a batch of 1.  Types, shapes and data that decide sizes come from the
+ * run.  Returns OXLA_UNSUPPORTED if no program can serve the ranges. */
+oxla_error *oxla_compile_ranges(oxla_run *run);
 /* Computes the outputs and returns when they are complete. */
 oxla_error *oxla_execute(oxla_run *run);
 /* Switches cancelling on or off.  May be called from any thread.  While it is on, every compilation and execution of

@@ -237,6 +237,16 @@ static status compile_idle(oxla_run *run) {
 
 oxla_error *oxla_compile(oxla_run *run) { return api_error(compile_idle(run)); }
 
+static status compile_ranges(oxla_run *run) {
+  TRY(api_begin(run));
+  session_inputs inputs = inputs_of(run);
+  run->executed = false;
+  forget_program(run);
+  return session_compile_ranges(session_of(run), &inputs, &run->compiled);
+}
+
+oxla_error *oxla_compile_ranges(oxla_run *run) { return api_error(compile_ranges(run)); }
+
 /* Lists the memory of inputs, and that of outputs which callers have given; an output's index is its number plus that
  * of the inputs.  Returns the length of the list, 0 if no output is in memory of a caller. */
 static uint32_t list_spans(const oxla_run *run) {

@@ -51,6 +51,8 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   compile_request request = {.backend = args->backend ? args->backend : session_default_backend(),
                              .dims = options.dims,
                              .n_dims = options.n_dims,
+                             .ranges = options.ranges,
+                             .n_ranges = options.n_ranges,
                              .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);
   cli_progress_start(args->quiet, "checking", 0);
@@ -58,7 +60,7 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   TRY(status_name_file(compiler->check_support(model, path, (rt_span){file->bytes, file->size}, &request, &found),
                        path));
   cli_progress_end();
-  TRY(status_name_file(session_check_dims(a, options.dims, options.n_dims, found.dim_names, found.n_dim_names), path));
+  TRY(status_name_file(session_check_dims(a, &options, found.dim_names, found.n_dim_names), path));
   if (!args->quiet) {
     print_ops(&found);
   }

@@ -12,7 +12,7 @@
 /* --- models: model.c --- */
 
 /* Makes session options from the command line; the session prints warnings to standard error.  Fails if an argument of
- * --dim is not NAME=N. */
+ * --dim is neither NAME=N nor NAME=A..B. */
 STATUS_MUST_USE status cli_session_options(const cli_args *args, arena *a, session_options *out);
 
 /* Opens a session that is closed when the arena is destroyed. */

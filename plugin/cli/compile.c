@@ -165,8 +165,9 @@ static status compile_program(const cli_args *args, const session_options *optio
   closed.keep_open = false;
   TRY(open_model(args, &open, a, m));
   cli_progress_start(args->quiet, "compiling", 0);
-  status failed = session_compile(m->s, &m->inputs, out);
-  if (!failed || !open.keep_open || !*guessed_dims(m->s, &m->inputs, a) || status_get_code(failed) == STATUS_RESOURCE) {
+  status failed = session_compile_ranges(m->s, &m->inputs, out);
+  if (!failed || !open.keep_open || open.n_ranges || !*guessed_dims(m->s, &m->inputs, a) ||
+      status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
   m->reason = arena_strdup(a, status_message(failed));

@@ -6,18 +6,45 @@
 
 /* --- sessions --- */
 
+/* Reads a number from 0 to 2^56 at *at, and moves *at behind it.  Returns false if there is none. */
+static bool read_size(const char **at, int64_t *out) {
+  char *end;
+  bool digit = **at >= '0' && **at <= '9';
+  *out = digit ? strtoll(*at, &end, 10) : -1;
+  *at = digit ? end : *at;
+  return *out >= 0 && *out <= DIM_MAX;
+}
+
+/* Reads NAME=N as a size, and NAME=A..B as a range. */
+static status read_dim(const char *text, arena *a, compiler_dim *dims, uint32_t *n_dims, dim_range *ranges,
+                       uint32_t *n_ranges) {
+  const char *equals = strrchr(text, '='), *at = equals + 1, *name = arena_strndup(a, text, (size_t)(equals - text));
+  int64_t least, most;
+  bool right = read_size(&at, &least);
+  most = least;
+  bool range = right && strncmp(at, "..", 2) == 0;
+  if (range) {
+    at += 2;
+    right = read_size(&at, &most) && least <= most;
+  }
+  CHECK_THAT(right && *at == '\0', STATUS_INVALID_ARGUMENT,
+             "--dim %s: the size is not a number from 0 to 2^56, nor a range such as 1..512", text);
+  if (range) {
+    ranges[(*n_ranges)++] = (dim_range){name, least, most};
+  } else {
+    dims[(*n_dims)++] = (compiler_dim){name, least};
+  }
+  return NULL;
+}
+
 static status read_dims(const cli_args *args, arena *a, session_options *out) {
   compiler_dim *dims = ARENA_NEW_N(a, compiler_dim, args->dims.n);
-  for (uint32_t k = 0; k < args->dims.n; k++) {
-    const char *text = args->dims.items[k], *equals = strrchr(text, '=');
-    char *end;
-    dims[k].name = arena_strndup(a, text, (size_t)(equals - text));
-    dims[k].value = strtoll(equals + 1, &end, 10);
-    CHECK_THAT(end != equals + 1 && *end == '\0' && dims[k].value >= 0 && dims[k].value <= DIM_MAX,
-               STATUS_INVALID_ARGUMENT, "--dim %s: the size is not a number from 0 to 2^56", text);
-  }
+  dim_range *ranges = ARENA_NEW_N(a, dim_range, args->dims.n);
   out->dims = dims;
-  out->n_dims = args->dims.n;
+  out->ranges = ranges;
+  for (uint32_t k = 0; k < args->dims.n; k++) {
+    TRY(read_dim(args->dims.items[k], a, dims, &out->n_dims, ranges, &out->n_ranges));
+  }
   return NULL;
 }
 

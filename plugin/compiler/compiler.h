@@ -7,6 +7,7 @@
 #ifndef PLUGIN_COMPILER_COMPILER_H
 #define PLUGIN_COMPILER_COMPILER_H
 
+#include "base/dim/guard.h"
 #include "base/tensor/literal.h"
 #include "runtime/program/image.h"
 #include "runtime/program/target.h"
@@ -59,6 +60,8 @@ typedef struct compile_request {
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
+  const dim_range *ranges; /* for which sizes named dimensions are meant, if the program is to serve all sizes */
+  uint32_t n_ranges;
   /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL if
    * all are unknown. */
   const shape *const *inputs;

@@ -56,8 +56,12 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
     *out = hlo_module_clone(a, l->hlo);
     return NULL;
   }
-  onnx_import_options o = {
-      .n_dims = r->n_dims, .open_dim = r->open_dim, .unchecked = r->options.unchecked, .eval = ref_fold};
+  onnx_import_options o = {.n_dims = r->n_dims,
+                           .ranges = r->ranges,
+                           .n_ranges = r->n_ranges,
+                           .open_dim = r->open_dim,
+                           .unchecked = r->options.unchecked,
+                           .eval = ref_fold};
   onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
   for (uint32_t k = 0; k < r->n_dims; k++) {
     dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};

@@ -80,6 +80,11 @@ static dim size_of(void *data, dim symbol) {
     }
   }
   c->open = true;
+  for (uint32_t k = 0; k < c->request->n_ranges; k++) {
+    if (strcmp(dim_name(c->dims, symbol), c->request->ranges[k].name) == 0) {
+      return c->request->ranges[k].most;
+    }
+  }
   return c->request->open_dim;
 }
 
@@ -202,7 +207,12 @@ static void check_sizes(check_support *c) {
   for (uint32_t k = 0; k < c->request->n_dims; k++) {
     dims[k] = (onnx_dim_binding){c->request->dims[k].name, c->request->dims[k].value};
   }
-  onnx_import_options o = {.dims = dims, .n_dims = c->request->n_dims, .open_dim = LIKELY, .eval = ref_fold};
+  onnx_import_options o = {.dims = dims,
+                           .n_dims = c->request->n_dims,
+                           .ranges = c->request->ranges,
+                           .n_ranges = c->request->n_ranges,
+                           .open_dim = LIKELY,
+                           .eval = ref_fold};
   status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
   if (failed || !complete) {
     add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s",

@@ -76,6 +76,11 @@ static void put_dims(rt_writer *w, const session *s) {
     rt_put_text(w, s->options.dims[k].name);
     rt_put_i64(w, s->options.dims[k].value);
   }
+  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
+    rt_put_text(w, s->options.ranges[k].name);
+    rt_put_i64(w, s->options.ranges[k].least);
+    rt_put_i64(w, s->options.ranges[k].most);
+  }
 }
 
 static void put_carried(rt_writer *w, const session_options *o) {

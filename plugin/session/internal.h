@@ -91,6 +91,8 @@ STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs
 shape session_result_shape(const rt_io *result);
 /* Returns the number of carried outputs that the program writes in place; 0 for NULL. */
 uint32_t session_carried_in_place(const session *s, const rt_program *p);
+/* Returns the range of dimension d of an input (session_options.ranges), or NULL if it has none. */
+const dim_range *session_range_of(const session *s, const model_value *v, int d);
 /* Returns true if the program is for these inputs. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
@@ -134,9 +136,10 @@ bool session_has_open_sizes(const session *s, const session_inputs *told);
 bool session_wants_general(const session *s, const session_inputs *inputs);
 /* Adds a program for all sizes to the session.  Needs the turn. */
 void session_add_general(session *s, session_program *c);
-/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves them. It is
- * not added to the session's list of programs.  Needs the turn. */
-STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out);
+/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves them; then
+ * *refused, which must be NULL before, says why the first program does not, if there is one.  `refused` may be NULL.
+ * The binding is not added to the session's list of programs.  Needs the turn. */
+STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
 /* Writes a line to the session's log, if there is one. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);

@@ -33,6 +33,27 @@ static status check_dim_values(const compiler_dim *dims, uint32_t n) {
   return NULL;
 }
 
+static status check_ranges(const session_options *o) {
+  CHECK_THAT(o->ranges || o->n_ranges == 0, STATUS_INVALID_ARGUMENT,
+             "there are %u ranges of dimensions, but the list is NULL", o->n_ranges);
+  for (uint32_t k = 0; k < o->n_ranges; k++) {
+    const dim_range *r = &o->ranges[k];
+    bool twice = false;
+    CHECK_THAT(r->name && *r->name, STATUS_INVALID_ARGUMENT, "range %u of a dimension: it has no name", k);
+    CHECK_THAT(r->least >= 0 && r->least <= r->most && r->most <= DIM_MAX, STATUS_INVALID_ARGUMENT,
+               "the range of dimension '%s' is %" PRId64 " to %" PRId64 "; it must lie in 0 to 2^56", r->name, r->least,
+               r->most);
+    for (uint32_t i = 0; i < k; i++) {
+      twice = twice || strcmp(o->ranges[i].name, r->name) == 0;
+    }
+    for (uint32_t i = 0; i < o->n_dims; i++) {
+      twice = twice || strcmp(o->dims[i].name, r->name) == 0;
+    }
+    CHECK_THAT(!twice, STATUS_INVALID_ARGUMENT, "dimension '%s' has a range and another size or range", r->name);
+  }
+  return NULL;
+}
+
 static status check_options(const session_options *o) {
   CHECK_THAT(o->compile.threads <= RT_MAX_THREADS, STATUS_INVALID_ARGUMENT, "%u threads are asked for; the most is %d",
              o->compile.threads, RT_MAX_THREADS);
@@ -40,7 +61,8 @@ static status check_options(const session_options *o) {
              o->compile.lanes);
   CHECK_THAT(o->max_seconds >= 0, STATUS_INVALID_ARGUMENT, "the time limit is %g seconds; it must not be negative",
              o->max_seconds);
-  return check_dim_values(o->dims, o->n_dims);
+  TRY(check_dim_values(o->dims, o->n_dims));
+  return check_ranges(o);
 }
 
 /* Replaces 0 by the number of cores, and limits the number of threads. */
@@ -60,6 +82,11 @@ static void copy_options(session *s, const session_options *o) {
     dims[k].name = arena_strdup(a, dims[k].name);
   }
   s->options.dims = dims;
+  dim_range *ranges = arena_memdup(a, o->ranges, o->n_ranges * sizeof *ranges);
+  for (uint32_t k = 0; k < o->n_ranges; k++) {
+    ranges[k].name = arena_strdup(a, ranges[k].name);
+  }
+  s->options.ranges = ranges;
   compiler_constant *constants = arena_memdup(a, o->constants, o->n_constants * sizeof *constants);
   for (uint32_t k = 0; k < o->n_constants; k++) {
     constants[k].name = arena_strdup(a, constants[k].name);
@@ -114,14 +141,15 @@ static bool is_named(const char *name, const char *const *names, uint32_t n) {
   return found;
 }
 
-status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, const char *const *names, uint32_t n) {
+status session_check_dims(arena *a, const session_options *o, const char *const *names, uint32_t n) {
   const char *list = n ? names[0] : "none";
   for (uint32_t k = 1; k < n; k++) {
     list = arena_printf(a, "%s, %s", list, names[k]);
   }
-  for (uint32_t k = 0; k < n_dims; k++) {
-    CHECK_THAT(is_named(dims[k].name, names, n), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
-               "no input has a dimension '%s'; the model's named dimensions are: %s", dims[k].name, list);
+  for (uint32_t k = 0; k < o->n_dims + o->n_ranges; k++) {
+    const char *name = k < o->n_dims ? o->dims[k].name : o->ranges[k - o->n_dims].name;
+    CHECK_THAT(is_named(name, names, n), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+               "no input has a dimension '%s'; the model's named dimensions are: %s", name, list);
   }
   return NULL;
 }
@@ -131,10 +159,11 @@ static status check_dims(const session *s) {
   const session_options *o = &s->options;
   const char **names = NULL;
   uint32_t n = 0, cap = 0;
-  CHECK_THAT(!s->image || o->n_dims == 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+  uint32_t given = o->n_dims + o->n_ranges;
+  CHECK_THAT(!s->image || given == 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
              "dimension '%s' is given a size, but a compiled file has the sizes that it was compiled for",
-             o->dims[0].name);
-  for (uint32_t k = 0; k < s->source->n_inputs && o->n_dims; k++) {
+             o->n_dims ? o->dims[0].name : o->ranges[0].name);
+  for (uint32_t k = 0; k < s->source->n_inputs && given; k++) {
     const model_value *v = &s->source->inputs[k];
     for (int d = 0; d < v->shape.rank; d++) {
       if (v->dim_names[d] && !is_named(v->dim_names[d], names, n)) {
@@ -142,7 +171,7 @@ static status check_dims(const session *s) {
       }
     }
   }
-  return session_check_dims(s->arena, o->dims, o->n_dims, names, n);
+  return session_check_dims(s->arena, o, names, n);
 }
 
 /* --- carried outputs --- */

@@ -168,7 +168,7 @@ static status time_bindings(session *s, const session_inputs *inputs, run_profil
   session_program *c = NULL;
   while (out->bindings < MOST && now - start < most_seconds) {
     double begin = clock_seconds();
-    TRY(session_bind(s, inputs, &c));
+    TRY(session_bind(s, inputs, &c, NULL));
     now = clock_seconds();
     if (!c) {
       break;

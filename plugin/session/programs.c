@@ -464,13 +464,16 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   return NULL;
 }
 
-static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out) {
+/* Sets *out to NULL, and *refused to the reason, if the program does not serve these sizes. */
+static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out,
+                       status *refused) {
   rt_binding *b;
   double start = s->options.log ? clock_seconds() : 0;
   status failed = rt_bind(general->executable, shapes, &b);
   if (failed && status_get_subject(failed) == STATUS_ABOUT_SHAPE) {
     session_log(s, SESSION_LOG_DEBUG, "another program is needed: %s", status_message(failed));
-    status_free(failed);
+    status_free(*refused);
+    *refused = failed;
     return NULL;
   }
   TRY(failed);
@@ -485,16 +488,90 @@ static status bind_one(session *s, session_program *general, const shape *shapes
   return NULL;
 }
 
-status session_bind(session *s, const session_inputs *inputs, session_program **out) {
+status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused) {
+  status why = NULL, failed = NULL;
   *out = NULL;
-  for (session_program *g = s->generals; g && !*out; g = g->next) {
+  for (session_program *g = s->generals; g && !*out && !failed; g = g->next) {
     shape shapes[g->program->n_params + 1];
     TRY(session_raise_room(s, inputs, g->program));
     if (shapes_of(s, inputs, g->program, shapes) && session_program_has_contents(g->program, inputs)) {
-      TRY(bind_one(s, g, shapes, out));
+      failed = bind_one(s, g, shapes, out, &why);
     }
   }
+  if (refused && !*out && !failed) {
+    *refused = why;
+  } else {
+    status_free(why);
+  }
+  return failed;
+}
+
+/* --- ranges: programs for all sizes of the options --- */
+
+/* Gives dimensions with a range the sizes of a corner: the least if the bit of the range is set, otherwise the largest.
+ */
+static void move_to_corner(const session *s, const model_value *v, uint32_t corner, shape *x) {
+  for (int d = 0; d < x->rank; d++) {
+    const dim_range *r = session_range_of(s, v, d);
+    if (r) {
+      x->dims[d] = corner >> (r - s->options.ranges) & 1 ? r->least : r->most;
+    }
+  }
+}
+
+/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  An input that has another
+ * shape there has no contents. */
+static status compile_corner(session *s, const session_inputs *told, uint32_t corner, arena *a) {
+  session_inputs inputs = *told;
+  uint32_t n = s->source->n_inputs;
+  shape *shapes = ARENA_NEW_N(a, shape, n);
+  const shape **list = ARENA_NEW_N(a, const shape *, n);
+  const void **values = ARENA_NEW_N(a, const void *, n);
+  const session_program *c;
+  for (uint32_t k = 0; k < n; k++) {
+    const shape likely = shapes[k] = session_input_shape(s, told, k);
+    move_to_corner(s, &s->source->inputs[k], corner, &shapes[k]);
+    list[k] = &shapes[k];
+    values[k] = told->values && shape_equal(&likely, &shapes[k]) ? told->values[k] : NULL;
+  }
+  inputs.shapes = list;
+  inputs.values = values;
+  TRY(session_compile(s, &inputs, &c));
+  bool serves = c->general;
+  session_release(s, c);
+  const char *reason = session_exact_reason(s);
+  CHECK_THAT(serves, STATUS_UNSUPPORTED, "no program serves the whole ranges: %s",
+             reason ? reason : "their sizes need too many programs");
   return NULL;
+}
+
+typedef struct corners {
+  session *s;
+  const session_inputs *inputs;
+  arena *arena;
+} corners;
+
+static status compile_corners(void *data) {
+  enum { MOST_RANGES = 4 }; /* of which all corners are looked at */
+  corners *x = data;
+  uint32_t n = x->s->options.n_ranges < MOST_RANGES ? x->s->options.n_ranges : MOST_RANGES;
+  x->arena = arena_create(&x->s->budget);
+  for (uint32_t corner = 0; x->s->options.n_ranges && corner < 1u << n; corner++) {
+    TRY(compile_corner(x->s, x->inputs, corner, x->arena));
+  }
+  return NULL;
+}
+
+status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {
+  corners x = {.s = s, .inputs = inputs};
+  TRY(session_compile(s, inputs, out));
+  status failed = guard_run(compile_corners, &x);
+  arena_destroy(x.arena);
+  if (failed) {
+    session_release(s, *out);
+    *out = NULL;
+  }
+  return failed;
 }
 
 /* --- turns --- */

@@ -81,6 +81,8 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .options = s->options.compile,
                            .dims = s->options.dims,
                            .n_dims = s->options.n_dims,
+                           .ranges = s->options.ranges,
+                           .n_ranges = s->options.n_ranges,
                            .inputs = inputs->shapes,
                            .values = inputs->values,
                            .open_dim = s->options.open_dim,
@@ -119,6 +121,21 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
   return told_size(s, inputs, k, d) < 0;
 }
 
+const dim_range *session_range_of(const session *s, const model_value *v, int d) {
+  for (uint32_t k = 0; k < s->options.n_ranges && d < v->shape.rank && v->dim_names[d]; k++) {
+    if (strcmp(s->options.ranges[k].name, v->dim_names[d]) == 0) {
+      return &s->options.ranges[k];
+    }
+  }
+  return NULL;
+}
+
+/* Returns the size that is taken for a dimension for which nothing gives one; -1 if that is an error. */
+static int64_t likely_size(const session *s, const model_value *v, int d) {
+  const dim_range *r = session_range_of(s, v, d);
+  return r ? r->most : s->options.open_dim ? s->options.open_dim : -1;
+}
+
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k) {
   const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
@@ -127,7 +144,7 @@ shape session_input_shape(const session *s, const session_inputs *inputs, uint32
   shape wanted = v->shape;
   for (int d = 0; d < wanted.rank; d++) {
     int64_t size = told_size(s, inputs, k, d);
-    wanted.dims[d] = size >= 0 ? size : s->options.open_dim ? s->options.open_dim : -1;
+    wanted.dims[d] = size >= 0 ? size : likely_size(s, v, d);
   }
   return wanted;
 }
@@ -252,7 +269,7 @@ static status find_generals(compilation *c) {
     general->from_cache = true;
     session_add_general(s, general);
     session_log(s, SESSION_LOG_INFO, "found in the cache for all sizes");
-    TRY(session_bind(s, c->inputs, &c->out));
+    TRY(session_bind(s, c->inputs, &c->out, NULL));
   }
   return NULL;
 }
@@ -294,7 +311,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
       s, SESSION_LOG_INFO,
       "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
       general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
-  return session_bind(s, c->inputs, &c->out);
+  return session_bind(s, c->inputs, &c->out, NULL);
 }
 
 /* Like compile_general; but a model that cannot be compiled for all sizes is no error, unless an option says so. */
@@ -382,6 +399,13 @@ static status check_input(const session *s, uint32_t k, const shape *given) {
   }
   CHECK_THAT(fits, STATUS_INVALID_ARGUMENT | about, "input '%s' is %s, but the model needs %s", v->name,
              SHAPE_STR(NULL, given), SHAPE_STR(NULL, &v->shape));
+  for (int d = 0; d < given->rank; d++) {
+    const dim_range *r = session_range_of(s, v, d);
+    CHECK_THAT(!r || (given->dims[d] >= r->least && given->dims[d] <= r->most),
+               STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+               "input '%s' is %s; its dimension %d, '%s', is outside of the range %" PRId64 " to %" PRId64, v->name,
+               SHAPE_STR(NULL, given), d, r->name, r->least, r->most);
+  }
   return NULL;
 }
 
@@ -496,9 +520,13 @@ status session_compile(session *s, const session_inputs *inputs, const session_p
   rt_tune tune = tune_of_next(s);
   pthread_mutex_unlock(&s->lock);
   if (!failed && !c) {
-    failed = session_bind(s, inputs, &c);
+    status refused = NULL;
+    failed = session_bind(s, inputs, &c, &refused);
     if (!failed && !c) {
-      failed = s->image ? no_such_program(s, inputs) : compile(s, inputs, tune, &c);
+      failed = !s->image ? compile(s, inputs, tune, &c) : refused ? refused : no_such_program(s, inputs);
+    }
+    if (failed != refused) {
+      status_free(refused);
     }
     if (!failed) {
       session_keep_program(s, c);

@@ -38,7 +38,11 @@ typedef struct session_options {
   const char *cache;        /* the cache folder; NULL means the default of session_cache_folder; "" means none */
   const compiler_dim *dims; /* values of the named dimensions of the model's inputs; for other names opening fails */
   uint32_t n_dims;
-  /* The value of dimensions that neither dims nor a run's inputs give; 0 means that they are an error. */
+  /* The sizes for which named dimensions of the model's inputs are meant.  A program for all sizes serves these only,
+   * others are an error, and the largest are taken where a size is not given. */
+  const dim_range *ranges;
+  uint32_t n_ranges;
+  /* The value of dimensions that neither dims, ranges nor a run's inputs give; 0 means that they are an error. */
   int64_t open_dim;
   /* Whether such dimensions stay open, with open_dim as their likely size: then the program is for all their sizes, and
    * it is an error if the model cannot be compiled so. */
@@ -127,12 +131,15 @@ const compiler_carry *session_carried(const session *s, uint32_t *n);
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
  * the other inputs give to its named dimensions; a dimension without a value is -1. */
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k);
-/* Returns true if dimension d of input k gets the value of session_options.open_dim, since nothing else gives its
- * size. */
+/* Returns true if nothing gives the size of dimension d of input k, so that it is the largest of its range, or
+ * session_options.open_dim. */
 bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d);
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
+/* Compiles programs for all sizes of the session's ranges: for the likely sizes and those of all corners of the ranges,
+ * and keeps them.  *out is the one for the inputs, as of session_compile. */
+STATUS_MUST_USE status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
 /* Returns true if session_compile would now return another program for the same inputs, which was tuned while this one
@@ -184,9 +191,9 @@ shape session_program_output(const session *s, const session_program *c, uint32_
 STATUS_MUST_USE status session_save(session *s, const char *path);
 STATUS_MUST_USE status session_save_stream(session *s, FILE *f);
 
-/* Returns INVALID_ARGUMENT if the name of a dimension in `dims` is not in `names`; the message lists the names. */
-STATUS_MUST_USE status session_check_dims(arena *a, const compiler_dim *dims, uint32_t n_dims, const char *const *names,
-                                          uint32_t n);
+/* Returns INVALID_ARGUMENT if the name of a dimension in the options' dims or ranges is not in `names`; the message
+ * lists the names. */
+STATUS_MUST_USE status session_check_dims(arena *a, const session_options *o, const char *const *names, uint32_t n);
 
 /* Returns the request for these inputs with the session's options, for the printing functions of compiler_api. */
 compile_request session_request(const session *s, const session_inputs *inputs);

@@ -250,6 +250,7 @@ START_TEST(nothing_given) {
                                  oxla_set_seed(NULL, 0),
                                  oxla_set_max_seconds(NULL, 0),
                                  oxla_compile(NULL),
+                                 oxla_compile_ranges(NULL),
                                  oxla_execute(NULL),
                                  oxla_get_output(NULL, "y", &t),
                                  oxla_get_output(run, "y", NULL),
@@ -448,6 +449,44 @@ START_TEST(saves_and_loads) {
 }
 END_TEST
 
+/* What is compiled ahead of time for a range serves it, and nothing else, in a session and in what was saved. */
+START_TEST(ranges) {
+  message m = affine_model(W, B);
+  oxla_options o = {
+      .size = sizeof o, .backend = backends[_i], .cache = "", .ranges = &(oxla_range){"n", 2, 6}, .n_ranges = 1};
+  oxla_model *model, *loaded;
+  oxla_tensor y;
+  void *bytes;
+  size_t size;
+  float x[7 * 4] = {0};
+  succeed(oxla_load_memory(m.bytes, m.n, &o, &model));
+  oxla_run *run = new_run(model);
+  succeed(oxla_compile_ranges(run));
+  succeed(oxla_get_output(run, "y", &y));
+  ck_assert_int_eq(y.dims[0], 6); /* of no input, the largest of the range */
+  run_affine(run, 3, 0);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){7, 4}, x));
+  refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_SHAPE, "'n', is outside of the range 2 to 6");
+  succeed(oxla_save_memory(model, &bytes, &size));
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+  succeed(oxla_load_memory(bytes, size, NULL, &loaded));
+  run = new_run(loaded);
+  for (int rows = 2; rows <= 6; rows++) {
+    run_affine(run, rows, 0);
+  }
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){1, 4}, x));
+  refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_SHAPE, "range of n");
+  oxla_run_destroy(run);
+  oxla_model_destroy(loaded);
+  oxla_free(bytes);
+  o.ranges = &(oxla_range){"n", 6, 2};
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, "the range of dimension 'n' is 6 to 2");
+  o.ranges = NULL;
+  refuse(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, "the list is NULL");
+}
+END_TEST
+
 /* Counts the lines of the log that say that a tuned program has taken a place. */
 static void count_changes(void *data, oxla_log_level level, const char *line) {
   (void)level;
@@ -530,8 +569,18 @@ END_TEST
 int main(void) {
   const TTest *const once[] = {room_for_the_compiler, nothing_given,           wrong_models, in_many_shapes,
                                keeps_programs,        tuned_in_the_background, NULL};
-  const TTest *const both[] = {describes,           runs_in_several_shapes, callers_outputs, overlapping_memory,
-                               wrong_inputs,        short_options,          constants,       seeds,
-                               values_decide_sizes, saves_and_loads,        profiles,        NULL};
+  const TTest *const both[] = {describes,
+                               runs_in_several_shapes,
+                               callers_outputs,
+                               overlapping_memory,
+                               wrong_inputs,
+                               short_options,
+                               constants,
+                               seeds,
+                               values_decide_sizes,
+                               saves_and_loads,
+                               ranges,
+                               profiles,
+                               NULL};
   return run_tests("api", once, both);
 }

@@ -151,6 +151,85 @@ START_TEST(values_are_bounded) {
 }
 END_TEST
 
+/* seq is 2 to 64, past at most 5, and total is 32*m+8. */
+static void set_ranges(void) {
+  ck_assert(dim_set_range(table, parse("seq"), 2, 64) && dim_set_range(table, parse("past"), 0, 5));
+  dim_set_hint(table, dim_symbol(table, "m"), 3);
+  ck_assert(dim_set_range(table, parse("32*m+8"), 40, 1000));
+}
+
+START_TEST(ranges_answer_questions) {
+  static const char ranges[] = "2 <= seq, seq <= 64, past <= 5, 40 <= 32*m+8, 32*m+8 <= 1000"; /* and no other guard */
+  set_ranges();
+  ck_assert_str_eq(guards(), ranges);
+  ck_assert(!dim_equal(table, parse("seq"), 1) && !dim_equal(table, parse("256*seq"), 0));
+  ck_assert(!dim_equal(table, parse("seq+3"), parse("past-1")) && !dim_equal(table, parse("m"), 0));
+  ck_assert(dim_at_most(table, parse("seq+past"), 69) && !dim_at_most(table, parse("seq"), parse("past/4")));
+  ck_assert(dim_at_most(table, parse("m"), 31) && dim_known_at_most(table, 1, parse("m")));
+  ck_assert(dim_at_most(table, parse("(seq-2)/3"), 20) && dim_at_most(table, parse("seq%8"), 7));
+  ck_assert(dim_set_range(table, 4, 4, 9) && !dim_set_range(table, 3, 4, 9) && !dim_set_range(table, 10, 4, 9));
+  ck_assert_str_eq(guards(), ranges);
+  ck_assert(dim_at_most(table, parse("seq+past"), 68)); /* not for 64 and 5 */
+  ck_assert(strstr(guards(), ", past+seq <= 68"));
+}
+END_TEST
+
+static uint64_t state;
+
+static int64_t draw(int64_t least, int64_t most) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  return least + (int64_t)((state >> 33) % (uint64_t)(most - least + 1));
+}
+
+static dim draw_dim(int depth) {
+  static const char *const symbols[] = {"seq", "past", "m"};
+  dim a, b;
+  if (depth == 0) {
+    return draw(0, 2) ? parse(symbols[draw(0, 2)]) : dim_signed_const(table, draw(-9, 40));
+  }
+  a = draw_dim(depth - 1);
+  b = draw_dim(depth - 1);
+  switch (draw(0, 7)) {
+    case 0: return dim_signed_add(table, a, b);
+    case 1: return dim_signed_sub(table, a, b);
+    case 2: return dim_signed_mul(table, a, b);
+    case 3: return dim_floordiv(table, a, b);
+    case 4: return dim_ceildiv(table, a, b);
+    case 5: return dim_mod(table, a, b);
+    case 6: return dim_max(table, a, b);
+    default: return dim_min(table, a, b);
+  }
+}
+
+/* A value of seq, past or m within its range, and m so that 32*m+8 is. */
+static int64_t draw_value(void *data, dim symbol) {
+  const int64_t *values = data;
+  const char *name = dim_name(table, symbol);
+  return values[*name == 's' ? 0 : *name == 'p' ? 1 : 2];
+}
+
+/* What is known of random expressions is true of their values. */
+START_TEST(known_of_ranges) {
+  enum { EXPRESSIONS = 20000, VALUES = 40 };
+  int known = 0;
+  state = 5;
+  set_ranges();
+  for (int k = 0; k < EXPRESSIONS; k++) {
+    dim a = draw_dim((int)draw(0, 3)), b = draw_dim((int)draw(0, 2));
+    bool at_most = dim_known_at_most(table, a, b), less = dim_known_at_most(table, dim_signed_add(table, a, 1), b);
+    known += at_most;
+    for (int j = 0; j < VALUES && at_most; j++) {
+      int64_t x, y, values[] = {draw(2, 64), draw(0, 5), draw(1, 31)};
+      bool computed = dim_evaluate(table, a, draw_value, values, &x) && dim_evaluate(table, b, draw_value, values, &y);
+      ck_assert_msg(!computed || (x <= y && (!less || x < y)), "%s <= %s at seq %d, past %d, m %d",
+                    dim_print(memory, table, a), dim_print(memory, table, b), (int)values[0], (int)values[1],
+                    (int)values[2]);
+    }
+  }
+  ck_assert_msg(known > EXPRESSIONS / 10, "%d are known", known);
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
@@ -160,5 +239,7 @@ int main(void) {
   tcase_add_test(all, guards_hold_or_not);
   tcase_add_test(all, equations_are_solved);
   tcase_add_test(all, values_are_bounded);
+  tcase_add_test(all, ranges_answer_questions);
+  tcase_add_test(all, known_of_ranges);
   return run_suite("guard", all);
 }

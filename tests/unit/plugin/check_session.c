@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "plugin/session/internal.h"
-#include "runtime/program/size_text.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
 #include "tests/unit/plugin/session_case.h"
@@ -147,178 +145,6 @@ START_TEST(all_sizes) {
     session_release(s, c);
   }
   ck_assert_ptr_eq(session_case_compile(s, 2, 3), first);
-  session_close(s);
-}
-END_TEST
-
-/* y = x times w, 8 times with Relu between, f32[n,32]. */
-static void write_layers(void) {
-  enum { SIZE = 32, LAYERS = 8 };
-  float weights[SIZE * SIZE];
-  arena *a = arena_create(NULL);
-  Onnx__ModelProto *m = new_model(a, "x", "y");
-  const char *from = "x";
-  for (int k = 0; k < SIZE * SIZE; k++) {
-    weights[k] = (float)(k % 7 - 3) / 16;
-  }
-  Onnx__TensorProto *w = new_tensor(a, "w", 1, 2, (int64_t[]){SIZE, SIZE});
-  set_raw(a, w, weights, sizeof weights);
-  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
-  for (int k = 0; k < LAYERS; k++) {
-    const char *product = arena_printf(a, "p%d", k), *to = k + 1 < LAYERS ? arena_printf(a, "r%d", k) : "y";
-    graph_node(a, m->graph, "MatMul", arena_printf(a, "%s,w", from), product);
-    graph_node(a, m->graph, "Relu", product, to);
-    from = to;
-  }
-  session_case_set_type(a, m->graph->input[0], 1, "n,32");
-  session_case_set_type(a, m->graph->output[0], 1, "n,32");
-  session_case_write(a, m);
-}
-
-static void run_rows(session *s, const session_program *c, int64_t rows) {
-  float *x = calloc((size_t)rows * 32, sizeof *x);
-  session_output out = {0};
-  ASSERT_OK(session_run(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out));
-  ck_assert_int_eq(out.shape.dims[0], rows);
-  session_output_finish(s, &out);
-  free(x);
-}
-
-static void run_sizes(session *s, int64_t from, int64_t to) {
-  for (int64_t rows = from; rows < to; rows++) {
-    const session_program *c = session_case_compile(s, rows, 32);
-    run_rows(s, c, rows);
-    session_release(s, c);
-  }
-}
-
-/* Bindings are freed when they take more than their part of the memory for programs, but not while they are held, and
- * the last ones stay. */
-START_TEST(few_bindings) {
-  enum { MB = 1 << 20, ALL = 16 * MB, PART = ALL / 128, MOST = 60 };
-  write_layers();
-  session *s = session_case_open_with(
-      session_case_path,
-      (session_options){
-          .backend = "cpu", .open_dim = 1, .compile.threads = 1, .program_memory = ALL / MB, .specialise = "off"});
-  const session_program *held = session_case_compile(s, 5, 32), *last;
-  run_sizes(s, 6, MOST);
-  ck_assert_msg(s->bindings.bytes > PART / 2 && s->bindings.bytes <= PART, "%u bindings of %g bytes", s->bindings.n,
-                (double)s->bindings.bytes);
-  ck_assert(s->bindings.n > 1 && s->bindings.n < MOST && s->n_generals == 1);
-  ck_assert_ptr_eq(session_case_compile(s, 5, 32), held);
-  run_rows(s, held, 5);
-  last = s->bindings.first->next;
-  ck_assert_ptr_eq(session_case_compile(s, MOST - 1, 32), last);
-  run_sizes(s, 6, 9); /* made again */
-  session_close(s);
-}
-END_TEST
-
-/* The same for programs of one set of sizes each. */
-START_TEST(few_programs) {
-  enum { MB = 1 << 20, MOST = 60 };
-  write_layers();
-  session *s = session_case_open_with(session_case_path, (session_options){.backend = "cpu",
-                                                                           .open_dim = 1,
-                                                                           .compile.threads = 1,
-                                                                           .program_memory = 1,
-                                                                           .specialise = "full",
-                                                                           .tune = "off"});
-  const session_program *held = session_case_compile(s, 5, 32);
-  run_sizes(s, 6, MOST);
-  ck_assert(s->compiled.n > 1 && s->compiled.n < MOST - 6);
-  ck_assert(s->compiled.bytes > MB / 2 && s->compiled.bytes < MB);
-  ck_assert_ptr_eq(session_case_compile(s, 5, 32), held);
-  run_rows(s, held, 5);
-  session_close(s);
-}
-END_TEST
-
-static uint64_t resident_bytes(void) {
-  unsigned long all, resident = 0;
-  FILE *f = fopen("/proc/self/statm", "r");
-  ck_assert(f && fscanf(f, "%lu %lu", &all, &resident) == 2);
-  fclose(f);
-  return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* The part that bindings may take of the memory for programs. */
-static const uint64_t most_of_bindings = ((uint64_t)256 << 20) / 128;
-
-/* A session that has met 1,000 sizes takes at most a tenth more memory than after 10. */
-START_TEST(memory_of_many_sizes) {
-  write_layers();
-  session *s = session_case_open(session_case_path, "cpu");
-  run_sizes(s, 991, 1001);
-  session_await_tuned(s);
-  uint64_t resident = resident_bytes();
-  run_sizes(s, 1, 1001);
-  session_await_tuned(s);
-  ck_assert_msg((double)resident_bytes() <= 1.1 * (double)resident, "%g bytes, then %g", (double)resident,
-                (double)resident_bytes());
-  ck_assert(s->bindings.bytes > most_of_bindings / 2 && s->bindings.bytes <= most_of_bindings);
-  session_close(s);
-}
-END_TEST
-
-static void assert_sizes(const session_program *general, const char *expected) {
-  char *text;
-  size_t size;
-  FILE *f = open_memstream(&text, &size);
-  size_write_lines(f, 0, 6, general->program);
-  fclose(f);
-  ck_assert_msg(strcmp(text, expected) == 0, "%s", text);
-  free(text);
-}
-
-/* y = x + w, f32[n,m] and a constant f32[4,1]: the program is for n = 4 only, however it comes to the session. */
-static void write_pinned(void) {
-  arena *a = arena_create(NULL);
-  Onnx__ModelProto *m = new_model(a, "x", "y");
-  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
-  Onnx__TensorProto *w = new_tensor(a, "w", 1, 2, (int64_t[]){4, 1});
-  set_raw(a, w, (float[]){1, 2, 3, 4}, 4 * sizeof(float));
-  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
-  session_case_set_type(a, m->graph->input[0], 1, "n,m");
-  session_case_set_type(a, m->graph->output[0], 1, "n,m");
-  session_case_write(a, m);
-}
-
-START_TEST(pins) {
-  static const char expected[] =
-      "symbol m: x[1]\n"
-      "pin    n = 4: plus: Add\n"
-      "pins   1 by Add\n";
-  write_pinned();
-  session *s = session_case_open(session_case_path, backends[_i]);
-  (void)session_case_compile(s, 4, 5);
-  const session_program *g = session_generals(s);
-  ck_assert(g && !g->next && !session_exact_reason(s));
-  assert_sizes(g, expected);
-  ASSERT_OK(session_save(s, session_case_path));
-  session_close(s);
-  s = session_case_open(session_case_path, NULL); /* the file says the same */
-  assert_sizes(session_generals(s), expected);
-  session_close(s);
-}
-END_TEST
-
-/* If no size is left open, the session says which node pins it. */
-START_TEST(all_pinned) {
-  arena *a = arena_create(NULL);
-  Onnx__ModelProto *m = new_model(a, "x", "y");
-  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
-  Onnx__TensorProto *w = new_tensor(a, "w", 1, 1, (int64_t[]){2});
-  set_raw(a, w, (float[]){1, 2}, 2 * sizeof(float));
-  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
-  session_case_set_type(a, m->graph->input[0], 1, "3,n");
-  session_case_set_type(a, m->graph->output[0], 1, "3,n");
-  session_case_write(a, m);
-  session *s = session_case_open(session_case_path, "ref");
-  (void)session_case_compile(s, 3, 2);
-  ck_assert_ptr_null(session_generals(s));
-  ck_assert_str_eq(session_exact_reason(s), "the model is for one set of sizes only: n = 2 (plus: Add)");
   session_close(s);
 }
 END_TEST
@@ -588,11 +414,6 @@ int main(void) {
   tcase_add_test(c, one_array_of_weights);
   tcase_add_loop_test(c, saved_for_one_size, 0, 2);
   tcase_add_loop_test(c, all_sizes, 0, 3);
-  tcase_add_loop_test(c, pins, 0, 2);
-  tcase_add_test(c, few_bindings);
-  tcase_add_test(c, few_programs);
-  tcase_add_test(c, memory_of_many_sizes);
-  tcase_add_test(c, all_pinned);
   tcase_add_loop_test(c, changed_behind_the_cache, 0, 2);
   tcase_add_test(c, names_of_files);
   return run_suite("session", c);

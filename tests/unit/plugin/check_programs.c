@@ -1,0 +1,305 @@
+/* check_programs.c - which programs a session keeps and frees, and those for all sizes: what they need, and ranges. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plugin/session/internal.h"
+#include "runtime/program/size_text.h"
+#include "tests/suite.h"
+#include "tests/unit/plugin/compiler_half.h"
+#include "tests/unit/plugin/session_case.h"
+
+static const char *const backends[] = {"ref", "cpu"};
+
+/* y = x times w, 8 times with Relu between, f32[n,32]. */
+static void write_layers(void) {
+  enum { SIZE = 32, LAYERS = 8 };
+  float weights[SIZE * SIZE];
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  const char *from = "x";
+  for (int k = 0; k < SIZE * SIZE; k++) {
+    weights[k] = (float)(k % 7 - 3) / 16;
+  }
+  Onnx__TensorProto *w = new_tensor(a, "w", 1, 2, (int64_t[]){SIZE, SIZE});
+  set_raw(a, w, weights, sizeof weights);
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  for (int k = 0; k < LAYERS; k++) {
+    const char *product = arena_printf(a, "p%d", k), *to = k + 1 < LAYERS ? arena_printf(a, "r%d", k) : "y";
+    graph_node(a, m->graph, "MatMul", arena_printf(a, "%s,w", from), product);
+    graph_node(a, m->graph, "Relu", product, to);
+    from = to;
+  }
+  session_case_set_type(a, m->graph->input[0], 1, "n,32");
+  session_case_set_type(a, m->graph->output[0], 1, "n,32");
+  session_case_write(a, m);
+}
+
+static void run_rows(session *s, const session_program *c, int64_t rows) {
+  float *x = calloc((size_t)rows * 32, sizeof *x);
+  session_output out = {0};
+  ASSERT_OK(session_run(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out));
+  ck_assert_int_eq(out.shape.dims[0], rows);
+  session_output_finish(s, &out);
+  free(x);
+}
+
+static void run_sizes(session *s, int64_t from, int64_t to) {
+  for (int64_t rows = from; rows < to; rows++) {
+    const session_program *c = session_case_compile(s, rows, 32);
+    run_rows(s, c, rows);
+    session_release(s, c);
+  }
+}
+
+/* Bindings are freed when they take more than their part of the memory for programs, but not while they are held, and
+ * the last ones stay. */
+START_TEST(few_bindings) {
+  enum { MB = 1 << 20, ALL = 16 * MB, PART = ALL / 128, MOST = 60 };
+  write_layers();
+  session *s = session_case_open_with(
+      session_case_path,
+      (session_options){
+          .backend = "cpu", .open_dim = 1, .compile.threads = 1, .program_memory = ALL / MB, .specialise = "off"});
+  const session_program *held = session_case_compile(s, 5, 32), *last;
+  run_sizes(s, 6, MOST);
+  ck_assert_msg(s->bindings.bytes > PART / 2 && s->bindings.bytes <= PART, "%u bindings of %g bytes", s->bindings.n,
+                (double)s->bindings.bytes);
+  ck_assert(s->bindings.n > 1 && s->bindings.n < MOST && s->n_generals == 1);
+  ck_assert_ptr_eq(session_case_compile(s, 5, 32), held);
+  run_rows(s, held, 5);
+  last = s->bindings.first->next;
+  ck_assert_ptr_eq(session_case_compile(s, MOST - 1, 32), last);
+  run_sizes(s, 6, 9); /* made again */
+  session_close(s);
+}
+END_TEST
+
+/* The same for programs of one set of sizes each. */
+START_TEST(few_programs) {
+  enum { MB = 1 << 20, MOST = 60 };
+  write_layers();
+  session *s = session_case_open_with(session_case_path, (session_options){.backend = "cpu",
+                                                                           .open_dim = 1,
+                                                                           .compile.threads = 1,
+                                                                           .program_memory = 1,
+                                                                           .specialise = "full",
+                                                                           .tune = "off"});
+  const session_program *held = session_case_compile(s, 5, 32);
+  run_sizes(s, 6, MOST);
+  ck_assert(s->compiled.n > 1 && s->compiled.n < MOST - 6);
+  ck_assert(s->compiled.bytes > MB / 2 && s->compiled.bytes < MB);
+  ck_assert_ptr_eq(session_case_compile(s, 5, 32), held);
+  run_rows(s, held, 5);
+  session_close(s);
+}
+END_TEST
+
+static uint64_t resident_bytes(void) {
+  unsigned long all, resident = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  ck_assert(f && fscanf(f, "%lu %lu", &all, &resident) == 2);
+  fclose(f);
+  return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The part that bindings may take of the memory for programs. */
+static const uint64_t most_of_bindings = ((uint64_t)256 << 20) / 128;
+
+/* A session that has met 1,000 sizes takes at most a tenth more memory than after 10. */
+START_TEST(memory_of_many_sizes) {
+  write_layers();
+  session *s = session_case_open(session_case_path, "cpu");
+  run_sizes(s, 991, 1001);
+  session_await_tuned(s);
+  uint64_t resident = resident_bytes();
+  run_sizes(s, 1, 1001);
+  session_await_tuned(s);
+  ck_assert_msg((double)resident_bytes() <= 1.1 * (double)resident, "%g bytes, then %g", (double)resident,
+                (double)resident_bytes());
+  ck_assert(s->bindings.bytes > most_of_bindings / 2 && s->bindings.bytes <= most_of_bindings);
+  session_close(s);
+}
+END_TEST
+
+static void assert_sizes(const session_program *general, const char *expected) {
+  char *text;
+  size_t size;
+  FILE *f = open_memstream(&text, &size);
+  size_write_lines(f, 0, 6, general->program);
+  fclose(f);
+  ck_assert_msg(strcmp(text, expected) == 0, "%s", text);
+  free(text);
+}
+
+/* y = x + w, f32[n,m] and a constant f32[4,1]: the program is for n = 4 only, however it comes to the session. */
+static void write_pinned(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
+  Onnx__TensorProto *w = new_tensor(a, "w", 1, 2, (int64_t[]){4, 1});
+  set_raw(a, w, (float[]){1, 2, 3, 4}, 4 * sizeof(float));
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  session_case_set_type(a, m->graph->input[0], 1, "n,m");
+  session_case_set_type(a, m->graph->output[0], 1, "n,m");
+  session_case_write(a, m);
+}
+
+START_TEST(pins) {
+  static const char expected[] =
+      "symbol m: x[1]\n"
+      "pin    n = 4: plus: Add\n"
+      "pins   1 by Add\n";
+  write_pinned();
+  session *s = session_case_open(session_case_path, backends[_i]);
+  (void)session_case_compile(s, 4, 5);
+  const session_program *g = session_generals(s);
+  ck_assert(g && !g->next && !session_exact_reason(s));
+  assert_sizes(g, expected);
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL); /* the file says the same */
+  assert_sizes(session_generals(s), expected);
+  session_close(s);
+}
+END_TEST
+
+/* If no size is left open, the session says which node pins it. */
+START_TEST(all_pinned) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Add", "x,w", "y")->name = arena_strdup(a, "plus");
+  Onnx__TensorProto *w = new_tensor(a, "w", 1, 1, (int64_t[]){2});
+  set_raw(a, w, (float[]){1, 2}, 2 * sizeof(float));
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  session_case_set_type(a, m->graph->input[0], 1, "3,n");
+  session_case_set_type(a, m->graph->output[0], 1, "3,n");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, "ref");
+  (void)session_case_compile(s, 3, 2);
+  ck_assert_ptr_null(session_generals(s));
+  ck_assert_str_eq(session_exact_reason(s), "the model is for one set of sizes only: n = 2 (plus: Add)");
+  session_close(s);
+}
+END_TEST
+
+static session *open_ranges(const char *backend, const dim_range *ranges, uint32_t n) {
+  return session_case_open_with(
+      session_case_path,
+      (session_options){.backend = backend, .open_dim = 1, .compile.threads = 1, .ranges = ranges, .n_ranges = n});
+}
+
+/* A program for a range has guards for it and no others, and sizes outside of it are errors, also from a file. */
+START_TEST(ranges) {
+  const session_program *c;
+  session_case_write_relu();
+  session *s = open_ranges(backends[_i], (dim_range[]){{"n", 2, 7}, {"m", 0, 9}}, 2);
+  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
+  ck_assert(c->general && c->program->params[0].shape.dims[0] == 7 && c->program->params[0].shape.dims[1] == 9);
+  session_release(s, c);
+  assert_sizes(session_generals(s),
+               "symbol n: x[0]\n"
+               "symbol m: x[1]\n"
+               "pins   none\n"
+               "guard  2 <= n: range of n\n"
+               "guard  n <= 7: range of n\n"
+               "guard  m <= 9: range of m\n");
+  ck_assert_uint_eq(s->n_generals, 1);
+  shape wrong[] = {shape_make(DTYPE_F32, 2, (dim[]){8, 3}), shape_make(DTYPE_F32, 2, (dim[]){1, 3})};
+  for (int k = 0; k < 2; k++) {
+    ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong[k]}}, &c),
+                 STATUS_INVALID_ARGUMENT, "its dimension 0, 'n', is outside of the range 2 to 7");
+  }
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL);
+  for (int64_t n = 2; n <= 7; n++) {
+    session_case_run_relu(s, session_case_compile(s, n, 9 - n), n * (9 - n));
+  }
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong[0]}}, &c),
+               STATUS_INVALID_ARGUMENT, "range of n: the program is for sizes with n <= 7");
+  ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong[1]}}, &c),
+               STATUS_INVALID_ARGUMENT, "range of n: the program is for sizes with 2 <= n");
+  session_close(s);
+}
+END_TEST
+
+/* y = a + b, f32[n] and f32[k]. */
+static void write_sum(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "a,b", "y");
+  graph_node(a, m->graph, "Add", "a,b", "y")->name = arena_strdup(a, "sum");
+  session_case_set_type(a, m->graph->input[0], 1, "n");
+  session_case_set_type(a, m->graph->input[1], 1, "k");
+  session_case_set_type(a, m->graph->output[0], 1, "o");
+  session_case_write(a, m);
+}
+
+/* Sizes of 1, which are broadcast, need programs of their own: the file has all of them. */
+START_TEST(split_ranges) {
+  static const int64_t sizes[][2] = {{5, 5}, {1, 4}, {6, 1}, {1, 1}, {2, 2}};
+  const session_program *c;
+  write_sum();
+  session *s = open_ranges(backends[_i], (dim_range[]){{"n", 1, 6}, {"k", 1, 6}}, 2);
+  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
+  ck_assert_uint_eq(s->n_generals, 3);
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30, 40, 50, 60};
+    shape first = shape_make(DTYPE_F32, 1, sizes[k]), second = shape_make(DTYPE_F32, 1, &sizes[k][1]);
+    session_inputs inputs = {.shapes = (const shape *[]){&first, &second}, .values = (const void *[]){a, b}};
+    session_output out = {0};
+    ASSERT_OK(session_compile(s, &inputs, &c));
+    ASSERT_OK(session_run(s, c, NULL, &inputs, &out));
+    int64_t n = sizes[k][0] > sizes[k][1] ? sizes[k][0] : sizes[k][1];
+    ck_assert_int_eq(out.shape.dims[0], n);
+    for (int64_t i = 0; i < n; i++) {
+      ck_assert(((float *)out.data)[i] == a[sizes[k][0] == 1 ? 0 : i] + b[sizes[k][1] == 1 ? 0 : i]);
+    }
+    session_output_finish(s, &out);
+  }
+  session_close(s);
+}
+END_TEST
+
+/* Ranges that are no ranges, and models that need a program for each set of sizes. */
+START_TEST(wrong_ranges) {
+  static const struct {
+    dim_range range;
+    const char *message;
+  } wrong[] = {{{"n", 3, 2}, "the range of dimension 'n' is 3 to 2"},
+               {{"n", -1, 2}, "-1 to 2"},
+               {{"", 1, 2}, "has no name"},
+               {{"q", 1, 2}, "no input has a dimension 'q'; the model's named dimensions are: n, m"},
+               {{"m", 1, 2}, "dimension 'm' has a range and another size"}};
+  session *s;
+  const session_program *c;
+  session_case_write_relu();
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    session_options o = {.ranges = &wrong[k].range, .n_ranges = 1, .dims = &(compiler_dim){"m", 1}, .n_dims = 1};
+    ASSERT_FAILS(session_open(session_case_path, NULL, 0, &o, &s), STATUS_INVALID_ARGUMENT, wrong[k].message);
+  }
+  write_pinned();
+  s = open_ranges("ref", (dim_range[]){{"n", 4, 5}}, 1);
+  ASSERT_FAILS(session_compile_ranges(s, &(session_inputs){0}, &c), STATUS_INVALID_MODEL, "plus: Add");
+  session_close(s);
+}
+END_TEST
+
+int main(void) {
+  TCase *c = tcase_create("programs");
+  tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
+  tcase_add_test(c, few_bindings);
+  tcase_add_test(c, few_programs);
+  tcase_add_test(c, memory_of_many_sizes);
+  tcase_add_loop_test(c, pins, 0, 2);
+  tcase_add_test(c, all_pinned);
+  tcase_add_loop_test(c, ranges, 0, 2);
+  tcase_add_loop_test(c, split_ranges, 0, 2);
+  tcase_add_test(c, wrong_ranges);
+  return run_suite("programs", c);
+}

@@ -18,12 +18,12 @@ plugin_api_sources = \
 	plugin/session/profile.c \
 	plugin/session/profile_text.c \
 	plugin/session/programs.c \
+	plugin/session/ranges.c \
 	plugin/session/run.c \
 	plugin/session/save.c \
 	plugin/session/session.c \
 	plugin/session/specialise.c \
-	plugin/session/store.c \
-	plugin/session/targets.c
+	plugin/session/store.c
 plugin_compiler_sources = \
 	plugin/compiler/arrays.c \
 	plugin/compiler/backend.c \

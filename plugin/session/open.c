@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "backend_cpu/runtime/target.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
 #include "plugin/session/options.h"
@@ -236,6 +237,28 @@ status session_open_model(const session *s, compiler_model **out) {
     return compiler->open_hlo(s->arena, f->path ? f->path : "text", (const char *)f->bytes, f->size, out);
   }
   return compiler->open(s->arena, f->path, f->bytes, f->size, o->n_constants, o->constants, out);
+}
+
+/* --- targets --- */
+
+/* The targets in this library; the compiler library has others.  The first one is the default. */
+static const rt_target *const own_targets[] = {&cpu_target};
+
+const char *session_default_backend(void) { return own_targets[0]->name; }
+
+status session_find_target(const char *backend, const rt_target **out) {
+  for (size_t k = 0; k < sizeof own_targets / sizeof *own_targets; k++) {
+    if (strcmp(backend, own_targets[k]->name) == 0) {
+      *out = own_targets[k];
+      return NULL;
+    }
+  }
+  const compiler_api *c;
+  const rt_backend *b;
+  TRY(session_open_compiler(&c));
+  TRY(c->backend(backend, &b));
+  *out = b->target;
+  return NULL;
 }
 
 static status find_target(session *s, const char *otherwise) {

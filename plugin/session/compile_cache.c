@@ -69,20 +69,6 @@ static void put_builds(rt_writer *w, const rt_target *target) {
   put_file(w, session_compiler_path(path) ? path : NULL);
 }
 
-static void put_dims(rt_writer *w, const session *s) {
-  rt_put_i64(w, s->options.open_dim);
-  rt_put_i64(w, s->options.n_dims);
-  for (uint32_t k = 0; k < s->options.n_dims; k++) {
-    rt_put_text(w, s->options.dims[k].name);
-    rt_put_i64(w, s->options.dims[k].value);
-  }
-  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
-    rt_put_text(w, s->options.ranges[k].name);
-    rt_put_i64(w, s->options.ranges[k].least);
-    rt_put_i64(w, s->options.ranges[k].most);
-  }
-}
-
 static void put_carried(rt_writer *w, const session_options *o) {
   rt_put_i64(w, o->n_carried);
   for (uint32_t k = 0; o->carried && k < o->n_carried; k++) {
@@ -103,7 +89,7 @@ static void find_options_key(session *s) {
   machine_identity processor = machine_processor_identity();
   rt_put_bytes(&build, &processor, sizeof processor);
   session_put_options(&options, &s->options);
-  put_dims(&dims, s);
+  session_put_dims(&dims, &s->options);
   put_carried(&dims, &s->options);
   c->build = key_of_written(s, &build);
   c->options_key = content_key_join(&c->store.contents, c->build, key_of_written(s, &options));

@@ -68,6 +68,20 @@ void session_put_options(rt_writer *w, const session_options *s) {
   put_fields(w, &s->compile);
 }
 
+void session_put_dims(rt_writer *w, const session_options *s) {
+  rt_put_i64(w, s->open_dim);
+  rt_put_i64(w, s->n_dims);
+  for (uint32_t k = 0; k < s->n_dims; k++) {
+    rt_put_text(w, s->dims[k].name);
+    rt_put_i64(w, s->dims[k].value);
+  }
+  for (uint32_t k = 0; k < s->n_ranges; k++) {
+    rt_put_text(w, s->ranges[k].name);
+    rt_put_i64(w, s->ranges[k].least);
+    rt_put_i64(w, s->ranges[k].most);
+  }
+}
+
 static const char *text_of(arena *a, const session_options *s, const option *o) {
   if (is_text(o)) {
     const char *value = text_value(s, o);

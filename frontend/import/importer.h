@@ -7,9 +7,10 @@
  *   }
  *
  * The caller, import.c, has checked the number of inputs and outputs and the element types (onnx_types.def).  After the
- * importer returns, the caller checks n->b->error and puts the node's label before the message.  Every dimension of
- * every value is a constant.  Values that are computed from constants alone have been folded to constants; importers
- * read these by the functions onnx_const_*.  Messages name inputs as the standard does. */
+ * importer returns, the caller checks n->b->error and puts the node's label before the message.  Dimensions are
+ * constants, unless the operator's row says `open` (symbolic.h).  Values that are computed from constants alone have
+ * been folded to constants; importers read these by the functions onnx_const_*.  Messages name inputs as the standard
+ * does. */
 #ifndef FRONTEND_IMPORT_IMPORTER_H
 #define FRONTEND_IMPORT_IMPORTER_H
 

@@ -75,36 +75,46 @@ status onnx_const_dim(const onnx_node *n, dim d, const char *what, int64_t *out)
   return NULL;
 }
 
-/* Visits the instructions from which v is computed. */
-static bool pin_operands(dim_table *t, const hlo_instr *i, bool *seen) {
-  bool pinned = false;
-  if (seen[i->id]) {
-    return false;
-  }
-  seen[i->id] = true;
-  if (i->op == HLO_SIZES) {
-    for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_ELEMENTS); k++) {
-      (void)dim_pin(t, hlo_ints(i, HLO_ATTR_ELEMENTS)[k]);
+/* Marks the instructions from which v is computed.  Returns false if it is computed from data, so that constant sizes
+ * would not make a constant of it. */
+static bool find_operands(hlo_computation *c, hlo_value v, bool *needed) {
+  needed[v.def->id] = true;
+  for (const hlo_instr *i = c->last; i; i = i->prev) { /* operands come before their users in the list */
+    bool source = i->op == HLO_CONSTANT || i->op == HLO_SIZES || i->op == HLO_IOTA;
+    if (needed[i->id] && i->n_operands == 0 && !source) {
+      return false;
     }
-    return true;
+    for (uint32_t k = 0; needed[i->id] && k < i->n_operands; k++) {
+      needed[i->operands[k].def->id] = true;
+    }
+  }
+  return true;
+}
+
+static bool pin_instr(dim_table *t, const hlo_instr *i) {
+  bool pinned = i->op == HLO_SIZES;
+  for (uint32_t k = 0; pinned && k < hlo_n_ints(i, HLO_ATTR_ELEMENTS); k++) {
+    (void)dim_pin(t, hlo_ints(i, HLO_ATTR_ELEMENTS)[k]);
   }
   for (uint32_t k = 0; k < i->n_results; k++) {
     pinned |= pin_shape(t, &i->shapes[k]);
-  }
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    pinned |= pin_operands(t, i->operands[k].def, seen);
   }
   return pinned;
 }
 
 bool onnx_pin_value(const onnx_node *n, hlo_value v) {
-  const onnx_frame *f = n->scope->importer->frame;
-  if (!f->dims) {
+  hlo_computation *c = n->b->computation;
+  bool pinned = false;
+  if (!n->scope->importer->frame->dims) {
     return false;
   }
-  hlo_computation *c = n->b->computation;
   hlo_number(c);
-  return pin_operands(onnx_dims(n), v.def, ARENA_NEW_N(n->arena, bool, c->n_ids));
+  bool *needed = ARENA_NEW_N(n->arena, bool, c->n_ids);
+  if (!find_operands(c, v, needed)) {
+    return false;
+  }
+  HLO_FOR_EACH(i, c) { pinned |= needed[i->id] && pin_instr(onnx_dims(n), i); }
+  return pinned;
 }
 
 static const dim *dims_from(const onnx_node *n, const int64_t *ints, int64_t count) {

@@ -29,7 +29,8 @@ STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *defin
  * error, which ends the import; it is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
 
-/* Pins the symbols of which v is computed, by `sizes` instructions.  Returns false if there are none. */
+/* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well:
+ * then constant sizes would not make a constant of it. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);
 
 /* The table in which the node's dimensions are. */

@@ -52,8 +52,9 @@ struct session {
   program_list bindings;     /* of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
-  /* The programs in `compiled` and `bindings` by the hashes of their shapes, in n_table lists, a power of 2. */
-  session_program **table;
+  /* The programs in `compiled` and `bindings` by the hashes of their shapes, in n_table lists, a power of 2; without
+   * memory for a table all of them are in the list `unhashed`. */
+  session_program **table, *unhashed;
   uint32_t n_table;
   uint64_t weights;         /* the most bytes of constants of one program */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */

@@ -65,19 +65,23 @@ static uint64_t hash_program(const session *s, const session_program *c) {
   return hash;
 }
 
-static session_program **chain_of(const session *s, uint64_t hash) { return &s->table[hash & (s->n_table - 1)]; }
+static session_program **chain_of(session *s, uint64_t hash) {
+  return s->n_table ? &s->table[hash & (s->n_table - 1)] : &s->unhashed;
+}
 
 /* Doubles the number of lists if they have become long.  Without memory they stay long. */
 static void grow_table(session *s) {
   enum { FEWEST = 16 };
   uint32_t n = s->n_table ? 2 * s->n_table : FEWEST;
-  session_program **old = s->table, **grown = calloc(n, sizeof(session_program *));
-  uint32_t n_old = s->n_table;
+  session_program *all = s->unhashed, **table = s->table, **grown = calloc(n, sizeof(session_program *));
+  session_program **old = table ? table : &all;
+  uint32_t n_old = table ? s->n_table : 1;
   if (!grown) {
     return;
   }
   s->table = grown;
   s->n_table = n;
+  s->unhashed = NULL;
   for (uint32_t k = 0; k < n_old; k++) {
     for (session_program *c = old[k], *next; c; c = next) {
       next = c->chain;
@@ -85,7 +89,7 @@ static void grow_table(session *s) {
       *chain_of(s, c->hash) = c;
     }
   }
-  free(old);
+  free(table);
 }
 
 static void remove_program(session *s, session_program *c) {
@@ -127,7 +131,7 @@ session_program *session_find_program(session *s, const session_inputs *inputs) 
     shape wanted = session_input_shape(s, inputs, k);
     hash = hash_shape(hash, &wanted);
   }
-  session_program *c = s->n_table ? *chain_of(s, hash) : NULL;
+  session_program *c = *chain_of(s, hash);
   while (c && !(c->hash == hash && serves(s, c, inputs))) {
     c = c->chain;
   }

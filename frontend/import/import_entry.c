@@ -165,10 +165,24 @@ static bool has_array(const onnx_model *m, const onnx_import_options *o, const c
   return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
 }
 
+/* Pins the symbols in the shape of an input whose content is given.  Returns the shape without symbols. */
+static shape pin_content(const onnx_frame *f, const char *name, const shape *s) {
+  shape closed = *s;
+  if (f->dims) {
+    dim_set_source(f->dims, arena_printf(f->arena, "the content of input '%s'", name));
+    for (int k = 0; k < s->rank; k++) {
+      closed.dims[k] = dim_is_const(s->dims[k]) ? s->dims[k] : dim_pin(f->dims, s->dims[k]);
+    }
+  }
+  return closed;
+}
+
 static status add_array(onnx_frame *f, const char *name, const shape *s, const onnx_input_shape *given) {
   onnx_array *array = ARENA_NEW(f->arena, onnx_array);
   array->value.shape = *s;
   if (given && given->value) {
+    shape closed = pin_content(f, name, s);
+    s = &closed;
     CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT,
                "the value of input '%s' is %s instead of %s", name, SHAPE_STR(NULL, &given->value->shape),
                SHAPE_STR(NULL, s));

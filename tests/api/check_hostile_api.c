@@ -215,7 +215,7 @@ static const bad_options wrong_options[] = {
     {{.lanes = 3}, OXLA_INVALID_ARGUMENT, "3 lanes are asked for; it must be 1, 4, 8 or 16"},
     {{.lanes = 32}, OXLA_INVALID_ARGUMENT, "32 lanes"},
     {{.n_dims = 3}, OXLA_INVALID_ARGUMENT, "3 values of dimensions, but the list is NULL"},
-    {{.n_dims = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "values of dimensions"},
+    {{.n_dims = SIZE_MAX}, OXLA_INVALID_ARGUMENT, "values and 0 ranges of dimensions"},
     {{.dims = &(oxla_dim){NULL, 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
     {{.dims = &(oxla_dim){"", 1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "it has no name"},
     {{.dims = &(oxla_dim){"n", -1}, .n_dims = 1}, OXLA_INVALID_ARGUMENT, "dimension 'n' is -1"},

@@ -468,7 +468,7 @@ static const char *indexed_update(arena *a, int n) {
       "%%5 = broadcast(%%3) {dimensions=[0]} : s64[%2$d,%3$d,1]\n"
       "%%6 = broadcast(%%4) {dimensions=[1]} : s64[%2$d,%3$d,1]\n"
       "%%7 = concatenate(%%5, %%6) {dimension=2} : s64[%2$d,%3$d,2]\n"
-      "check(%%7) {name=\"indices\", low=[-%1$d,-%1$d], high=[%1$d,%1$d]} : ()\n"
+      "check(%%7) {name=\"indices\", limits=[%1$d,%1$d], from_end=true} : ()\n"
       "%%8 = slice(%%0) {starts=[1,0], limits=[%1$d,%1$d], strides=[1,2]} : f32[%2$d,%3$d]\n"
       "%%9 = add(%%8, %%1) : f32[%2$d,%3$d]\n"
       "%%10 = scatter(%%0, %%7, %%9) {offset_dims=[], collapsed_dims=[0,1], operand_batch=[], indices_batch=[], "

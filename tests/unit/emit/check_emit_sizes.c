@@ -104,10 +104,10 @@ static const char *const movement_texts[] = {
     "f32[n+1,m+1]\nreturn %p\n}",
     "(%x: f32[n,7], %v: f32[]) {\n%y = pad(%x, %v) {low=[1,2], high=[1,1], interior=[0,1]} : f32[n+2,16]\nreturn "
     "%y\n}",
-    "(%x: f32[n,m], %v: f32[]) {\n%y = pad(%x, %v) {low=[0,2], high=[1,1], interior=[1,2]} : "
-    "f32[n+max(n-1,0)+1,m+2*max(m-1,0)+3]\nreturn %y\n}",
-    "(%x: f32[b,n,8], %v: f32[]) {\n%y = pad(%x, %v) {low=[0,-1,0], high=[0,4,0], interior=[0,3,0]} : "
-    "f32[b,n+3*max(n-1,0)+3,8]\nreturn %y\n}",
+    "(%x: f32[n+1,m+1], %v: f32[], %z: f32[n,m]) {\n%y = pad(%x, %v) {low=[0,2], high=[1,1], interior=[1,2]} : "
+    "f32[2*n+2,3*m+4]\nreturn %y\n}",
+    "(%x: f32[b,n+1,8], %v: f32[], %z: f32[n]) {\n%y = pad(%x, %v) {low=[0,-1,0], high=[0,4,0], interior=[0,3,0]} : "
+    "f32[b,4*n+4,8]\nreturn %y\n}",
     "(%x: c64[n], %v: c64[]) {\n%y = pad(%x, %v) {low=[3], high=[1], interior=[0]} : c64[n+4]\nreturn %y\n}",
     /* concatenation */
     "(%x: f32[n,4], %y: f32[m,4]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[n+m,4]\nreturn %c\n}",

@@ -153,8 +153,7 @@ END_TEST
 #define CONV(low, high, gaps, layout) \
   "low=" low ", high=" high ", lhs_dilation=" gaps ", rhs_dilation=[1,1], groups=1, layout=channels-" layout "} : "
 
-/* Sums of products of these numbers are exact.  With padding, and with gaps between the elements of an array that may
- * be empty. */
+/* Sums of products of these numbers are exact.  With padding, and with gaps between the elements of an array. */
 static const char *const contraction_texts[] = {
     "(%x: f32[b,3,h,w], %k: f32[4,3,3,3]) {\n%y = convolution(%x, %k) {strides=[1,1], " CONV(
         "[1,1]", "[1,1]", "[1,1]", "first") "f32[b,4,h,w]\nreturn %y\n}",
@@ -162,8 +161,8 @@ static const char *const contraction_texts[] = {
         "[1,1]", "[1,1]", "[1,1]", "last") "f32[b,(h+1)/2,w,8]\nreturn %y\n}",
     "(%x: f32[b,2,h+1,w+1], %k: f32[3,2,2,3], %z: f32[h,w]) {\n%y = convolution(%x, %k) {strides=[1,1], " CONV(
         "[1,1]", "[1,1]", "[2,3]", "first") "f32[b,3,2*h+2,3*w+1]\nreturn %y\n}",
-    "(%x: f32[h+1,w,4], %k: f32[4,4,3], %z: f32[h]) {\n%y = convolution(%x, %k) {strides=[1], low=[2], high=[2], "
-    "lhs_dilation=[2], rhs_dilation=[1], groups=1, layout=channels-last} : f32[h+1,w+max(w-1,0)+2,4]\nreturn %y\n}",
+    "(%x: f32[h+1,w+1,4], %k: f32[4,4,3], %z: f32[h,w]) {\n%y = convolution(%x, %k) {strides=[1], low=[2], high=[2], "
+    "lhs_dilation=[2], rhs_dilation=[1], groups=1, layout=channels-last} : f32[h+1,2*w+3,4]\nreturn %y\n}",
 };
 
 START_TEST(contractions) { CHECK_TEXTS(contraction_texts); }

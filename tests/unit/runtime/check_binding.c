@@ -59,6 +59,11 @@ static const char *const modules[] = {
     "  %e = add(%d, %d) : f32[n+1,m+2]\n"
     "  %f = multiply(%a, %b) : f32[n,m]\n"
     "  return %s, %e, %f\n}",
+    /* a symbol that only a sum tells */
+    "(%x: f32[n,p], %y: f32[n,q+2]) {\n"
+    "  %h = slice(%y) {starts=[0,2], limits=[n,q+2], strides=[1,1]} : f32[n,q]\n"
+    "  %s = sizes() {elements=[q,n,p]} : s64[3]\n"
+    "  return %h, %s\n}",
     /* a loop and a branch, whose bodies have sizes too */
     "onnx-xla hlo 1\nmodule \"m\" {\n"
     "computation go_on(%i: s64[], %a: f32[n,m]) {\n"

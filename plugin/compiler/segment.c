@@ -173,12 +173,13 @@ typedef struct search {
 /* Sets r->out to a segment that fits, if there is one. */
 static status find(search *r) {
   segmented_model *p = r->run->segments;
+  arena *scratch = r->frame->arena; /* a loop has a frame for each step, so its memory does not grow with the steps */
   for (segment *x = r->site->segments; x && !r->out.segment; x = x->next) {
-    if (!fits(x, r->frame, r->run->scratch)) {
+    if (!fits(x, r->frame, scratch)) {
       continue;
     }
     if (x->general) {
-      TRY(segment_bind(p, x, r->frame, r->run->scratch, &r->out.bound));
+      TRY(segment_bind(p, x, r->frame, scratch, &r->out.bound));
     }
     r->out.segment = !x->general || r->out.bound ? x : NULL;
   }

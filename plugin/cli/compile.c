@@ -159,9 +159,8 @@ static status open_model(const cli_args *args, const session_options *options, a
  * otherwise, for one set of sizes. */
 static status compile_program(const cli_args *args, const session_options *options, arena *a, opened_model *m,
                               const session_program **out) {
-  enum { LIKELY = 64 }; /* a likely size: 1 is special, as a batch, a length or an image */
   session_options open = *options, closed = *options;
-  open.open_dim = open.keep_open ? LIKELY : open.open_dim;
+  open.open_dim = open.keep_open ? COMPILER_LIKELY_SIZE : open.open_dim;
   closed.keep_open = false;
   TRY(open_model(args, &open, a, m));
   cli_progress_start(args->quiet, "compiling", 0);

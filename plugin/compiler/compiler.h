@@ -54,6 +54,10 @@ typedef struct compiler_carry {
   int axis;
 } compiler_carry;
 
+/* The size that open dimensions are likely to have if nothing is known of them.  Not 1, which is special as a batch, a
+ * length or an image. */
+enum { COMPILER_LIKELY_SIZE = 64 };
+
 /* How to compile a model. */
 typedef struct compile_request {
   const char *backend; /* "cpu", "ref", or the path of a backend's shared object */

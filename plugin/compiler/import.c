@@ -2,7 +2,6 @@
 #include "plugin/compiler/internal.h"
 
 #include "backend_ref/eval.h"
-#include "frontend/import/import.h"
 #include "frontend/import/part.h"
 #include "frontend/import/symbolic.h"
 
@@ -45,6 +44,20 @@ static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
   return out;
 }
 
+onnx_import_options compiler_import_options(arena *a, const compile_request *r) {
+  onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};
+  }
+  return (onnx_import_options){.dims = dims,
+                               .n_dims = r->n_dims,
+                               .ranges = r->ranges,
+                               .n_ranges = r->n_ranges,
+                               .open_dim = r->open_dim,
+                               .unchecked = r->options.unchecked,
+                               .eval = ref_fold};
+}
+
 status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                        compiler_validity *validity, bool *complete) {
   const opened_model *l = s->model;
@@ -56,16 +69,7 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
     *out = hlo_module_clone(a, l->hlo);
     return NULL;
   }
-  onnx_import_options o = {.n_dims = r->n_dims,
-                           .ranges = r->ranges,
-                           .n_ranges = r->n_ranges,
-                           .open_dim = r->open_dim,
-                           .unchecked = r->options.unchecked,
-                           .eval = ref_fold};
-  onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
-  for (uint32_t k = 0; k < r->n_dims; k++) {
-    dims[k] = (onnx_dim_binding){r->dims[k].name, r->dims[k].value};
-  }
+  onnx_import_options o = compiler_import_options(a, r);
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
   uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
   for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
@@ -74,7 +78,6 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
       inputs[o.n_inputs++] = (onnx_input_shape){.name = s->inputs[k].name, .shape = *r->inputs[k]};
     }
   }
-  o.dims = dims;
   o.inputs = inputs;
   status failed = import_with_values(s, r, a, &o, inputs, number, &definitions, out, complete);
   v->definitions = copy_definitions(a, &definitions);

@@ -3,6 +3,7 @@
 #ifndef PLUGIN_COMPILER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERNAL_H
 
+#include "frontend/import/import.h"
 #include "frontend/model/model.h"
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/compiler.h"
@@ -23,6 +24,8 @@ typedef struct compiler_validity {
   uint32_t n_definitions;
 } compiler_validity;
 
+/* Returns the options of the import that a request tells: everything but the inputs.  In import.c. */
+onnx_import_options compiler_import_options(arena *a, const compile_request *r);
 /* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  *validity, which may
  * be NULL, is set on the arena, also after a failure.  *complete is set to false if the module is only the first
  * segment.  In import.c. */

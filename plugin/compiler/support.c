@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "frontend/import/import.h"
 #include "frontend/import/symbolic.h"
+#include "plugin/compiler/internal.h"
 
 typedef struct check_support {
   arena *a;
@@ -199,20 +199,11 @@ static void check_nodes(check_support *c) {
 /* Imports the model for all sizes, and notes which nodes pin sizes, or why that is not possible.  The backend may still
  * decline to compile it so. */
 static void check_sizes(check_support *c) {
-  enum { LIKELY = 64 }; /* a likely size: 1 is special, as a batch, a length or an image */
   hlo_module *m;
   onnx_definitions found = {0};
   bool complete;
-  onnx_dim_binding *dims = ARENA_NEW_N(c->a, onnx_dim_binding, c->request->n_dims);
-  for (uint32_t k = 0; k < c->request->n_dims; k++) {
-    dims[k] = (onnx_dim_binding){c->request->dims[k].name, c->request->dims[k].value};
-  }
-  onnx_import_options o = {.dims = dims,
-                           .n_dims = c->request->n_dims,
-                           .ranges = c->request->ranges,
-                           .n_ranges = c->request->n_ranges,
-                           .open_dim = LIKELY,
-                           .eval = ref_fold};
+  onnx_import_options o = compiler_import_options(c->a, c->request);
+  o.open_dim = COMPILER_LIKELY_SIZE;
   status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
   if (failed || !complete) {
     add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s",
@@ -222,8 +213,8 @@ static void check_sizes(check_support *c) {
   }
   for (uint32_t k = 0; k < found.n; k++) {
     const onnx_definition *d = &found.items[k];
-    add_note(c, arena_printf(c->a, "for all sizes, with open dimensions near %d: %s needs %s = %s", LIKELY, d->source,
-                             d->symbol, d->equals));
+    add_note(c, arena_printf(c->a, "for all sizes, with open dimensions near %d: %s needs %s = %s",
+                             COMPILER_LIKELY_SIZE, d->source, d->symbol, d->equals));
   }
   add_note(c, "one program can serve all sizes");
 }

@@ -93,7 +93,7 @@ static bool fits_array(const segment *x, const used_array *u, const onnx_array *
   return shape_equal(&array->value.shape, &want->shape) && (!want->data || has_contents(x, u, &array->value));
 }
 
-static onnx_array *find_array(const onnx_frame *f, arena *scratch, const char *name) {
+onnx_array *segment_array(const onnx_frame *f, arena *scratch, const char *name) {
   onnx_array *array;
   literal *initializer;
   status_free(onnx_frame_find(f, scratch, name, &array, &initializer));
@@ -103,7 +103,7 @@ static onnx_array *find_array(const onnx_frame *f, arena *scratch, const char *n
 static bool fits(const segment *x, const onnx_frame *f, arena *scratch) {
   bool fine = memcmp(x->before, f->states, f->n_nodes) == 0;
   for (uint32_t k = 0; fine && k < x->n_uses; k++) {
-    const onnx_array *array = find_array(f, scratch, x->uses[k].name);
+    const onnx_array *array = segment_array(f, scratch, x->uses[k].name);
     fine = array && fits_array(x, &x->uses[k], array);
   }
   return fine;
@@ -137,7 +137,7 @@ static status add_bound(segment *x, const shape *shapes, segment_binding **out) 
 
 shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, arena *scratch) {
   const used_array *u = &x->uses[k];
-  const onnx_array *array = find_array(f, scratch, u->name);
+  const onnx_array *array = segment_array(f, scratch, u->name);
   return u->elements ? onnx_told_shape(&array->value, u->elements) : array->value.shape;
 }
 

@@ -53,9 +53,7 @@ static uint32_t learn(const interpreter_site *site, const onnx_frame *f, arena *
     bool same = memcmp(x->before, f->states, f->n_nodes) == 0;
     n_generals += same && x->general;
     for (uint32_t k = 0; same && k < x->n_uses; k++) {
-      onnx_array *array;
-      literal *initializer;
-      status_free(onnx_frame_find(f, scratch, x->uses[k].name, &array, &initializer));
+      onnx_array *array = segment_array(f, scratch, x->uses[k].name);
       if (array && !x->uses[k].elements) {
         mark_differences(array, &x->uses[k].value);
       }

@@ -82,6 +82,8 @@ void segment_release(segmented_model *p, const segment_use *u);
  * for all sizes. */
 STATUS_MUST_USE status segment_compile(interpreter_run *run, const interpreter_site *site, const onnx_frame *f,
                                        segment *x, segment_binding **bound);
+/* Returns the frame's array of this name, or NULL. */
+onnx_array *segment_array(const onnx_frame *f, arena *scratch, const char *name);
 /* Returns the shape that parameter k of the segment's module gets from the frame's arrays. */
 shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, arena *scratch);
 /* Finds or makes the binding of a general program to the frame's arrays.  *out is NULL if they do not fit. */

@@ -11,23 +11,19 @@ static const compiler_carry *pairs_of(const oxla_run *run, uint32_t *n) {
   return session_carried(run->model->session, n);
 }
 
-uint32_t api_carried_output(const oxla_run *run, size_t output) {
+/* Returns the first pair with this output or this input, SIZE_MAX standing for neither, or the number of pairs. */
+static uint32_t find_pair(const oxla_run *run, size_t output, size_t input) {
   uint32_t n, k = 0;
   const compiler_carry *pairs = pairs_of(run, &n);
-  while (k < n && pairs[k].output != output) {
+  while (k < n && pairs[k].output != output && pairs[k].input != input) {
     k++;
   }
   return k;
 }
 
-uint32_t api_carried_input(const oxla_run *run, size_t input) {
-  uint32_t n, k = 0;
-  const compiler_carry *pairs = pairs_of(run, &n);
-  while (k < n && pairs[k].input != input) {
-    k++;
-  }
-  return k;
-}
+uint32_t api_carried_output(const oxla_run *run, size_t output) { return find_pair(run, output, SIZE_MAX); }
+
+uint32_t api_carried_input(const oxla_run *run, size_t input) { return find_pair(run, SIZE_MAX, input); }
 
 bool api_is_carried(const oxla_run *run, size_t input) {
   uint32_t n, k = api_carried_input(run, input);

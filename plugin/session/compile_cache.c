@@ -367,6 +367,9 @@ void compile_cache_map_kernels(session *s) {
 
 static status put_kernels(session *s, arena *a, const session_program *c) {
   const rt_program *p = c->program;
+  if (!c->report.new_code) {
+    return NULL;
+  }
   rt_writer names = {.arena = a};
   rt_program kernels = {
       .target = p->target, .cpu = "", .n_code = c->report.new_code, .code = p->code, .code_names = p->code_names};
@@ -375,7 +378,7 @@ static status put_kernels(session *s, arena *a, const session_program *c) {
     rt_put_bytes(&names, p->code_names[k].data, p->code_names[k].size);
   }
   content_key key = key_of_written(s, &names);
-  return kernels.n_code ? content_store_put_kernels(&s->cache->store, s->cache->options_key, key, image) : NULL;
+  return content_store_put_kernels(&s->cache->store, s->cache->options_key, key, image);
 }
 
 /* --- storing programs, on a thread, since writing hundreds of megabytes takes longer than a run --- */
@@ -480,7 +483,7 @@ static status write_program(void *data) {
                     .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p},
                     .base = weights_for(x->s, x->scratch, p)};
-  TRY(put_kernels(x->s, x->scratch, x->compiled));
+  note_failure(c, put_kernels(x->s, x->scratch, x->compiled));
   return content_store_put(&c->store, c->model, x->key, image);
 }
 

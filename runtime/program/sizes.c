@@ -116,11 +116,15 @@ static status check_holds(const rt_guard *g, const int64_t *values) {
   return NULL;
 }
 
-int64_t rt_sizes_room(const rt_program *p, const shape *inputs, int64_t *values) {
-  int64_t most = 0;
+static void evaluate_all(const rt_program *p, const shape *inputs, int64_t *values) {
   for (uint32_t k = 0; k < p->n_sizes; k++) {
     values[k] = evaluate(&p->sizes[k], inputs, values);
   }
+}
+
+int64_t rt_sizes_room(const rt_program *p, const shape *inputs, int64_t *values) {
+  int64_t most = 0;
+  evaluate_all(p, inputs, values);
   for (uint32_t k = 0; k < p->n_results; k++) {
     int64_t length = p->results[k].has_room ? rt_size_value(values, p->results[k].length) : 0;
     most = length > most ? length : most;
@@ -132,9 +136,7 @@ status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *valu
   for (uint32_t k = 0; k < p->n_params; k++) {
     TRY(check_kind(&p->params[k], &inputs[k]));
   }
-  for (uint32_t k = 0; k < p->n_sizes; k++) {
-    values[k] = evaluate(&p->sizes[k], inputs, values);
-  }
+  evaluate_all(p, inputs, values);
   for (uint32_t k = 0; k < p->n_params; k++) {
     TRY(check_dims(&p->params[k], &inputs[k], values));
   }

@@ -68,6 +68,7 @@ check_programs = \
 	tests/unit/frontend/check_part \
 	tests/unit/frontend/check_sizes \
 	tests/unit/frontend/check_symbols \
+	tests/unit/frontend/check_symbols_graphs \
 	tests/unit/frontend/check_tensor \
 	tests/unit/frontend/check_wire_scan \
 	tests/unit/hlo/check_activation \
@@ -687,6 +688,7 @@ tests_files = \
 	tests/unit/frontend/build_model.h \
 	tests/unit/frontend/import_b_numbers.def \
 	tests/unit/frontend/node_case.h \
+	tests/unit/frontend/open_model.h \
 	tests/unit/hlo/hlo_case.h \
 	tests/unit/plugin/compiler_half.h \
 	tests/unit/plugin/session_case.h \
@@ -841,6 +843,8 @@ tests_unit_frontend_check_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_sizes_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_symbols_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_symbols_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_symbols_graphs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_symbols_graphs_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

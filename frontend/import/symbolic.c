@@ -53,13 +53,18 @@ static bool pin_shape(dim_table *t, const shape *s) {
   return !shape_is_static(s);
 }
 
-status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row) {
+bool onnx_pin_inputs(const onnx_node *n) {
   bool pinned = false;
-  dim_set_source(onnx_dims(n), n->b->source);
-  for (uint32_t k = 0; row->symbols == onnx_symbols_fixed && k < n->n_in; k++) {
+  for (uint32_t k = 0; k < n->n_in; k++) {
     pinned |= onnx_has_in(n, k) && pin_shape(onnx_dims(n), hlo_shape(n->in[k]));
   }
-  CHECK_THAT(!pinned, STATUS_UNSUPPORTED, "%s is imported for constant sizes only", n->proto->op_type);
+  return pinned;
+}
+
+status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row) {
+  dim_set_source(onnx_dims(n), n->b->source);
+  CHECK_THAT(row->symbols != onnx_symbols_fixed || !onnx_pin_inputs(n), STATUS_UNSUPPORTED,
+             "%s is imported for constant sizes only", n->proto->op_type);
   return NULL;
 }
 

@@ -29,6 +29,9 @@ STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *defin
  * error, which ends the import; it is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
 
+/* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */
+bool onnx_pin_inputs(const onnx_node *n);
+
 /* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well:
  * then constant sizes would not make a constant of it. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);

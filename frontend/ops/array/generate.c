@@ -239,18 +239,21 @@ static const struct window *find_window(const char *name) {
 status onnx_import_window(onnx_node *n) {
   const struct window *w = find_window(n->proto->op_type);
   hlo_builder *b = n->b;
-  int64_t size;
+  const dim *list;
+  int64_t count;
   bool periodic;
   dtype type;
-  TRY(onnx_const_int(n, 0, "size", &size));
+  TRY(onnx_const_dims(n, 0, "size", &list, &count));
   TRY(onnx_attr_bool(n->proto, "periodic", true, &periodic));
   TRY(onnx_dtype_attr(n, "output_datatype", DTYPE_F32, &type));
-  CHECK_THAT(size >= 0 && size <= DIM_MAX, INVALID, "size is %" PRId64, size);
-  shape s = shape_make(DTYPE_F64, 1, &size);
+  CHECK_THAT(count == 1, INVALID, "size must be a scalar");
+  CHECK_THAT(dim_at_most(onnx_dims(n), 0, *list) && *list < DIM_MAX, INVALID, "size is %s",
+             dim_print(n->arena, onnx_dims(n), *list));
+  shape s = shape_make(DTYPE_F64, 1, list);
   TRY(shape_check(&s, "the result"));
-  double period = periodic ? (double)size : (double)size - 1;
   hlo_value k = hlo_iota(b, s, 0);
-  hlo_value angle = onnx_binary_scalar(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, k, 2 * M_PI), period);
+  hlo_value period = hlo_broadcast_to(b, onnx_of_dim(b, DTYPE_F64, *list, 1, periodic ? 0 : -1), &s);
+  hlo_value angle = hlo_binary(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, k, 2 * M_PI), period);
   hlo_value first = onnx_binary_scalar(b, HLO_MUL, hlo_unary(b, HLO_COS, angle), -w->a1);
   hlo_value second = hlo_unary(b, HLO_COS, onnx_binary_scalar(b, HLO_MUL, angle, 2));
   hlo_value y = hlo_binary(b, HLO_ADD, first, onnx_binary_scalar(b, HLO_MUL, second, w->a2));

@@ -2,10 +2,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/scope.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -91,24 +93,26 @@ status onnx_import_sequence_insert(onnx_node *n) {
 /* The extents of the n parts along the axis: those that are listed, or else `each`, where the last part may be smaller.
  */
 typedef struct parts {
-  int64_t n, each;
-  const int64_t *listed; /* NULL if all parts have the extent `each` */
+  int64_t n, each, extent; /* `extent` is that of the axis; it is not set if the parts are listed */
+  const dim *listed;       /* NULL if all parts have the extent `each` */
 } parts;
 
-static status list_parts(const onnx_node *n, int64_t extent, parts *out) {
-  int64_t sum = 0;
-  TRY(onnx_const_ints(n, 1, "split", &out->listed, &out->n));
+static status list_parts(const onnx_node *n, dim extent, parts *out) {
+  dim_table *t = onnx_dims(n);
+  dim sum = 0;
+  TRY(onnx_const_dims(n, 1, "split", &out->listed, &out->n));
   for (int64_t k = 0; k < out->n; k++) {
-    CHECK_THAT(out->listed[k] >= 0 && out->listed[k] <= extent - sum, INVALID,
-               "split[%" PRId64 "] is %" PRId64 ", but %" PRId64 " of %" PRId64 " are left", k, out->listed[k],
-               extent - sum, extent);
-    sum += out->listed[k];
+    CHECK_THAT(dim_at_most(t, 0, out->listed[k]), INVALID, "split[%" PRId64 "] is %s", k,
+               dim_print(n->arena, t, out->listed[k]));
+    sum = dim_add(t, sum, out->listed[k]);
   }
-  CHECK_THAT(sum == extent, INVALID, "the sum of split is %" PRId64 " instead of %" PRId64, sum, extent);
+  CHECK_THAT(sum != DIM_OVERFLOW && dim_equal(t, sum, extent), INVALID, "the sum of split is %s instead of %s",
+             dim_print(n->arena, t, sum), dim_print(n->arena, t, extent));
   return NULL;
 }
 
-static status count_parts(const onnx_node *n, int64_t extent, parts *out) {
+/* If the parts have equal extents, their number must be a constant, and so the extent of the axis. */
+static status count_parts(const onnx_node *n, dim extent, parts *out) {
   *out = (parts){.each = 1};
   if (onnx_has_in(n, 1) && hlo_rank(n->in[1]) > 0) {
     TRY(list_parts(n, extent, out));
@@ -117,14 +121,16 @@ static status count_parts(const onnx_node *n, int64_t extent, parts *out) {
       TRY(onnx_const_int(n, 1, "split", &out->each));
     }
     CHECK_THAT(out->each >= 1, INVALID, "split is %" PRId64 "; parts have at least one element", out->each);
-    out->n = extent / out->each + (extent % out->each != 0);
+    TRY(onnx_const_dim(n, extent, "the extent of the axis", &out->extent));
+    out->n = out->extent / out->each + (out->extent % out->each != 0);
   }
   return check_length(out->n);
 }
 
 status onnx_import_split_to_sequence(onnx_node *n) {
   const shape *s = onnx_in_shape(n, 0);
-  int64_t axis, start = 0;
+  int64_t axis;
+  dim start = 0;
   bool keep;
   parts p;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
@@ -133,10 +139,10 @@ status onnx_import_split_to_sequence(onnx_node *n) {
   keep |= onnx_has_in(n, 1); /* the standard ignores keepdims if `split` is given */
   hlo_value *elements = ARENA_NEW_N(n->arena, hlo_value, (size_t)p.n);
   for (int64_t k = 0; k < p.n && !n->b->error; k++) {
-    int64_t left = s->dims[axis] - start, size = p.listed ? p.listed[k] : p.each < left ? p.each : left;
-    elements[k] =
-        keep ? hlo_slice_dim(n->b, n->in[0], axis, start, start + size) : onnx_pick(n->b, n->in[0], axis, start);
-    start += size;
+    int64_t left = p.extent - k * p.each;
+    dim size = p.listed ? p.listed[k] : p.each < left ? p.each : left, end = dim_add(onnx_dims(n), start, size);
+    elements[k] = keep ? hlo_slice_dim(n->b, n->in[0], axis, start, end) : onnx_pick(n->b, n->in[0], axis, start);
+    start = end;
   }
   n->out[0] = onnx_sequence_make(n->arena, hlo_type(n->in[0]), (uint32_t)p.n, elements);
   return NULL;
@@ -147,7 +153,9 @@ status onnx_import_split_to_sequence(onnx_node *n) {
 static status check_stackable(const onnx_node *n) {
   const hlo_value *elements = onnx_sequence_elements(n->in[0]);
   for (uint32_t k = 1; k < onnx_sequence_length(n->in[0]); k++) {
-    CHECK_THAT(shape_equal(hlo_shape(elements[k]), hlo_shape(elements[0])), INVALID,
+    CHECK_THAT(hlo_type(elements[k]) == hlo_type(elements[0]) &&
+                   onnx_has_dims(n, hlo_shape(elements[k]), hlo_rank(elements[0]), hlo_shape(elements[0])->dims),
+               INVALID,
                "tensor %" PRIu32 " of the sequence is %s, but tensor 0 is %s; with new_axis they must be alike", k,
                SHAPE_STR(NULL, hlo_shape(elements[k])), SHAPE_STR(NULL, hlo_shape(elements[0])));
   }

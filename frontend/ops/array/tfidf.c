@@ -6,7 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct vectorizer {
   const char *mode;
@@ -91,12 +93,14 @@ static hlo_value items(const onnx_node *n, const vectorizer *v, size_t length, s
 static hlo_value count_grams(const onnx_node *n, const vectorizer *v, hlo_value x, size_t length, int64_t distance,
                              dim count) {
   hlo_builder *b = n->b;
-  dim rows = hlo_shape(x)->dims[0], places = hlo_shape(x)->dims[1] - (dim)(length - 1) * distance;
+  dim rows = hlo_shape(x)->dims[0];
+  dim places = dim_add_const(onnx_dims(n), hlo_shape(x)->dims[1], -(int64_t)(length - 1) * distance);
   shape all = shape_make(DTYPE_S64, 3, (dim[]){rows, places, count});
   hlo_value hit = {0};
   for (size_t k = 0; k < length; k++) {
     dim at = (dim)k * distance;
-    hlo_value here = hlo_broadcast(b, hlo_slice_dim(b, x, 1, at, at + places), all, (int64_t[]){0, 1});
+    hlo_value here =
+        hlo_broadcast(b, hlo_slice_dim(b, x, 1, at, dim_add_const(onnx_dims(n), places, at)), all, (int64_t[]){0, 1});
     hlo_value same = hlo_compare(b, HLO_EQ, here, hlo_broadcast(b, items(n, v, length, k, count), all, (int64_t[]){2}));
     hit = hit.def ? hlo_binary(b, HLO_AND, hit, same) : same;
   }
@@ -114,7 +118,9 @@ static hlo_value count_all(const onnx_node *n, const vectorizer *v, hlo_value x)
     dim count = (dim)((end_of(v, length) - (size_t)v->starts[length - 1]) / length);
     hlo_value sum = hlo_splat(b, shape_make(DTYPE_F32, 2, (dim[]){rows, count}), 0);
     bool wanted = (int64_t)length >= v->shortest && (int64_t)length <= v->longest && count > 0;
-    for (int64_t d = 1; wanted && d <= (length > 1 ? v->skips + 1 : 1) && (dim)(length - 1) * d < items_a_row; d++) {
+    for (int64_t d = 1; wanted && d <= (length > 1 ? v->skips + 1 : 1) &&
+                        dim_at_most(onnx_dims(n), (dim)(length - 1) * d + 1, items_a_row);
+         d++) {
       sum = hlo_binary(b, HLO_ADD, sum, count_grams(n, v, x, length, d, count));
     }
     parts[n_parts++] = sum;

@@ -1,9 +1,13 @@
 /* loop.c - the importer of Loop, which becomes an HLO `while` or is unrolled. */
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/scope.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/control/loop_internal.h"
+#include "hlo/ir/fold_sizes.h"
 
 /* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The condition must
  * be a constant after every step. */
@@ -21,7 +25,7 @@ static status unroll(onnx_loop *l, hlo_value *results) {
     TRY(status_prefix(onnx_import_inline(n, "body", n_inputs, inputs, inputs[0], n_roots, roots), "body, step %u",
                       steps));
     TRY(hlo_builder_take_error(b));
-    TRY(onnx_loop_check_condition(hlo_shape(roots[0])));
+    TRY(onnx_loop_check_condition(n, hlo_shape(roots[0])));
     for (uint32_t k = 0; k < l->n_states; k++) {
       TRY(onnx_loop_check_state_type(k, hlo_shape(inputs[2 + k]), hlo_shape(roots[1 + k])));
     }
@@ -48,23 +52,39 @@ static status unroll(onnx_loop *l, hlo_value *results) {
   return NULL;
 }
 
+static status need_one_element(const onnx_node *n, uint32_t k, const char *what) {
+  dim_table *t = onnx_dims(n);
+  const shape *s = onnx_in_shape(n, k);
+  CHECK_THAT(dim_equal(t, shape_dim_product(t, s, 0, s->rank), 1), STATUS_INVALID_MODEL,
+             "%s is %s; it must have one element", what, SHAPE_STR(NULL, s));
+  return NULL;
+}
+
+/* Reads M, which may be a constant, computed from sizes, or computed from data. */
+static void read_trip(onnx_loop *l) {
+  onnx_node *n = l->n;
+  dim elements[HLO_MAX_SIZES];
+  const literal *known = hlo_literal(n->in[0]);
+  if (known) {
+    l->trip = literal_i64(known, 0) < 0 ? 0 : literal_i64(known, 0);
+  } else if (hlo_sizes_of(n->in[0], elements) == 1) {
+    l->trip = dim_at_most(onnx_dims(n), 0, elements[0]) ? elements[0] : 0;
+  } else {
+    l->trip_value = hlo_convert(n->b, hlo_reshape(n->b, n->in[0], 0, NULL), DTYPE_S64);
+  }
+}
+
 /* Reads the inputs M and cond; each may be absent, and otherwise has one element. */
 static status read_limits(onnx_loop *l) {
   onnx_node *n = l->n;
   l->trip = INT64_MAX;
   if (onnx_has_in(n, 0)) {
-    const shape *s = onnx_in_shape(n, 0);
-    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "M is %s; it must have one element", SHAPE_STR(NULL, s));
-    const literal *known = hlo_literal(n->in[0]);
-    l->trip = known ? literal_i64(known, 0) : -1;
-    l->trip = known && l->trip < 0 ? 0 : l->trip;
-    l->trip_value = hlo_convert(n->b, hlo_reshape(n->b, n->in[0], 0, NULL), DTYPE_S64);
+    TRY(need_one_element(n, 0, "M"));
+    read_trip(l);
   }
   l->ignores_cond = !onnx_has_in(n, 1);
   if (!l->ignores_cond) {
-    const shape *s = onnx_in_shape(n, 1);
-    CHECK_THAT(shape_elements(s) == 1, STATUS_INVALID_MODEL, "cond is %s; it must have one element",
-               SHAPE_STR(NULL, s));
+    TRY(need_one_element(n, 1, "cond"));
     const literal *known = hlo_literal(n->in[1]);
     l->cond = known ? l->cond : hlo_reshape(n->b, n->in[1], 0, NULL);
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;
@@ -94,7 +114,7 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
 /* Returns true if the loop can be unrolled: the number of steps is a small constant, and the body contains no loops. */
 static bool can_unroll(const onnx_loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
-  return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->cond.def && body && body->g &&
+  return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->trip_value.def && !l->cond.def && body && body->g &&
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
@@ -117,11 +137,25 @@ static void run_interpreted(const onnx_node *n) {
   }
 }
 
+/* If sizes that decide how the loop is imported are symbolic, pins them and returns true: of constant sizes it may
+ * become a part of the module.  What the attempt required is not needed then. */
+static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
+  bool pinned = onnx_pin_inputs(n);
+  for (uint32_t k = 0; k < 2; k++) {
+    pinned |= onnx_has_in(n, k) && !hlo_literal(n->in[k]) && onnx_pin_value(n, n->in[k]);
+  }
+  if (pinned) {
+    n->scope->importer->requirements = before;
+  }
+  return pinned;
+}
+
 status onnx_import_loop(onnx_node *n) {
   CHECK_THAT(n->n_in >= 2, STATUS_INVALID_MODEL, "%u inputs; M and cond are required; an empty name leaves one out",
              n->n_in);
   onnx_loop l = {.n = n, .n_states = n->n_in - 2};
   l.states = ARENA_NEW_N(n->arena, hlo_value, l.n_states + 1);
+  onnx_requirements before = n->scope->importer->requirements;
   for (uint32_t k = 0; k < l.n_states; k++) {
     CHECK_THAT(onnx_has_in(n, 2 + k), STATUS_INVALID_MODEL, "state %u is missing", k);
     l.states[k] = n->in[2 + k];
@@ -141,7 +175,7 @@ status onnx_import_loop(onnx_node *n) {
     status_free(s);
     s = unroll(&l, results);
   }
-  if (s && status_get_code(s) == STATUS_UNSUPPORTED) {
+  if (s && status_get_code(s) == STATUS_UNSUPPORTED && !pin_sizes(n, before)) {
     run_interpreted(n);
   }
   onnx_copy_values(n->out, results, n->n_out);

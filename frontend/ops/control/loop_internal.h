@@ -28,13 +28,12 @@ typedef struct onnx_loop {
   hlo_value *scans;    /* the whole scan inputs, of which each step reads one element */
   onnx_loop_axis *in;  /* one for each scan input */
   onnx_loop_axis *out; /* one for each scan output; a negative axis is converted once the rank is known */
-  int64_t trip;        /* the largest number of steps; INT64_MAX if unlimited; -1 if it is not a constant, but the value
-                          trip_value */
-  hlo_value trip_value;
-  hlo_value length;  /* for Scan of version 8: how many of the `trip` steps are executed; all if def is NULL */
-  hlo_value cond;    /* the initial condition; it is true if def is NULL */
-  bool may_end;      /* whether the condition may end the loop before the trip count is reached */
-  bool ignores_cond; /* whether the condition that the body returns is ignored, because the Loop has no input cond */
+  dim trip;            /* the largest number of steps, which may follow from symbolic sizes; INT64_MAX if unlimited */
+  hlo_value trip_value; /* the largest number of steps if it depends on data, otherwise def is NULL */
+  hlo_value length;     /* for Scan of version 8: how many of the `trip` steps are executed; all if def is NULL */
+  hlo_value cond;       /* the initial condition; it is true if def is NULL */
+  bool may_end;         /* whether the condition may end the loop before the trip count is reached */
+  bool ignores_cond;    /* whether the condition that the body returns is ignored, because the Loop has no input cond */
 } onnx_loop;
 
 /* Copies n values.  `to` and `from` may be NULL if n is 0. */
@@ -49,7 +48,7 @@ STATUS_MUST_USE status onnx_loop_check_arity(onnx_loop *l);
 STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l, const literal *iteration);
 
 /* Returns an error unless c is the shape of a condition: one element of type pred. */
-STATUS_MUST_USE status onnx_loop_check_condition(const shape *c);
+STATUS_MUST_USE status onnx_loop_check_condition(const onnx_node *n, const shape *c);
 
 /* Returns an error if state k has another element type after a step than before it.  Its dimensions may differ. */
 STATUS_MUST_USE status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after);

@@ -5,9 +5,12 @@
  * ONNX body, and stores the scan outputs. */
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/control/loop_internal.h"
+#include "hlo/ir/fold_sizes.h"
 
 static uint32_t first_state(const onnx_loop *l) { return l->is_scan ? 0 : 2; }
 static uint32_t first_root(const onnx_loop *l) { return l->is_scan ? 0 : 1; }
@@ -60,6 +63,7 @@ status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   int64_t step = l->is_scan ? (int64_t)count - 1 : 0;
   TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, step, &l->captures, &l->body), "body"));
   onnx_finish_body(&l->captures, count, l->body);
+  dim_set_source(onnx_dims(n), n->b->source); /* the body's nodes have set others */
   return NULL;
 }
 
@@ -84,9 +88,10 @@ static bool stays_true(const onnx_loop *l) {
   return l->is_scan || l->ignores_cond || (c && shape_elements(&c->shape) == 1 && literal_i64(c, 0) != 0);
 }
 
-status onnx_loop_check_condition(const shape *c) {
-  CHECK_THAT(c->kind == SHAPE_ARRAY && c->type == DTYPE_PRED && shape_elements(c) == 1, STATUS_INVALID_MODEL,
-             "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
+status onnx_loop_check_condition(const onnx_node *n, const shape *c) {
+  dim_table *t = onnx_dims(n);
+  CHECK_THAT(c->kind == SHAPE_ARRAY && c->type == DTYPE_PRED && dim_equal(t, shape_dim_product(t, c, 0, c->rank), 1),
+             STATUS_INVALID_MODEL, "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
   return NULL;
 }
 
@@ -98,12 +103,12 @@ status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *
 
 static status check_states(const onnx_loop *l) {
   if (!l->is_scan) {
-    TRY(onnx_loop_check_condition(hlo_shape(l->body->roots[0])));
+    TRY(onnx_loop_check_condition(l->n, hlo_shape(l->body->roots[0])));
   }
   for (uint32_t k = 0; k < l->n_states; k++) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
     TRY(onnx_loop_check_state_type(k, before, after));
-    CHECK_THAT(shape_equal(before, after), STATUS_UNSUPPORTED,
+    CHECK_THAT(onnx_has_dims(l->n, after, before->rank, before->dims), STATUS_UNSUPPORTED,
                "state %u is %s before a step but %s after it: its shape depends on data", k, SHAPE_STR(NULL, before),
                SHAPE_STR(NULL, after));
   }
@@ -114,19 +119,26 @@ static status check_states(const onnx_loop *l) {
  * This is the largest size in bytes that such a scan output may have. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
-/* Computes the shapes of the scan outputs, which have room for all steps; so the trip count must be a constant. */
+/* Returns true if the array is not larger than MAX_SCAN_BOUND, as far as the sizes at hand tell. */
+static bool is_small(const onnx_node *n, const shape *s) {
+  dim_table *t = onnx_dims(n);
+  int64_t most = MAX_SCAN_BOUND / (int64_t)dtype_bytes((dtype)s->type);
+  return dim_at_most(t, shape_dim_product(t, s, 0, s->rank), most);
+}
+
+/* Computes the shapes of the scan outputs, which have room for all steps; so the trip count must not depend on data. */
 static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {
     const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
     CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s", k,
                SHAPE_STR(NULL, s));
-    CHECK_THAT(l->trip >= 0 && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
+    CHECK_THAT(!l->trip_value.def && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
                "there are scan outputs and the trip count is not a constant: their shape depends on data");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     TRY(shape_check(&shapes[k], "a scan output"));
-    CHECK_THAT(!l->may_end || shape_bytes(&shapes[k]) <= MAX_SCAN_BOUND, STATUS_UNSUPPORTED,
+    CHECK_THAT(!l->may_end || is_small(l->n, &shapes[k]), STATUS_UNSUPPORTED,
                "scan output %u would need room for %s, since only the condition ends the loop earlier", k,
                SHAPE_STR(NULL, &shapes[k]));
   }
@@ -182,10 +194,14 @@ static carry carry_parameters(const onnx_loop *l, const carry *outside, hlo_comp
   return in;
 }
 
+/* Returns the largest number of steps, which may be a value that the `while` carries. */
+static hlo_value steps_of(hlo_builder *b, const onnx_loop *l, const carry *at) {
+  return at->trip.def ? at->trip : hlo_sizes(b, DTYPE_S64, -1, &l->trip);
+}
+
 static void build_condition(hlo_builder *b, const onnx_loop *l, const carry *outside) {
   carry in = carry_parameters(l, outside, b->computation);
-  hlo_value limit = in.trip.def ? in.trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
-  hlo_value go = hlo_compare(b, HLO_LT, in.step, limit);
+  hlo_value go = hlo_compare(b, HLO_LT, in.step, steps_of(b, l, &in));
   go = in.cond.def ? hlo_binary(b, HLO_AND, go, in.cond) : go;
   hlo_set_roots(b->computation, 1, &go);
 }
@@ -194,8 +210,7 @@ static void build_condition(hlo_builder *b, const onnx_loop *l, const carry *out
 static hlo_value starts_at(hlo_builder *b, const onnx_loop *l, const onnx_loop_axis *axis, int rank, const carry *at) {
   hlo_value parts[SHAPE_MAX_RANK], step = at->step;
   if (axis->backward) {
-    hlo_value steps = at->trip.def ? at->trip : hlo_scalar_int(b, DTYPE_S64, l->trip);
-    step = hlo_binary(b, HLO_SUB, onnx_plus(b, steps, -1), step);
+    step = hlo_binary(b, HLO_SUB, onnx_plus(b, steps_of(b, l, at), -1), step);
   }
   hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1);
   for (int k = 0; k < rank; k++) {
@@ -254,6 +269,13 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_set_roots(b->computation, n, all);
 }
 
+/* Returns true if the loop makes no step.  A step that reads or writes an element of an array of symbolic extent can
+ * only be built if there is one, so the loop then is for sizes at which it makes at least one. */
+static bool makes_no_step(const onnx_loop *l) {
+  bool elements = l->n_in + l->n_out > 0;
+  return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));
+}
+
 status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {
   hlo_builder *b = l->n->b;
   shape *shapes = ARENA_NEW_N(l->n->arena, shape, l->n_out + 1);
@@ -261,7 +283,7 @@ status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {
   TRY(scan_output_shapes(l, shapes));
   carry c = carry_new(l);
   c.step = hlo_scalar_int(b, DTYPE_S64, 0);
-  c.trip = l->length.def ? l->length : l->trip < 0 ? l->trip_value : c.trip;
+  c.trip = l->length.def ? l->length : l->trip_value;
   if (l->may_end) {
     c.cond = l->cond.def ? l->cond : hlo_scalar_int(b, DTYPE_PRED, 1);
   }
@@ -271,7 +293,7 @@ status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {
   }
   onnx_copy_values(c.scans, l->scans, l->n_in);
   onnx_copy_values(c.captures, l->captures.outer, l->captures.n);
-  if (l->trip == 0 || b->error) {
+  if (b->error || makes_no_step(l)) {
     onnx_copy_values(results, c.states, l->n_states + l->n_out);
     return NULL;
   }

@@ -1,7 +1,11 @@
 /* scan.c - the importer of Scan, which becomes an HLO `while` over the elements of its scan inputs. */
 #include <inttypes.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/scope.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/control/loop_internal.h"
+#include "hlo/ir/fold_sizes.h"
 
 /* Reads an attribute that lists `count` directions or axes; if it is absent, all are 0. */
 static status read_scan_list(const onnx_node *n, const char *name, uint32_t count, int64_t *out) {
@@ -53,13 +57,15 @@ static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
 
 /* Sets the number of steps to the extent of the scan axes, which must be the same for all scan inputs. */
 static status count_steps(onnx_loop *l) {
+  dim_table *t = onnx_dims(l->n);
   for (uint32_t k = 0; k < l->n_in; k++) {
     const shape *s = hlo_shape(l->scans[k]);
     TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(NULL, s)));
     dim steps = s->dims[l->in[k].axis];
-    CHECK_THAT(k == 0 || steps == l->trip, STATUS_INVALID_MODEL,
-               "scan input %u has %" PRId64 " steps but input 0 has %" PRId64, k, steps, l->trip);
-    l->trip = steps;
+    CHECK_THAT(k == 0 || dim_equal(t, steps, l->trip), STATUS_INVALID_MODEL,
+               "scan input %u has %s steps but input 0 has %s", k, dim_print(l->n->arena, t, steps),
+               dim_print(l->n->arena, t, l->trip));
+    l->trip = k == 0 ? steps : l->trip;
   }
   return NULL;
 }
@@ -69,33 +75,32 @@ static status count_steps(onnx_loop *l) {
 static hlo_value length_of(const onnx_loop *l, dim i) {
   hlo_builder *b = l->n->b;
   hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
-  return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_scalar_int(b, DTYPE_S64, l->trip));
+  return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_sizes(b, DTYPE_S64, -1, &l->trip));
 }
 
 /* Adds scan input k, which holds the number of each step, counted from `first`.  Random operators in the body use it;
  * otherwise dead code elimination removes it. */
-static void set_step_input(onnx_loop *l, uint32_t k, int64_t first) {
+static void set_step_input(onnx_loop *l, uint32_t k, dim first) {
   hlo_builder *b = l->n->b;
   hlo_value numbers = hlo_iota(b, shape_make(DTYPE_S64, 1, &l->trip), 0);
-  l->scans[k] = onnx_binary_scalar(b, HLO_ADD, numbers, (double)first);
+  l->scans[k] = onnx_binary_dim(b, HLO_ADD, numbers, first);
   l->in[k] = (onnx_loop_axis){0};
   l->n_in = k + 1;
 }
 
 /* In version 8 the first dimension of every array is the batch, and scan inputs are scanned along dimension 1.  There
  * is a `while` for each batch element. */
-static status import_scan_8(onnx_node *n) {
+static status import_scan_8(onnx_node *n, int64_t batch) {
   onnx_loop l;
   hlo_builder *b = n->b;
   TRY(read_scan(n, 1, &l));
   TRY(read_scan_axes(n, NULL, "directions", l.n_in, l.in));
   for (uint32_t k = 1; k < n->n_in; k++) {
     TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
-    CHECK_THAT(onnx_in_shape(n, k)->dims[0] == onnx_in_shape(n, 1)->dims[0], STATUS_INVALID_MODEL,
-               "input %u is %s but input 1 is %s; the batches differ", k, SHAPE_STR(NULL, onnx_in_shape(n, k)),
-               SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+    CHECK_THAT(dim_equal(onnx_dims(n), onnx_in_shape(n, k)->dims[0], onnx_in_shape(n, 1)->dims[0]),
+               STATUS_INVALID_MODEL, "input %u is %s but input 1 is %s; the batches differ", k,
+               SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   }
-  dim batch = onnx_in_shape(n, 1)->dims[0];
   TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
   CHECK_THAT(batch >= 1 && batch <= ONNX_LOOP_MAX_UNROLLED, STATUS_UNSUPPORTED,
              "a batch of %" PRId64 "; 1..%d are supported", batch, ONNX_LOOP_MAX_UNROLLED);
@@ -109,7 +114,7 @@ static status import_scan_8(onnx_node *n) {
     if (i == 0) {
       TRY(count_steps(&l));
     }
-    set_step_input(&l, n_scans, i * l.trip);
+    set_step_input(&l, n_scans, dim_mul(onnx_dims(n), i, l.trip));
     if (i == 0) {
       TRY(onnx_loop_import_body(&l, NULL));
     }
@@ -143,10 +148,23 @@ static status import_scan_9(onnx_node *n) {
   return NULL;
 }
 
+/* Where the body cannot be imported for symbolic sizes, they are pinned; where it cannot be imported for constants
+ * either, the host runs it. */
 status onnx_import_scan(onnx_node *n) {
-  status s = n->since == 8 ? import_scan_8(n) : import_scan_9(n);
-  if (s && n->since > 8 && status_get_code(s) == STATUS_UNSUPPORTED) {
-    onnx_require_interpreter(n);
+  onnx_requirements before = n->scope->importer->requirements;
+  int64_t batch = 0;
+  if (n->since == 8) {
+    CHECK_THAT(onnx_has_in(n, 1), STATUS_INVALID_MODEL, "input 1 is missing");
+    TRY(onnx_need_rank(n, 1, "an input", 1, SHAPE_MAX_RANK));
+    TRY(onnx_const_dim(n, onnx_in_shape(n, 1)->dims[0], "the batch", &batch));
+  }
+  status s = n->since == 8 ? import_scan_8(n, batch) : import_scan_9(n);
+  if (s && status_get_code(s) == STATUS_UNSUPPORTED) {
+    if (onnx_pin_inputs(n)) {
+      n->scope->importer->requirements = before;
+    } else if (n->since > 8) {
+      onnx_require_interpreter(n);
+    }
   }
   return s;
 }

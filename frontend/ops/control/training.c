@@ -3,7 +3,9 @@
  * gradients, and one group for each kind of optimizer state.  The outputs are the new tensors and states. */
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 /* A node's inputs in groups of `count` arrays: group 0 has the tensors to be trained, group 1 their gradients, the
  * others have states. */
@@ -17,6 +19,7 @@ typedef struct step {
 /* Divides the node's inputs into groups and checks their shapes.  The node must have one output for each input except
  * R, T and the gradients. */
 static status begin(onnx_node *n, uint32_t groups, step *s) {
+  dim_table *t = onnx_dims(n);
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,
              "%u inputs follow R and T, which is not a multiple of %u", (unsigned)n->n_in - 2, (unsigned)groups);
@@ -24,13 +27,16 @@ static status begin(onnx_node *n, uint32_t groups, step *s) {
              (unsigned)(s->count * (groups - 1)));
   for (uint32_t k = 0; k < 2; k++) {
     TRY(onnx_need_rank(n, k, k ? "T" : "R", 0, 1));
-    CHECK_THAT(shape_elements(onnx_in_shape(n, k)) == 1, STATUS_INVALID_MODEL, "%s is %s; one number is needed",
-               k ? "T" : "R", SHAPE_STR(NULL, onnx_in_shape(n, k)));
+    const shape *number = onnx_in_shape(n, k);
+    CHECK_THAT(dim_equal(t, shape_dim_product(t, number, 0, number->rank), 1), STATUS_INVALID_MODEL,
+               "%s is %s; one number is needed", k ? "T" : "R", SHAPE_STR(NULL, number));
   }
   for (uint32_t k = 2; k < n->n_in; k++) {
     uint32_t first = 2 + (k - 2) % s->count;
-    CHECK_THAT(onnx_has_in(n, k) && shape_equal(onnx_in_shape(n, k), onnx_in_shape(n, first)), STATUS_INVALID_MODEL,
-               "input %u does not have the shape of input %u, to which it belongs", (unsigned)k, (unsigned)first);
+    bool alike = onnx_has_in(n, k) && hlo_type(n->in[k]) == hlo_type(n->in[first]) &&
+                 onnx_has_dims(n, onnx_in_shape(n, k), hlo_rank(n->in[first]), onnx_in_shape(n, first)->dims);
+    CHECK_THAT(alike, STATUS_INVALID_MODEL, "input %u does not have the shape of input %u, to which it belongs",
+               (unsigned)k, (unsigned)first);
   }
   return onnx_attr_float(n->proto, "norm_coefficient", 0, &s->norm);
 }

@@ -10,6 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+
 enum { MATRIX_MAX = 1024 };
 
 /* Returns cos(2 pi a / n).  The angle is reduced to the first eighth of a turn as an integer, so that results of 0, 1
@@ -83,7 +86,8 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
   return hlo_constant(n->b, t.l);
 }
 
-/* --- any number of points: x and the result are [rows, n, 2]; an inverse transform lacks the factor 1 / n --- */
+/* --- any number of points: x and the result are [rows, n, 2], of which only `rows` may be symbolic; an inverse
+ * transform lacks the factor 1 / n --- */
 
 /* Returns the real (k = 0) or imaginary (k = 1) parts of x. */
 static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) { return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1); }
@@ -120,9 +124,10 @@ static hlo_value few_points(const onnx_node *n, hlo_value x, bool inverse) {
 static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool inverse) {
   static const int64_t exchange[] = {0, 2, 1, 3};
   hlo_builder *b = n->b;
+  dim_table *dims = onnx_dims(n);
   dim rows = hlo_shape(x)->dims[0], count = hlo_shape(x)->dims[1], q = count / p;
   x = hlo_transpose(b, hlo_reshape(b, x, 4, (dim[]){rows, p, q, 2}), exchange);
-  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){rows * q, p, 2}), inverse);
+  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){dim_mul(dims, rows, q), p, 2}), inverse);
   table c = table_new(n, hlo_type(x), 3, (dim[]){q, p, 1}), s = table_new(n, hlo_type(x), 3, (dim[]){q, p, 1});
   for (int64_t i = 0; i < q; i++) {
     for (int64_t k = 0; k < p; k++) {
@@ -131,7 +136,7 @@ static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool i
     }
   }
   x = hlo_transpose(b, turned(b, hlo_reshape(b, x, 4, (dim[]){rows, q, p, 2}), &c, &s), exchange);
-  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){rows * p, q, 2}), inverse);
+  x = many_points(n, hlo_reshape(b, x, 3, (dim[]){dim_mul(dims, rows, p), q, 2}), inverse);
   x = hlo_transpose(b, hlo_reshape(b, x, 4, (dim[]){rows, p, q, 2}), exchange);
   return hlo_reshape(b, x, 3, (dim[]){rows, count, 2});
 }
@@ -140,7 +145,8 @@ static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool i
  * convolution over i with E((k - i)^2 / 2n), and a multiplication by E(-k^2 / 2n). */
 static hlo_value prime_points(const onnx_node *n, hlo_value x, bool inverse) {
   hlo_builder *b = n->b;
-  int64_t rows = hlo_shape(x)->dims[0], count = hlo_shape(x)->dims[1], around = 1;
+  dim rows = hlo_shape(x)->dims[0];
+  int64_t count = hlo_shape(x)->dims[1], around = 1;
   dtype type = hlo_type(x);
   while (around < 2 * count - 1) {
     around *= 2;
@@ -212,16 +218,21 @@ static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_v
 }
 
 /* Cuts x along the axis to its first `count` elements, or pads it with zeros to that number. */
-static hlo_value resize_axis(hlo_builder *b, hlo_value x, int64_t axis, int64_t count) {
-  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
-  high[axis] = count - hlo_shape(x)->dims[axis];
-  return high[axis] ? hlo_pad(b, x, hlo_scalar(b, hlo_type(x), 0), low, high, NULL) : x;
+static hlo_value resize_axis(const onnx_node *n, hlo_value x, int64_t axis, int64_t count) {
+  dim_table *t = onnx_dims(n);
+  shape missing = *hlo_shape(x);
+  dim have = missing.dims[axis];
+  if (dim_at_most(t, count, have)) {
+    return hlo_slice_dim(n->b, x, axis, 0, count);
+  }
+  missing.dims[axis] = dim_sub(t, count, have);
+  return hlo_concatenate(n->b, 2, (hlo_value[]){x, hlo_splat(n->b, missing, 0)}, axis);
 }
 
 hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t axis) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(x);
-  x = onnx_widen(b, resize_axis(b, x, axis, bins_taken(f)));
+  x = onnx_widen(b, resize_axis(n, x, axis, bins_taken(f)));
   if (b->error) {
     return x;
   }
@@ -232,7 +243,8 @@ hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_
   }
   x = hlo_transpose(b, x, there);
   shape s = *hlo_shape(x);
-  x = hlo_reshape(b, x, 3, (dim[]){shape_product(&s, 0, (int)last - 1), s.dims[last - 1], s.dims[last]});
+  x = hlo_reshape(b, x, 3,
+                  (dim[]){shape_dim_product(onnx_dims(n), &s, 0, (int)last - 1), s.dims[last - 1], s.dims[last]});
   s.dims[last - 1] = bins_given(f);
   s.dims[last] = f->inverse && f->one_sided ? 1 : 2;
   x = transform_rows(n, f, x, s.dims[last]);

@@ -15,9 +15,10 @@ typedef struct onnx_fourier {
                      result of such an inverse transform is real */
 } onnx_fourier;
 
-/* Transforms x along `axis`.  The last dimension of x holds the real and imaginary part of each number (extent 2), or
- * has extent 1 if the numbers are real.  If x has more elements along the axis than the transform reads, the rest are
- * ignored; if it has fewer, the missing ones are 0.  The result has x's type. */
+/* Transforms x along `axis`.  All dimensions but the last one may be symbolic.  The last dimension of x holds the real
+ * and imaginary part of each number (extent 2), or has extent 1 if the numbers are real.  If x has more elements along
+ * the axis than the transform reads, the rest are ignored; if it has fewer, the missing ones are 0.  The result has x's
+ * type. */
 hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t axis);
 
 #endif

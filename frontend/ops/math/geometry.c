@@ -3,11 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "frontend/import/import_common.h"
+#include "base/dim/guard.h"
+#include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
 /* --- AffineGrid --- */
+
+/* Returns the distance of two of `count` points between -1 and 1, f64[].  Corners are the points at -1 and 1 or, if not
+ * aligned, half a step beyond the points. */
+static hlo_value grid_step(hlo_builder *b, dim count, bool align_corners) {
+  hlo_value steps = onnx_of_dim(b, DTYPE_F64, count, 1, align_corners ? -1 : 0);
+  steps = align_corners ? hlo_binary(b, HLO_MAX, steps, hlo_like(b, steps, 1)) : steps;
+  return hlo_binary(b, HLO_DIV, hlo_like(b, steps, 2), steps);
+}
 
 /* Returns the homogeneous coordinates x, y, (z,) 1 of each point of the grid, as [spatial..., rank + 1].  They are
  * between -1 and 1, and x belongs to the last spatial dimension. */
@@ -17,9 +28,10 @@ static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool al
   hlo_value columns[4];
   for (int k = 0; k < rank; k++) {
     int dimension = rank - 1 - k;
-    double count = (double)spatial[dimension], step = align_corners ? 2 / (count > 1 ? count - 1 : 1) : 2 / count;
-    hlo_value p = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, dimension), step);
-    columns[k] = onnx_binary_scalar(b, HLO_ADD, p, align_corners ? -1 : -1 + step / 2);
+    hlo_value step = grid_step(b, spatial[dimension], align_corners);
+    hlo_value first = align_corners ? hlo_like(b, step, -1) : onnx_plus(b, onnx_times(b, step, 0.5), -1);
+    hlo_value p = hlo_binary_broadcast(b, HLO_MUL, hlo_iota(b, s, dimension), hlo_convert(b, step, t));
+    columns[k] = hlo_binary_broadcast(b, HLO_ADD, p, hlo_convert(b, first, t));
   }
   columns[rank] = hlo_splat(b, s, 1);
   return hlo_concatenate(b, (uint32_t)rank + 1, columns, rank);
@@ -27,36 +39,39 @@ static hlo_value base_grid(hlo_builder *b, int rank, const dim *spatial, bool al
 
 status onnx_import_affine_grid(onnx_node *n) {
   hlo_builder *b = n->b;
-  const shape *s = hlo_shape(n->in[0]);
-  const int64_t *size;
+  const dim *size;
   int64_t count;
   bool align_corners;
   TRY(onnx_attr_bool(n->proto, "align_corners", false, &align_corners));
-  TRY(onnx_const_ints(n, 1, "size", &size, &count));
+  TRY(onnx_const_dims(n, 1, "size", &size, &count));
   int rank = (int)count - 2;
   CHECK_THAT(count == 4 || count == 5, INVALID, "size has %" PRId64 " entries; 4 or 5 are required", count);
   for (int k = 0; k < count; k++) {
-    CHECK_THAT(size[k] >= 1 && size[k] <= DIM_MAX, INVALID, "size[%d] is %" PRId64, k, size[k]);
+    CHECK_THAT(dim_at_most(onnx_dims(n), 1, size[k]) && size[k] < DIM_MAX, INVALID, "size[%d] is %s", k,
+               dim_print(n->arena, onnx_dims(n), size[k]));
   }
-  CHECK_THAT(s->rank == 3 && s->dims[0] == size[0] && s->dims[1] == rank && s->dims[2] == rank + 1, INVALID,
-             "theta is %s; [%" PRId64 ",%d,%d] is required", SHAPE_STR(NULL, s), size[0], rank, rank + 1);
+  TRY(onnx_need_dims(n, 0, "theta", 3, (dim[]){size[0], rank, rank + 1}));
   hlo_value theta = onnx_widen(b, n->in[0]);
   hlo_value grid = base_grid(b, rank, size + 2, align_corners, hlo_type(theta));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = (int64_t[]){2}, .rhs_contract = (int64_t[]){rank}};
   hlo_value y = hlo_dot(b, theta, grid, &d); /* [N, rank, spatial...] */
   n->out[0] = hlo_convert(b, hlo_transpose(b, y, rank == 2 ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 3, 4, 1}),
-                          (dtype)s->type);
+                          hlo_type(n->in[0]));
   return NULL;
 }
 
 /* --- Col2Im --- */
 
+/* The most dimensions of an image: positions are computed in an array that has two dimensions for each of them. */
+enum { MAX_SPATIAL = SHAPE_MAX_RANK / 2 };
+
 /* The blocks that slide over an image of `rank` dimensions; the lists have one entry for each dimension. */
 typedef struct blocks {
   int64_t rank;
-  int64_t image[SHAPE_MAX_RANK], block[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
-  int64_t low[SHAPE_MAX_RANK];   /* the padding before the image */
-  int64_t count[SHAPE_MAX_RANK]; /* the number of block positions */
+  int64_t block[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
+  int64_t low[SHAPE_MAX_RANK]; /* the padding before the image */
+  dim image[SHAPE_MAX_RANK];
+  dim count[SHAPE_MAX_RANK]; /* the number of block positions */
 } blocks;
 
 /* Reads an attribute that lists `want` integers, each at least `least`; if it is absent, each is `least`. */
@@ -73,71 +88,83 @@ static status spatial_list(const onnx_node *n, const char *name, int64_t want, i
   return NULL;
 }
 
-static status spatial_input(const onnx_node *n, uint32_t k, const char *name, int64_t *count, int64_t *out) {
-  const int64_t *values;
-  TRY(onnx_const_ints(n, k, name, &values, count));
-  CHECK_THAT(*count >= 1 && *count <= SHAPE_MAX_RANK - 2, INVALID, "%s has %" PRId64 " entries", name, *count);
+static status spatial_input(const onnx_node *n, uint32_t k, const char *name, int64_t *count, dim *out) {
+  const dim *values;
+  dim_table *t = onnx_dims(n);
+  TRY(onnx_const_dims(n, k, name, &values, count));
+  CHECK_THAT(*count >= 1 && *count <= MAX_SPATIAL, INVALID, "%s has %" PRId64 " entries", name, *count);
   for (int64_t j = 0; j < *count; j++) {
-    CHECK_THAT(values[j] >= 1 && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %" PRId64, name, j, values[j]);
+    CHECK_THAT(dim_at_most(t, 1, values[j]) && values[j] <= INT32_MAX, INVALID, "%s[%" PRId64 "] is %s", name, j,
+               dim_print(n->arena, t, values[j]));
     out[j] = values[j];
   }
   return NULL;
 }
 
 static status read_blocks(const onnx_node *n, blocks *g) {
+  dim_table *t = onnx_dims(n);
+  dim block[SHAPE_MAX_RANK];
   int64_t rank, pads[2 * SHAPE_MAX_RANK];
   TRY(spatial_input(n, 1, "image_shape", &g->rank, g->image));
-  TRY(spatial_input(n, 2, "block_shape", &rank, g->block));
+  TRY(spatial_input(n, 2, "block_shape", &rank, block));
   CHECK_THAT(rank == g->rank, INVALID, "block_shape has %" PRId64 " entries but image_shape %" PRId64, rank, g->rank);
   TRY(spatial_list(n, "strides", rank, 1, g->strides));
   TRY(spatial_list(n, "dilations", rank, 1, g->dilations));
   TRY(spatial_list(n, "pads", 2 * rank, 0, pads));
   for (int64_t k = 0; k < rank; k++) {
-    int64_t room = g->image[k] + pads[k] + pads[rank + k] - (g->block[k] - 1) * g->dilations[k] - 1;
+    TRY(onnx_const_dim(n, block[k], "block_shape", &g->block[k]));
+    int64_t covered = (g->block[k] - 1) * g->dilations[k] + 1, padding = pads[k] + pads[rank + k];
+    dim room = dim_signed_add(t, g->image[k], dim_signed_const(t, padding - covered));
     g->low[k] = pads[k];
-    g->count[k] = room < 0 ? 0 : room / g->strides[k] + 1;
+    g->count[k] = dim_at_most(t, 0, room) ? dim_add_const(t, dim_floordiv(t, room, g->strides[k]), 1) : 0;
   }
   return NULL;
 }
 
-/* Returns the row-major position in the image of an element of a block, or -1 if it is in the padding. */
-static int64_t block_position(const blocks *g, int64_t element, int64_t block) {
-  int64_t position = 0, scale = 1;
-  for (int64_t k = g->rank - 1; k >= 0; k--) {
-    int64_t at = block % g->count[k] * g->strides[k] + element % g->block[k] * g->dilations[k] - g->low[k];
-    if (at < 0 || at >= g->image[k]) {
-      return -1;
-    }
-    position += at * scale;
-    scale *= g->image[k];
-    block /= g->count[k];
-    element /= g->block[k];
+/* Returns for each element of each block its row-major position in the image, or -1 if it is in the padding, as
+ * s64[block..., count...]. */
+static hlo_value block_positions(hlo_builder *b, const blocks *g) {
+  shape s = shape_make(DTYPE_S64, (int)g->rank, g->block);
+  memcpy(s.dims + g->rank, g->count, (size_t)g->rank * sizeof *s.dims);
+  s.rank *= 2;
+  hlo_value position = hlo_splat(b, s, 0), outside = hlo_splat(b, shape_with_type(s, DTYPE_PRED), 0);
+  for (int64_t k = 0; k < g->rank; k++) {
+    hlo_value element = onnx_times(b, hlo_iota(b, s, k), (double)g->dilations[k]);
+    hlo_value block = onnx_times(b, hlo_iota(b, s, g->rank + k), (double)g->strides[k]);
+    hlo_value at = onnx_plus(b, hlo_binary(b, HLO_ADD, block, element), -(double)g->low[k]);
+    hlo_value beyond = hlo_binary(b, HLO_OR, onnx_compare_scalar(b, HLO_LT, at, 0),
+                                  hlo_compare(b, HLO_GE, at, onnx_dim_like(b, at, g->image[k])));
+    outside = hlo_binary(b, HLO_OR, outside, beyond);
+    position = hlo_binary(b, HLO_ADD, onnx_binary_dim(b, HLO_MUL, position, g->image[k]), at);
   }
-  return position;
+  return hlo_select(b, outside, hlo_like(b, position, -1), position);
 }
 
 /* The input has a column for each block of the image.  Scatters every element of the columns to its position in the
  * image, where it is added.  The scatter skips elements in the padding, whose position is -1. */
 status onnx_import_col2im(onnx_node *n) {
   hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
   blocks g;
+  int64_t rows_of_columns;
   TRY(read_blocks(n, &g));
+  TRY(onnx_need_rank(n, 0, "input", 3, 3));
+  TRY(onnx_const_dim(n, s->dims[1], "the number of rows of input", &rows_of_columns));
   shape block = shape_make(DTYPE_S64, (int)g.rank, g.block), all = shape_make(DTYPE_S64, (int)g.rank, g.count);
   shape image = shape_make((dtype)s->type, (int)g.rank, g.image);
   TRY(shape_check(&block, "block_shape"));
   TRY(shape_check(&all, "the blocks"));
   TRY(shape_check(&image, "image_shape"));
-  int64_t elements = shape_elements(&block), count = shape_elements(&all), pixels = shape_elements(&image);
-  CHECK_THAT(s->rank == 3 && s->dims[1] % elements == 0 && s->dims[2] == count, INVALID,
-             "input is %s; its dims must be N, a multiple of %" PRId64 " and %" PRId64, SHAPE_STR(NULL, s), elements,
-             count);
-  int64_t channels = s->dims[1] / elements, rows = s->dims[0] * channels;
-  int64_t *where = ARENA_NEW_N(n->arena, int64_t, (size_t)(elements * count));
-  for (int64_t k = 0; k < elements * count; k++) {
-    where[k] = block_position(&g, k / count, k % count);
-  }
-  hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, elements * count});
+  int64_t elements = shape_elements(&block);
+  dim count = shape_dim_product(t, &all, 0, all.rank), pixels = shape_dim_product(t, &image, 0, image.rank);
+  CHECK_THAT(rows_of_columns % elements == 0 && dim_equal(t, s->dims[2], count), INVALID,
+             "input is %s; its dims must be N, a multiple of %" PRId64 " and %s", SHAPE_STR(NULL, s), elements,
+             dim_print(n->arena, t, count));
+  dim channels = rows_of_columns / elements, rows = dim_mul(t, s->dims[0], channels);
+  dim in_block = dim_mul(t, count, elements);
+  hlo_value where = hlo_reshape(b, block_positions(b, &g), 1, &in_block);
+  hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, in_block});
   hlo_value empty = hlo_splat(b, shape_make((dtype)s->type, 2, (dim[]){rows, pixels}), 0);
   hlo_gather_dims d = {.n_offset = 1,
                        .offset = (int64_t[]){0},
@@ -146,8 +173,7 @@ status onnx_import_col2im(onnx_node *n) {
                        .n_map = 1,
                        .map = (int64_t[]){1},
                        .index_vector_dim = 1};
-  hlo_value y = hlo_scatter(b, empty, hlo_s64s(b, where, elements * count), columns, &d,
-                            onnx_reducer_for((dtype)s->type, HLO_REDUCE_ADD));
+  hlo_value y = hlo_scatter(b, empty, where, columns, &d, onnx_reducer_for((dtype)s->type, HLO_REDUCE_ADD));
   dim dims[SHAPE_MAX_RANK] = {s->dims[0], channels};
   memcpy(dims + 2, g.image, (size_t)g.rank * sizeof *dims);
   n->out[0] = hlo_reshape(b, y, (int)g.rank + 2, dims);
@@ -209,19 +235,21 @@ static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value 
  * swap of two rows. */
 status onnx_import_det(onnx_node *n) {
   hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
-  CHECK_THAT(s->rank >= 2 && s->dims[s->rank - 1] == s->dims[s->rank - 2], INVALID,
+  CHECK_THAT(s->rank >= 2 && dim_equal(t, s->dims[s->rank - 1], s->dims[s->rank - 2]), INVALID,
              "X is %s; the last two dims must be equal", SHAPE_STR(NULL, s));
-  int64_t size = s->dims[s->rank - 1], batch = shape_product(s, 0, s->rank - 2);
+  dim size = s->dims[s->rank - 1], batch = shape_dim_product(t, s, 0, s->rank - 2);
   hlo_value a = onnx_widen(b, hlo_reshape(b, n->in[0], 3, (dim[]){batch, size, size}));
   hlo_value carried[] = {[DET_STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
                          [DET_A] = a,
                          [DET_PRODUCT] = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1)};
-  if (size > 0 && batch > 0 && !b->error) {
+  /* A step reads a row, which there is only if the matrices are not empty. */
+  if (dim_at_most(t, 1, size) && !b->error) {
     hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
     hlo_value in[DET_CARRIED], next[DET_CARRIED];
     take_parameters(&condition, carried, in);
-    hlo_value left = hlo_compare(&condition, HLO_LT, in[DET_STEP], hlo_scalar_int(&condition, DTYPE_S64, size));
+    hlo_value left = hlo_compare(&condition, HLO_LT, in[DET_STEP], hlo_sizes(&condition, DTYPE_S64, -1, &size));
     hlo_set_roots(condition.computation, 1, &left);
     take_parameters(&body, carried, in);
     eliminate(&body, in, next);

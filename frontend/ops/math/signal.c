@@ -3,12 +3,21 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 #include "frontend/ops/math/fourier.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
-static status check_signal(const shape *s) {
-  CHECK_THAT(s->rank >= 2 && (s->dims[s->rank - 1] == 1 || s->dims[s->rank - 1] == 2), INVALID,
+/* Checks the shape of the signal, whose last dimension must be a constant. */
+static status check_signal(const onnx_node *n) {
+  const shape *s = hlo_shape(n->in[0]);
+  int64_t parts = 0;
+  if (s->rank >= 2) {
+    TRY(onnx_const_dim(n, s->dims[s->rank - 1], "the last dimension of the signal", &parts));
+  }
+  CHECK_THAT(parts == 1 || parts == 2, INVALID,
              "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are required", SHAPE_STR(NULL, s));
   return NULL;
 }
@@ -26,18 +35,26 @@ static status dft_axis(const onnx_node *n, int64_t rank, int64_t *axis) {
   return NULL;
 }
 
+/* Sets *out to the number of points of a DFT, which must be a constant, since the matrices of a transform are. */
+static status dft_length(const onnx_node *n, bool half, dim extent, int64_t *out) {
+  int64_t bins;
+  if (onnx_has_in(n, 1)) {
+    return onnx_const_int(n, 1, "dft_length", out);
+  }
+  TRY(onnx_const_dim(n, extent, "the number of points", &bins));
+  *out = half ? 2 * (bins - 1) : bins;
+  return NULL;
+}
+
 status onnx_import_dft(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   bool inverse, one_sided;
   int64_t axis, length;
-  TRY(check_signal(s));
+  TRY(check_signal(n));
   TRY(onnx_attr_bool(n->proto, "inverse", false, &inverse));
   TRY(onnx_attr_bool(n->proto, "onesided", false, &one_sided));
   TRY(dft_axis(n, s->rank, &axis));
-  length = inverse && one_sided ? 2 * (s->dims[axis] - 1) : s->dims[axis];
-  if (onnx_has_in(n, 1)) {
-    TRY(onnx_const_int(n, 1, "dft_length", &length));
-  }
+  TRY(dft_length(n, inverse && one_sided, s->dims[axis], &length));
   CHECK_THAT(length >= 1, INVALID, "dft_length is %" PRId64, length);
   CHECK_THAT(length <= ONNX_FOURIER_MAX, STATUS_RESOURCE, "dft_length is %" PRId64 ", above %d", length,
              ONNX_FOURIER_MAX);
@@ -47,34 +64,40 @@ status onnx_import_dft(onnx_node *n) {
 }
 
 /* Returns the frames of the signal as [batch, frames, length, parts]; frame k begins at k * step. */
-static hlo_value signal_frames(hlo_builder *b, hlo_value x, int64_t frames, int64_t length, int64_t step) {
+static hlo_value signal_frames(hlo_builder *b, hlo_value x, dim frames, int64_t length, int64_t step) {
   shape s = shape_make(DTYPE_S64, 2, (dim[]){frames, length});
   hlo_value start = onnx_binary_scalar(b, HLO_MUL, hlo_iota(b, s, 0), (double)step);
   return hlo_take(b, x, hlo_binary(b, HLO_ADD, start, hlo_iota(b, s, 1)), 1);
 }
 
+/* Sets *out to the length of a frame, which must be a constant. */
+static status frame_length(const onnx_node *n, int64_t *out) {
+  if (onnx_has_in(n, 3)) {
+    return onnx_const_int(n, 3, "frame_length", out);
+  }
+  bool window = onnx_has_in(n, 2) && hlo_rank(n->in[2]) == 1;
+  return onnx_const_dim(n, window ? hlo_shape(n->in[2])->dims[0] : hlo_shape(n->in[0])->dims[1],
+                        "the length of a frame", out);
+}
+
 status onnx_import_stft(onnx_node *n) {
   hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
   bool one_sided;
-  int64_t step, length = -1;
-  TRY(check_signal(s));
+  int64_t step, length;
+  TRY(check_signal(n));
   CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 3 is required", SHAPE_STR(NULL, s));
   TRY(onnx_attr_bool(n->proto, "onesided", true, &one_sided));
   TRY(onnx_const_int(n, 1, "frame_step", &step));
-  if (onnx_has_in(n, 3)) {
-    TRY(onnx_const_int(n, 3, "frame_length", &length));
-  } else {
-    length = onnx_has_in(n, 2) && hlo_rank(n->in[2]) == 1 ? hlo_shape(n->in[2])->dims[0] : s->dims[1];
-  }
+  TRY(frame_length(n, &length));
   CHECK_THAT(step >= 1, INVALID, "frame_step is %" PRId64, step);
-  CHECK_THAT(length >= 1 && length <= s->dims[1] && length <= ONNX_FOURIER_MAX, INVALID,
+  CHECK_THAT(length >= 1 && dim_at_most(t, length, s->dims[1]) && length <= ONNX_FOURIER_MAX, INVALID,
              "frame_length is %" PRId64 " but signal is %s", length, SHAPE_STR(NULL, s));
-  hlo_value frames = signal_frames(b, n->in[0], 1 + (s->dims[1] - length) / step, length, step);
+  dim count = dim_add_const(t, dim_floordiv(t, dim_add_const(t, s->dims[1], -length), step), 1);
+  hlo_value frames = signal_frames(b, n->in[0], count, length, step);
   if (onnx_has_in(n, 2)) {
-    const shape *w = hlo_shape(n->in[2]);
-    CHECK_THAT(w->rank == 1 && w->dims[0] == length, INVALID, "window is %s; %" PRId64 " elements are required",
-               SHAPE_STR(NULL, w), length);
+    TRY(onnx_need_dims(n, 2, "window", 1, &length));
     frames = hlo_binary(b, HLO_MUL, frames, hlo_broadcast(b, n->in[2], *hlo_shape(frames), (int64_t[]){2}));
   }
   n->out[0] = onnx_fourier_transform(n, &(onnx_fourier){.n = length, .one_sided = one_sided}, frames, 2);

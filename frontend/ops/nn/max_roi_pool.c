@@ -2,10 +2,14 @@
  * of bins are rounded to whole elements. */
 #include <math.h>
 
+#include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 
 typedef struct roi_pool {
-  dim rois, channels, height, width, out_height, out_width;
+  dim rois, channels, height, width;
+  int64_t out_height, out_width;
+  bool images; /* whether there are images; without them there are no regions either */
   float scale;
 } roi_pool;
 
@@ -28,8 +32,9 @@ static status read_roi_pool(const onnx_node *n, roi_pool *p) {
   p->width = x->dims[3];
   p->out_height = pooled[0];
   p->out_width = pooled[1];
-  CHECK_THAT(x->dims[0] > 0 || p->rois == 0, STATUS_INVALID_MODEL, "X is %s; there is nothing to pool",
-             SHAPE_STR(NULL, x));
+  p->images = dim_at_most(onnx_dims(n), 1, x->dims[0]);
+  CHECK_THAT(p->images || dim_equal(onnx_dims(n), p->rois, 0), STATUS_INVALID_MODEL,
+             "X is %s; there is nothing to pool", SHAPE_STR(NULL, x));
   return NULL;
 }
 
@@ -41,7 +46,7 @@ static hlo_value rounded(hlo_builder *b, hlo_value x) {
 
 /* Returns for one spatial dimension which elements belong to which bin of each region, as pred [R, bins, extent].
  * `first` is the column of the input rois that has the start of the region in this dimension. */
-static hlo_value members(const onnx_node *n, const roi_pool *p, int first, dim bins, dim extent) {
+static hlo_value members(const onnx_node *n, const roi_pool *p, int first, int64_t bins, dim extent) {
   hlo_builder *b = n->b;
   hlo_value rois = onnx_widen(b, n->in[1]);
   shape s = shape_make(hlo_type(rois), 3, (dim[]){p->rois, bins, extent});
@@ -88,7 +93,7 @@ status onnx_import_max_roi_pool(onnx_node *n) {
   hlo_value batch = hlo_convert(b, onnx_pick(b, n->in[1], 1, 0), DTYPE_S64);
   hlo_value rows = members(n, &p, 2, p.out_height, p.height), columns = members(n, &p, 1, p.out_width, p.width);
   shape s = shape_make(hlo_type(n->in[0]), 4, (dim[]){p.rois, p.channels, p.out_height, p.out_width});
-  if (p.rois == 0) {
+  if (!p.images) {
     n->out[0] = hlo_splat(b, s, 0);
     return NULL;
   }

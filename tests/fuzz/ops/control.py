@@ -109,11 +109,24 @@ def carried_update(body, v):
     raise Skip("nothing to carry on")
 
 
+def steps_of(b):
+    """The number of steps, as a value, here, and the most that it is elsewhere.  Where there are other sizes it is mostly
+    a dimension; what bodies compute is not known elsewhere."""
+    r = b.r
+    found = sorted({n for v in b.visible() for n in v.shape if 0 < n < 9})
+    if b.root.sizes and b.outer is None and found and r.random() < 0.7:
+        limit = b.int_of_shapes(r.choice(found))
+        if limit is not None:
+            there = [int(place.values[limit.name].array.item()) for place in b.root.sizes.places]
+            return limit, int(limit.array.item()), max(there)
+    trips = r.randint(0, 4)
+    return b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8), trips, trips
+
+
 @operators("Loop", kind="sum", ulps=256, liked=0.5, control=True)
 def loop(b, o):
     r = b.r
-    trips = r.randint(0, 4)
-    limit = b.fresh(np.array(trips, np.int64), constant=r.random() < 0.8)
+    limit, trips, most = steps_of(b)
     go_on = b.fresh(np.array(True), constant=r.random() < 0.8) if r.random() < 0.5 else None
     states = [b.tensor(t, rank=(0, 3)) for t in [o.type("V"), r.choice(COMMON)][: r.randint(1, 2)]]
     if r.random() < 0.3:
@@ -144,7 +157,7 @@ def loop(b, o):
         len(updates) + len(scanned),
         kind_of(updates + scanned),
         None,
-        errors_of(updates + scanned, trips),
+        errors_of(updates + scanned, max(trips, most)),
     )
 
 

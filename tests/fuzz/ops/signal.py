@@ -14,7 +14,9 @@ def window(b, o):
     n, periodic = b.r.randint(2, 20), b.r.choice([None, 0, 1])
     if not rows.is_float(t) and o.name != "HannWindow":
         n = n | 1 if periodic != 0 else n & ~1
-    size = b.fresh(np.array(n).astype(rows.NP[o.type("T1")]), constant=True)
+    counts = rows.NP[o.type("T1")]
+    size = b.int_of_shapes(n) if b.root.sizes and counts == np.int64 and rows.is_float(t) else None
+    size = b.reshape_to(size, ()) if size is not None else b.fresh(np.array(n).astype(counts), constant=True)
     return [size], {"periodic": periodic, "output_datatype": rows.CODE_OF_NP[rows.NP[t]]}
 
 

@@ -267,7 +267,7 @@ static const node_case refusals[] = {
     {"Col2Im", 18, "", "f32[1,1,1]:1 s64[2]:1,-1 s64[2]:1,1", "!image_shape[1] is -1"},
     {"Det", 11, "", "f32[1,2]:1,2", "!must be equal"},
     {"AffineGrid", 20, "", "f32[1,2,3]:1,0,0,0,1,0 s64[4]:1,1,0,1", "!size[2] is 0"},
-    {"AffineGrid", 20, "", "f32[2,2,3]:1,0,0,0,1,0,1,0,0,0,1,0 s64[4]:1,1,1,1", "!is required"},
+    {"AffineGrid", 20, "", "f32[2,2,3]:1,0,0,0,1,0,1,0,0,0,1,0 s64[4]:1,1,1,1", "!instead of"},
     {"MelWeightMatrix", 17, "", "s64[]:2 s64[]:8 s64[]:16 f32[]:0 f32[]:100", "!beyond"},
 };
 

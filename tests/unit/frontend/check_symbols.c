@@ -1,8 +1,6 @@
 /* check_symbols.c - which sizes remain free where ways through a model meet again (frontend/import/symbolic.h). */
 #include "tests/suite.h"
-#include "tests/unit/frontend/node_case.h"
-
-static arena *memory;
+#include "tests/unit/frontend/open_model.h"
 
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
@@ -62,28 +60,6 @@ START_TEST(doubled_sizes_are_not_pinned) {
   status_free(s);
 }
 END_TEST
-
-/* Imports a model for inputs of these shapes; their types and ranks are those of the graph's inputs. */
-static status import_model(Onnx__ModelProto *m, const onnx_input_shape *at, size_t n, onnx_definitions *definitions,
-                           hlo_module **out, bool *complete) {
-  onnx_import_options options = {.inputs = at, .n_inputs = n, .unchecked = true, .eval = ref_fold};
-  size_t size;
-  uint8_t *bytes = pack(memory, m, &size);
-  onnx_model *model;
-  TRY(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
-  return definitions ? onnx_import_symbolic(memory, model, &options, definitions, out, complete)
-                     : onnx_import(memory, model, &options, out, complete);
-}
-
-static void add_input(Onnx__ModelProto *m, const char *name, const char *text) {
-  literal l = case_literal(memory, &text);
-  PB_ADD(memory, m->graph->input, m->graph->n_input, case_input(memory, name, &l, true));
-}
-
-static void add_constant(Onnx__ModelProto *m, const char *name, const char *text) {
-  literal l = case_literal(memory, &text);
-  PB_ADD(memory, m->graph->initializer, m->graph->n_initializer, case_tensor(memory, name, &l));
-}
 
 /* A picture that is made so much smaller that each sum has many terms, in batches of any size. */
 START_TEST(many_taps_take_any_batch) {
@@ -171,6 +147,25 @@ static const struct {
     {"Unique", 11, "", "f32[2,3]:1,2,3,1,5,6", ""},
     {"Unique", 11, "axis=1 sorted=0", "f32[2,3]:1,2,3,1,5,6", ""},
     {"Einsum", 12, "equation=ij,jk", "f32[2,3]:1,2,3,4,5,6 f32[3,1]:1,2,3", "in1.0=in0.1 "},
+    {"AffineGrid", 20, "", "f32[2,2,3]:1,0,0,0,1,0,1,0,0,0,1,0 =s64[4]:2,1,2,3", "in0.0=2 in0.1=2 in0.2=3 "},
+    {"Col2Im", 18, "",
+     "f32[2,4,6]:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,"
+     "17,18,19,20,21,22,23,24 =s64[2]:3,4 =s64[2]:2,2",
+     "in0.1=4 in0.2=6 "},
+    {"ConstantFill", 1, "extra_shape=[2]", "f32[2,3]:1,2,3,4,5,6", ""},
+    {"Crop", 1, "border=[1,0,0,1]", "f32[1,1,2,3]:1,2,3,4,5,6", ""},
+    {"Crop", 1, "border=[1,0,0,1] scale=[1,2]", "f32[1,1,2,3]:1,2,3,4,5,6", ""},
+    {"DFT", 17, "axis=1", "f32[2,3,1]:1,2,3,4,5,6", "in0.2=1 in0.1=3 "},
+    {"DFT", 17, "axis=1", "f32[2,3,1]:1,2,3,4,5,6 =s64[]:4", "in0.2=1 "},
+    {"Det", 22, "", "f32[1,2,2]:1,2,3,4", "in0.1=in0.2 "},
+    {"ImageScaler", 1, "bias=[1.0]", "f32[1,1,2,3]:1,2,3,4,5,6", "in0.1=1 "},
+    {"MaxRoiPool", 22, "pooled_shape=[1,2]", "f32[1,1,2,3]:1,2,3,4,5,6 f32[2,5]:0,0,0,1,1,0,1,0,2,1", "in1.1=5 "},
+    {"STFT", 17, "", "f32[2,5,1]:1,2,3,4,5,6,7,8,9,10 =s64[]:1 f32[2]:1,2", "in0.2=1 in2.0=2 "},
+    {"STFT", 17, "", "f32[2,5,1]:1,2,3,4,5,6,7,8,9,10 =s64[]:1 - =s64[]:2", "in0.2=1 "},
+    {"TfIdfVectorizer", 9,
+     "mode=TF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=[0,1] ngram_indexes=[0,1] "
+     "pool_int64s=[2,2,3]",
+     "s64[2,4]:1,2,3,4,2,2,3,3", ""},
 };
 
 typedef struct open_run {

@@ -1,0 +1,276 @@
+/* check_symbols_graphs.c - loops, and nodes that get sizes from Shape, imported once for all sizes: bound to others, a
+ * module must compute what the model imported for those sizes does. */
+#include "tests/suite.h"
+#include "tests/unit/frontend/open_model.h"
+
+static void setup(void) { memory = arena_create(NULL); }
+static void teardown(void) { arena_destroy(memory); }
+
+/* --- models, each with the input x[rows, columns] --- */
+
+static Onnx__NodeProto *node(Onnx__GraphProto *g, const char *type, const char *inputs, const char *outputs,
+                             const char *attributes) {
+  Onnx__NodeProto *n = graph_node(memory, g, type, inputs, outputs);
+  case_attributes(memory, n, attributes);
+  return n;
+}
+
+/* Returns a model with the lists `dims` (the dimensions of x) and the scalars `rows` and `columns`. */
+static Onnx__ModelProto *model(const char *outputs) {
+  Onnx__ModelProto *m = new_model(memory, "", outputs);
+  add_input(m, "x", "f32[0,0]:");
+  add_constant(m, "zero", "s64[]:0");
+  add_constant(m, "one", "s64[]:1");
+  add_constant(m, "two", "s64[]:2");
+  add_constant(m, "axis", "s64[1]:0");
+  node(m->graph, "Shape", "x", "dims", "");
+  node(m->graph, "Gather", "dims,zero", "rows", "");
+  node(m->graph, "Gather", "dims,one", "columns", "");
+  return m;
+}
+
+static void loop(Onnx__ModelProto *m, const char *inputs, const char *outputs, Onnx__GraphProto *body) {
+  set_graph(memory, node(m->graph, "Loop", inputs, outputs, ""), "body", body);
+}
+
+/* Adds up the rows of x, and returns the sum after each. */
+static Onnx__ModelProto *rows_in_a_loop(void) {
+  Onnx__ModelProto *m = model("last,all");
+  node(m->graph, "ReduceMin", "x,axis", "least", "keepdims=0");
+  Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2,s3");
+  node(body, "Identity", "go", "go2", "");
+  node(body, "Gather", "x,i", "row", "");
+  node(body, "Add", "s,row", "s2", "");
+  node(body, "Identity", "s2", "s3", "");
+  loop(m, "rows,,least", "last,all", body);
+  return m;
+}
+
+/* Makes two steps at most, and none if numbers are not small, so that the size of its scan output depends on data. */
+static Onnx__ModelProto *loop_that_ends(void) {
+  Onnx__ModelProto *m = model("last,all");
+  add_constant(m, "limit", "f32[]:0.5");
+  node(m->graph, "ReduceMin", "x,axis", "least", "keepdims=0");
+  node(m->graph, "ReduceMin", "x", "lowest", "keepdims=0");
+  node(m->graph, "Less", "lowest,limit", "small", "");
+  Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2,s3");
+  node(body, "Less", "i,one", "go2", "");
+  node(body, "Add", "s,s", "s2", "");
+  node(body, "Neg", "s2", "s3", "");
+  loop(m, "rows,small,least", "last,all", body);
+  return m;
+}
+
+/* Runs no step for less than three rows, and carries all of x. */
+static Onnx__ModelProto *fewer_steps_than_rows(void) {
+  Onnx__ModelProto *m = model("last");
+  node(m->graph, "Sub", "rows,two", "steps", "");
+  Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2");
+  node(body, "Identity", "go", "go2", "");
+  node(body, "Add", "s,x", "s2", "");
+  loop(m, "steps,,x", "last", body);
+  return m;
+}
+
+/* The state is longer after each step, which needs a known number of steps. */
+static Onnx__ModelProto *growing_state(void) {
+  Onnx__ModelProto *m = model("last");
+  Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2");
+  node(body, "Identity", "go", "go2", "");
+  node(body, "Concat", "s,x", "s2", "axis=0");
+  loop(m, "rows,,x", "last", body);
+  return m;
+}
+
+static Onnx__ModelProto *scan(const char *attributes) {
+  Onnx__ModelProto *m = model("last,all");
+  node(m->graph, "ReduceMin", "x,axis", "least", "keepdims=0");
+  Onnx__GraphProto *body = new_graph(memory, "s,row", "s2,s3");
+  node(body, "Mul", "s,row", "product", "");
+  node(body, "Add", "product,least", "s2", "");
+  node(body, "Tanh", "s2", "s3", "");
+  set_graph(memory, node(m->graph, "Scan", "least,x", "last,all", attributes), "body", body);
+  return m;
+}
+static Onnx__ModelProto *scan_forwards(void) { return scan("num_scan_inputs=1"); }
+static Onnx__ModelProto *scan_backwards(void) {
+  return scan("num_scan_inputs=1 scan_input_directions=[1] scan_output_axes=[1]");
+}
+
+static Onnx__ModelProto *window(const char *type, const char *attributes) {
+  Onnx__ModelProto *m = model("y");
+  node(m->graph, type, "columns", "y", attributes);
+  return m;
+}
+static Onnx__ModelProto *periodic_window(void) { return window("HannWindow", ""); }
+static Onnx__ModelProto *symmetric_window(void) { return window("BlackmanWindow", "periodic=0"); }
+
+/* Frames of four samples, two apart, from each row. */
+static Onnx__ModelProto *spectrogram(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "last", "s64[1]:-1");
+  add_constant(m, "four", "s64[]:4");
+  node(m->graph, "Unsqueeze", "x,last", "signal", "");
+  node(m->graph, "HannWindow", "four", "taper", "");
+  node(m->graph, "STFT", "signal,two,taper", "y", "");
+  return m;
+}
+
+/* Transforms the columns: of five points, rows that are missing are zeros, and rows beyond are ignored. */
+static Onnx__ModelProto *spectrum(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "five", "s64[]:5");
+  add_constant(m, "front", "s64[1]:0");
+  add_constant(m, "last", "s64[1]:-1");
+  node(m->graph, "Unsqueeze", "x,front", "above", "");
+  node(m->graph, "Unsqueeze", "above,last", "signal", "");
+  node(m->graph, "DFT", "signal,five,one", "y", "inverse=1");
+  return m;
+}
+
+static Onnx__ModelProto *grid(const char *attributes) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "theta", "f32[1,2,3]:1,0.25,0.5,-2,1,0.125");
+  add_constant(m, "ones", "s64[2]:1,1");
+  node(m->graph, "Concat", "ones,dims", "size", "axis=0");
+  node(m->graph, "AffineGrid", "theta,size", "y", attributes);
+  return m;
+}
+static Onnx__ModelProto *grid_of_centres(void) { return grid(""); }
+static Onnx__ModelProto *grid_of_corners(void) { return grid("align_corners=1"); }
+
+/* Cuts x into blocks by a convolution with four kernels, and adds these up again. */
+static Onnx__ModelProto *blocks_of_an_image(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "w", "f32[4,1,2,2]:1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1");
+  add_constant(m, "block", "s64[2]:2,2");
+  add_constant(m, "columns_of", "s64[3]:1,4,-1");
+  add_constant(m, "front", "s64[2]:0,1");
+  node(m->graph, "Unsqueeze", "x,front", "image", "");
+  node(m->graph, "Conv", "image,w", "cut", "pads=[1,0,0,0] strides=[1,2]");
+  node(m->graph, "Reshape", "cut,columns_of", "flat", "");
+  node(m->graph, "Col2Im", "flat,dims,block", "y", "pads=[1,0,0,0] strides=[1,2]");
+  return m;
+}
+
+/* x x^T is square. */
+static Onnx__ModelProto *determinant(void) {
+  Onnx__ModelProto *m = model("y");
+  node(m->graph, "Transpose", "x", "t", "");
+  node(m->graph, "MatMul", "x,t", "square", "");
+  node(m->graph, "Det", "square", "y", "");
+  return m;
+}
+
+/* The first row, and all others. */
+static Onnx__ModelProto *parts_of_rows(void) {
+  Onnx__ModelProto *m = model("y,length");
+  add_constant(m, "ones", "s64[1]:1");
+  node(m->graph, "Sub", "rows,one", "rest", "");
+  node(m->graph, "Unsqueeze", "rest,axis", "rests", "");
+  node(m->graph, "Concat", "ones,rests", "split", "axis=0");
+  node(m->graph, "SplitToSequence", "x,split", "parts", "");
+  node(m->graph, "SequenceAt", "parts,one", "others", "");
+  node(m->graph, "SequenceInsert", "parts,others,zero", "more", "");
+  node(m->graph, "SequenceErase", "more,one", "fewer", "");
+  node(m->graph, "SequenceLength", "fewer", "length", "");
+  node(m->graph, "ConcatFromSequence", "fewer", "y", "axis=0");
+  return m;
+}
+
+static Onnx__ModelProto *stack_of_two(void) {
+  Onnx__ModelProto *m = model("y");
+  node(m->graph, "Neg", "x", "negative", "");
+  node(m->graph, "SequenceConstruct", "x,negative", "both", "");
+  node(m->graph, "ConcatFromSequence", "both", "y", "axis=1 new_axis=1");
+  return m;
+}
+
+static Onnx__ModelProto *map_of_two(void) {
+  Onnx__ModelProto *m = model("y");
+  Onnx__GraphProto *body = new_graph(memory, "part", "twice");
+  node(body, "Concat", "part,x", "twice", "axis=0");
+  node(m->graph, "SequenceConstruct", "x,x", "both", "");
+  set_graph(memory, node(m->graph, "SequenceMap", "both", "mapped", ""), "body", body);
+  node(m->graph, "ConcatFromSequence", "mapped", "y", "axis=1");
+  return m;
+}
+
+/* --- what is expected --- */
+
+enum { N_SIZES = 7 };
+/* Pairs of rows and columns; the first one is that for which the model is imported with symbols. */
+static const int64_t sizes[N_SIZES][2] = {{6, 8}, {7, 5}, {2, 9}, {1, 4}, {3, 1}, {0, 4}, {4, 0}};
+
+/* served: for which of the sizes the module with symbols must be right: 1, or 0 if its guards may refuse them or the
+ * model is for none of them.  definitions: as in check_symbols.c. */
+static const struct {
+  const char *name;
+  Onnx__ModelProto *(*make)(void);
+  int served[N_SIZES];
+  const char *definitions;
+} graphs[] = {
+    {"rows_in_a_loop", rows_in_a_loop, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"loop_that_ends", loop_that_ends, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"fewer_steps_than_rows", fewer_steps_than_rows, {1, 1, 1, 0, 1, 0, 1}, ""},
+    {"growing_state", growing_state, {1}, "x.0=6 x.1=8 "},
+    {"scan_forwards", scan_forwards, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"scan_backwards", scan_backwards, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"periodic_window", periodic_window, {1, 1, 1, 1, 1, 1, 1}, ""},
+    {"symmetric_window", symmetric_window, {1, 1, 1, 1, 1, 1, 1}, ""},
+    {"spectrogram", spectrogram, {1, 1, 1, 1, 0, 1, 0}, ""},
+    {"spectrum", spectrum, {1, 1, 0, 0, 0, 0, 0}, ""},
+    {"grid_of_centres", grid_of_centres, {1, 1, 1, 1, 1, 0, 0}, ""},
+    {"grid_of_corners", grid_of_corners, {1, 1, 1, 1, 1, 0, 0}, ""},
+    {"blocks_of_an_image", blocks_of_an_image, {1, 1, 1, 1, 0, 0, 0}, ""},
+    {"determinant", determinant, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
+    {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
+};
+
+static status import_at(Onnx__ModelProto *m, int k, onnx_definitions *definitions, hlo_module **out) {
+  onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 2, sizes[k])};
+  bool complete;
+  TRY(import_model(m, &at, 1, definitions, out, &complete));
+  CHECK_THAT(complete, STATUS_UNSUPPORTED, "sizes depend on what is computed");
+  return NULL;
+}
+
+static const char *print_definitions(const onnx_definitions *d) {
+  const char *text = "";
+  for (uint32_t k = 0; k < d->n; k++) {
+    text = arena_printf(memory, "%s%s=%s ", text, d->items[k].symbol, d->items[k].equals);
+  }
+  return text;
+}
+
+START_TEST(graphs_are_right_at_other_sizes) {
+  const char *name = graphs[_i].name;
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  Onnx__ModelProto *m = graphs[_i].make();
+  status s = import_at(m, 0, &d, &general);
+  ck_assert_msg(!s, "%s: %s", name, status_message(s));
+  ck_assert_msg(strcmp(print_definitions(&d), graphs[_i].definitions) == 0, "%s: %s", name, print_definitions(&d));
+  for (int k = 0; k < N_SIZES; k++) {
+    shape at = shape_make(DTYPE_F32, 2, sizes[k]);
+    s = hlo_bind(memory, general, &at, &bound);
+    ck_assert_msg((s == NULL) == (graphs[_i].served[k] != 0), "%s, sizes %d: %s", name, k,
+                  s ? status_message(s) : "they are served");
+    if (!s) {
+      s = import_at(m, k, NULL, &exact);
+      s = s ? s : same_values(exact, bound, SAME_BITS, memory);
+      ck_assert_msg(!s, "%s, sizes %d: %s", name, k, status_message(s));
+    }
+    status_free(s);
+  }
+}
+END_TEST
+
+int main(void) {
+  TCase *all = tcase_create("all");
+  tcase_add_checked_fixture(all, setup, teardown);
+  tcase_add_loop_test(all, graphs_are_right_at_other_sizes, 0, sizeof graphs / sizeof *graphs);
+  return run_suite("symbols-graphs", all);
+}

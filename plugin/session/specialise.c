@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "plugin/session/compile_cache.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/told.h"
 
 enum { PAUSE = 1000000, LONG_PAUSE = 16000000, SETTLED = 20000000 /* nanoseconds */ };
 /* the seconds that all measurements together may wait for runs to end; after that, the specialisation is cancelled */
@@ -342,7 +343,8 @@ static session_inputs inputs_of(arena *a, const rt_program *p) {
   const void **values = ARENA_NEW_N(a, const void *, p->n_params);
   for (uint32_t k = 0; k < p->n_params; k++) {
     shapes[k] = &p->params[k].shape;
-    values[k] = p->params[k].value;
+    const void *told = rt_told_content(a, p, k);
+    values[k] = told ? told : p->params[k].value;
   }
   return (session_inputs){.shapes = shapes, .values = values};
 }
@@ -432,8 +434,15 @@ void specialise_end(session *s) {
   }
 }
 
-/* Begins to tune the binding that was used last, unless a program has been tuned already. */
+/* Begins to tune the binding that was used last, unless a tuning was begun already.  In a forked child nobody would give
+ * up a turn that the thread of that tuning has. */
 static void begin_first(session *s) {
+  pthread_mutex_lock(&s->lock);
+  bool begun = s->specialisation;
+  pthread_mutex_unlock(&s->lock);
+  if (begun) {
+    return;
+  }
   session_take_turn(s); /* whoever has it frees no binding */
   pthread_mutex_lock(&s->lock);
   session_program *last = s->bindings.first;

@@ -19,6 +19,7 @@ runtime_sources = \
 	runtime/program/program.c \
 	runtime/program/size_text.c \
 	runtime/program/sizes.c \
+	runtime/program/told.c \
 	runtime/program/weight_pool.c
 runtime_files = \
 	runtime/README \
@@ -44,4 +45,5 @@ runtime_files = \
 	runtime/program/size_text.h \
 	runtime/program/sizes.h \
 	runtime/program/target.h \
+	runtime/program/told.h \
 	runtime/program/weight_pool.h

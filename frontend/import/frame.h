@@ -135,7 +135,10 @@ typedef struct onnx_array_use {
   uint64_t elements;
 } onnx_array_use;
 
-/* Returns true if an array of this shape is a short list of integers, whose elements can be symbols. */
+/* The most elements that one parameter tells. */
+enum { ONNX_TOLD_ELEMENTS = SHAPE_MAX_RANK - 1 };
+
+/* Returns true if an array of this shape is a short list of integers or truth values, whose elements can be symbols. */
 bool onnx_holds_sizes(const shape *s);
 /* Returns the shape of the parameter that tells these elements of an array of integers. */
 shape onnx_told_shape(const literal *l, uint64_t elements);

@@ -16,12 +16,23 @@ typedef struct onnx_dim_binding {
   int64_t value;
 } onnx_dim_binding;
 
+/* How the import uses the content of an input, on which sizes depend (the shape of a Reshape, the axes of a reduction).
+ */
+typedef enum onnx_content {
+  ONNX_CONTENT_UNUSED,
+  ONNX_CONTENT_CONSTANT,
+  ONNX_CONTENT_SYMBOLS /* each element is a symbol; onnx_holds_sizes of the shape must be true, and no element may be
+                          negative or larger than DIM_MAX */
+} onnx_content;
+
 typedef struct onnx_input_shape {
   const char *name;
   shape shape;
-  /* The content of the input if sizes depend on it (the shape of a Reshape, the axes of a reduction), otherwise NULL.
-   * The import uses it as a constant; the module still has a parameter for the input, which is unused. */
-  const literal *value;
+  const literal *value; /* the content of the input, if the caller knows it; otherwise NULL */
+  /* If the content is used, the module still has a parameter for the input, which is unused.  For symbols it has,
+   * behind the parameters of all inputs, further ones that tell the elements (onnx_told_shape), ONNX_TOLD_ELEMENTS
+   * each. */
+  onnx_content use;
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
@@ -34,7 +45,7 @@ typedef struct onnx_import_options {
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
   /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
-   * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with the input's `value` set. */
+   * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with another `use` of the content. */
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
                        dimensions are an error */

@@ -180,7 +180,8 @@ static shape pin_content(const onnx_frame *f, const char *name, const shape *s) 
 static status add_array(onnx_frame *f, const char *name, const shape *s, const onnx_input_shape *given) {
   onnx_array *array = ARENA_NEW(f->arena, onnx_array);
   array->value.shape = *s;
-  if (given && given->value) {
+  array->value.data = given && given->value ? given->value->data : NULL;
+  if (given && given->use) {
     shape closed = pin_content(f, name, s);
     s = &closed;
     CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT,
@@ -188,6 +189,7 @@ static status add_array(onnx_frame *f, const char *name, const shape *s, const o
                SHAPE_STR(NULL, s));
     array->value = *given->value;
     array->known = true;
+    array->open_elements = given->use == ONNX_CONTENT_SYMBOLS ? UINT64_MAX : 0;
   }
   *str_map_put(&f->arrays, name) = array;
   return NULL;
@@ -200,6 +202,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   f->unchecked = options->unchecked;
   bindings b = {.arena = a, .options = options, .dims = dim_table_create(a)};
   f->dims = options->symbols ? b.dims : NULL;
+  f->definitions = options->symbols;
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);
     *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};

@@ -93,21 +93,43 @@ static bool computed_from_few(hlo_value v, const sources *s) {
   return s->arrays.n && !s->more && (itself || elements <= FEW);
 }
 
-bool onnx_require_inputs(const onnx_node *n, uint32_t k) {
-  sources s = {0};
-  onnx_importer *im = n->scope->importer;
+/* Returns true if input k of the node is no constant, but computed from few elements of arrays. */
+static bool find_few(const onnx_node *n, uint32_t k, sources *s) {
   if (!onnx_has_in(n, k) || hlo_literal(n->in[k])) {
     return false;
   }
-  find_sources(n->scope, 1, &n->in[k], &s);
-  if (!computed_from_few(n->in[k], &s)) {
-    return false;
-  }
-  for (uint32_t i = 0; i < s.arrays.n; i++) {
+  find_sources(n->scope, 1, &n->in[k], s);
+  return computed_from_few(n->in[k], s);
+}
+
+static void ask(onnx_importer *im, const sources *s) {
+  for (uint32_t i = 0; i < s->arrays.n; i++) {
     *ARENA_PUSH(im->arena, im->requirements.asked.items, im->requirements.asked.n, im->requirements.asked.cap) =
-        s.arrays.items[i];
+        s->arrays.items[i];
   }
-  return true;
+}
+
+bool onnx_require_inputs(const onnx_node *n, uint32_t k) {
+  sources s = {0};
+  bool few = find_few(n, k, &s);
+  if (few) {
+    ask(n->scope->importer, &s);
+  }
+  return few;
+}
+
+bool onnx_require_told_inputs(const onnx_node *n, uint32_t k) {
+  sources s = {0};
+  onnx_importer *im = n->scope->importer;
+  bool all = im->tells_inputs && find_few(n, k, &s);
+  for (uint32_t i = 0; all && i < s.arrays.n; i++) {
+    const literal *l = &s.arrays.items[i].array->value;
+    all = l->data && onnx_holds_sizes(&l->shape);
+  }
+  if (all) {
+    ask(im, &s);
+  }
+  return all;
 }
 
 void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirements.host_interpreted = true; }

@@ -36,6 +36,7 @@ typedef struct onnx_importer {
   onnx_requirements requirements;    /* the requirements of the node that is being imported */
   uint32_t node;                     /* the index of the frame's node that is being imported */
   bool sequences;                    /* whether the frame has sequences */
+  bool tells_inputs;                 /* whether contents of the graph's inputs can be symbols */
   uint32_t n_written_out;            /* the number of steps of SequenceMap nodes that have been unrolled so far */
   onnx_dynamic_dim *dynamic;
   uint32_t n_dynamic, cap_dynamic;

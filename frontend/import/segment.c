@@ -26,7 +26,8 @@ shape onnx_told_shape(const literal *l, uint64_t elements) {
 }
 
 bool onnx_holds_sizes(const shape *s) {
-  return s->kind == SHAPE_ARRAY && s->rank <= 1 && dtype_is_int((dtype)s->type) && shape_elements(s) <= HLO_MAX_SIZES;
+  bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;
+  return s->kind == SHAPE_ARRAY && s->rank <= 1 && counts && shape_is_static(s) && shape_elements(s) <= HLO_MAX_SIZES;
 }
 
 /* Returns the symbol for dimension or element k of an array, or what it is defined as. */
@@ -51,6 +52,12 @@ static hlo_value add_parameter(onnx_importer *im, hlo_builder *b, const char *na
   return push_parameter(im, (onnx_array_use){.name = name, .array = array}, s);
 }
 
+/* A truth value is constant in a module, which a guard says. */
+static dim truth(onnx_importer *im, const char *name, dim element) {
+  dim_set_source(im->frame->dims, arena_printf(im->arena, "the content of '%s'", name));
+  return !dim_equal(im->frame->dims, element, 0);
+}
+
 /* Adds the array, some of whose elements are open, as an instruction `sizes`, and parameters that tell the open
  * elements.  The others are constants. */
 static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
@@ -67,8 +74,9 @@ static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, 
     if (open) {
       told.elements |= (uint64_t)1 << k;
       s.dims[s.rank++] = elements[k];
+      elements[k] = l->shape.type == DTYPE_PRED ? truth(im, name, elements[k]) : elements[k];
     }
-    if (s.rank && (k == n - 1 || s.rank == SHAPE_MAX_RANK - 1)) {
+    if (s.rank && (k == n - 1 || s.rank == ONNX_TOLD_ELEMENTS)) {
       s.rank++; /* the last extent is 0 */
       (void)push_parameter(im, told, s);
       all |= told.elements;
@@ -370,7 +378,8 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* --- the segment --- */
 
-/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs. */
+/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs.
+ * Behind them are the parameters that tell contents of inputs. */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;
@@ -381,8 +390,14 @@ static void add_signature(onnx_scope *s) {
       *str_map_put(&im->deferred, name) = im; /* the input's shape was not given, so nodes that read it are deferred */
     }
     if (array) {
-      hlo_value v = add_parameter(im, s->b, name, array);
-      onnx_scope_define(s, name, array->known ? add_constant(im, s->b, name, array) : v);
+      onnx_scope_define(s, name, add_parameter(im, s->b, name, array));
+    }
+  }
+  for (size_t k = 0; k < g->n_input; k++) {
+    const char *name = g->input[k]->name;
+    onnx_array *array = str_map_get(&im->frame->arrays, name);
+    if (array && array->known) {
+      onnx_scope_define(s, name, add_array(im, s->b, name, array));
     }
   }
 }
@@ -431,7 +446,12 @@ status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_ev
   b.eval = eval;
   b.fold_bytes = FOLD_BYTES;
   *out = (onnx_segment){.states = arena_memdup(a, f->states, f->n_nodes)};
-  onnx_importer importer = {.arena = a, .module = m, .frame = f, .segment = out, .sequences = has_sequences(f)};
+  onnx_importer importer = {.arena = a,
+                            .module = m,
+                            .frame = f,
+                            .segment = out,
+                            .sequences = has_sequences(f),
+                            .tells_inputs = signature && f->dims};
   onnx_scope scope = {.importer = &importer,
                       .b = &b,
                       .frame = f,

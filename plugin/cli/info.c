@@ -5,6 +5,7 @@
 #include "runtime/program/size_text.h"
 #include "runtime/program/image.h"
 #include "runtime/program/sizes.h"
+#include "runtime/program/told.h"
 
 static uint64_t bytes_of(const rt_span *spans, uint32_t n) {
   uint64_t bytes = 0;
@@ -32,7 +33,7 @@ static void print_sizes(const rt_program *p) {
 
 static void print_program(const rt_program *p, uint32_t number) {
   printf("program %" PRIu32 "\n", number);
-  print_values("inputs", p->params, p->n_params);
+  print_values("inputs", p->params, rt_program_inputs(p));
   print_values("outputs", p->results, rt_program_outputs(p));
   printf("  %-10s %s %s\n", "for", p->target, p->cpu);
   printf("  %-10s %" PRIu32 " of %" PRIu64 " bytes\n", "constants", p->n_constants,

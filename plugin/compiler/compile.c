@@ -133,6 +133,20 @@ static status carry_outputs(arena *a, const compile_request *r, hlo_module *m) {
   return hlo_carry_roots(m, r->n_carried, pairs, &n);
 }
 
+/* Notes for which contents of inputs the program is valid, and which parameters tell contents. */
+static void set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v) {
+  uint32_t next = n_inputs;
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    p->params[k].value = v->values[k];
+    for (uint32_t first = 0; first < v->told[k]; first += ONNX_TOLD_ELEMENTS) {
+      p->params[next].told = k + 1;
+      p->params[next++].first = first;
+    }
+  }
+  p->definitions = v->definitions;
+  p->n_definitions = v->n_definitions;
+}
+
 static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
@@ -156,11 +170,7 @@ static status compile_module(void *data) {
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
-  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
-    (*c->out)->params[k].value = validity.values[k];
-  }
-  (*c->out)->definitions = validity.definitions;
-  (*c->out)->n_definitions = validity.n_definitions;
+  set_validity(*c->out, c->s->n_inputs, &validity);
   return NULL;
 }
 

@@ -158,7 +158,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 11 };
+enum { COMPILER_ABI = 12 };
 
 typedef struct compiler_api {
   uint32_t abi;

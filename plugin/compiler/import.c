@@ -5,12 +5,30 @@
 #include "frontend/import/part.h"
 #include "frontend/import/symbolic.h"
 
+/* Returns true if each element can be the value of a symbol. */
+static bool can_be_symbols(const literal *l) {
+  bool can = onnx_holds_sizes(&l->shape) && shape_elements(&l->shape);
+  for (int64_t k = 0; can && k < shape_elements(&l->shape); k++) {
+    can = literal_i64(l, k) >= 0 && literal_i64(l, k) <= DIM_MAX;
+  }
+  return can;
+}
+
+/* Says that the content of an input is to be used, as symbols if that is possible. */
+static void use_content(arena *a, bool all_sizes, onnx_input_shape *input) {
+  literal *own = ARENA_NEW(a, literal);
+  const literal *l = input->value;
+  *own = literal_make(l->shape, arena_memdup(a, l->data, (size_t)shape_bytes(&l->shape)));
+  input->value = own;
+  input->use = all_sizes && can_be_symbols(l) ? ONNX_CONTENT_SYMBOLS : ONNX_CONTENT_CONSTANT;
+}
+
 /* Imports a model whose sizes may depend on the contents of inputs.  If the import fails because it needs the contents
- * of some inputs (o->wanted) and the request has them, they are passed and the model is imported again.  Each round
- * passes at least one more input, so the loop ends. */
+ * of some inputs (o->wanted) and the request has them, they are used and the model is imported again.  Each round uses
+ * at least one more input, so the loop ends. */
 static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
-                                 onnx_input_shape *inputs, const uint32_t *number, onnx_definitions *definitions,
-                                 hlo_module **out, bool *complete) {
+                                 onnx_input_shape *inputs, onnx_definitions *definitions, hlo_module **out,
+                                 bool *complete) {
   const opened_model *l = s->model;
   bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
   for (;;) {
@@ -19,21 +37,30 @@ static status import_with_values(const compiler_model *s, const compile_request 
     status failed = r->all_sizes ? onnx_import_symbolic(a, l->onnx, o, definitions, out, complete)
                                  : onnx_import(a, l->onnx, o, out, complete);
     for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
-      const void *value = r->values ? r->values[number[k]] : NULL;
-      value = value || shape_elements(&inputs[k].shape) ? value : ""; /* an empty array has no unknown contents */
-      if (wanted[k] && value && !inputs[k].value) {
-        literal *known = ARENA_NEW(a, literal);
-        *known = literal_make(inputs[k].shape, arena_memdup(a, value, (size_t)shape_bytes(&inputs[k].shape)));
-        inputs[k].value = known;
+      if (wanted[k] && inputs[k].value && !inputs[k].use) {
+        use_content(a, r->all_sizes, &inputs[k]);
         more = true;
       }
-      unknown |= wanted[k] && !value;
+      unknown |= wanted[k] && !inputs[k].value;
     }
     if (!failed || !more) {
       return unknown ? status_about(failed, STATUS_ABOUT_VALUE) : failed;
     }
     status_free(failed);
   }
+}
+
+/* Returns the input with its content, if the request has it. */
+static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k, const char *name) {
+  const shape *s = r->inputs[k];
+  const void *value = r->values ? r->values[k] : NULL;
+  literal *content = NULL;
+  value = value || shape_elements(s) ? value : ""; /* an empty array has no unknown contents */
+  if (value) {
+    content = ARENA_NEW(a, literal);
+    *content = literal_make(*s, value);
+  }
+  return (onnx_input_shape){.name = name, .shape = *s, .value = content};
 }
 
 static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
@@ -63,7 +90,8 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   const opened_model *l = s->model;
   compiler_validity unused, *v = validity ? validity : &unused;
   onnx_definitions definitions = {0};
-  *v = (compiler_validity){.values = ARENA_NEW_N(a, const void *, s->n_inputs)};
+  *v = (compiler_validity){.values = ARENA_NEW_N(a, const void *, s->n_inputs),
+                           .told = ARENA_NEW_N(a, uint32_t, s->n_inputs)};
   *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);
@@ -75,15 +103,16 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
     if (r->inputs[k]) {
       number[o.n_inputs] = k;
-      inputs[o.n_inputs++] = (onnx_input_shape){.name = s->inputs[k].name, .shape = *r->inputs[k]};
+      inputs[o.n_inputs++] = input_of(a, r, k, s->inputs[k].name);
     }
   }
   o.inputs = inputs;
-  status failed = import_with_values(s, r, a, &o, inputs, number, &definitions, out, complete);
+  status failed = import_with_values(s, r, a, &o, inputs, &definitions, out, complete);
   v->definitions = copy_definitions(a, &definitions);
   v->n_definitions = definitions.n;
   for (uint32_t k = 0; k < o.n_inputs; k++) {
-    v->values[number[k]] = inputs[k].value ? inputs[k].value->data : NULL;
+    v->values[number[k]] = inputs[k].use == ONNX_CONTENT_CONSTANT ? inputs[k].value->data : NULL;
+    v->told[number[k]] = inputs[k].use == ONNX_CONTENT_SYMBOLS ? (uint32_t)shape_elements(&inputs[k].shape) : 0;
   }
   return failed;
 }

@@ -19,7 +19,9 @@ typedef struct opened_model {
 
 /* For which inputs an imported module is valid. */
 typedef struct compiler_validity {
-  const void **values;        /* for each input: its contents if the module is valid for these only, otherwise NULL */
+  const void **values; /* for each input: its contents if the module is valid for these only, otherwise NULL */
+  /* for each input: the number of its elements, in order, that parameters behind those of the inputs tell */
+  uint32_t *told;
   rt_definition *definitions; /* what symbols must be equal to */
   uint32_t n_definitions;
 } compiler_validity;

@@ -57,6 +57,7 @@ struct session {
   session_program **table, *unhashed;
   uint32_t n_table;
   uint64_t weights;         /* the most bytes of constants of one program */
+  bool meets_contents;      /* whether a program was compiled for one content of an input, which may have others */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
   bool is_taken;            /* whether a thread has the turn (session_take_turn) */
@@ -83,7 +84,8 @@ struct session {
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
-/* Return the shape and the data of parameter k of a program, which is an input or memory with room. */
+/* Return the shape and the data of parameter k of a program, which is an input, tells the content of one, or is memory
+ * with room. */
 shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
 const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
 /* Raises *inputs->room to what the program needs for these inputs. */

@@ -16,6 +16,7 @@
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
 #include "runtime/program/sizes.h"
+#include "runtime/program/told.h"
 
 /* Returns true if n is a number of lanes that emit/llvm/target.h allows. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
@@ -114,9 +115,9 @@ static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
   compiler_model *source = ARENA_NEW(s->arena, compiler_model);
   source->name = s->image->model;
-  source->n_inputs = p->n_params;
-  source->inputs = ARENA_NEW_N(s->arena, model_value, p->n_params);
-  for (uint32_t k = 0; k < p->n_params; k++) {
+  source->n_inputs = rt_program_inputs(p);
+  source->inputs = ARENA_NEW_N(s->arena, model_value, source->n_inputs);
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
     source->inputs[k].name = p->params[k].name;
     source->inputs[k].shape = any_sizes(p->params[k].shape);
   }

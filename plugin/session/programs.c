@@ -9,6 +9,7 @@
 #include "plugin/session/internal.h"
 #include "runtime/exec/binding.h"
 #include "runtime/program/sizes.h"
+#include "runtime/program/told.h"
 
 /* --- the list of programs --- */
 
@@ -336,8 +337,13 @@ static const compiler_carry *pair_of(const session *s, const rt_program *p, uint
 enum { LEAST_ROOM = 64 };
 
 shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k) {
+  uint32_t told = p->params[k].told;
   if (k < s->source->n_inputs) {
     return session_input_shape(s, inputs, k);
+  }
+  if (told) {
+    const void *content = inputs->values ? inputs->values[told - 1] : NULL;
+    return rt_told_shape(&p->params[k], &(literal){session_input_shape(s, inputs, told - 1), content});
   }
   const compiler_carry *pair = pair_of(s, p, k);
   shape room = pair ? session_input_shape(s, inputs, pair->input) : p->params[k].shape;
@@ -349,7 +355,7 @@ shape session_param_shape(const session *s, const session_inputs *inputs, const 
 
 const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k) {
   const compiler_carry *pair = k < s->source->n_inputs ? NULL : pair_of(s, p, k);
-  return inputs->values[pair ? pair->input : k];
+  return p->params[k].told ? "" : inputs->values[pair ? pair->input : k];
 }
 
 status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p) {
@@ -417,8 +423,8 @@ bool session_allows_general(const session *s) {
 
 bool session_wants_general(const session *s, const session_inputs *inputs) {
   const session_inputs none = {0};
-  return session_has_open_sizes(s, s->options.keep_open ? inputs : &none) && s->n_generals < MOST_GENERALS &&
-         !s->exact_reason && session_allows_general(s);
+  bool open = s->meets_contents || session_has_open_sizes(s, s->options.keep_open ? inputs : &none);
+  return open && s->n_generals < MOST_GENERALS && !s->exact_reason && session_allows_general(s);
 }
 
 void session_add_general(session *s, session_program *c) {

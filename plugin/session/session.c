@@ -318,7 +318,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;
-  if (!failed || s->options.keep_open || status_get_code(failed) == STATUS_RESOURCE) {
+  bool must = s->options.keep_open && session_has_open_sizes(s, c->inputs);
+  if (!failed || must || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
   s->exact_reason = arena_strdup(s->arena, status_message(failed));
@@ -366,6 +367,7 @@ static status compile_guarded(void *data) {
   c->out->report = report;
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;
+  s->meets_contents |= session_program_has_values(c->out);
   if (program &&
       !specialise_wants(s, c->out)) { /* otherwise specialise.c stores the tuned program, or this one if tuning fails */
     bool as_tuned = c->tune == RT_TUNE_KNOWN && !c->out->untuned;
@@ -374,10 +376,19 @@ static status compile_guarded(void *data) {
   return NULL;
 }
 
+/* Returns true if the shape is the declared one, in which -1 stands for any size. */
+static bool is_declared(const shape *given, const shape *declared) {
+  bool same = given->type == declared->type && given->rank == declared->rank;
+  for (int d = 0; same && d < given->rank; d++) {
+    same = declared->dims[d] < 0 || given->dims[d] == declared->dims[d];
+  }
+  return same;
+}
+
 static status no_such_program(const session *s, const session_inputs *inputs) {
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
     shape wanted = session_input_shape(s, inputs, k);
-    if (!shape_equal(&wanted, &s->source->inputs[k].shape)) {
+    if (!is_declared(&wanted, &s->source->inputs[k].shape)) {
       return status_error(
           STATUS_INVALID_ARGUMENT, "input '%s' is %s, for which this file holds no program (its first takes %s)",
           s->source->inputs[k].name, SHAPE_STR(NULL, &wanted), SHAPE_STR(NULL, &s->source->inputs[k].shape));

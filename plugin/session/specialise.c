@@ -434,8 +434,8 @@ void specialise_end(session *s) {
   }
 }
 
-/* Begins to tune the binding that was used last, unless a tuning was begun already.  In a forked child nobody would give
- * up a turn that the thread of that tuning has. */
+/* Begins to tune the binding that was used last, unless a tuning was begun already.  In a forked child nobody would
+ * give up a turn that the thread of that tuning has. */
 static void begin_first(session *s) {
   pthread_mutex_lock(&s->lock);
   bool begun = s->specialisation;

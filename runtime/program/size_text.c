@@ -12,7 +12,8 @@ void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k) {
   for (uint32_t i = 0; i < p->n_params; i++) {
     for (int d = 0; d < p->params[i].shape.rank; d++) {
       if (p->params[i].shape.dims[d] == place) {
-        fprintf(f, "%s%s[%d]", separator, p->params[i].name, d);
+        const rt_io *io = &p->params[i];
+        fprintf(f, io->told ? "%selement %s[%d]" : "%s%s[%d]", separator, io->name, (int)io->first + d);
         separator = ", ";
       }
     }

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+#include "runtime/program/told.h"
+
 #define MISMATCH (STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE)
 
 /* --- checking --- */
@@ -73,6 +75,7 @@ status rt_sizes_check(const rt_program *p) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     TRY(check_io(p, &p->params[k], "input"));
   }
+  TRY(rt_told_check(p));
   for (uint32_t k = 0; k < p->n_results; k++) {
     TRY(check_io(p, &p->results[k], "output"));
     TRY(check_carried(p, k));

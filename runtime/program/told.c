@@ -1,0 +1,55 @@
+/* told.c - see told.h. */
+#include "runtime/program/told.h"
+
+uint32_t rt_program_inputs(const rt_program *p) {
+  uint32_t n = 0;
+  while (n < p->n_params && !p->params[n].told) {
+    n++;
+  }
+  return n;
+}
+
+shape rt_told_shape(const rt_io *io, const literal *input) {
+  shape s = io->shape;
+  for (int d = 0; d < s.rank - 1; d++) {
+    int64_t k = (int64_t)io->first + d;
+    bool known = input->data && k < shape_elements(&input->shape);
+    int64_t value = known ? literal_i64(input, k) : -1;
+    s.dims[d] = value <= DIM_MAX && value >= 0 ? value : -1;
+  }
+  return s;
+}
+
+const void *rt_told_content(arena *a, const rt_program *p, uint32_t k) {
+  const shape *s = &p->params[k].shape;
+  size_t bytes = dtype_bytes((dtype)s->type);
+  char *content = NULL;
+  for (uint32_t j = 0; j < p->n_params; j++) {
+    const rt_io *io = &p->params[j];
+    if (io->told != k + 1) {
+      continue;
+    }
+    content = content ? content : arena_alloc(a, (size_t)shape_bytes(s));
+    for (int d = 0; d < io->shape.rank - 1; d++) {
+      dtype_store_i64((dtype)s->type, content + (io->first + (size_t)d) * bytes, io->shape.dims[d]);
+    }
+  }
+  return content;
+}
+
+/* A list of integers or truth values that the parameter tells in part. */
+static bool is_told(const rt_io *list, const rt_io *io) {
+  const shape *s = &list->shape, *t = &io->shape;
+  bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;
+  return !list->told && counts && shape_is_static(s) && s->rank <= 1 && t->type == DTYPE_U8 && t->rank > 0 &&
+         t->dims[t->rank - 1] == 0 && (int64_t)io->first + t->rank - 1 <= shape_elements(s);
+}
+
+status rt_told_check(const rt_program *p) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    CHECK_THAT(!io->told || (io->told <= k && is_told(&p->params[io->told - 1], io)), STATUS_INVALID_FILE,
+               "input '%s' is damaged", io->name);
+  }
+  return NULL;
+}

@@ -1,0 +1,25 @@
+/* told.h - parameters that tell the contents of inputs (rt_io.told).
+ *
+ * Sizes may depend on the content of an input that is a short list of integers, such as the shape to which a Reshape
+ * reshapes.  A program for many sizes has such elements as symbols.  As symbols stand for dimensions of parameters, it
+ * has a parameter with them as dimensions, which has no elements itself. */
+#ifndef RUNTIME_PROGRAM_TOLD_H
+#define RUNTIME_PROGRAM_TOLD_H
+
+#include "base/tensor/literal.h"
+#include "runtime/program/program.h"
+
+/* Returns the number of parameters that are inputs, which come before those that tell contents. */
+uint32_t rt_program_inputs(const rt_program *p);
+
+/* Returns the shape of a parameter that tells elements of this input.  An element that no symbol can stand for, and an
+ * unknown one (data is NULL), is -1. */
+shape rt_told_shape(const rt_io *io, const literal *input);
+
+/* Returns the content of input k as parameters with constant dimensions tell it; NULL if they do not. */
+const void *rt_told_content(arena *a, const rt_program *p, uint32_t k);
+
+/* Checks the parameters that tell contents, which may come from a damaged file. */
+STATUS_MUST_USE status rt_told_check(const rt_program *p);
+
+#endif

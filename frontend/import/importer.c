@@ -208,7 +208,7 @@ status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k,
 }
 
 status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out) {
-  return onnx_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
+  return onnx_tensor_weights(n->arena, &n->scope->importer->frame->model->source, t, out);
 }
 
 status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out) {

@@ -118,15 +118,9 @@ static bool can_unroll(const onnx_loop *l) {
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
-/* Returns true for a loop that runs no step, has no scan outputs, and has a sequence among its states.  An HLO body
- * cannot have a sequence as a state, but without steps no body is needed: the results are the initial states. */
-static bool keeps_sequences(const onnx_loop *l) {
-  bool sequences = false;
-  for (uint32_t k = 0; k < l->n_states; k++) {
-    sequences |= onnx_is_sequence(l->states[k]);
-  }
-  return sequences && l->trip == 0 && l->n_out == 0;
-}
+/* Returns true for a loop that runs no step and has no scan outputs.  Its results are the initial states, and its body
+ * need not be one that can be imported: it may carry sequences, or read elements of an array that has none. */
+static bool keeps_states(const onnx_loop *l) { return l->trip == 0 && l->n_out == 0; }
 
 /* Requires M and cond as constants, if the import can compute them from the model's inputs, because the loop can then
  * be unrolled.  Otherwise the node must be host-interpreted, that is, run by the host between segments. */
@@ -138,12 +132,14 @@ static void run_interpreted(const onnx_node *n) {
 }
 
 /* If sizes that decide how the loop is imported are symbolic, pins them and returns true: of constant sizes it may
- * become a part of the module.  What the attempt required is not needed then. */
+ * become a part of the module.  The shapes of states are pinned only if M and cond are constants, since a loop with a
+ * known number of steps can be unrolled for any shapes.  What the attempt required is not needed then. */
 static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
-  bool pinned = onnx_pin_inputs(n);
+  bool pinned = false;
   for (uint32_t k = 0; k < 2; k++) {
     pinned |= onnx_has_in(n, k) && !hlo_literal(n->in[k]) && onnx_pin_value(n, n->in[k]);
   }
+  pinned = pinned || onnx_pin_inputs(n);
   if (pinned) {
     n->scope->importer->requirements = before;
   }
@@ -165,7 +161,7 @@ status onnx_import_loop(onnx_node *n) {
   l.out = ARENA_NEW_N(n->arena, onnx_loop_axis, l.n_out + 1);
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
   status s = NULL;
-  if (keeps_sequences(&l)) {
+  if (keeps_states(&l)) {
     onnx_copy_values(results, l.states, l.n_states);
   } else if (l.trip != 1 || !can_unroll(&l)) {
     s = onnx_loop_import_body(&l, NULL);

@@ -450,6 +450,22 @@ START_TEST(test_growing_state) {
 }
 END_TEST
 
+/* Without steps the results are the states, even if the body reads an element that an array does not have. */
+START_TEST(test_no_steps) {
+  one_node c = parse(13, "Loop s64[]{0} - f32[2] f32[0,2]");
+  Onnx__GraphProto *g = new_graph(a, "i,c,x,rows", "c2,x2,rows2");
+  graph_node(a, g, "Identity", "c", "c2");
+  graph_node(a, g, "Gather", "rows,i", "row");
+  graph_node(a, g, "Add", "x,row", "x2");
+  graph_node(a, g, "Identity", "rows", "rows2");
+  set_graph(a, c.model->graph->node[0], "body", g);
+  literal out = run_body(&c, 0);
+  for (int k = 0; k < 2; k++) {
+    ck_assert_double_eq(literal_f64(&out, k), literal_f64(&c.values[0], k));
+  }
+}
+END_TEST
+
 /* A Loop whose condition ends it after three steps, and whose body reads a value from outside of it. */
 START_TEST(test_while) {
   one_node c = parse(13, "Loop - pred[]{1} f32[2]");
@@ -493,6 +509,7 @@ int main(void) {
   tcase_add_loop_test(t, test_too_large, 0, 7);
   tcase_add_test(t, test_bodies_refused);
   tcase_add_test(t, test_growing_state);
+  tcase_add_test(t, test_no_steps);
   tcase_add_test(t, test_while);
   tcase_add_test(t, test_scan_directions);
   return run_suite("import_b", t);

@@ -237,6 +237,7 @@ static inline status case_import(case_run *r, const onnx_model *m, onnx_definiti
     for (uint32_t k = 0; failed && k < r->n_inputs; k++) {
       if (wanted[k] && !r->inputs[k].value) {
         r->inputs[k].value = &r->values[k];
+        r->inputs[k].use = ONNX_CONTENT_CONSTANT;
         again = true;
       }
     }

@@ -26,6 +26,10 @@ void segment_clear(segment *x) {
     destroy_bound(b);
   }
   rt_executable_destroy(x->executable);
+  if (x->pool) {
+    rt_weight_pool_release(x->pool, x->program);
+    rt_weight_pool_collect(x->pool);
+  }
   arena_destroy(x->arena);
   *x = (segment){0};
 }

@@ -28,8 +28,8 @@ typedef struct making {
   bool open;          /* whether the segment is to be for all sizes */
   int64_t least_hint; /* see onnx_import_open_segment */
   double start;
-  uint32_t kernels;
-  const char *why; /* why the last attempt did not make a program for all sizes; on the run's arena */
+  uint32_t kernels, found, new_code; /* kernels that were written, and found; as in rt_report */
+  const char *why;                   /* why the last attempt did not make a program for all sizes; on the run's arena */
 } making;
 
 /* --- what is open --- */
@@ -139,6 +139,8 @@ static status compile(making *m, bool general) {
   rt_report report = {0};
   x->imported = m->run->options->watch ? hlo_module_clone(x->arena, x->info.module) : NULL;
   rt_compile_options options = p->request.options;
+  rt_sharing sharing = {.weight_pool = p->pool};
+  options.sharing = p->pool ? &sharing : NULL;
   options.eval = ref_fold;
   options.keep_text = false;
   if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
@@ -146,7 +148,13 @@ static status compile(making *m, bool general) {
   }
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
   p->seconds_tuning += report.seconds_tuning;
-  m->kernels = report.kernels_unique;
+  if (p->pool) {
+    rt_weight_pool_retain(p->pool, x->program);
+    x->pool = p->pool;
+  }
+  m->kernels = report.kernels_unique - report.kernels_found;
+  m->found = report.kernels_found;
+  m->new_code = report.new_code;
   x->general = general;
   return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
 }
@@ -214,8 +222,9 @@ static void tell(const making *m) {
   bool exact = !x->general && m->why;
   const char *sizes = x->general ? "all sizes" : exact ? "the sizes at hand" : "constant sizes";
   const char *line =
-      arena_printf(m->run->scratch, "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels%s%s", sizes,
-                   clock_seconds() - m->start, m->kernels, exact ? "; " : "", exact ? m->why : "");
+      arena_printf(m->run->scratch,
+                   "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found%s%s",
+                   sizes, clock_seconds() - m->start, m->kernels, m->found, exact ? "; " : "", exact ? m->why : "");
   o->log(o->log_data, false, line);
   for (uint32_t k = 0; k < x->info.definitions.n; k++) {
     const onnx_definition *d = &x->info.definitions.items[k];
@@ -240,6 +249,10 @@ status segment_compile(interpreter_run *run, const interpreter_site *site, const
   }
   m.open = false;
   TRY(made ? NULL : attempt(&m, bound, &made));
+  const compile_request *r = &run->segments->request;
+  if (r->compiled && m.new_code) {
+    r->compiled(r->compiled_data, x->program, m.new_code);
+  }
   tell(&m);
   return NULL;
 }

@@ -383,6 +383,8 @@ status segmented_model_create(const compiler_model *s, const onnx_model *m, cons
   p->source = s;
   p->model = m;
   p->request = *request;
+  p->pool = request->options.sharing ? request->options.sharing->weight_pool : NULL;
+  p->request.options.sharing = NULL; /* the caller's */
   p->backend = backend;
   p->budget = budget;
   p->arena = arena_create(budget);

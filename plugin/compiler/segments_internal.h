@@ -6,6 +6,7 @@
 
 #include "frontend/import/frame.h"
 #include "runtime/exec/binding.h"
+#include "runtime/program/weight_pool.h"
 #include "plugin/compiler/interpreter.h"
 #include "plugin/compiler/segments.h"
 
@@ -40,6 +41,7 @@ typedef struct segment {
   hlo_module *imported; /* a copy from before compiling, for segments_run_options.watch; NULL if `watch` is NULL or has
                            been called for this segment */
   rt_program *program;  /* NULL if there is nothing to compute */
+  rt_weight_pool *pool; /* has constants and code of the program; NULL if nothing is shared */
   rt_executable *executable;
   bool general;              /* whether the program is for all sizes; `uses` then tells no shapes of parameters */
   segment_binding *bindings; /* of a general program */
@@ -51,10 +53,11 @@ struct segmented_model {
   const compiler_model *source;
   const onnx_model *model;
   compile_request request;
+  rt_weight_pool *pool; /* of the caller, for what segments share; may be NULL */
   const rt_backend *backend;
   mem_budget *budget;
-  pthread_mutex_t lock; /* guards the tree of interpreter_site and the segments in it; held while a segment is imported
-                           and compiled */
+  pthread_mutex_t lock; /* guards the tree of interpreter_site, the segments in it, and `pool`; held while a segment is
+                           imported and compiled */
   arena *arena;         /* the arena of the tree of interpreter_site below `main` */
   interpreter_site main;
   uint64_t clock;

@@ -331,23 +331,26 @@ const rt_program *compile_cache_find(session *s, const session_inputs *inputs, r
  * model whose layers have the sizes of another model's needs few kernels of its own. */
 enum { MOST_KERNEL_FILES = 64 };
 
-typedef struct mapping {
+typedef struct sharing {
   session *s;
-  arena *list;
-} mapping;
+  arena *scratch;
+  rt_weight_pool *pool;
+  const rt_program *program;
+  uint32_t n;
+} sharing;
 
 static status map_kernels(void *data) {
-  const mapping *l = data;
+  const sharing *l = data;
   session *s = l->s;
   char shared[CONTENT_KEY_TEXT];
   content_store_entry *entries;
   uint32_t n, mapped = 0;
   content_key_text(s->cache->options_key, shared);
-  content_store_list(&s->cache->store, l->list, &entries, &n);
+  content_store_list(&s->cache->store, l->scratch, &entries, &n);
   for (uint32_t k = 0; k < n && mapped < MOST_KERNEL_FILES; k++) {
     if (strcmp(entries[k].model, shared) == 0 && entries[k].kind == CONTENT_KERNELS) {
       const rt_image *image = content_store_get_entry(&s->cache->store, begin_search(s), &entries[k]);
-      if (image && rt_weight_pool_register(s->weight_pool, image->programs[0], s->cache->mapped)) {
+      if (image && rt_weight_pool_register(l->pool, image->programs[0], s->cache->mapped)) {
         s->cache->mapped = NULL;
       }
       end_search(s);
@@ -357,28 +360,48 @@ static status map_kernels(void *data) {
   return NULL;
 }
 
-void compile_cache_map_kernels(session *s) {
+void compile_cache_map_kernels(session *s, rt_weight_pool *pool) {
   if (s->cache) {
-    mapping l = {s, arena_create(NULL)};
+    sharing l = {.s = s, .scratch = arena_create(NULL), .pool = pool};
     status_free(guard_run(map_kernels, &l)); /* without them the kernels are compiled */
-    arena_destroy(l.list);
+    arena_destroy(l.scratch);
   }
 }
 
-static status put_kernels(session *s, arena *a, const session_program *c) {
-  const rt_program *p = c->program;
-  if (!c->report.new_code) {
-    return NULL;
+static status put_kernels(void *data) {
+  const sharing *k = data;
+  const rt_program *p = k->program;
+  rt_writer names = {.arena = k->scratch};
+  rt_program code = {.target = p->target, .cpu = "", .n_code = k->n, .code = p->code, .code_names = p->code_names};
+  rt_image image = {.model = "", .target = p->target, .n_programs = 1, .programs = &(rt_program *){&code}};
+  for (uint32_t i = 0; i < k->n; i++) {
+    rt_put_bytes(&names, p->code_names[i].data, p->code_names[i].size);
   }
-  rt_writer names = {.arena = a};
-  rt_program kernels = {
-      .target = p->target, .cpu = "", .n_code = c->report.new_code, .code = p->code, .code_names = p->code_names};
-  rt_image image = {.model = "", .target = p->target, .n_programs = 1, .programs = &(rt_program *){&kernels}};
-  for (uint32_t k = 0; k < kernels.n_code; k++) {
-    rt_put_bytes(&names, p->code_names[k].data, p->code_names[k].size);
+  content_key key = key_of_written(k->s, &names);
+  return content_store_put_kernels(&k->s->cache->store, k->s->cache->options_key, key, image);
+}
+
+/* Records the first failure, such as a full disk, and frees the status. */
+static void note_failure(compile_cache *c, status failed) {
+  if (failed) {
+    pthread_mutex_lock(&c->lock);
+    if (!*c->failure) {
+      snprintf(c->failure, sizeof c->failure, "%s", status_message(failed));
+    }
+    pthread_mutex_unlock(&c->lock);
   }
-  content_key key = key_of_written(s, &names);
-  return content_store_put_kernels(&s->cache->store, s->cache->options_key, key, image);
+  status_free(failed);
+}
+
+/* A forked child writes no programs. */
+static bool can_put(const session *s) { return s->cache && s->cache->process == getpid(); }
+
+void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n) {
+  if (can_put(s) && n) {
+    sharing k = {.s = s, .scratch = arena_create(NULL), .program = p, .n = n};
+    note_failure(s->cache, guard_run(put_kernels, &k));
+    arena_destroy(k.scratch);
+  }
 }
 
 /* --- storing programs, on a thread, since writing hundreds of megabytes takes longer than a run --- */
@@ -403,18 +426,6 @@ static void let_runs_go_first(session *s) {
     idle = atomic_load(&s->busy) ? 0 : idle + 1;
   }
   pthread_mutex_unlock(&c->lock);
-}
-
-/* Records the first failure, such as a full disk, and frees the status. */
-static void note_failure(compile_cache *c, status failed) {
-  if (failed) {
-    pthread_mutex_lock(&c->lock);
-    if (!*c->failure) {
-      snprintf(c->failure, sizeof c->failure, "%s", status_message(failed));
-    }
-    pthread_mutex_unlock(&c->lock);
-  }
-  status_free(failed);
 }
 
 /* Stores, in a file of their own, the weights that all programs of the model with these options share: those constants
@@ -483,7 +494,7 @@ static status write_program(void *data) {
                     .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p},
                     .base = weights_for(x->s, x->scratch, p)};
-  note_failure(c, put_kernels(x->s, x->scratch, x->compiled));
+  compile_cache_put_kernels(x->s, p, x->compiled->report.new_code);
   return content_store_put(&c->store, c->model, x->key, image);
 }
 
@@ -545,9 +556,6 @@ static void await_writing(compile_cache *c) {
     c->has_thread = false;
   }
 }
-
-/* Returns true if this process may write programs: a forked child does not. */
-static bool can_put(const session *s) { return s->cache && s->cache->process == getpid(); }
 
 static void put(session *s, content_key key, arena *a, session_program *compiled) {
   storing *x = calloc(1, sizeof *x);

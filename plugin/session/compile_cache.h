@@ -28,9 +28,11 @@ void compile_cache_forget(session *s);
  */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
-/* Gives the session's weight pool the kernels in the folder that programs of any model left there, as far as the last
+/* Gives the weight pool the kernels in the folder that programs of any model left there, as far as the last
  * compilations made them.  They remain until the next collection.  Needs the turn (session_take_turn). */
-void compile_cache_map_kernels(session *s);
+void compile_cache_map_kernels(session *s, rt_weight_pool *pool);
+/* Stores the first n code objects of a program for others.  Failures are ignored.  Thread-safe. */
+void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n);
 
 /* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted from 0. */
 const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);

@@ -64,10 +64,11 @@ struct session {
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */
-  rt_weight_pool *weight_pool; /* constants of the programs */
-  hash_secret secret;          /* the secret of weight_pool (rt_weight_pool_create) */
-  segmented_model *segments;   /* the segments of a model that runs segment by segment; NULL as long as there are
-                                  none */
+  rt_weight_pool *weight_pool;  /* constants of the programs */
+  rt_weight_pool *segment_pool; /* what the segments share, which guard it themselves; NULL as long as there are none */
+  hash_secret secret;           /* the secret of weight_pool (rt_weight_pool_create) */
+  segmented_model *segments;    /* the segments of a model that runs segment by segment; NULL as long as there are
+                                   none */
   /* begun: the number of runs and compilations that have begun so far; busy: the number of those that are in progress.
    * What specialise.c compiles in the background is not counted */
   atomic_uint_fast64_t begun;

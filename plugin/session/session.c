@@ -53,6 +53,7 @@ void session_close(session *s) {
                                                       segments */
     compiler->segments_destroy(s->segments);
   }
+  rt_weight_pool_destroy(s->segment_pool);
   rt_weight_pool_destroy(s->weight_pool);
   rt_thread_pool_destroy(s->pool);
   arena_destroy(s->arena);
@@ -194,13 +195,25 @@ typedef struct compilation {
   session_program *out;
 } compilation;
 
+static void keep_kernels(void *data, const rt_program *p, uint32_t n_new) { compile_cache_put_kernels(data, p, n_new); }
+
+/* Segments have a weight pool of their own, since runs compile them, which do not have the turn. */
+static status create_segments(session *s, const compiler_api *compiler) {
+  TRY(rt_weight_pool_create(&s->budget, &s->secret, &s->segment_pool));
+  compile_cache_map_kernels(s, s->segment_pool);
+  compile_request request = session_request(s, &(session_inputs){0});
+  request.all_sizes = session_allows_general(s);
+  request.options.sharing = &(rt_sharing){.weight_pool = s->segment_pool};
+  request.compiled = keep_kernels;
+  request.compiled_data = s;
+  return compiler->segments_create(s->source, &request, &s->budget, &s->segments);
+}
+
 /* Makes a session_program without a program, for a model that runs segment by segment because its sizes depend on
  * computed data.  Takes over the arena. */
 static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
                             session_program **out) {
-  compile_request request = session_request(s, &(session_inputs){0});
-  request.all_sizes = session_allows_general(s);
-  status failed = s->segments ? NULL : compiler->segments_create(s->source, &request, &s->budget, &s->segments);
+  status failed = s->segments ? NULL : create_segments(s, compiler);
   if (failed) {
     arena_destroy(a);
     return failed;
@@ -346,7 +359,7 @@ static status compile_guarded(void *data) {
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
   TRY(file_check(s->arena));
-  compile_cache_map_kernels(s);
+  compile_cache_map_kernels(s, s->weight_pool);
   TRY(try_general(c, compiler));
   if (c->out) {
     return NULL;

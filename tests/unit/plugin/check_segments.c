@@ -1,5 +1,7 @@
 /* check_segments.c - a model that runs segment by segment is compiled once, whatever it computes. */
 #include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "plugin/compiler/segments_internal.h"
 #include "plugin/session/internal.h"
@@ -43,7 +45,7 @@ static void count_compiled(void *data, session_log_level level, const char *line
 }
 
 /* y = ReduceSum(Cast(NonZero(x)) + 1), whose middle has a computed size: the sum of the positions + 1. */
-START_TEST(computed_sizes) {
+static void write_positions(void) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
   graph_node(a, m->graph, "NonZero", "x", "nz");
@@ -56,6 +58,10 @@ START_TEST(computed_sizes) {
   session_case_set_type(a, m->graph->input[0], 1, "n");
   session_case_set_type(a, m->graph->output[0], 1, "1,1");
   session_case_write(a, m);
+}
+
+START_TEST(computed_sizes) {
+  write_positions();
   uint32_t first = 0, most_bindings = 0, compiled = 0;
   session_options options = {.backend = backends[_i], .tune = "off", .log = count_compiled, .log_data = &compiled};
   session *s = session_case_open_with(session_case_path, options);
@@ -80,6 +86,45 @@ START_TEST(computed_sizes) {
   ck_assert_uint_ge(most_bindings, 2);
   session_output_finish(s, &out);
   session_close(s);
+}
+END_TEST
+
+/* Adds the numbers of kernels that segments have written and found, as the log tells. */
+static void count_kernels(void *data, session_log_level level, const char *line) {
+  (void)level;
+  unsigned *counts = data, written, found;
+  const char *at = strstr(line, "seconds, ");
+  if (strncmp(line, "a segment was compiled", 22) == 0 &&
+      sscanf(at, "seconds, %u kernels written, %u found", &written, &found) == 2) {
+    counts[0] += written;
+    counts[1] += found;
+  }
+}
+
+/* The segments of a second process find their kernels in the cache. */
+START_TEST(kept_kernels) {
+  char folder[] = "/tmp/check-segments-XXXXXX", command[64];
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  write_positions();
+  unsigned counts[2][2] = {{0}};
+  for (int k = 0; k < 2; k++) {
+    session *s = session_case_open_with(
+        session_case_path,
+        (session_options){
+            .cache = folder, .keep_programs = true, .tune = "off", .log = count_kernels, .log_data = counts[k]});
+    float x[MOST] = {0, 1, 1};
+    shape given = shape_make(DTYPE_F32, 1, (dim[]){MOST});
+    session_output out = {0};
+    run(s, &given, x, &out);
+    ck_assert_double_eq(*(const float *)out.data, 5);
+    session_output_finish(s, &out);
+    session_close(s);
+  }
+  ck_assert_uint_gt(counts[0][0], 0);
+  ck_assert_uint_eq(counts[1][0], 0);
+  ck_assert_uint_ge(counts[1][1], counts[0][0]);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -122,5 +167,6 @@ int main(void) {
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_add_loop_test(c, computed_sizes, 0, 2);
   tcase_add_loop_test(c, computed_contents, 0, 2);
+  tcase_add_test(c, kept_kernels);
   return run_suite("segments", c);
 }

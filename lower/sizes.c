@@ -2,6 +2,7 @@
 #include "lower/sizes.h"
 
 #include "base/dim/guard.h"
+#include "runtime/program/sizes.h"
 
 size_table size_table_make(arena *a, const hlo_module *m, rt_program *p) {
   return (size_table){.arena = a, .module = m, .program = p};
@@ -129,7 +130,10 @@ void size_table_add_guards(size_table *t) {
 }
 
 status size_table_finish(const size_table *t) {
+  const char *source = dim_unanswered(t->module->dims);
   CHECK_THAT(t->missing != DIM_OVERFLOW, STATUS_RESOURCE, "a size is too large an expression");
+  CHECK_THAT(!source || rt_program_is_static(t->program), STATUS_UNSUPPORTED,
+             "%s: what is computed from sizes is too large", source);
   CHECK_THAT(!t->missing, STATUS_UNSUPPORTED, "no input tells the size %s",
              dim_print(t->arena, t->module->dims, t->missing));
   return NULL;

@@ -37,7 +37,8 @@ struct dim_table {
   str_map symbols;
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
-  const char *source; /* of guards (dim_set_source) */
+  const char *source;     /* of guards (dim_set_source) */
+  const char *unanswered; /* see dim_unanswered */
 };
 
 /* Returns the node of an expression; d must not be a constant. */

@@ -82,6 +82,54 @@ bool dim_set_range(dim_table *t, dim d, int64_t least, int64_t most) {
 
 /* --- questions --- */
 
+static dim pin_symbol(void *data, dim symbol) {
+  dim_table *t = data;
+  const dim_node *n = dim_at(t, symbol);
+  if (n->has_hint) {
+    add_guard(t, DIM_EQUAL, symbol, n->hint);
+  }
+  return symbol;
+}
+
+static dim find_symbol_without_hint(void *data, dim symbol) {
+  hints *h = data;
+  h->missing |= !dim_at(h->table, symbol)->has_hint;
+  return symbol;
+}
+
+static bool has_hints(dim_table *t, dim d) {
+  hints h = {.table = t};
+  (void)dim_substitute(t, d, find_symbol_without_hint, &h);
+  return !h.missing;
+}
+
+const char *dim_unanswered(const dim_table *t) { return t->unanswered; }
+
+static void note_unanswered(dim_table *t) {
+  t->unanswered = t->unanswered ? t->unanswered : t->source ? t->source : "";
+}
+
+/* Returns true if the hints answer what is asked of a and b. */
+static bool both_hints(dim_table *t, dim a, dim b, int64_t *x, int64_t *y) {
+  if (dim_hint(t, a, x) && dim_hint(t, b, y)) {
+    return true;
+  }
+  if (has_hints(t, a) && has_hints(t, b)) {
+    note_unanswered(t);
+    (void)dim_substitute(t, a, pin_symbol, t);
+    (void)dim_substitute(t, b, pin_symbol, t);
+  }
+  return false;
+}
+
+static bool is_overflow(dim_table *t, dim a, dim b) {
+  bool overflow = a == DIM_OVERFLOW || b == DIM_OVERFLOW;
+  if (overflow) {
+    note_unanswered(t);
+  }
+  return overflow;
+}
+
 static bool never_negative(const dim_table *t, dim d) {
   return dim_never_negative(t, d) || dim_in_range_never_negative(t, d);
 }
@@ -102,7 +150,7 @@ static bool known_less(dim_table *t, dim a, dim b) {
 
 bool dim_equal(dim_table *t, dim a, dim b) {
   int64_t difference, x, y;
-  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
+  if (is_overflow(t, a, b)) {
     return false;
   }
   if (a == b || (dim_is_const(a) && dim_is_const(b))) {
@@ -111,7 +159,7 @@ bool dim_equal(dim_table *t, dim a, dim b) {
   if (known_difference(t, a, b, &difference)) {
     return difference == 0;
   }
-  if (known_less(t, a, b) || known_less(t, b, a) || !dim_hint(t, a, &x) || !dim_hint(t, b, &y)) {
+  if (known_less(t, a, b) || known_less(t, b, a) || !both_hints(t, a, b, &x, &y)) {
     return false;
   }
   add_guard(t, x == y ? DIM_EQUAL : DIM_NOT_EQUAL, a, b);
@@ -137,7 +185,7 @@ bool dim_at_most(dim_table *t, dim a, dim b) {
   if (dim_known_at_most(t, a, b)) {
     return true;
   }
-  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW || known_less(t, b, a) || !dim_hint(t, a, &x) || !dim_hint(t, b, &y)) {
+  if (is_overflow(t, a, b) || known_less(t, b, a) || !both_hints(t, a, b, &x, &y)) {
     return false;
   }
   if (x <= y) {
@@ -146,15 +194,6 @@ bool dim_at_most(dim_table *t, dim a, dim b) {
     add_guard(t, DIM_LESS, b, a);
   }
   return x <= y;
-}
-
-static dim pin_symbol(void *data, dim symbol) {
-  dim_table *t = data;
-  const dim_node *n = dim_at(t, symbol);
-  if (n->has_hint) {
-    add_guard(t, DIM_EQUAL, symbol, n->hint);
-  }
-  return symbol;
 }
 
 int64_t dim_pin(dim_table *t, dim d) {

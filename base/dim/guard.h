@@ -42,6 +42,11 @@ void dim_set_source(dim_table *t, const char *source);
 /* Return true if a is equal to b, or at most b.  May add a guard. */
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
+/* Returns NULL if all questions were answered; otherwise the source of the first that was not: its expression is
+ * DIM_OVERFLOW, or the hints are so large that it cannot be evaluated at them.  The answer was false without a guard,
+ * so what was made with the table may be wrong even for the sizes at hand.  The symbols of such a question are pinned,
+ * so that what is made again with the pins can be right. */
+const char *dim_unanswered(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);
 bool dim_known_at_most(dim_table *t, dim a, dim b);

@@ -319,6 +319,13 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   return n > before && take_equations(a, t, out);
 }
 
+/* What was imported with a question unanswered may be wrong, unless its pins have led to another import. */
+static status check_answers(const dim_table *t) {
+  const char *source = dim_unanswered(t);
+  CHECK_THAT(!source, STATUS_UNSUPPORTED, "%s: what is computed from sizes is too large", source);
+  return NULL;
+}
+
 enum { ATTEMPTS = 100 };
 
 static status too_many_attempts(void) {
@@ -337,7 +344,8 @@ status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_opt
       status_free(failed);
       continue;
     }
-    return failed;
+    TRY(failed);
+    return check_answers(f->dims);
   }
   return too_many_attempts();
 }
@@ -353,7 +361,8 @@ status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hin
     status failed = onnx_import_segment(a, &open, false, eval, out);
     if (!take_equations(a, open.dims, &definitions) && !pin_unsolved(a, open.dims, &definitions)) {
       out->definitions = definitions;
-      return failed;
+      TRY(failed);
+      return check_answers(open.dims);
     }
     status_free(failed);
   }

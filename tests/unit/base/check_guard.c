@@ -76,6 +76,24 @@ START_TEST(known_questions_add_no_guard) {
 }
 END_TEST
 
+/* A question whose numbers are too large for the arithmetic has no answer: false would be taken for one. */
+START_TEST(an_unanswered_question_pins) {
+  ck_assert(dim_at_most(table, 0, parse("seq")) && !dim_equal(table, parse("unknown*seq"), 1));
+  ck_assert_ptr_null(dim_unanswered(table));
+  dim_set_source(table, "cut: Slice");
+  ck_assert(!dim_at_most(table, 1, parse("total*9007199254740992-past*9007199254740992")));
+  ck_assert_str_eq(dim_unanswered(table), "cut: Slice");
+  ck_assert_str_eq(guards(), "past == 3, total == 10");
+}
+END_TEST
+
+START_TEST(an_overflow_has_no_answer) {
+  ck_assert(!dim_equal(table, parse("seq"), DIM_OVERFLOW));
+  ck_assert_ptr_nonnull(dim_unanswered(table));
+  ck_assert_str_eq(guards(), "");
+}
+END_TEST
+
 START_TEST(a_pin_names_every_symbol) {
   dim_set_source(table, "conv: Conv");
   ck_assert_int_eq(dim_pin(table, parse("seq*2+past")), 17);
@@ -235,6 +253,8 @@ int main(void) {
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_loop_test(all, answers_a_question, 0, sizeof questions / sizeof *questions);
   tcase_add_test(all, known_questions_add_no_guard);
+  tcase_add_test(all, an_unanswered_question_pins);
+  tcase_add_test(all, an_overflow_has_no_answer);
   tcase_add_test(all, a_pin_names_every_symbol);
   tcase_add_test(all, guards_hold_or_not);
   tcase_add_test(all, equations_are_solved);

@@ -88,6 +88,12 @@ static dim convert(dim_table *t, dim a, dtype to) {
 
 /* --- instructions --- */
 
+/* A sum or product of 32-bit integers wraps, which expressions do not: it is folded if it fits at the sizes at hand. */
+static dim operate_within(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
+  dim d = operate(i, t, op, a, b);
+  return i->shapes[0].type == DTYPE_S32 && d != DIM_OVERFLOW ? convert(t, d, DTYPE_S32) : d;
+}
+
 typedef struct known {
   int n;
   dim elements[HLO_MAX_SIZES];
@@ -106,7 +112,7 @@ static int fold_elementwise(const hlo_instr *i, dim_table *t, const known *x, di
     out[k] = i->op == HLO_CONVERT  ? convert(t, a, type)
              : rounds              ? a
              : i->op == HLO_SELECT ? (a ? b : x[2].elements[k])
-                                   : operate(i, t, i->op, a, b);
+                                   : operate_within(i, t, i->op, a, b);
     if (out[k] == DIM_OVERFLOW) {
       return -1;
     }
@@ -172,8 +178,8 @@ static int fold_reduce(const hlo_instr *i, dim_table *t, const known *x, dim *ou
     return -1;
   }
   out[0] = x->elements[0];
-  for (int k = 1; k < x->n; k++) {
-    out[0] = operate(i, t, hlo_reducer_op(r), out[0], x->elements[k]);
+  for (int k = 1; k < x->n && out[0] != DIM_OVERFLOW; k++) {
+    out[0] = operate_within(i, t, hlo_reducer_op(r), out[0], x->elements[k]);
   }
   return out[0] == DIM_OVERFLOW ? -1 : 1;
 }

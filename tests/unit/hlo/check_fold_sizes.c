@@ -114,6 +114,16 @@ START_TEST(conversions) {
 }
 END_TEST
 
+/* Integers of 32 bits wrap, so that they are expressions only while they fit. */
+START_TEST(narrow_integers_wrap) {
+  hlo_value n = sizes_of(DTYPE_S32, "n"), large = sizes_of(DTYPE_S32, "500000000*n");
+  uint32_t guards;
+  expect(hlo_binary(&b, HLO_MUL, n, n), "n*n");
+  ck_assert_str_eq(dim_guard_print(memory, table, &dim_guards(table, &guards)[0]), "n*n <= 2147483647");
+  ck_assert_int_eq(hlo_binary(&b, HLO_ADD, large, n).def->op, HLO_ADD);
+}
+END_TEST
+
 /* A division whose sign the sizes do not tell truncates, which the algebra does not. */
 START_TEST(is_not_folded) {
   ck_assert_int_eq(op(HLO_DIV, "m-n", "4").def->op, HLO_DIV);
@@ -130,6 +140,7 @@ int main(void) {
   tcase_add_test(all, movement);
   tcase_add_test(all, constants_and_guards);
   tcase_add_test(all, conversions);
+  tcase_add_test(all, narrow_integers_wrap);
   tcase_add_test(all, is_not_folded);
   return run_suite("fold_sizes", all);
 }

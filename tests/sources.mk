@@ -501,6 +501,17 @@ tests_files = \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/note \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/output_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/model.onnx \
+	tests/fuzz/found/slice-to-a-large-size/note \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_0/input_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_0/input_1.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_0/output_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_1/input_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_1/input_1.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_1/output_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/input_0.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/input_1.pb \
+	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/output_0.pb \
 	tests/fuzz/fuzz.py \
 	tests/fuzz/general.py \
 	tests/fuzz/idioms/__init__.py \

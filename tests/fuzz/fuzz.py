@@ -151,46 +151,36 @@ def run_seed(seed, table, entries, options, ort, say):
         "idioms": b.idioms,
         "built": time.time() - start,
         "variants": 0,
-        "tally": None,
+        "tallies": [],
     }
     for name, message, model, inputs in b.faults:
         result["failures"].append(report_fault(options, seed, name, message, model))
     if graph is None:
         return result
-    if graph.places:
-        run_sizes(graph, seed, b.peer is not None, options, say, result)
-        result["ran"] = time.time() - start
-        return result
-    result["ort"] = run_graph(graph, seed, ort is not None, options, say, result["failures"])
+    with_peer = b.peer is not None if graph.places else ort is not None
+    result["ort"] = run_graph(graph, seed, with_peer, options, say, result)
     if variants.can_vary(graph):
         for k in range(options.variants):
             variant = variants.vary(graph, options.matrix, random.Random(f"{seed} {k}"))
             if variant:
                 result["variants"] += 1
-                run_graph(variant, seed, False, options, say, result["failures"])
+                run_graph(variant, seed, False, options, say, result)
     result["ran"] = time.time() - start
     return result
 
 
-def run_graph(graph, seed, with_peer, options, say, reports):
-    """Runs it in all ways and reports at most three failures; returns whether the peer ran."""
+def run_graph(graph, seed, with_peer, options, say, result):
+    """Runs it in all ways, at all of its sizes if it has several (general.py), and reports at most three failures; returns
+    whether the peer ran."""
     say("graph", graph)
-    failures, peer_ran = check.run_all(
+    runner = general if graph.places else check
+    failures, peer_ran, *tallies = runner.run_all(
         graph, options.matrix, random.Random(seed), with_peer, lambda stage: say(stage, None)
     )
     say("done", None)
-    report_all(failures, options, seed, graph, check.run_named, reports)
+    result["tallies"] += tallies
+    report_all(failures, options, seed, graph, runner.run_named, result["failures"])
     return peer_ran
-
-
-def run_sizes(graph, seed, with_peer, options, say, result):
-    """Runs it at all of its sizes (general.py)."""
-    say("graph", graph)
-    failures, result["ort"], result["tally"] = general.run_all(
-        graph, options.matrix, random.Random(seed), with_peer, lambda stage: say(stage, None)
-    )
-    say("done", None)
-    report_all(failures, options, seed, graph, general.run_named, result["failures"])
 
 
 def report_all(failures, options, seed, graph, run_named, reports):

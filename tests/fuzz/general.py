@@ -110,6 +110,13 @@ def configurations(graph, matrix, r):
     return found + [(*EXACT, order)]
 
 
+def choose_way(graph, matrix, r):
+    """One of them for a variant (variants.py), mostly the program for all sizes as it is."""
+    if matrix != "threads" and r.random() < 0.5:
+        return "cpu-sizes", {"check_memory": True}, order_of(graph, r.getrandbits(32))
+    return r.choice(configurations(graph, "threads" if matrix == "threads" else "short", r))
+
+
 def run_peer(graph):
     """(failures, at how many sizes it ran)."""
     found, ran = [], 0
@@ -133,9 +140,9 @@ def run_named(graph, failure):
 def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
     """All failures, at how many sizes the peer ran, and the Tally of the cpu's program."""
     tally, found, ran = Tally(), [], 0
-    for name, arguments, order in configurations(graph, matrix, r):
+    for name, arguments, order in [graph.way] if graph.way else configurations(graph, matrix, r):
         found.append(run_one(graph, name, arguments, order, tally if name == "cpu-sizes" else None))
-    if with_peer:
+    if with_peer and not graph.way:
         say("peer")
         wrong, ran = run_peer(graph)
         found += wrong

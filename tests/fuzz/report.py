@@ -20,7 +20,7 @@ class Totals:
         self.skips = collections.Counter()
         self.idioms = collections.Counter()
         self.built = self.ran = 0.0
-        self.general = self.exact = self.programs = self.all_general = 0
+        self.general = self.exact = self.programs = self.sessions = self.all_general = 0
         self.reasons = collections.Counter()
 
     def add(self, result):
@@ -36,8 +36,8 @@ class Totals:
         self.idioms.update(result["idioms"])
         self.built += result["built"]
         self.ran += result.get("ran", 0.0)
-        if result["tally"]:
-            self.add_tally(result["tally"])
+        for tally in result["tallies"]:
+            self.add_tally(tally)
         for text in result["mishaps"]:
             self.mishaps[text] += 1
         for f in result["failures"]:
@@ -47,7 +47,8 @@ class Totals:
         self.general += tally.general
         self.exact += tally.exact
         self.programs += tally.programs
-        self.all_general += tally.exact == 0
+        self.sessions += tally.general + tally.exact > 0
+        self.all_general += tally.general > 0 and tally.exact == 0
         self.reasons.update(tally.reasons)
 
     def add_crash(self, seed, f):
@@ -92,8 +93,9 @@ class Totals:
         """By what programs graphs were run; few for all sizes is a failure."""
         all_runs = self.general + self.exact
         print(
-            f"{self.general} of {all_runs} sizes ({100 * self.general / all_runs:.1f} %), all of {self.all_general} graphs, "
-            f"were run by programs for all sizes, of which there were {self.programs}; why others were needed:"
+            f"{self.general} of {all_runs} sizes ({100 * self.general / all_runs:.1f} %), all of {self.all_general} of "
+            f"{self.sessions} graphs, were run by programs for all sizes, of which there were {self.programs}; why others were "
+            "needed:"
         )
         for text, n in self.reasons.most_common(25):
             print(f"{n:7} {text}")

@@ -3,12 +3,17 @@
 Building a graph takes most of the time, since each of its values is computed as soon as its node stands.  Once they are all
 known, other graphs of them cost one compilation each: some nodes are left out and what they made comes in as an input, other
 values come out, constants become inputs and inputs constants.  That changes what may be fused, folded, written in place
-and kept, while what must come out is known already.  A variant is run in one way, drawn with it."""
+and kept, while what must come out is known already.  A variant is run in one way, drawn with it.
 
+Of a graph that has other sizes (sizes.py) what comes in must not decide sizes by its contents, since a program is then for
+these contents: integers are computed in variants, too."""
+
+import numpy as np
 import onnx
 from onnx import numpy_helper
 
 import check
+import general
 from models import value_info
 from shrink import needed, part
 
@@ -34,7 +39,12 @@ def leave_out(graph, r):
     """The nodes without a few, whose results are known arrays and can come in."""
     nodes = list(graph.model.graph.node)
     rate = r.choice((0, 0.05, 0.15, 0.3))
-    return [n for n in nodes if r.random() >= rate or not all(o in graph.values for o in n.output if o)]
+    return [n for n in nodes if r.random() >= rate or not all(may_be_given(graph, o) for o in n.output if o)]
+
+
+def may_be_given(graph, name):
+    """Whether the value is known, and may come in where there are other sizes."""
+    return name in graph.values and (not graph.places or graph.values[name].array.dtype.kind not in "iu")
 
 
 def choose_outputs(graph, nodes, r):
@@ -60,7 +70,7 @@ def exchange(graph, r):
     """Some arrays that were constants come in, some inputs become constants."""
     g = graph.model.graph
     opened = [t for t in g.initializer if may_come_in(graph.values.get(t.name)) and r.random() < 0.2]
-    closed = [i for i in g.input if r.random() < 0.2]
+    closed = [i for i in g.input if r.random() < 0.2 and is_same(graph, i.name)]
     for t in opened:
         g.initializer.remove(t)
         g.input.append(value_info(t.name, graph.values[t.name].array))
@@ -70,8 +80,15 @@ def exchange(graph, r):
         g.initializer.append(numpy_helper.from_array(graph.inputs.pop(i.name), i.name))
 
 
-def choose_way(matrix, r):
-    """(name, arguments of run_xla): as it is, or in one of the other ways."""
+def is_same(graph, name):
+    """Whether the input has one content at all sizes."""
+    return all(np.array_equal(place[name].array, graph.values[name].array) for place in graph.places)
+
+
+def choose_way(graph, matrix, r):
+    """(name, arguments of run_xla), or what general.py runs: as it is, or in one of the other ways."""
+    if graph.places:
+        return general.choose_way(graph, matrix, r)
     if matrix == "threads":
         return r.choice(check.THREADS)
     if r.random() < 0.5:
@@ -89,5 +106,5 @@ def vary(graph, matrix, r):
     if not variant.outputs:
         return None
     exchange(variant, r)
-    variant.way = choose_way(matrix, r)
+    variant.way = choose_way(variant, matrix, r)
     return variant

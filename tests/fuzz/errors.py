@@ -109,10 +109,16 @@ def another(b, v, number, g):
     return making.again(number)[k] if making else nudged(v.array, v.error, number, g)
 
 
+def this_way_or_that(g, shape):
+    """A sign for each element, half of them of each kind: two of one sign would leave alone what depends on their difference."""
+    signs = np.where(np.arange(size_of(shape)) % 2, -1.0, 1.0) * g.choice([-1.0, 1.0])
+    return g.permutation(signs).reshape(shape)
+
+
 def nudged(a, far, number, g):
     """Each element moved by `far` this way or that, or all one way, as sums of the former may come to nothing."""
     wide = as_wide(a)
-    way = g.choice([-1.0, 1.0], a.shape if number % 2 else ())
+    way = this_way_or_that(g, a.shape if number % 2 else ())
     return np.where(moderate(wide), wide + far * way, wide).astype(a.dtype) if far else a
 
 
@@ -183,7 +189,7 @@ def carried(b, node, operands, outputs):
         return [0.0] * len(outputs)
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
     worst = [0.0] * len(outputs)
-    signs = [g.choice([-1.0, 1.0], v.shape) for v in operands]
+    signs = [this_way_or_that(g, v.shape) for v in operands]
     ways = [np.sign(s.flat[0]) * (-1.0 if k % 2 else 1.0) if s.size else 1.0 for k, s in enumerate(signs)]
     for moves in (signs, ways):
         arrays = [

@@ -17,16 +17,16 @@ static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
   return fits ? i : NULL;
 }
 
-/* Returns true if the root of the pair is the parameter with some elements updated. */
-static bool is_updated(const hlo_module *m, const hlo_carry *c) {
-  hlo_value v = m->entry->roots[c->root];
-  const hlo_instr *past = m->entry->params[c->parameter];
-  bool same = shape_equal(hlo_shape(v), &past->shapes[0]), updated = false;
+/* Returns the parameter of which this root has some elements updated, or NULL. */
+static const hlo_instr *updated_parameter(hlo_value root) {
+  hlo_value v = root;
+  bool updated = false;
   while (v.def->op == HLO_RESHAPE || v.def->op == HLO_SCATTER || v.def->op == HLO_DYNAMIC_UPDATE_SLICE) {
     updated |= v.def->op != HLO_RESHAPE;
     v = v.def->operands[0];
   }
-  return same && updated && v.def == past;
+  bool fits = updated && v.def->op == HLO_PARAMETER && shape_equal(hlo_shape(root), hlo_shape(v));
+  return fits ? v.def : NULL;
 }
 
 /* Adds a parameter of the shape of `past` with the capacity along the dimension. */
@@ -94,7 +94,7 @@ status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32
   for (uint32_t k = 0; k < n; k++) {
     const hlo_carry *c = &pairs[k];
     hlo_instr *i = c->axis >= 0 && is_open ? find_concatenation(m, c) : NULL;
-    if (!i && (c->axis >= 0 || !is_updated(m, c))) {
+    if (!i && (c->axis >= 0 || updated_parameter(m->entry->roots[c->root]) != m->entry->params[c->parameter])) {
       continue;
     }
     if (++*n_carried == 1) {
@@ -109,4 +109,32 @@ status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32
     TRY(rewrite(m, c, i, capacity));
   }
   return NULL;
+}
+
+/* Returns true if the parameter carries none of the first n roots. */
+static bool is_free(const hlo_module *m, uint32_t parameter, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    if (m->carried[k].parameter == parameter) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void hlo_carry_updates(hlo_module *m) {
+  if (m->carried) {
+    return;
+  }
+  carry_none(m);
+  bool any = false;
+  for (uint32_t k = 0; k < m->entry->n_roots; k++) {
+    const hlo_instr *updated = updated_parameter(m->entry->roots[k]);
+    for (uint32_t j = 0; updated && j < m->entry->n_params; j++) {
+      if (m->entry->params[j] == updated && is_free(m, j, k)) {
+        m->carried[k].parameter = j;
+        any = true;
+      }
+    }
+  }
+  m->carried = any ? m->carried : NULL;
 }

@@ -27,4 +27,9 @@ typedef struct hlo_carry {
  * that the caller must copy the root.  *n_carried becomes the number of those that fit. */
 STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried);
 
+/* Makes the module carry each root in the parameter of which it has some elements updated, unless something is carried
+ * already.  Whoever runs it may then pass one memory for both; with two, the parameter is copied first, as the update
+ * would otherwise do. */
+void hlo_carry_updates(hlo_module *m);
+
 #endif

@@ -96,7 +96,7 @@ static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64
 /* Returns the result in which the program writes the output with room, or NULL. */
 static const rt_io *result_with_room(const oxla_run *run, const compiler_carry *pair) {
   const rt_program *p = run->compiled->program;
-  return p && p->results[pair->output].carried ? &p->results[pair->output] : NULL;
+  return p && session_keeps_output(run->model->session, p, pair->output) ? &p->results[pair->output] : NULL;
 }
 
 status api_place_carried(oxla_run *run) {

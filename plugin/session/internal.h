@@ -91,8 +91,6 @@ shape session_param_shape(const session *s, const session_inputs *inputs, const 
 const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
 /* Raises *inputs->room to what the program needs for these inputs. */
 STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p);
-/* Returns the true shape of a result, without its room. */
-shape session_result_shape(const rt_io *result);
 /* Returns the number of carried outputs that the program writes in place; 0 for NULL. */
 uint32_t session_carried_in_place(const session *s, const rt_program *p);
 /* Returns the range of dimension d of an input (session_options.ranges), or NULL if it has none. */

@@ -379,18 +379,22 @@ status session_raise_room(const session *s, const session_inputs *inputs, const 
   return NULL;
 }
 
-shape session_result_shape(const rt_io *result) {
-  shape s = result->shape;
-  if (result->has_room) {
-    s.dims[result->axis] = result->length;
+bool session_keeps_output(const session *s, const rt_program *p, uint32_t k) {
+  uint32_t carried = p->results[k].carried;
+  for (uint32_t j = 0; carried && j < s->n_carried; j++) {
+    const compiler_carry *pair = &s->carried[j];
+    if (pair->output == k && (carried > s->source->n_inputs || carried == pair->input + 1)) {
+      return true;
+    }
   }
-  return s;
+  return false;
 }
 
 uint32_t session_carried_in_place(const session *s, const rt_program *p) {
   uint32_t n = 0;
   for (uint32_t j = 0; p && j < s->n_carried; j++) {
-    n += p->results[s->carried[j].output].in_place;
+    uint32_t k = s->carried[j].output;
+    n += p->results[k].in_place && session_keeps_output(s, p, k);
   }
   return n;
 }

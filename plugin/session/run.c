@@ -59,7 +59,24 @@ static bool is_open(const rt_program *p, uint32_t k) {
   return false;
 }
 
-/* Sets the addresses of all results.  An output whose size is known is written to the caller's memory directly. */
+/* Returns the shape of output k as the caller sees it, which is without the room of memory that he keeps for it. */
+static shape result_shape(const session *s, const rt_program *p, uint32_t k) {
+  const rt_io *io = &p->results[k];
+  shape out = io->shape;
+  if (io->has_room && session_keeps_output(s, p, k)) {
+    out.dims[io->axis] = io->length;
+  }
+  return out;
+}
+
+/* Returns true if the program can write the output to the caller's memory.  It cannot do so over an input, unless it
+ * computes the output in the memory of this very input. */
+static bool is_written_to_given(const session_output *o, const rt_io *io, const void *const *params) {
+  return o->given && (!o->is_over_input || (io->in_place && params[io->carried - 1] == o->given));
+}
+
+/* Sets the addresses of all results.  An output whose size is known is written to the caller's memory directly, if that
+ * is possible. */
 static status place_results(session *s, const rt_program *p, const void *const *params, session_output *outputs,
                             int64_t *sizes, void **results) {
   for (uint32_t k = 0; k < p->n_results; k++) {
@@ -69,15 +86,16 @@ static status place_results(session *s, const rt_program *p, const void *const *
       continue;
     }
     session_output *o = &outputs[k];
-    o->shape = session_result_shape(io);
-    if (io->carried) {
+    bool open = is_open(p, k);
+    o->shape = result_shape(s, p, k);
+    if (session_keeps_output(s, p, k)) {
       /* memory of the run, not an input that a caller has set; as it has room, it is no data for a caller */
       results[k] = (void *)(uintptr_t)params[io->carried - 1];
       o->data = NULL;
       continue;
     }
-    if (o->given && !is_open(p, k)) {
-      TRY(check_given(o, io->name));
+    TRY(open ? NULL : check_given(o, io->name));
+    if (!open && is_written_to_given(o, io, params)) {
       results[k] = o->given;
     } else {
       TRY(session_output_reserve(s, o, (size_t)shape_bytes(&io->shape), "output", io->name));
@@ -88,13 +106,17 @@ static status place_results(session *s, const rt_program *p, const void *const *
   return NULL;
 }
 
-/* Cuts outputs of dynamic size to the sizes that the run computed. */
-static status cut_outputs(const rt_program *p, session_output *outputs, void *const *results) {
+/* Cuts outputs of dynamic size to the sizes that the run computed, and copies what could not be written to the caller's
+ * memory. */
+static status deliver_outputs(const rt_program *p, session_output *outputs, void *const *results) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {
+    session_output *o = &outputs[k];
     if (rt_program_extents(p, k, results, extents)) {
-      literal_compact(&outputs[k].shape, outputs[k].own, extents);
-      TRY(deliver(&outputs[k], p->results[k].name));
+      literal_compact(&o->shape, o->own, extents);
+    }
+    if (o->data && o->data != o->given) {
+      TRY(deliver(o, p->results[k].name));
     }
   }
   return NULL;
@@ -113,7 +135,7 @@ static status run_program(session *s, const session_program *c, const rt_run_opt
   }
   failed = failed ? failed : place_results(s, p, params, outputs, sizes, results);
   failed = failed ? failed : rt_execute(c->binding, options, params, results);
-  failed = failed ? failed : cut_outputs(p, outputs, results);
+  failed = failed ? failed : deliver_outputs(p, outputs, results);
   free(results);
   free(sizes);
   free(params);
@@ -222,7 +244,7 @@ shape session_program_output(const session *s, const session_program *c, uint32_
   if (!c->program) {
     return s->source->outputs[k].shape;
   }
-  shape out = session_result_shape(&c->program->results[k]);
+  shape out = result_shape(s, c->program, k);
   for (uint32_t i = k + 1; i < c->program->n_results; i++) {
     if (c->program->results[i].is_size && c->program->results[i].sized == k) {
       out.dims[c->program->results[i].axis] = -1;

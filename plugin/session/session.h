@@ -127,6 +127,9 @@ typedef struct session_inputs {
 
 /* Returns the outputs that are carried. */
 const compiler_carry *session_carried(const session *s, uint32_t *n);
+/* Returns true if the program writes output k to the memory of the carried input that the caller passes.  It may also
+ * be able to write outputs in place that the options do not name (rt_io.carried). */
+bool session_keeps_output(const session *s, const rt_program *p, uint32_t k);
 
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
  * the other inputs give to its named dimensions; a dimension without a value is -1. */
@@ -168,6 +171,9 @@ typedef struct session_output {
   void *data;  /* either `given` or `own` */
   void *given; /* memory of the caller, of exactly the output's size, or NULL */
   size_t given_bytes;
+  /* Whether `given` is exactly the memory of one input, which no other input or output overlaps.  The output is then
+   * computed in place if the program can do that, otherwise in `own`, and copied when the run has read its inputs. */
+  bool is_over_input;
   void *own; /* grows if necessary and remains from run to run */
   size_t own_bytes;
 } session_output;
@@ -177,8 +183,8 @@ STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, siz
 /* Frees o->own. */
 void session_output_finish(session *s, session_output *o);
 
-/* Runs the model.  An output that the program carries in memory with room (rt_io.carried) is written to the value of
- * its input, which is memory of *room elements along the dimension along which it grows, and `given` must be NULL. The
+/* Runs the model.  An output that session_keeps_output tells of is written to the value of its input, which is memory
+ * of *room elements along the dimension along which it grows, and `given` must be NULL.  The
  * inputs must have values for all inputs; shapes are only needed if c->program is NULL. `outputs` has an entry for each
  * output of the model.  `seed` is for random operators; NULL means a new one for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,

@@ -325,6 +325,47 @@ START_TEST(other_memory) {
 }
 END_TEST
 
+/* Expects that the roots of the module are carried in these parameters, -1 for none, and that a module in which
+ * something is carried stays as it is. */
+static void check_found(const char *text, uint32_t n, const int *want) {
+  hlo_module *m = parse_entry(memory, text)->module;
+  hlo_carry_updates(m);
+  ASSERT_OK(hlo_verify(m));
+  for (uint32_t k = 0; k < n; k++) {
+    ck_assert_msg((m->carried ? m->carried[k].parameter : -1) == want[k], "root %u of %s", (unsigned)k, text);
+  }
+  const hlo_carried *found = m->carried;
+  hlo_carry_updates(m);
+  ck_assert_ptr_eq(m->carried, found);
+}
+
+START_TEST(finds_updates) {
+#define UPDATE "dynamic-update-slice(%c, %x, %p) : f32[4,3]"
+  static const char *const inputs = "(%c: f32[4,3], %x: f32[1,3], %p: s64[2], %d: f32[4,3]) {";
+  const struct {
+    const char *body;
+    int want[2];
+  } cases[] = {{"%s = " UPDATE " return %s, %x", {0, -1}},
+               {"%s = " UPDATE " return %x, %s", {-1, 0}},
+               {"%s = " UPDATE " %t = dynamic-update-slice(%d, %x, %p) : f32[4,3] return %t, %s", {3, 0}},
+               /* again and again, and in another shape meanwhile */
+               {"%s = " UPDATE " %t = dynamic-update-slice(%s, %x, %p) : f32[4,3] return %t, %s", {0, -1}},
+               {"%r = reshape(%c) : f32[2,6] %y = reshape(%x) : f32[1,3]\n"
+                "%s = dynamic-update-slice(%r, %y, %p) : f32[2,6] %t = reshape(%s) : f32[4,3] return %t, %s",
+                {0, -1}},
+               /* the root is something else, has another shape, or is the parameter itself */
+               {"%s = " UPDATE " %t = add(%s, %s) : f32[4,3] return %t, %x", {-1, -1}},
+               {"%s = " UPDATE " %t = reshape(%s) : f32[2,6] return %t, %x", {-1, -1}},
+               {"%n = negate(%c) : f32[4,3] %s = dynamic-update-slice(%n, %x, %p) : f32[4,3] return %s, %x", {-1, -1}},
+               {"return %c, %x", {-1, -1}},
+               {"%r = reshape(%c) : f32[2,6] %t = reshape(%r) : f32[4,3] return %t, %x", {-1, -1}}};
+#undef UPDATE
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    check_found(arena_printf(memory, "%s\n%s\n}", inputs, cases[k].body), 2, cases[k].want);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("carry");
   tcase_set_timeout(c, 120);
@@ -334,6 +375,7 @@ int main(void) {
   tcase_add_loop_test(c, updates_in_shared_memory, 0, 2 * N_UPDATES);
   tcase_add_test(c, damaged_results);
   tcase_add_test(c, declines);
+  tcase_add_test(c, finds_updates);
   tcase_add_test(c, carried_text);
   return run_suite("carry", c);
 }

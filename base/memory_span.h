@@ -14,13 +14,25 @@ typedef struct memory_span {
   size_t bytes; /* a span without bytes overlaps nothing */
   bool is_written;
   uint32_t index; /* free for the caller, who finds a span by it */
+  bool is_both;   /* set by memory_spans_overlap */
 } memory_span;
+
+/* The message for two spans that overlap; its arguments are memory_span_side and the name of each. */
+#define MEMORY_SPANS_OVERLAP "the memory of %s '%s' overlaps that of %s '%s'"
+
+static inline const char *memory_span_side(const memory_span *s) { return s->is_written ? "output" : "input"; }
 
 static inline uintptr_t memory_span_start(const memory_span *s) { return (uintptr_t)s->data; }
 
+/* Orders spans by address.  Of those at one address the smaller ones come first, and of equal ones those that are
+ * read, in the order of their indices. */
 static inline int memory_span_compare(const void *x, const void *y) {
-  uintptr_t a = memory_span_start(x), b = memory_span_start(y);
-  return (a > b) - (a < b);
+  const memory_span *s = x, *t = y;
+  uintptr_t a = memory_span_start(s), b = memory_span_start(t);
+  int order = (a > b) - (a < b);
+  order = order ? order : (s->bytes > t->bytes) - (s->bytes < t->bytes);
+  order = order ? order : s->is_written - t->is_written;
+  return order ? order : (s->index > t->index) - (s->index < t->index);
 }
 
 /* Returns true if `s` begins before the end of `before`, which is NULL or begins no later than `s`.  Differences are
@@ -34,11 +46,23 @@ static inline const memory_span *memory_span_longer(const memory_span *x, const 
   return memory_span_reaches(x, y) && x->bytes - (memory_span_start(y) - memory_span_start(x)) > y->bytes ? x : y;
 }
 
+/* Finds what is written exactly where something is read, in sorted spans.  Sets is_both there, and takes the bytes of
+ * the one that is read. */
+static inline void memory_spans_unite(uint32_t n, memory_span *spans) {
+  for (uint32_t k = 1; k < n; k++) {
+    memory_span *read = &spans[k - 1], *s = &spans[k];
+    s->is_both = s->bytes && s->is_written && !read->is_written && s->data == read->data && s->bytes == read->bytes;
+    read->bytes = s->is_both ? 0 : read->bytes;
+  }
+}
+
 /* Sorts the spans by address.  Returns true if two of them, at least one of which is written, have a byte in common;
- * then pair[] has these two, in no particular order.  It takes n log n time. */
+ * then pair[] has these two, in no particular order.  What is written may have exactly the memory of one span that is
+ * read; then its is_both is set.  It takes n log n time. */
 static inline bool memory_spans_overlap(uint32_t n, memory_span *spans, memory_span pair[2]) {
   const memory_span *any = NULL, *written = NULL; /* of the spans so far, those that end last */
   qsort(spans, n, sizeof *spans, memory_span_compare);
+  memory_spans_unite(n, spans);
   for (uint32_t k = 0; k < n; k++) {
     const memory_span *s = &spans[k], *met = s->is_written ? any : written;
     if (s->bytes == 0) {

@@ -7,6 +7,7 @@ check_programs = \
 	tests/api/check_events \
 	tests/api/check_hostile_api \
 	tests/api/check_memory \
+	tests/api/check_over_input \
 	tests/api/check_threads \
 	tests/onnxifi/check_compatibility \
 	tests/onnxifi/check_foxi \
@@ -378,6 +379,7 @@ tests_files = \
 	tests/e2e/provider/ort_ep.py \
 	tests/e2e/provider/ort_models.py \
 	tests/e2e/provider/ort_sessions.py \
+	tests/e2e/provider/ort_state.py \
 	tests/e2e/provider/ort_time.py \
 	tests/e2e/provider/ort_uses.py \
 	tests/e2e/provider/own_session.py \
@@ -734,6 +736,8 @@ tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_memory_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_over_input_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_over_input_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_compatibility_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -336,8 +336,11 @@ oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 oxla_error *oxla_keep_inputs(oxla_run *run);
 /* From the next execution on, an output is written to `data`, memory of the caller, and not to memory of the run.
  * `bytes` must be exactly the size of the output; an execution fails if the output has another size, or if a byte of
- * `data` belongs to an input or to another output.  If `data` is NULL, the output is written to memory of the run
- * again. */
+ * `data` belongs to an input or to another output.  But `data` may be the whole memory of one input, with the same
+ * address and size: the execution replaces the input by the output.  If the output is that input with some elements
+ * updated (by TensorScatter, ScatterElements, ScatterND), nothing else of it is written; other outputs are computed in
+ * memory of the run and then copied.  After an execution that fails, the contents of such memory are undefined.  If
+ * `data` is NULL, the output is written to memory of the run again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
 /* Sets the seed of the run's random numbers from the next execution on: the same seed gives the same numbers.  Without
@@ -409,7 +412,8 @@ typedef enum oxla_profile_format {
 
 /* Waits until the program is tuned (oxla_await_tuned), executes the run `warm_up` times, then `runs` times (at least
  * once) with a clock around each step, measures the machine for some tenths of a second, and returns the report, which
- * the caller frees with oxla_free.  Other executions are not slowed down. */
+ * the caller frees with oxla_free.  Other executions are not slowed down.  Each execution replaces inputs whose memory
+ * is that of outputs (oxla_set_output). */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
 
 /* --- versions: what this library is --- */

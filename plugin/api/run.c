@@ -254,11 +254,12 @@ static uint32_t list_spans(const oxla_run *run) {
   for (uint32_t k = 0; k < source_of(run)->n_outputs; k++) {
     const session_output *o = &run->outputs[k];
     if (o->given) {
-      run->spans[n++] = (memory_span){o->given, o->given_bytes, true, n_inputs + k};
+      run->spans[n++] =
+          (memory_span){.data = o->given, .bytes = o->given_bytes, .is_written = true, .index = n_inputs + k};
     }
   }
   for (uint32_t k = 0; n > n_inputs && k < n_inputs; k++) {
-    run->spans[k] = (memory_span){run->data[k], (size_t)shape_bytes(run->set[k]), false, k};
+    run->spans[k] = (memory_span){.data = run->data[k], .bytes = (size_t)shape_bytes(run->set[k]), .index = k};
   }
   return n > n_inputs ? n : 0;
 }
@@ -268,13 +269,20 @@ static const char *span_name(const oxla_run *run, const memory_span *s) {
   return s->is_written ? m->outputs[s->index - m->n_inputs].name : m->inputs[s->index].name;
 }
 
-/* Fails if an output is to be written where an input or another output is: thunks write outputs while inputs are still
- * read. */
+/* Finds the outputs that have exactly the memory of an input (session_output.is_over_input).  Fails if an output is to
+ * be written elsewhere where an input or another output is: thunks write outputs while inputs are still read. */
 static status check_memory(const oxla_run *run) {
   memory_span pair[2];
-  CHECK_THAT(!memory_spans_overlap(list_spans(run), run->spans, pair), STATUS_INVALID_ARGUMENT,
-             "the memory of %s '%s' overlaps that of %s '%s'", pair[0].is_written ? "output" : "input",
-             span_name(run, &pair[0]), pair[1].is_written ? "output" : "input", span_name(run, &pair[1]));
+  uint32_t n = list_spans(run);
+  CHECK_THAT(!memory_spans_overlap(n, run->spans, pair), STATUS_INVALID_ARGUMENT, MEMORY_SPANS_OVERLAP,
+             memory_span_side(&pair[0]), span_name(run, &pair[0]), memory_span_side(&pair[1]),
+             span_name(run, &pair[1]));
+  for (uint32_t k = 0; k < n; k++) {
+    const memory_span *s = &run->spans[k];
+    if (s->is_written) {
+      run->outputs[s->index - source_of(run)->n_inputs].is_over_input = s->is_both;
+    }
+  }
   return NULL;
 }
 

@@ -102,12 +102,19 @@ static onnxStatus check_declared(const side *s) {
 static void add_spans(const side *s, bool is_written, memory_span *spans) {
   for (uint32_t k = 0; k < s->n; k++) {
     const onnxTensorDescriptorV1 *d = &s->descriptors[k];
-    spans[k] = (memory_span){(const void *)(uintptr_t)d->buffer, ifi_descriptor_bytes(d), is_written, k};
+    spans[k] = (memory_span){.data = (const void *)(uintptr_t)d->buffer,
+                             .bytes = ifi_descriptor_bytes(d),
+                             .is_written = is_written,
+                             .index = k};
   }
 }
 
-/* Checks that no output is to be written where an input or another output is.  This is the last time that a client can
- * be told: an event carries no status. */
+static const char *span_name(const side *in, const side *out, const memory_span *s) {
+  return (s->is_written ? out : in)->descriptors[s->index].name;
+}
+
+/* Checks that no output is to be written where an input or another output is, unless it has exactly the memory of one
+ * input.  This is the last time that a client can be told: an event carries no status. */
 static onnxStatus check_memory(const ifi_graph *g, const side *in, const side *out) {
   memory_span pair[2], *spans = calloc((size_t)in->n + out->n + 1, sizeof *spans);
   if (!spans) {
@@ -118,9 +125,8 @@ static onnxStatus check_memory(const ifi_graph *g, const side *in, const side *o
   bool overlap = memory_spans_overlap(in->n + out->n, spans, pair);
   free(spans);
   if (overlap) {
-    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, "the memory of %s '%s' overlaps that of %s '%s'",
-            pair[0].is_written ? "output" : "input", (pair[0].is_written ? out : in)->descriptors[pair[0].index].name,
-            pair[1].is_written ? "output" : "input", (pair[1].is_written ? out : in)->descriptors[pair[1].index].name);
+    ifi_log(g->backend, ONNXIFI_LOG_LEVEL_ERROR, MEMORY_SPANS_OVERLAP, memory_span_side(&pair[0]),
+            span_name(in, out, &pair[0]), memory_span_side(&pair[1]), span_name(in, out, &pair[1]));
   }
   return overlap ? ONNXIFI_STATUS_INVALID_MEMORY_LOCATION : ONNXIFI_STATUS_SUCCESS;
 }

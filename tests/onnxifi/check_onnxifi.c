@@ -209,7 +209,7 @@ START_TEST(bad_io) {
   WITH(INVALID_MEMORY_TYPE, out, memoryType, 1000)
   WITH(UNSUPPORTED_MEMORY_TYPE, in, memoryType, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)
   WITH(INVALID_MEMORY_LOCATION, out, buffer, 0)
-  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)x) /* that of the input */
+  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 1)) /* a part of the input's */
   WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 7))
   WITH(MISMATCHING_DATATYPE, in, dataType, ONNXIFI_DATATYPE_INT8)
   WITH(MISMATCHING_DATATYPE, out, dataType, ONNXIFI_DATATYPE_FLOAT64)
@@ -229,6 +229,24 @@ START_TEST(bad_io) {
 END_TEST
 
 /* --- runs --- */
+
+/* An output in the memory of the input, which the next run reads. */
+START_TEST(over_input) {
+  open_backend(_i);
+  onnxGraph g = affine_graph();
+  float x[4] = {1, 2, 3, 4}, want[4];
+  uint64_t shape[] = {1, 4};
+  onnxTensorDescriptorV1 in = describe("x", 2, shape, x), out = describe("y", 2, shape, x);
+  IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
+  for (int k = 0; k < 3; k++) {
+    affine(1, (float[]){x[0], x[1], x[2], x[3]}, W, B, want);
+    run_once(g);
+    ck_assert_mem_eq(x, want, sizeof x);
+  }
+  IS(SUCCESS, lib.onnxReleaseGraph(g));
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
 
 START_TEST(bad_runs) {
   open_backend(_i);
@@ -457,9 +475,9 @@ int main(void) {
   TCase *t = tcase_create("all");
   tcase_add_test(t, events);
   tcase_add_test(t, waiting);
-  const TTest *const both[] = {
-      backends,   bad_graphs, weights, bad_io, bad_runs, runs, chain, many_in_flight, sizes_that_a_run_decides,
-      log_levels, two_threads};
+  const TTest *const both[] = {backends,   bad_graphs, weights, bad_io,         over_input,
+                               bad_runs,   runs,       chain,   many_in_flight, sizes_that_a_run_decides,
+                               log_levels, two_threads};
   for (size_t k = 0; k < sizeof both / sizeof *both; k++) {
     tcase_add_loop_test(t, both[k], 0, 2);
   }

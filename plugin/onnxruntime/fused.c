@@ -184,27 +184,25 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
 
 /* --- verification --- */
 
-static OrtStatus *verify_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, oxla_run *reference) {
-  ORT_TRY(set_inputs(f, context, reference, NULL));
-  ORT_TRY(ort_from_error(f->p, "verify", oxla_execute(reference)));
-  for (size_t k = 0; k < f->n_outputs; k++) {
+/* Runs the reference, if there is one.  That comes before the run, which may write outputs over inputs. */
+static OrtStatus *run_reference(const fused *f, OrtKernelContext *context, oxla_run **out) {
+  if (!f->reference) {
+    return NULL;
+  }
+  ORT_TRY(ort_from_error(f->p, "verify", oxla_run_create(f->reference, out)));
+  ORT_TRY(set_inputs(f, context, *out, NULL));
+  return ort_from_error(f->p, "verify", oxla_execute(*out));
+}
+
+/* `reference` is NULL if results are not compared. */
+static OrtStatus *verify_outputs(const fused *f, const oxla_run *run, const oxla_run *reference) {
+  for (size_t k = 0; reference && k < f->n_outputs; k++) {
     oxla_tensor got, want;
     ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(run, f->output_at[k], &got)));
     ORT_TRY(ort_from_error(f->p, "verify", oxla_get_output_at(reference, f->output_at[k], &want)));
     ORT_TRY(ort_compare(f->p, f->outputs[k], &got, &want));
   }
   return NULL;
-}
-
-static OrtStatus *verify(const fused *f, OrtKernelContext *context, oxla_run *run) {
-  oxla_run *reference;
-  if (!f->reference) {
-    return NULL;
-  }
-  ORT_TRY(ort_from_error(f->p, "verify", oxla_run_create(f->reference, &reference)));
-  OrtStatus *failed = verify_outputs(f, context, run, reference);
-  oxla_run_destroy(reference);
-  return failed;
 }
 
 /* --- what ONNX Runtime calls --- */
@@ -225,12 +223,15 @@ static OrtStatus *compute(OrtNodeComputeInfo *self, void *state, OrtKernelContex
   if (!open) {
     return ort_no_memory(f->p);
   }
+  oxla_run *reference = NULL;
   OrtStatus *failed = take_run(f, &r);
   if (!failed) {
-    failed = compute_with(f, context, r, open);
-    failed = failed ? failed : verify(f, context, r->run);
+    failed = run_reference(f, context, &reference);
+    failed = failed ? failed : compute_with(f, context, r, open);
+    failed = failed ? failed : verify_outputs(f, r->run, reference);
     give_back(f, r);
   }
+  oxla_run_destroy(reference);
   if (open != few) {
     free(open);
   }

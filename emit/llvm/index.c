@@ -469,7 +469,8 @@ static int run_length(const emit_index *i, int first, int k) {
 
 emit_pos emit_index_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   dim n = emit_dims_product(x, i->dims, first, last);
-  if (n == 0 || n == 1) {
+  bool empty = emit_dims_product(x, i->dims, 0, i->rank) == 0; /* there is no position, and no extent to divide by */
+  if (empty || n == 1) {
     return emit_pos_const(x, 0);
   }
   if (i->reshaped) {

@@ -90,6 +90,9 @@ static const char *const movement_texts[] = {
     "f32[m,8]\nreturn %s\n}",
     "(%x: f32[5,n+m], %y: f32[m], %z: f32[n]) {\n%s = slice(%x) {starts=[1,n], limits=[5,n+m], strides=[1,1]} : "
     "f32[4,m]\nreturn %s\n}",
+    /* no elements: an extent is 0, but that of the result is not known to be */
+    "(%x: f32[n,0,m], %y: f32[m]) {\n%c = concatenate(%x, %x) {dimension=0} : f32[2*n,0,m]\n%r = reshape(%c) : "
+    "f32[0]\n%s = slice(%r) {starts=[0], limits=[m/(m+1)], strides=[1]} : f32[m/(m+1)]\nreturn %s\n}",
     "(%x: f32[n,20]) {\n%y = slice(%x) {starts=[0,3], limits=[n,20], strides=[1,2]} : f32[n,9]\nreturn %y\n}",
     "(%x: f32[3,2*n], %y: f32[n]) {\n%s = slice(%x) {starts=[0,0], limits=[3,2*n], strides=[1,2]} : f32[3,n]\nreturn "
     "%s\n}",

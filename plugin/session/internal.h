@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "plugin/session/opened_file.h"
 #include "plugin/session/session.h"
@@ -45,7 +46,7 @@ struct session {
   uint32_t n_carried;
   double load_seconds;
   rt_thread_pool *pool;
-  /* The lock guards the list of programs, their users, and `is_taken` (session_take_turn).  It is only held for short
+  /* The lock guards the list of programs, their users, and `taken_by` (session_take_turn).  It is only held for short
    * times, never while compiling or running. */
   pthread_mutex_t lock;
   program_list compiled;     /* the programs for one set of sizes, the newest first; a model's segments are one */
@@ -60,7 +61,7 @@ struct session {
   bool meets_contents;      /* whether a program was compiled for one content of an input, which may have others */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
-  bool is_taken;            /* whether a thread has the turn (session_take_turn) */
+  pid_t taken_by;           /* the process of the thread that has the turn (session_take_turn); 0 if none has it */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */

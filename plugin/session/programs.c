@@ -2,6 +2,7 @@
  * all sizes, and the turn (session_take_turn). */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -524,10 +525,10 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
 
 void session_take_turn(session *s) {
   pthread_mutex_lock(&s->lock);
-  while (s->is_taken) {
+  while (s->taken_by) {
     pthread_cond_wait(&s->turn_ends, &s->lock);
   }
-  s->is_taken = true;
+  s->taken_by = getpid();
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -539,7 +540,7 @@ void session_end_turn(session *s) {
     session_free_program(s, c);
     pthread_mutex_lock(&s->lock);
   }
-  s->is_taken = false;
+  s->taken_by = 0;
   pthread_cond_broadcast(&s->turn_ends);
   pthread_mutex_unlock(&s->lock);
 }
@@ -548,8 +549,8 @@ void session_end_turn(session *s) {
  * frees them when its turn ends. */
 static void free_replaced(session *s) {
   pthread_mutex_lock(&s->lock);
-  bool taken = s->is_taken;
-  s->is_taken = true;
+  bool taken = s->taken_by;
+  s->taken_by = taken ? s->taken_by : getpid();
   pthread_mutex_unlock(&s->lock);
   if (!taken) {
     session_end_turn(s);

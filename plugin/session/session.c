@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -521,9 +522,11 @@ static status await_end(session *s, const session_inputs *inputs) {
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     *out = session_find_program(s, inputs);
-    if (*out || !s->is_taken || (s->image && !s->generals)) {
+    if (*out || !s->taken_by || (s->image && !s->generals)) {
       break;
     }
+    CHECK_THAT(s->taken_by == getpid(), STATUS_RESOURCE,
+               "this process was forked while a thread compiled, so that nobody ends that compilation");
     TRY(await_end(s, inputs));
   }
   if (*out) {
@@ -531,7 +534,7 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
     return NULL;
   }
   TRY(s->image && !s->generals ? no_such_program(s, inputs) : NULL);
-  s->is_taken = true;
+  s->taken_by = getpid();
   return NULL;
 }
 

@@ -400,8 +400,8 @@ static bool has_threads(const specialisation *x) { return x && x->process == get
 /* Takes the session's turn if nobody has it and no program is being tuned. */
 static bool take_free_turn(session *s) {
   pthread_mutex_lock(&s->lock);
-  bool is_free = !s->is_taken && (!s->specialisation || s->specialisation->is_over);
-  s->is_taken = s->is_taken || is_free;
+  bool is_free = !s->taken_by && (!s->specialisation || s->specialisation->is_over);
+  s->taken_by = is_free ? getpid() : s->taken_by;
   pthread_mutex_unlock(&s->lock);
   return is_free;
 }

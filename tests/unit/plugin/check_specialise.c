@@ -276,6 +276,31 @@ START_TEST(forked_while_it_tunes) {
 }
 END_TEST
 
+/* A child that was forked while a thread compiled can run, but not compile; it does not wait for a thread that it does
+ * not have. */
+START_TEST(forked_while_it_compiles) {
+  write_product();
+  session *s = open_tuned((session_options){.specialise = "off"});
+  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  session_take_turn(s);
+  pid_t child = fork();
+  if (child == 0) {
+    shape given = shape_make(DTYPE_F32, 2, (dim[]){3, SIZE});
+    const session_program *other;
+    run_product(s, c, ROWS);
+    ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&given}}, &other), STATUS_RESOURCE,
+                 "forked while a thread compiled");
+    _exit(0);
+  }
+  int ended = -1;
+  ck_assert_int_eq(waitpid(child, &ended, 0), child);
+  ck_assert(WIFEXITED(ended) && WEXITSTATUS(ended) == 0);
+  session_end_turn(s);
+  run_product(s, session_case_compile(s, 3, SIZE), 3);
+  session_close(s);
+}
+END_TEST
+
 /* With any limit of memory: if the first program can be made, it runs, whatever becomes of the tuned one. */
 START_TEST(out_of_memory) {
   write_product();
@@ -418,6 +443,7 @@ int main(void) {
   tcase_add_loop_test(c, closed_while_it_tunes, 0, N_DELAYS);
   tcase_add_loop_test(c, the_process_ends_while_it_tunes, 0, N_DELAYS);
   tcase_add_test(c, forked_while_it_tunes);
+  tcase_add_test(c, forked_while_it_compiles);
   tcase_add_test(c, out_of_memory);
   tcase_add_test(c, cancelled);
   tcase_add_test(c, busy);

@@ -184,9 +184,9 @@ STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, siz
 void session_output_finish(session *s, session_output *o);
 
 /* Runs the model.  An output that session_keeps_output tells of is written to the value of its input, which is memory
- * of *room elements along the dimension along which it grows, and `given` must be NULL.  The
- * inputs must have values for all inputs; shapes are only needed if c->program is NULL. `outputs` has an entry for each
- * output of the model.  `seed` is for random operators; NULL means a new one for each run. */
+ * of *room elements along the dimension along which it grows, and `given` must be NULL.  The inputs must have values
+ * for all inputs; shapes are only needed if c->program is NULL.  `outputs` has an entry for each output of the model.
+ * `seed` is for random operators; NULL means a new one for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,
                                    const session_inputs *inputs, session_output *outputs);
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run

@@ -503,6 +503,18 @@ tests_files = \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/note \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/output_0.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/model.onnx \
+	tests/fuzz/found/scan-output-of-a-captured-array/note \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_0/input_0.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_0/input_1.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_0/input_2.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_0/output_0.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_0/output_1.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_1/input_0.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_1/input_1.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_1/input_2.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_1/output_0.pb \
+	tests/fuzz/found/scan-output-of-a-captured-array/test_data_set_1/output_1.pb \
 	tests/fuzz/found/slice-to-a-large-size/model.onnx \
 	tests/fuzz/found/slice-to-a-large-size/note \
 	tests/fuzz/found/slice-to-a-large-size/test_data_set_0/input_0.pb \
@@ -518,6 +530,7 @@ tests_files = \
 	tests/fuzz/general.py \
 	tests/fuzz/idioms/__init__.py \
 	tests/fuzz/idioms/attention.py \
+	tests/fuzz/idioms/decisions.py \
 	tests/fuzz/idioms/heads.py \
 	tests/fuzz/idioms/language.py \
 	tests/fuzz/idioms/pieces.py \

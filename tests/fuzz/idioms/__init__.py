@@ -54,6 +54,7 @@ def idiom(takes, weight=1.0, since=0):
 
 def load():
     import idioms.attention  # noqa: F401
+    import idioms.decisions  # noqa: F401
     import idioms.heads  # noqa: F401
     import idioms.language  # noqa: F401
     import idioms.pieces  # noqa: F401

@@ -52,9 +52,27 @@ def kind_of(values):
     return "exact" if all(v.exact for v in values) else "sum"
 
 
+def condition_of_size(b):
+    """What scripted models ask: whether a dimension has a size, or is less; mostly one that it has somewhere, so that the
+    answers differ.  None: there is no array."""
+    taken = b.table.at[b.opset]["Shape"].types["T"]
+    found = [(v, k) for v in b.visible() if v.type in taken and v.type not in rows.TINY_FLOATS and not v.varying
+             for k in range(v.rank)]
+    operators = [name for name in ("Equal", "Equal", "Less") if name in b.registry]
+    if not found or not operators:
+        return None
+    v, k = b.r.choice(found)
+    sizes = [v.shape[k], *(b.root.sizes.at(v, k) if b.root.sizes and b.outer is None else (1,))]
+    size = b.constant(np.array([b.r.choice(sizes)], np.int64))
+    return b.add(b.r.choice(operators), b.r.sample([b.dim_of(v, k), size], 2), {})[0]
+
+
 @operators("If", kind="sum", ulps=64, liked=0.5, control=True)
 def if_(b, o):
-    condition = b.tensor("bool", shape=b.r.choice([(), (1,)]), exact=True)
+    condition = None
+    if b.opset >= 9 and b.r.random() < (0.5 if b.root.sizes else 0.1):
+        condition = condition_of_size(b)
+    condition = condition or b.tensor("bool", shape=b.r.choice([(), (1,)]), exact=True)
     first = inner(b)
     first.grow(b.r.randint(1, 4))
     t = o.type("V")

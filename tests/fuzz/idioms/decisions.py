@@ -1,0 +1,37 @@
+"""idioms/decisions.py: what models decide by the sizes of arrays, as scripted ones do: if x.shape[0] == 1, if past.shape[2] == 0."""
+
+import numpy as np
+
+from idioms import idiom
+
+
+def asked(k, x):
+    """A bool[1] of a dimension of x: whether it has a size, or is at most that; mostly one that it has at some of the sizes, so
+    that the answers differ."""
+    axis = k.r.randrange(x.rank)
+    elsewhere = k.b.sizes.at(x, axis) if k.b.sizes else ()
+    size = k.r.choice([x.shape[axis], 0, 1, *elsewhere, *elsewhere])
+    n = k.Gather(k.Shape(x), k.const(np.array([axis])), axis=0)
+    operator = k.one(k.Equal, k.Equal, k.Equal, k.Less, k.Greater)
+    return operator(n, k.const(np.array([size])), wild=True)
+
+
+@idiom("any", 2.0, since=9)
+def chosen_by_size(k, x):
+    """One of two arrays, by Where or by weights of 1 and 0."""
+    question, y = asked(k, x), k.Neg(k.other(x))
+    if k.chance(0.5):
+        return k.Where(question, k.activation(x), y)
+    weight = k.Cast(question, to=1 if x.type == "float" else 11, wild=True)
+    return k.Add(k.Mul(x, weight, wild=True), k.Mul(y, k.Sub(1.0, weight, wild=True), wild=True))
+
+
+@idiom("any", 2.0, since=9)
+def scaled_by_size(k, x):
+    """A factor, or a number of elements, that is another one for one size."""
+    question = asked(k, x)
+    if k.chance(0.5):
+        return k.Mul(x, k.Where(question, k.scalar(0.5, x.type), k.scalar(2.0, x.type), wild=True))
+    count = k.Where(question, k.const(np.array([1])), k.const(np.array([2**31 - 1])), wild=True)
+    operands = [k.const(np.array([0])), count, k.const(np.array([x.rank - 1]))]
+    return k.Slice(x, *operands)

@@ -145,7 +145,7 @@ static bool fits(const emit_flash_attention *c) {
                c->q.columns == c->k.columns && c->v.columns == c->out.columns;
   return sizes && dim_is_const(c->q.columns) && dim_is_const(c->v.columns) && c->q.columns <= WIDEST &&
          c->v.columns <= WIDEST && c->q.columns > 0 && c->v.columns > 0 && c->q.column_step == 1 &&
-         c->v.column_step == 1 && c->out.column_step == 1 && dim_is_const(c->v.row_step);
+         c->v.column_step == 1 && c->out.column_step == 1;
 }
 
 /* --- sizes of tiles and blocks --- */

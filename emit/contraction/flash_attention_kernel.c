@@ -165,7 +165,8 @@ static void write_values_block(const emit_flash *f, int64_t n_rows, int64_t vect
                                LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
   const emit_flash_attention *c = &f->c;
-  LLVMValueRef sums[EMIT_GEMM_SUMS], zero = emit_i64(w, 0), from = emit_times(w, f->key, c->v.row_step);
+  LLVMValueRef sums[EMIT_GEMM_SUMS], zero = emit_i64(w, 0), step = size(f, c->v.row_step);
+  LLVMValueRef from = LLVMBuildNSWMul(w->builder, f->key, step, "");
   int lanes = (int)c->v_lanes;
   emit_gemm g = {.tile = {(int)n_rows, (int)vectors, lanes},
                  .type = DTYPE_F32,
@@ -173,7 +174,7 @@ static void write_values_block(const emit_flash *f, int64_t n_rows, int64_t vect
                  .b = emit_f32_at(w, f->v, emit_add(w, from, column)),
                  .a_row = c->tile_keys,
                  .a_k = 1,
-                 .b_k = c->v.row_step,
+                 .b_k_size = step,
                  .b_vector = lanes,
                  .k = f->n_keys};
   LLVMValueRef first = value_at(f, row, column), factors = emit_f32_at(w, f->factors, row);

@@ -174,10 +174,12 @@ static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValue
                  LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
+  LLVMValueRef row_of_b = apart(w, g, b, ahead, g->b_k_size);
+  int64_t below = g->b_k_size ? 0 : ahead * g->b_k;
   for (int v = 0; v < t->vectors; v++) {
-    LLVMValueRef from = apart(w, g, b, v, g->b_vector_size);
+    LLVMValueRef from = apart(w, g, row_of_b, v, g->b_vector_size);
     int64_t vector = g->b_vector_size ? 0 : v * g->b_vector;
-    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, from, vector + ahead * g->b_k, t->lanes);
+    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, from, vector + below, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
     prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
@@ -203,7 +205,7 @@ static LLVMValueRef advance(const emit_ir *w, const emit_gemm *g, LLVMValueRef p
 
 static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t steps) {
   if (!g->small.bits) {
-    return advance(w, g, p, steps * g->b_k);
+    return g->b_k_size ? apart(w, g, p, steps, g->b_k_size) : advance(w, g, p, steps * g->b_k);
   }
   LLVMValueRef n = emit_i64(w, steps * g->small.bits * g->tile.lanes / 8);
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");

@@ -82,9 +82,9 @@ typedef struct emit_gemm {
   int64_t a_row, a_k;
   int64_t b_k;      /* the distance between rows of B, whose vectors are contiguous; not used with `small` */
   int64_t b_vector; /* the distance between vectors of columns; with `small` in bytes */
-  /* Distances that are not constants (i64), in place of a_at and a_row, a_k and b_vector; NULL where it is a constant.
-   */
-  LLVMValueRef a_row_size, a_k_size, b_vector_size;
+  /* Distances that are not constants (i64), in place of a_at and a_row, a_k, b_k and b_vector; NULL where it is a
+   * constant.  With b_k_size nothing is prefetched ahead. */
+  LLVMValueRef a_row_size, a_k_size, b_k_size, b_vector_size;
   emit_small small;
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
    * of `type`. */

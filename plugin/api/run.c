@@ -219,7 +219,7 @@ static session_inputs inputs_of(oxla_run *run) {
 }
 
 static status compile(oxla_run *run, const session_inputs *inputs) {
-  if (run->compiled && !run->resized && !session_program_has_values(run->compiled) &&
+  if (run->compiled && !run->resized && !session_program_needs_contents(run->compiled) &&
       !session_program_is_replaced(run->compiled)) {
     return NULL;
   }

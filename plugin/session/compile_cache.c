@@ -578,7 +578,7 @@ void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, s
 }
 
 void compile_cache_put_general(session *s, uint32_t number, session_program *compiled) {
-  if (can_put(s) && !session_program_has_values(compiled)) {
+  if (can_put(s)) {
     arena *a = arena_create(NULL);
     put(s, general_key(s, number, a), a, compiled);
     arena_destroy(a);

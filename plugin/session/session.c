@@ -298,6 +298,15 @@ static const char *why_static(arena *a, const rt_program *p) {
   return text;
 }
 
+/* Returns true if the program is for one content of an input. */
+static bool has_values(const rt_program *p) {
+  bool has = false;
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    has |= p->params[k].value != NULL;
+  }
+  return has;
+}
+
 /* Compiles the model for all sizes, with those of the inputs as likely ones, and binds the program to them.  c->out
  * remains NULL if that is not possible. */
 static status compile_general(compilation *c, const compiler_api *compiler) {
@@ -319,7 +328,9 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   TRY(session_make_program(s, program, a, &general));
   general->report = report;
   general->compile_seconds = clock_seconds() - start;
-  compile_cache_put_general(s, s->n_generals, general);
+  if (!has_values(program)) {
+    compile_cache_put_general(s, s->n_generals, general);
+  }
   session_add_general(s, general);
   session_log(
       s, SESSION_LOG_INFO,
@@ -381,7 +392,7 @@ static status compile_guarded(void *data) {
   c->out->report = report;
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;
-  s->meets_contents |= session_program_has_values(c->out);
+  s->meets_contents |= session_program_needs_contents(c->out);
   if (program &&
       !specialise_wants(s, c->out)) { /* otherwise specialise.c stores the tuned program, or this one if tuning fails */
     bool as_tuned = c->tune == RT_TUNE_KNOWN && !c->out->untuned;
@@ -494,13 +505,12 @@ status session_check(session *s, const session_inputs *inputs) {
   return failed;
 }
 
-bool session_program_has_values(const session_program *c) {
+bool session_program_needs_contents(const session_program *c) {
+  bool has = false;
   for (uint32_t k = 0; c->program && k < c->program->n_params; k++) {
-    if (c->program->params[k].value) {
-      return true;
-    }
+    has |= c->program->params[k].value || c->program->params[k].told;
   }
-  return false;
+  return has;
 }
 
 /* --- finding and compiling --- */

@@ -160,9 +160,9 @@ void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
  * .oxla file. */
 STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
-/* Returns true if the program is valid only for certain contents of inputs.  If these change, the caller must call
- * session_compile again. */
-bool session_program_has_values(const session_program *c);
+/* Returns true if the program is valid only for certain contents of inputs, as a program for one content or a binding
+ * to one.  If these change, the caller must call session_compile again. */
+bool session_program_needs_contents(const session_program *c);
 
 /* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then
  * written to memory that the session allocates (`own`). */

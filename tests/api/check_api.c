@@ -422,6 +422,33 @@ START_TEST(values_decide_sizes) {
 }
 END_TEST
 
+/* One run, whose only change is the content of an input: at the second content there is a program for all of them. */
+START_TEST(contents_decide_sizes) {
+  message g = {.n = 0};
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(1));
+  add_value(&g, GRAPH_INPUT, "s", 7, DIMS(1));
+  add_node(&g, "Expand", "x", "s", "y");
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1));
+  message m = finish_model(&g, 8, 13);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  float x = 3;
+  int64_t s;
+  oxla_tensor y;
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1}, &x));
+  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){1}, &s));
+  for (int k = 0; k < 8; k++) {
+    s = 1 + 3 * k % 7;
+    succeed(oxla_execute(run));
+    succeed(oxla_get_output(run, "y", &y));
+    ck_assert_int_eq(y.dims[0], s);
+    ck_assert(((const float *)y.data)[s - 1] == x);
+  }
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 START_TEST(saves_and_loads) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i), *loaded;
@@ -582,6 +609,7 @@ int main(void) {
                                constants,
                                seeds,
                                values_decide_sizes,
+                               contents_decide_sizes,
                                saves_and_loads,
                                ranges,
                                profiles,

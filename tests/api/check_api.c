@@ -389,66 +389,6 @@ START_TEST(seeds) {
 }
 END_TEST
 
-START_TEST(values_decide_sizes) {
-  message g = {.n = 0};
-  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(2, 6));
-  add_value(&g, GRAPH_INPUT, "s", 7, DIMS(2));
-  add_node(&g, "Reshape", "x", "s", "y");
-  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1, -2));
-  message m = finish_model(&g, 8, 13);
-  oxla_model *model = load(&m, _i);
-  oxla_run *run = new_run(model);
-  float x[12] = {1, 2, 3};
-  int64_t s[2];
-  oxla_tensor y;
-  refuse_about(oxla_check(model), OXLA_UNSUPPORTED, OXLA_ABOUT_VALUE, "");
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){2, 6}, x));
-  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){2}, NULL));
-  refuse_about(oxla_compile(run), OXLA_UNSUPPORTED, OXLA_ABOUT_VALUE, "");
-  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){2}, s));
-  for (int n = 1; n <= 4; n++) {
-    s[0] = n;
-    s[1] = 12 / n;
-    succeed(oxla_execute(run));
-    succeed(oxla_get_output(run, "y", &y));
-    ck_assert_int_eq(y.dims[0], n);
-    ck_assert_mem_eq(y.data, x, sizeof x);
-  }
-  s[0] = 5;
-  s[1] = 5;
-  refuse_about(oxla_execute(run), OXLA_INVALID_MODEL, OXLA_ABOUT_NOTHING, "25 elements");
-  oxla_run_destroy(run);
-  oxla_model_destroy(model);
-}
-END_TEST
-
-/* One run, whose only change is the content of an input: at the second content there is a program for all of them. */
-START_TEST(contents_decide_sizes) {
-  message g = {.n = 0};
-  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(1));
-  add_value(&g, GRAPH_INPUT, "s", 7, DIMS(1));
-  add_node(&g, "Expand", "x", "s", "y");
-  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1));
-  message m = finish_model(&g, 8, 13);
-  oxla_model *model = load(&m, _i);
-  oxla_run *run = new_run(model);
-  float x = 3;
-  int64_t s;
-  oxla_tensor y;
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1}, &x));
-  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){1}, &s));
-  for (int k = 0; k < 8; k++) {
-    s = 1 + 3 * k % 7;
-    succeed(oxla_execute(run));
-    succeed(oxla_get_output(run, "y", &y));
-    ck_assert_int_eq(y.dims[0], s);
-    ck_assert(((const float *)y.data)[s - 1] == x);
-  }
-  oxla_run_destroy(run);
-  oxla_model_destroy(model);
-}
-END_TEST
-
 START_TEST(saves_and_loads) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i), *loaded;
@@ -600,19 +540,8 @@ END_TEST
 int main(void) {
   const TTest *const once[] = {room_for_the_compiler, nothing_given,           wrong_models, in_many_shapes,
                                keeps_programs,        tuned_in_the_background, NULL};
-  const TTest *const both[] = {describes,
-                               runs_in_several_shapes,
-                               callers_outputs,
-                               overlapping_memory,
-                               wrong_inputs,
-                               short_options,
-                               constants,
-                               seeds,
-                               values_decide_sizes,
-                               contents_decide_sizes,
-                               saves_and_loads,
-                               ranges,
-                               profiles,
-                               NULL};
+  const TTest *const both[] = {
+      describes, runs_in_several_shapes, callers_outputs, overlapping_memory, wrong_inputs, short_options, constants,
+      seeds,     saves_and_loads,        ranges,          profiles,           NULL};
   return run_tests("api", once, both);
 }

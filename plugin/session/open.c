@@ -275,6 +275,16 @@ typedef struct opening {
   const session_options *options;
 } opening;
 
+/* Whether the parameters of a program in a file are the inputs of its first program, and such that tell their contents.
+ */
+static bool takes_inputs(const session *s, const rt_program *p) {
+  bool takes = rt_program_inputs(p) == s->source->n_inputs;
+  for (uint32_t k = s->source->n_inputs; takes && k < p->n_params; k++) {
+    takes = p->params[k].told;
+  }
+  return takes;
+}
+
 static status open_image(session *s) {
   rt_image *image;
   const opened_file *f = s->file;
@@ -294,6 +304,7 @@ static status open_image(session *s) {
   }
   for (uint32_t k = 0; k < image->n_programs; k++) {
     session_program *c;
+    CHECK_THAT(!s->image || takes_inputs(s, image->programs[k]), STATUS_INVALID_FILE, "program %u has other inputs", k);
     TRY(session_make_program(s, image->programs[k], NULL, &c));
     if (rt_program_is_static(c->program)) {
       session_add_program(s, c);

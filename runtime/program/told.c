@@ -41,14 +41,15 @@ const void *rt_told_content(arena *a, const rt_program *p, uint32_t k) {
 static bool is_told(const rt_io *list, const rt_io *io) {
   const shape *s = &list->shape, *t = &io->shape;
   bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;
-  return !list->told && counts && shape_is_static(s) && s->rank <= 1 && t->type == DTYPE_U8 && t->rank > 0 &&
+  return counts && shape_is_static(s) && s->rank <= 1 && t->type == DTYPE_U8 && t->rank > 0 &&
          t->dims[t->rank - 1] == 0 && (int64_t)io->first + t->rank - 1 <= shape_elements(s);
 }
 
 status rt_told_check(const rt_program *p) {
+  uint32_t n_inputs = rt_program_inputs(p);
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
-    CHECK_THAT(!io->told || (io->told <= k && is_told(&p->params[io->told - 1], io)), STATUS_INVALID_FILE,
+    CHECK_THAT(!io->told || (io->told <= n_inputs && is_told(&p->params[io->told - 1], io)), STATUS_INVALID_FILE,
                "input '%s' is damaged", io->name);
   }
   return NULL;

@@ -32,7 +32,7 @@ START_TEST(by_shape) {
   ck_assert(source->inputs[0].shape.dims[0] == -1 && strcmp(source->inputs[0].dim_names[1], "m") == 0);
   const session_program *a = session_case_compile(s, 2, 3), *b = session_case_compile(s, 4, 5);
   ck_assert(a != b && session_case_compile(s, 2, 3) == a && session_case_compile(s, 4, 5) == b);
-  ck_assert(!session_program_has_values(a));
+  ck_assert(!session_program_needs_contents(a));
   session_case_run_relu(s, a, 6);
   session_case_run_relu(s, b, 20);
   session_case_run_relu(s, session_case_compile(s, 0, 3), 0);
@@ -204,7 +204,7 @@ static void run_reshape(session *s, int64_t p, int64_t q, const session_program 
   const shape shapes[] = {shape_make(DTYPE_F32, 1, (dim[]){6}), shape_make(DTYPE_S64, 1, (dim[]){2})};
   session_inputs inputs = {.shapes = (const shape *[]){&shapes[0], &shapes[1]}, .values = values};
   ASSERT_OK(session_compile(s, &inputs, out));
-  ck_assert(session_program_has_values(*out));
+  ck_assert(session_program_needs_contents(*out));
   const shape *got = &(*out)->program->results[0].shape;
   ck_assert(got->rank == 2 && got->dims[0] == p && got->dims[1] == q);
   session_output output = {.given = y, .given_bytes = sizeof y};

@@ -57,7 +57,7 @@ FAULTS = [
     fault(
         "norm-subtraction",
         "a constant that is subtracted behind a contraction is added",
-        (NORM, "s == MINUS ? -u : 0;", "s == MINUS ? u : 0;"),
+        (NORM, "s == MINUS ? -u : 0", "s == MINUS ? u : 0"),
     ),
     fault(
         "reduce-of-transpose",

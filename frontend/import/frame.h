@@ -135,8 +135,9 @@ typedef struct onnx_array_use {
   uint64_t elements;
 } onnx_array_use;
 
-/* The most elements that one parameter tells. */
-enum { ONNX_TOLD_ELEMENTS = SHAPE_MAX_RANK - 1 };
+/* The most elements that one parameter tells.  The product of two may be more bytes than an array may have, although
+ * this one has none. */
+enum { ONNX_TOLD_ELEMENTS = 1 };
 
 /* Returns true if an array of this shape is a short list of integers or truth values, whose elements can be symbols. */
 bool onnx_holds_sizes(const shape *s);

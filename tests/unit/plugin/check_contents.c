@@ -148,6 +148,25 @@ START_TEST(constant_dimensions) {
 }
 END_TEST
 
+/* y = x[0:least of c], where the elements of c say that there is no end. */
+START_TEST(large_elements) {
+  contents_case t;
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x,c", "y");
+  graph_node(a, m->graph, "ReduceMin", "c", "least");
+  graph_node(a, m->graph, "Sub", "least,least", "zero");
+  graph_node(a, m->graph, "Slice", "x,zero,least", "y");
+  write_model(a, m, 7, "2", "n", 1);
+  begin(&t, session_case_path, backends[_i], 6, DTYPE_S64, 2);
+  for (int64_t k = 0; k < 4; k++) {
+    int64_t ends[] = {k % 2 ? 4 : INT32_MAX, INT32_MAX};
+    run(&t, ends);
+    ck_assert_int_eq(t.out.shape.dims[0], k % 2 ? 4 : 6);
+  }
+  end(&t);
+}
+END_TEST
+
 static Onnx__GraphProto *branch(arena *a, const char *op) {
   Onnx__GraphProto *g = new_graph(a, "", "r");
   graph_node(a, g, op, "x", "r");
@@ -211,6 +230,7 @@ int main(void) {
   tcase_add_loop_test(c, a_negative_element, 0, 2);
   tcase_add_loop_test(c, saved, 0, 2);
   tcase_add_loop_test(c, constant_dimensions, 0, 2);
+  tcase_add_loop_test(c, large_elements, 0, 2);
   tcase_add_loop_test(c, a_condition, 0, 2);
   tcase_add_loop_test(c, a_compared_number, 0, 2);
   return run_suite("contents", c);

@@ -580,7 +580,10 @@ double cpu_multiplications(const hlo_instr *i) {
   const dim_table *t = i->parent->module->dims;
   double n = emit_likely_elements(t, &i->shapes[0]);
   if (i->op == HLO_CONVOLUTION) {
-    return n * (double)shape_product(hlo_shape(i->operands[1]), 1, hlo_rank(i->operands[1]));
+    for (int d = 1; d < hlo_rank(i->operands[1]); d++) { /* computed weights may have open dimensions, too */
+      n *= emit_likely_size(t, hlo_shape(i->operands[1])->dims[d]);
+    }
+    return n;
   }
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); k++) {
     n *= emit_likely_size(t, hlo_shape(i->operands[0])->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]]);

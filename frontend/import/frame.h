@@ -130,19 +130,16 @@ typedef struct onnx_array_use {
   const char *name;
   onnx_array *array;
   /* The elements of an array of integers that are symbols of the module: bit k stands for element k.  A parameter with
-   * such elements is not the array, but tells these elements as the extents of an array u8[...,0], which has no
-   * elements itself (onnx_told_shape).  Of a constant with such elements only the others are constants. */
+   * such an element, which is a single one, is not the array, but tells this element (onnx_told_shape).  Of a constant
+   * with such elements only the others are constants. */
   uint64_t elements;
 } onnx_array_use;
 
-/* The most elements that one parameter tells.  The product of two may be more bytes than an array may have, although
- * this one has none. */
-enum { ONNX_TOLD_ELEMENTS = 1 };
-
 /* Returns true if an array of this shape is a short list of integers or truth values, whose elements can be symbols. */
 bool onnx_holds_sizes(const shape *s);
-/* Returns the shape of the parameter that tells these elements of an array of integers. */
-shape onnx_told_shape(const literal *l, uint64_t elements);
+/* Returns the shape of the parameter that tells an element: u8[element,0].  It has no elements itself.  Two elements
+ * need two parameters, since their product may be more bytes than an array may have. */
+shape onnx_told_shape(dim element);
 
 typedef struct onnx_array_uses {
   uint32_t n, cap;

@@ -30,8 +30,7 @@ typedef struct onnx_input_shape {
   shape shape;
   const literal *value; /* the content of the input, if the caller knows it; otherwise NULL */
   /* If the content is used, the module still has a parameter for the input, which is unused.  For symbols it has,
-   * behind the parameters of all inputs, further ones that tell the elements (onnx_told_shape), ONNX_TOLD_ELEMENTS
-   * each. */
+   * behind the parameters of all inputs, one for each element, which tells it (onnx_told_shape). */
   onnx_content use;
 } onnx_input_shape;
 

@@ -14,16 +14,7 @@ enum { FOLD_BYTES = 64 * 1024 };
 
 /* --- values of the frame --- */
 
-shape onnx_told_shape(const literal *l, uint64_t elements) {
-  shape s = shape_scalar(DTYPE_U8);
-  for (int k = 0; k < HLO_MAX_SIZES; k++) {
-    if (elements >> k & 1) {
-      s.dims[s.rank++] = literal_i64(l, k);
-    }
-  }
-  s.dims[s.rank++] = 0;
-  return s;
-}
+shape onnx_told_shape(dim element) { return shape_make(DTYPE_U8, 2, (dim[]){element, 0}); }
 
 bool onnx_holds_sizes(const shape *s) {
   bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;
@@ -64,27 +55,20 @@ static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, 
   const literal *l = &array->value;
   dim elements[HLO_MAX_SIZES];
   int n = (int)shape_elements(&l->shape);
-  onnx_array_use told = {.name = name, .array = array};
-  uint64_t all = 0;
-  shape s = shape_scalar(DTYPE_U8);
+  uint64_t told = 0;
   for (int k = 0; k < n; k++) {
     int64_t value = literal_i64(l, k);
-    bool open = array->open_elements >> k & 1 && value >= 0 && value <= DIM_MAX;
-    elements[k] = open ? open_size(im, b, name, "value", k, value) : dim_signed_const(im->frame->dims, value);
-    if (open) {
-      told.elements |= (uint64_t)1 << k;
-      s.dims[s.rank++] = elements[k];
-      elements[k] = l->shape.type == DTYPE_PRED ? truth(im, name, elements[k]) : elements[k];
+    uint64_t bit = (uint64_t)1 << k;
+    if (!(array->open_elements & bit) || value < 0 || value > DIM_MAX) {
+      elements[k] = dim_signed_const(im->frame->dims, value);
+      continue;
     }
-    if (s.rank && (k == n - 1 || s.rank == ONNX_TOLD_ELEMENTS)) {
-      s.rank++; /* the last extent is 0 */
-      (void)push_parameter(im, told, s);
-      all |= told.elements;
-      told.elements = 0;
-      s = shape_scalar(DTYPE_U8);
-    }
+    elements[k] = open_size(im, b, name, "value", k, value);
+    (void)push_parameter(im, (onnx_array_use){name, array, bit}, onnx_told_shape(elements[k]));
+    elements[k] = l->shape.type == DTYPE_PRED ? truth(im, name, elements[k]) : elements[k];
+    told |= bit;
   }
-  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array, all};
+  *ARENA_PUSH(im->arena, im->constants.items, im->constants.n, im->constants.cap) = (onnx_array_use){name, array, told};
   return hlo_sizes(b, (dtype)l->shape.type, l->shape.rank ? n : -1, elements);
 }
 

@@ -144,9 +144,9 @@ static void set_validity(rt_program *p, uint32_t n_inputs, const compiler_validi
   uint32_t next = n_inputs;
   for (uint32_t k = 0; k < n_inputs; k++) {
     p->params[k].value = v->values[k];
-    for (uint32_t first = 0; first < v->told[k]; first += ONNX_TOLD_ELEMENTS) {
+    for (uint32_t element = 0; element < v->told[k]; element++) {
       p->params[next].told = k + 1;
-      p->params[next++].first = first;
+      p->params[next++].element = element;
     }
   }
   p->definitions = v->definitions;

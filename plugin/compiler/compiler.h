@@ -85,9 +85,7 @@ typedef struct compile_request {
    * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
   void (*imported)(void *data);
   void *imported_data;
-  /* For segments: called when one was compiled whose first n_new code objects were not in the weight pool.  May be
-   * NULL.
-   */
+  /* For segments: called when one was compiled whose first n_new code objects were not in the pool.  May be NULL. */
   void (*compiled)(void *data, const rt_program *p, uint32_t n_new);
   void *compiled_data;
 } compile_request;
@@ -163,7 +161,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 13 };
+enum { COMPILER_ABI = 14 };
 
 typedef struct compiler_api {
   uint32_t abi;

@@ -142,7 +142,7 @@ static status add_bound(segment *x, const shape *shapes, segment_binding **out) 
 shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, arena *scratch) {
   const used_array *u = &x->uses[k];
   const onnx_array *array = segment_array(f, scratch, u->name);
-  return u->elements ? onnx_told_shape(&array->value, u->elements) : array->value.shape;
+  return u->elements ? onnx_told_shape(literal_i64(&array->value, __builtin_ctzll(u->elements))) : array->value.shape;
 }
 
 status segment_bind(segmented_model *p, segment *x, const onnx_frame *f, arena *scratch, segment_binding **out) {

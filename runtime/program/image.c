@@ -97,7 +97,7 @@ static rt_io *get_io(rt_reader *r, reading *x, uint32_t *n) {
       io[k].value = arena_memdup(x->a, value.data, r->bad ? 0 : value.size);
     }
     io[k].told = (uint32_t)rt_get_in(r, 0, (int64_t)k);
-    io[k].first = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+    io[k].element = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
     int64_t sized = rt_get_in(r, -1, (int64_t)k - 1);
     io[k].axis = (uint8_t)rt_get_in(r, 0, SHAPE_MAX_RANK - 1);
     io[k].is_size = sized >= 0;

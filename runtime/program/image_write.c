@@ -85,7 +85,7 @@ static void put_io(rt_writer *out, uint32_t n, const rt_io *io) {
     rt_put_bytes(out, io[k].value, io[k].value ? (size_t)shape_bytes(&io[k].shape) : 0);
     rt_put_i64(out, io[k].value != NULL);
     rt_put_i64(out, io[k].told);
-    rt_put_i64(out, io[k].first);
+    rt_put_i64(out, io[k].element);
     rt_put_i64(out, io[k].is_size ? (int64_t)io[k].sized : -1);
     rt_put_i64(out, io[k].axis);
     rt_put_i64(out, io[k].carried);

@@ -121,10 +121,10 @@ typedef struct rt_io {
   /* If not NULL, the program may only be run with an input of exactly these contents (shape_bytes of them), since sizes
    * depend on them. */
   const void *value;
-  /* For a parameter that tells the content of an input: the number of that parameter plus 1, and its first element that
-   * is told; 0 for others.  The parameter is u8[a,b,...,0], whose dimensions are these elements and those that follow
-   * (told.h).  Such parameters come after those of the inputs. */
-  uint32_t told, first;
+  /* For a parameter that tells an element of an input: the number of that parameter plus 1, and that of the element; 0
+   * for others.  The parameter is u8[a,0] for an element a (told.h).  Such parameters come after those of the inputs.
+   */
+  uint32_t told, element;
   /* Whether this result is a size: the number of elements of result `sized` that are defined along its dimension
    * `axis`.  A size is s64[] and at most the extent that the shape of result `sized` has there.  Sizes come after all
    * other results, and only the session uses them. */

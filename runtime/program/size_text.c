@@ -13,7 +13,7 @@ void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k) {
     for (int d = 0; d < p->params[i].shape.rank; d++) {
       if (p->params[i].shape.dims[d] == place) {
         const rt_io *io = &p->params[i];
-        fprintf(f, io->told ? "%selement %s[%d]" : "%s%s[%d]", separator, io->name, (int)io->first + d);
+        fprintf(f, io->told ? "%selement %s[%d]" : "%s%s[%d]", separator, io->name, io->told ? (int)io->element : d);
         separator = ", ";
       }
     }

@@ -11,12 +11,9 @@ uint32_t rt_program_inputs(const rt_program *p) {
 
 shape rt_told_shape(const rt_io *io, const literal *input) {
   shape s = io->shape;
-  for (int d = 0; d < s.rank - 1; d++) {
-    int64_t k = (int64_t)io->first + d;
-    bool known = input->data && k < shape_elements(&input->shape);
-    int64_t value = known ? literal_i64(input, k) : -1;
-    s.dims[d] = value <= DIM_MAX && value >= 0 ? value : -1;
-  }
+  bool known = input->data && io->element < shape_elements(&input->shape);
+  int64_t value = known ? literal_i64(input, io->element) : -1;
+  s.dims[0] = value <= DIM_MAX && value >= 0 ? value : -1;
   return s;
 }
 
@@ -26,23 +23,20 @@ const void *rt_told_content(arena *a, const rt_program *p, uint32_t k) {
   char *content = NULL;
   for (uint32_t j = 0; j < p->n_params; j++) {
     const rt_io *io = &p->params[j];
-    if (io->told != k + 1) {
-      continue;
-    }
-    content = content ? content : arena_alloc(a, (size_t)shape_bytes(s));
-    for (int d = 0; d < io->shape.rank - 1; d++) {
-      dtype_store_i64((dtype)s->type, content + (io->first + (size_t)d) * bytes, io->shape.dims[d]);
+    if (io->told == k + 1) {
+      content = content ? content : arena_alloc(a, (size_t)shape_bytes(s));
+      dtype_store_i64((dtype)s->type, content + io->element * bytes, io->shape.dims[0]);
     }
   }
   return content;
 }
 
-/* A list of integers or truth values that the parameter tells in part. */
+/* Returns true if the parameter tells an element of this list of integers or truth values. */
 static bool is_told(const rt_io *list, const rt_io *io) {
   const shape *s = &list->shape, *t = &io->shape;
   bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;
-  return counts && shape_is_static(s) && s->rank <= 1 && t->type == DTYPE_U8 && t->rank > 0 &&
-         t->dims[t->rank - 1] == 0 && (int64_t)io->first + t->rank - 1 <= shape_elements(s);
+  return counts && shape_is_static(s) && s->rank <= 1 && t->type == DTYPE_U8 && t->rank == 2 && t->dims[1] == 0 &&
+         io->element < shape_elements(s);
 }
 
 status rt_told_check(const rt_program *p) {

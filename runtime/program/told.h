@@ -2,7 +2,7 @@
  *
  * Sizes may depend on the content of an input that is a short list of integers, such as the shape to which a Reshape
  * reshapes.  A program for many sizes has such elements as symbols.  As symbols stand for dimensions of parameters, it
- * has a parameter with them as dimensions, which has no elements itself. */
+ * has a parameter u8[a,0] for each element a, which has no elements itself. */
 #ifndef RUNTIME_PROGRAM_TOLD_H
 #define RUNTIME_PROGRAM_TOLD_H
 
@@ -12,8 +12,8 @@
 /* Returns the number of parameters that are inputs, which come before those that tell contents. */
 uint32_t rt_program_inputs(const rt_program *p);
 
-/* Returns the shape of a parameter that tells elements of this input.  An element that no symbol can stand for, and an
- * unknown one (data is NULL), is -1. */
+/* Returns the shape of a parameter that tells an element of this input.  An element that no symbol can stand for, and
+ * an unknown one (data is NULL), is -1. */
 shape rt_told_shape(const rt_io *io, const literal *input);
 
 /* Returns the content of input k as parameters with constant dimensions tell it; NULL if they do not. */

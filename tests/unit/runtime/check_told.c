@@ -7,39 +7,42 @@
 
 enum { N = 3 };
 
-static rt_io told(uint32_t input, uint32_t first, int rank, const dim *dims) {
-  return (rt_io){.name = "c", .shape = shape_make(DTYPE_U8, rank, dims), .told = input + 1, .first = first};
+static rt_io told(uint32_t input, uint32_t element, dim value) {
+  return (rt_io){
+      .name = "c", .shape = shape_make(DTYPE_U8, 2, (dim[]){value, 0}), .told = input + 1, .element = element};
 }
 
-/* x, f32[2], and c, s32[3], of which two parameters tell two elements and one. */
+/* x, f32[2], and c, s32[3], whose elements three parameters tell. */
 static rt_program program(rt_io *params) {
   params[0] = (rt_io){.name = "x", .shape = shape_make(DTYPE_F32, 1, (dim[]){2})};
   params[1] = (rt_io){.name = "c", .shape = shape_make(DTYPE_S32, 1, (dim[]){N})};
-  params[2] = told(1, 0, 3, (dim[]){7, 0, 0});
-  params[3] = told(1, 2, 2, (dim[]){65536, 0});
-  return (rt_program){.n_params = 4, .params = params};
+  params[2] = told(1, 0, 7);
+  params[3] = told(1, 1, 0);
+  params[4] = told(1, 2, 65536);
+  return (rt_program){.n_params = 5, .params = params};
 }
 
 START_TEST(shapes) {
-  rt_io params[4];
+  rt_io params[5];
   program(params);
   int32_t values[N] = {4, 5, 6};
   literal c = literal_make(params[1].shape, values);
   shape s = rt_told_shape(&params[2], &c);
-  ck_assert(s.rank == 3 && s.dims[0] == 4 && s.dims[1] == 5 && s.dims[2] == 0 && s.type == DTYPE_U8);
-  s = rt_told_shape(&params[3], &c);
+  ck_assert(s.rank == 2 && s.dims[0] == 4 && s.dims[1] == 0 && s.type == DTYPE_U8);
+  ck_assert_int_eq(rt_told_shape(&params[3], &c).dims[0], 5);
+  s = rt_told_shape(&params[4], &c);
   ck_assert(s.rank == 2 && s.dims[0] == 6 && s.dims[1] == 0);
   values[1] = -1;
-  ck_assert_int_eq(rt_told_shape(&params[2], &c).dims[1], -1);
+  ck_assert_int_eq(rt_told_shape(&params[3], &c).dims[0], -1);
   c.data = NULL;
   ck_assert_int_eq(rt_told_shape(&params[2], &c).dims[0], -1);
   c = literal_make(shape_make(DTYPE_S32, 1, (dim[]){2}), values); /* shorter than what the program is for */
-  ck_assert_int_eq(rt_told_shape(&params[3], &c).dims[0], -1);
+  ck_assert_int_eq(rt_told_shape(&params[4], &c).dims[0], -1);
 }
 END_TEST
 
 START_TEST(contents) {
-  rt_io params[4];
+  rt_io params[5];
   arena *a = arena_create(NULL);
   rt_program p = program(params);
   ck_assert_uint_eq(rt_program_inputs(&p), 2);
@@ -57,24 +60,24 @@ static void refused(const rt_program *p) {
 }
 
 START_TEST(damaged) {
-  rt_io params[4];
+  rt_io params[5];
   rt_program p = program(params);
   ASSERT_OK(rt_told_check(&p));
-  params[3].first = N; /* behind the last element */
+  params[4].element = N; /* behind the last element */
   refused(&p);
-  params[3].first = UINT32_MAX;
-  refused(&p);
-  program(params);
-  params[3].told = 1; /* an input of floats */
-  refused(&p);
-  params[3].told = 3; /* a parameter that tells contents itself */
-  refused(&p);
-  params[3].told = 5;
+  params[4].element = UINT32_MAX;
   refused(&p);
   program(params);
-  params[3].shape.dims[1] = 1; /* has elements */
+  params[4].told = 1; /* an input of floats */
   refused(&p);
-  params[3].shape.rank = 0;
+  params[4].told = 3; /* a parameter that tells contents itself */
+  refused(&p);
+  params[4].told = 5;
+  refused(&p);
+  program(params);
+  params[4].shape.dims[1] = 1; /* has elements */
+  refused(&p);
+  params[4].shape.rank = 0;
   refused(&p);
   program(params);
   params[1].shape.dims[0] = -1;

@@ -28,8 +28,8 @@ typedef struct making {
   bool open;          /* whether the segment is to be for all sizes */
   int64_t least_hint; /* see onnx_import_open_segment */
   double start;
-  uint32_t kernels, found, new_code; /* kernels that were written, and found; as in rt_report */
-  const char *why;                   /* why the last attempt did not make a program for all sizes; on the run's arena */
+  rt_report report; /* of the last attempt */
+  const char *why;  /* why the last attempt did not make a program for all sizes; on the run's arena */
 } making;
 
 /* --- what is open --- */
@@ -136,7 +136,6 @@ static bool note_literals(segment *x) {
 static status compile(making *m, bool general) {
   segmented_model *p = m->run->segments;
   segment *x = m->out;
-  rt_report report = {0};
   x->imported = m->run->options->watch ? hlo_module_clone(x->arena, x->info.module) : NULL;
   rt_compile_options options = p->request.options;
   rt_sharing sharing = {.weight_pool = p->pool};
@@ -146,15 +145,12 @@ static status compile(making *m, bool general) {
   if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
     options.tune = RT_TUNE_KNOWN;
   }
-  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &report));
-  p->seconds_tuning += report.seconds_tuning;
+  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &m->report));
+  p->seconds_tuning += m->report.seconds_tuning;
   if (p->pool) {
     rt_weight_pool_retain(p->pool, x->program);
     x->pool = p->pool;
   }
-  m->kernels = report.kernels_unique - report.kernels_found;
-  m->found = report.kernels_found;
-  m->new_code = report.new_code;
   x->general = general;
   return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
 }
@@ -193,6 +189,7 @@ static status make_guarded(void *data) {
  * hand, or cannot be compiled for all sizes. */
 static status attempt(making *m, segment_binding **bound, bool *made) {
   segment *x = m->out;
+  m->report = (rt_report){0};
   status failed = guard_run(make_guarded, m);
   if (!failed && x->general) {
     failed = segment_bind(m->run->segments, x, m->frame, m->run->scratch, bound);
@@ -224,7 +221,8 @@ static void tell(const making *m) {
   const char *line =
       arena_printf(m->run->scratch,
                    "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found%s%s",
-                   sizes, clock_seconds() - m->start, m->kernels, m->found, exact ? "; " : "", exact ? m->why : "");
+                   sizes, clock_seconds() - m->start, m->report.kernels_unique - m->report.kernels_found,
+                   m->report.kernels_found, exact ? "; " : "", exact ? m->why : "");
   o->log(o->log_data, false, line);
   for (uint32_t k = 0; k < x->info.definitions.n; k++) {
     const onnx_definition *d = &x->info.definitions.items[k];
@@ -250,8 +248,8 @@ status segment_compile(interpreter_run *run, const interpreter_site *site, const
   m.open = false;
   TRY(made ? NULL : attempt(&m, bound, &made));
   const compile_request *r = &run->segments->request;
-  if (r->compiled && m.new_code) {
-    r->compiled(r->compiled_data, x->program, m.new_code);
+  if (r->compiled && m.report.new_code) {
+    r->compiled(r->compiled_data, x->program, m.report.new_code);
   }
   tell(&m);
   return NULL;

@@ -59,11 +59,10 @@ static bool is_open(const rt_program *p, uint32_t k) {
   return false;
 }
 
-/* Returns the shape of output k as the caller sees it, which is without the room of memory that he keeps for it. */
-static shape result_shape(const session *s, const rt_program *p, uint32_t k) {
-  const rt_io *io = &p->results[k];
+/* Returns the shape of an output as the caller sees it, which is without the room in memory that the session keeps. */
+static shape result_shape(const rt_io *io, bool kept) {
   shape out = io->shape;
-  if (io->has_room && session_keeps_output(s, p, k)) {
+  if (io->has_room && kept) {
     out.dims[io->axis] = io->length;
   }
   return out;
@@ -86,14 +85,15 @@ static status place_results(session *s, const rt_program *p, const void *const *
       continue;
     }
     session_output *o = &outputs[k];
-    bool open = is_open(p, k);
-    o->shape = result_shape(s, p, k);
-    if (session_keeps_output(s, p, k)) {
+    bool kept = session_keeps_output(s, p, k);
+    o->shape = result_shape(io, kept);
+    if (kept) {
       /* memory of the run, not an input that a caller has set; as it has room, it is no data for a caller */
       results[k] = (void *)(uintptr_t)params[io->carried - 1];
       o->data = NULL;
       continue;
     }
+    bool open = o->given && is_open(p, k);
     TRY(open ? NULL : check_given(o, io->name));
     if (!open && is_written_to_given(o, io, params)) {
       results[k] = o->given;
@@ -244,7 +244,7 @@ shape session_program_output(const session *s, const session_program *c, uint32_
   if (!c->program) {
     return s->source->outputs[k].shape;
   }
-  shape out = result_shape(s, c->program, k);
+  shape out = result_shape(&c->program->results[k], session_keeps_output(s, c->program, k));
   for (uint32_t i = k + 1; i < c->program->n_results; i++) {
     if (c->program->results[i].is_size && c->program->results[i].sized == k) {
       out.dims[c->program->results[i].axis] = -1;

@@ -14,6 +14,7 @@ enum { MOST = 64, SIZES = 20 };
 typedef struct contents_case {
   session *s;
   shape shapes[2];
+  const shape *inputs[2];
   const void *values[2];
   float x[MOST];
   session_output out;
@@ -29,12 +30,18 @@ static void begin(contents_case *t, const char *file, const char *backend, int64
   }
 }
 
-static void run(contents_case *t, const void *contents) {
-  const session_program *c;
-  const shape *shapes[] = {&t->shapes[0], &t->shapes[1]};
+static session_inputs inputs_of(contents_case *t, const void *contents) {
+  for (int k = 0; k < 2; k++) {
+    t->inputs[k] = &t->shapes[k];
+  }
   t->values[0] = t->x;
   t->values[1] = contents;
-  session_inputs inputs = {.shapes = shapes, .values = t->values};
+  return (session_inputs){.shapes = t->inputs, .values = t->values};
+}
+
+static void run(contents_case *t, const void *contents) {
+  const session_program *c;
+  session_inputs inputs = inputs_of(t, contents);
   ASSERT_OK(session_compile(t->s, &inputs, &c));
   ASSERT_OK(session_run(t->s, c, NULL, &inputs, &t->out));
   session_release(t->s, c);
@@ -118,10 +125,8 @@ START_TEST(saved) {
   run_reshape(&t, 2, 3);
   run_reshape(&t, 7, 5);
   int64_t wrong[] = {-1, 3};
-  const shape *shapes[] = {&t.shapes[0], &t.shapes[1]};
-  const void *values[] = {t.x, wrong};
   const session_program *c;
-  session_inputs inputs = {.shapes = shapes, .values = values};
+  session_inputs inputs = inputs_of(&t, wrong);
   ASSERT_FAILS(session_compile(t.s, &inputs, &c), STATUS_INVALID_ARGUMENT, "no program for these inputs");
   end(&t);
 }

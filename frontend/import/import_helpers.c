@@ -33,6 +33,14 @@ status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank
   return NULL;
 }
 
+status onnx_need_one_element(const onnx_node *n, uint32_t k, const char *what) {
+  const shape *s = onnx_in_shape(n, k);
+  dim count = shape_dim_product(onnx_dims(n), s, 0, s->rank);
+  CHECK_THAT(dim_equal(onnx_dims(n), count, 1), STATUS_INVALID_MODEL, "%s is %s; it must have one element", what,
+             SHAPE_STR(NULL, s));
+  return NULL;
+}
+
 /* --- values --- */
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor) {

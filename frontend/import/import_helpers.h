@@ -17,6 +17,8 @@ static inline const shape *onnx_in_shape(const onnx_node *n, uint32_t k) { retur
 STATUS_MUST_USE status onnx_need_rank(const onnx_node *n, uint32_t k, const char *what, int low, int high);
 /* Returns an error if input k is given and is not an array of exactly these dimensions. */
 STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank, const dim *dims);
+/* Returns an error unless input k has exactly one element; its rank is arbitrary. */
+STATUS_MUST_USE status onnx_need_one_element(const onnx_node *n, uint32_t k, const char *what);
 
 /* --- values --- */
 

@@ -162,6 +162,10 @@ bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims
   return equal;
 }
 
+bool onnx_shapes_equal(const onnx_node *n, const shape *a, const shape *b) {
+  return a->kind == b->kind && a->type == b->type && onnx_has_dims(n, a, b->rank, b->dims);
+}
+
 /* --- the import --- */
 
 static bool is_defined(const onnx_definitions *d, const char *symbol) {

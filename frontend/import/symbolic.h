@@ -41,6 +41,8 @@ dim_table *onnx_dims(const onnx_node *n);
 
 /* Returns true if the shape has these dimensions, as far as the sizes at hand tell (base/dim/guard.h). */
 bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims);
+/* Returns true if two shapes are equal, as far as the sizes at hand tell. */
+bool onnx_shapes_equal(const onnx_node *n, const shape *a, const shape *b);
 
 /* Pins the symbols in the shape of input k, which must have constant dimensions, and returns an error if there are any.
  */

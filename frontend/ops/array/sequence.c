@@ -153,16 +153,12 @@ status onnx_import_split_to_sequence(onnx_node *n) {
 static status check_stackable(const onnx_node *n) {
   const hlo_value *elements = onnx_sequence_elements(n->in[0]);
   for (uint32_t k = 1; k < onnx_sequence_length(n->in[0]); k++) {
-    CHECK_THAT(hlo_type(elements[k]) == hlo_type(elements[0]) &&
-                   onnx_has_dims(n, hlo_shape(elements[k]), hlo_rank(elements[0]), hlo_shape(elements[0])->dims),
-               INVALID,
+    CHECK_THAT(onnx_shapes_equal(n, hlo_shape(elements[k]), hlo_shape(elements[0])), INVALID,
                "tensor %" PRIu32 " of the sequence is %s, but tensor 0 is %s; with new_axis they must be alike", k,
                SHAPE_STR(NULL, hlo_shape(elements[k])), SHAPE_STR(NULL, hlo_shape(elements[0])));
   }
   CHECK_THAT(hlo_rank(elements[0]) < SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "tensors of rank %d get a new axis; at most %d are "
-             "supported",
-             hlo_rank(elements[0]), SHAPE_MAX_RANK);
+             "tensors of rank %d get a new axis; at most %d are supported", hlo_rank(elements[0]), SHAPE_MAX_RANK);
   return NULL;
 }
 

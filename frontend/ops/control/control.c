@@ -4,16 +4,6 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/import/scope.h"
 
-/* Returns the condition, an array of one element, as pred[]. */
-static status read_condition(onnx_node *n, hlo_value *out) {
-  const shape *s = onnx_in_shape(n, 0);
-  dim count = shape_dim_product(onnx_dims(n), s, 0, s->rank);
-  CHECK_THAT(dim_equal(onnx_dims(n), count, 1), STATUS_INVALID_MODEL, "cond is %s; it must have one element",
-             SHAPE_STR(NULL, s));
-  *out = hlo_reshape(n->b, n->in[0], 0, NULL);
-  return NULL;
-}
-
 /* Imports both branches as computations with the same parameters and equal result shapes. */
 static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computation **branches) {
   static const char *const names[] = {"then_branch", "else_branch"};
@@ -24,10 +14,9 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
   }
   for (uint32_t k = 0; k < n->n_out; k++) {
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
-    CHECK_THAT(a->type == b->type && a->kind == b->kind && onnx_has_dims(n, a, b->rank, b->dims), STATUS_UNSUPPORTED,
-               "output %u is %s in then_branch but %s in else_branch: its shape depends on "
-               "data",
-               k, SHAPE_STR(NULL, a), SHAPE_STR(NULL, b));
+    CHECK_THAT(onnx_shapes_equal(n, a, b), STATUS_UNSUPPORTED,
+               "output %u is %s in then_branch but %s in else_branch: its shape depends on data", k, SHAPE_STR(NULL, a),
+               SHAPE_STR(NULL, b));
   }
   onnx_finish_body(captures, 0, branches[0]);
   onnx_finish_body(captures, 0, branches[1]);
@@ -35,8 +24,8 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
 }
 
 status onnx_import_if(onnx_node *n) {
-  hlo_value cond;
-  TRY(read_condition(n, &cond));
+  TRY(onnx_need_one_element(n, 0, "cond"));
+  hlo_value cond = hlo_reshape(n->b, n->in[0], 0, NULL);
   const literal *known = n->b->error ? NULL : hlo_literal(cond);
   if (known) {
     const char *taken = literal_i64(known, 0) ? "then_branch" : "else_branch";

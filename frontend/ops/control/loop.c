@@ -52,14 +52,6 @@ static status unroll(onnx_loop *l, hlo_value *results) {
   return NULL;
 }
 
-static status need_one_element(const onnx_node *n, uint32_t k, const char *what) {
-  dim_table *t = onnx_dims(n);
-  const shape *s = onnx_in_shape(n, k);
-  CHECK_THAT(dim_equal(t, shape_dim_product(t, s, 0, s->rank), 1), STATUS_INVALID_MODEL,
-             "%s is %s; it must have one element", what, SHAPE_STR(NULL, s));
-  return NULL;
-}
-
 /* Reads M, which may be a constant, computed from sizes, or computed from data. */
 static void read_trip(onnx_loop *l) {
   onnx_node *n = l->n;
@@ -79,12 +71,12 @@ static status read_limits(onnx_loop *l) {
   onnx_node *n = l->n;
   l->trip = INT64_MAX;
   if (onnx_has_in(n, 0)) {
-    TRY(need_one_element(n, 0, "M"));
+    TRY(onnx_need_one_element(n, 0, "M"));
     read_trip(l);
   }
   l->ignores_cond = !onnx_has_in(n, 1);
   if (!l->ignores_cond) {
-    TRY(need_one_element(n, 1, "cond"));
+    TRY(onnx_need_one_element(n, 1, "cond"));
     const literal *known = hlo_literal(n->in[1]);
     l->cond = known ? l->cond : hlo_reshape(n->b, n->in[1], 0, NULL);
     l->trip = known && !literal_i64(known, 0) ? 0 : l->trip;

@@ -19,7 +19,6 @@ typedef struct step {
 /* Divides the node's inputs into groups and checks their shapes.  The node must have one output for each input except
  * R, T and the gradients. */
 static status begin(onnx_node *n, uint32_t groups, step *s) {
-  dim_table *t = onnx_dims(n);
   *s = (step){.n = n, .b = n->b, .groups = groups, .count = (n->n_in - 2) / groups};
   CHECK_THAT(s->count > 0 && n->n_in == 2 + s->count * groups, STATUS_INVALID_MODEL,
              "%u inputs follow R and T, which is not a multiple of %u", (unsigned)n->n_in - 2, (unsigned)groups);
@@ -27,14 +26,11 @@ static status begin(onnx_node *n, uint32_t groups, step *s) {
              (unsigned)(s->count * (groups - 1)));
   for (uint32_t k = 0; k < 2; k++) {
     TRY(onnx_need_rank(n, k, k ? "T" : "R", 0, 1));
-    const shape *number = onnx_in_shape(n, k);
-    CHECK_THAT(dim_equal(t, shape_dim_product(t, number, 0, number->rank), 1), STATUS_INVALID_MODEL,
-               "%s is %s; one number is needed", k ? "T" : "R", SHAPE_STR(NULL, number));
+    TRY(onnx_need_one_element(n, k, k ? "T" : "R"));
   }
   for (uint32_t k = 2; k < n->n_in; k++) {
     uint32_t first = 2 + (k - 2) % s->count;
-    bool alike = onnx_has_in(n, k) && hlo_type(n->in[k]) == hlo_type(n->in[first]) &&
-                 onnx_has_dims(n, onnx_in_shape(n, k), hlo_rank(n->in[first]), onnx_in_shape(n, first)->dims);
+    bool alike = onnx_has_in(n, k) && onnx_shapes_equal(n, onnx_in_shape(n, k), onnx_in_shape(n, first));
     CHECK_THAT(alike, STATUS_INVALID_MODEL, "input %u does not have the shape of input %u, to which it belongs",
                (unsigned)k, (unsigned)first);
   }

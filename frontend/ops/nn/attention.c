@@ -279,8 +279,8 @@ static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   shape before = *hlo_shape(*x);
   TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
   const shape *after = hlo_shape(*x);
-  CHECK_THAT(n->b->error || (before.type == after->type && onnx_has_dims(n, after, before.rank, before.dims)),
-             STATUS_INVALID_MODEL, "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
+  CHECK_THAT(n->b->error || onnx_shapes_equal(n, after, &before), STATUS_INVALID_MODEL,
+             "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
              SHAPE_STR(NULL, &before));
   return NULL;
 }

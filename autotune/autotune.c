@@ -298,13 +298,34 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
   return NULL;
 }
 
-/* Decides the n open problems without timing them, and counts those that RT_TUNE_FAST would time. */
+/* The number of runs for which a provisional program is made.  More may come before it is replaced, but its first
+ * result is what somebody waits for. */
+static const double provisional_runs = 3;
+
+/* Takes the config with the least time of building it and of some runs. */
+static void decide_by_building(decision *d) {
+  double least = INFINITY;
+  for (uint32_t k = 0; k < d->problem.n_configs; k++) {
+    const autotune_config *c = &d->problem.configs[k];
+    double time = c->build + provisional_runs * d->count * c->estimate;
+    d->winner = time < least ? k : d->winner;
+    least = fmin(least, time);
+  }
+  d->how = d->winner ? "quick" : d->how;
+}
+
+/* Decides the n open problems without timing them, and counts those that RT_TUNE_FAST would time, or else decide
+ * otherwise. */
 static void estimate_all(tuner *t, uint32_t n, decision **open) {
   for (uint32_t k = 0; k < n; k++) {
     double cost = cost_of_timing(t, open[k]);
     t->booked += cost;
-    t->result->n_untimed += cost > 0;
-    decide_by_near(t, open[k]);
+    if (t->backend->provisional) {
+      decide_by_building(open[k]);
+    } else {
+      decide_by_near(t, open[k]);
+    }
+    t->result->n_untimed += cost > 0 || strcmp(open[k]->how, "quick") == 0;
   }
 }
 

@@ -17,6 +17,7 @@ typedef struct autotune_config {
   /* such as "gemm:8x48": the algorithm, then a colon and its parameters; or only the algorithm, such as "kernel" */
   const char *name;
   double estimate; /* the expected nanoseconds; decides what is timed first, and what is taken if nothing is timed */
+  double build;    /* the expected nanoseconds until the program has the code for it */
   double bytes;    /* bytes of packed weights and scratch memory if these may be large; otherwise 0 */
   bool idle;       /* whether some threads have no work; such a config wins only if it is clearly faster */
 } autotune_config;
@@ -41,6 +42,7 @@ typedef struct autotune_backend {
   uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
   const rt_background *background; /* not NULL if programs of the caller may run meanwhile */
+  bool provisional;                /* rt_compile_options.provisional */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);
   /* Finds by its name a config that list_configs did not list.  Returns false if the problem has no config of that
@@ -60,7 +62,7 @@ typedef struct autotune_decision {
   hlo_instr *instr;
   const char *what;
   const char *how;   /* how the config was chosen: "timed", "log", "near" (taken from a problem with another number
-                        of rows) or "estimate" */
+                        of rows), "estimate" or "quick" (by the time to build it, too) */
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;
 
@@ -69,7 +71,7 @@ typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
   uint32_t n_timed;    /* the number of different problems that this call of autotune() has timed */
-  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: the number of those that RT_TUNE_FAST would time */
+  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: the number of those that RT_TUNE_FAST would time or estimate otherwise */
   const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
 } autotune_result;
 

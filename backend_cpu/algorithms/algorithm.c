@@ -165,5 +165,8 @@ static status build_kernel(arena *a, const cpu_problem *p, const cpu_config *v, 
   return NULL;
 }
 
-const cpu_algorithm cpu_kernel_algorithm = {
-    .name = "kernel", .takes_sizes = true, .list_configs = list_kernel, .build = build_kernel};
+const cpu_algorithm cpu_kernel_algorithm = {.name = "kernel",
+                                            .takes_sizes = true,
+                                            .compile_nanoseconds = 2e6,
+                                            .list_configs = list_kernel,
+                                            .build = build_kernel};

@@ -87,6 +87,9 @@ struct cpu_algorithm {
   /* Whether there are configs for problems whose kernels take sizes as arguments.  If not, the functions below are not
    * called for such problems. */
   bool takes_sizes;
+  /* About how long it takes until a config's code is there, measured on a Zen 4: a library writes it while the plan is
+   * built; kernels are compiled later, on all threads, in this time on one. */
+  double library_nanoseconds, compile_nanoseconds;
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
    * the problem.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);

@@ -571,9 +571,9 @@ bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {
   emit_product product;
   emit_depthwise depthwise;
   hlo_in_place_update already;
-  (void)data;
-  return cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 && !hlo_in_place_update_of(i, &already) &&
-         (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
+  const cpu_asked *about = data;
+  return !about->options->provisional && cpu_find_contraction(i) && i->shapes[0].type == DTYPE_F32 &&
+         !hlo_in_place_update_of(i, &already) && (emit_product_of(i, &product) || emit_depthwise_of(i, &depthwise));
 }
 
 double cpu_multiplications(const hlo_instr *i) {

@@ -77,4 +77,4 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
 }
 
 const cpu_algorithm cpu_depthwise_algorithm = {
-    .name = "depthwise", .takes_sizes = true, .list_configs = list_configs, .build = build};
+    .name = "depthwise", .takes_sizes = true, .compile_nanoseconds = 5e6, .list_configs = list_configs, .build = build};

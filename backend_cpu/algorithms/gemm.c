@@ -208,5 +208,9 @@ static bool find_config(const cpu_problem *p, const char *name, cpu_config *out)
   return n && strcmp(out->name, name) == 0;
 }
 
-const cpu_algorithm cpu_gemm_algorithm = {
-    .name = "gemm", .takes_sizes = true, .list_configs = list_configs, .build = build, .find_config = find_config};
+const cpu_algorithm cpu_gemm_algorithm = {.name = "gemm",
+                                          .takes_sizes = true,
+                                          .compile_nanoseconds = 8e6,
+                                          .list_configs = list_configs,
+                                          .build = build,
+                                          .find_config = find_config};

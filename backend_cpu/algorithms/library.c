@@ -186,8 +186,11 @@ static status build_library(arena *a, const cpu_problem *p, const cpu_config *v,
   return build_call(a, p, v, DTYPE_INVALID, out);
 }
 
-const cpu_algorithm cpu_library_algorithm = {
-    .name = "library", .list_configs = list_library, .build = build_library, .find_config = find_parts};
+const cpu_algorithm cpu_library_algorithm = {.name = "library",
+                                             .library_nanoseconds = 1e6,
+                                             .list_configs = list_library,
+                                             .build = build_library,
+                                             .find_config = find_parts};
 
 /* --- reduced precision --- */
 
@@ -212,5 +215,7 @@ static status build_reduced_precision(arena *a, const cpu_problem *p, const cpu_
   return build_call(a, p, v, p->options.numerics.reduced_precision, out);
 }
 
-const cpu_algorithm cpu_reduced_precision_algorithm = {
-    .name = "reduced-precision", .list_configs = list_reduced_precision, .build = build_reduced_precision};
+const cpu_algorithm cpu_reduced_precision_algorithm = {.name = "reduced-precision",
+                                                       .library_nanoseconds = 1e6,
+                                                       .list_configs = list_reduced_precision,
+                                                       .build = build_reduced_precision};

@@ -164,5 +164,9 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
-const cpu_algorithm cpu_winograd_algorithm = {
-    .name = "winograd", .takes_sizes = true, .list_configs = list_configs, .build = build, .find_config = find_config};
+const cpu_algorithm cpu_winograd_algorithm = {.name = "winograd",
+                                              .takes_sizes = true,
+                                              .compile_nanoseconds = 3e7,
+                                              .list_configs = list_configs,
+                                              .build = build,
+                                              .find_config = find_config};

@@ -121,8 +121,13 @@ static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   return NULL;
 }
 
-static autotune_config tunable(arena *a, const cpu_config *c) {
-  return (autotune_config){cpu_config_name(a, c), c->estimate, c->bytes, c->idle};
+static autotune_config tunable(const cpu_tunables *t, arena *a, const cpu_config *c) {
+  const cpu_algorithm *x = c->algorithm;
+  return (autotune_config){.name = cpu_config_name(a, c),
+                           .estimate = c->estimate,
+                           .build = x->library_nanoseconds + x->compile_nanoseconds / t->options->threads,
+                           .bytes = c->bytes,
+                           .idle = c->idle};
 }
 
 static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_problem *out) {
@@ -137,7 +142,7 @@ static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_pr
   out->n_configs = cpu_list_configs(a, &p, &configs);
   out->configs = ARENA_NEW_N(a, autotune_config, out->n_configs);
   for (uint32_t k = 0; k < out->n_configs; k++) {
-    out->configs[k] = tunable(a, &configs[k]);
+    out->configs[k] = tunable(t, a, &configs[k]);
   }
   contraction *c = out->data = ARENA_NEW(a, contraction);
   c->problem = p;
@@ -148,11 +153,10 @@ static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_pr
 
 static bool find_config(void *data, arena *a, const autotune_problem *p, const char *name, autotune_config *out) {
   cpu_config found;
-  (void)data;
   if (!cpu_find_config(a, &((const contraction *)p->data)->problem, name, &found)) {
     return false;
   }
-  *out = tunable(a, &found);
+  *out = tunable(data, a, &found);
   return true;
 }
 

@@ -48,6 +48,7 @@ static status tune(arena *a, hlo_module *m, const rt_compile_options *options, c
   autotune_result tuned;
   cpu_tunables *tunables = cpu_tunables_create(a, m, problems, &backend);
   backend.background = options->background;
+  backend.provisional = options->provisional;
   rt_tune how = options->numerics.deterministic ? RT_TUNE_OFF : options->tune;
   status failed = autotune(a, m, &backend, how, options->tune_log, &tuned);
   cpu_tunables_destroy(tunables);

@@ -161,7 +161,7 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 14 };
+enum { COMPILER_ABI = 15 };
 
 typedef struct compiler_api {
   uint32_t abi;

@@ -79,6 +79,7 @@ struct session {
                                      was begun */
   uint32_t n_specialised;         /* the number of tunings that were begun */
   mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
+  double patience;                /* the seconds that all measurements of a tuning together may wait for runs to end */
   /* the list of programs that tuned ones have replaced and that callers still use, and their number */
   program_list replaced;
   atomic_uint n_replaced;

@@ -1,4 +1,5 @@
 /* log.c - writes the lines of a session's log. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -54,8 +55,14 @@ void session_log_compiled(const session *s, const session_inputs *inputs, const 
     session_log(s, SESSION_LOG_WARNING, "%s", c->report.warning);
   }
   const char *how = c->from_cache ? "found in the cache" : c->program ? "compiled" : "runs segment by segment";
-  session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds", how, shapes,
-              c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds);
+  bool counts = c->program && !c->from_cache && !c->general;
+  char kernels[64] = "";
+  if (counts) {
+    snprintf(kernels, sizeof kernels, ", %" PRIu32 " kernels written, %" PRIu32 " found",
+             c->report.kernels_unique - c->report.kernels_found, c->report.kernels_found);
+  }
+  session_log(s, SESSION_LOG_INFO, "%s for %s: %.3f seconds%s", how, shapes,
+              c->from_cache ? c->load_seconds : c->compile_seconds + c->load_seconds, kernels);
   if (s->n_carried) {
     session_log(s, SESSION_LOG_INFO, "%u of %u carried outputs are written in place, others are computed as a whole",
                 session_carried_in_place(s, c->program), s->n_carried);

@@ -367,6 +367,7 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
+  s->patience = 30;
   s->compiling.outer = s->specialising.outer = &s->budget;
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
   double start = clock_seconds();

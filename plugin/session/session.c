@@ -381,6 +381,7 @@ static status compile_guarded(void *data) {
   double start = clock_seconds();
   compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;
+  request.options.provisional = c->tune == RT_TUNE_KNOWN && specialise_would(s);
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
@@ -392,6 +393,7 @@ static status compile_guarded(void *data) {
   c->out->report = report;
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;
+  c->out->provisional = request.options.provisional;
   s->meets_contents |= session_program_needs_contents(c->out);
   if (program &&
       !specialise_wants(s, c->out)) { /* otherwise specialise.c stores the tuned program, or this one if tuning fails */

@@ -74,6 +74,7 @@ typedef struct session_program {
   uint64_t bytes;                          /* the memory that freeing the program would give back */
   atomic_bool replaced;      /* whether another program, which was tuned in the background, has taken its place */
   bool untuned;              /* whether measuring may find better algorithms for it */
+  bool provisional;          /* rt_compile_options.provisional */
   arena *arena;              /* the program's arena */
   _Atomic uint32_t users;    /* the number of callers that hold the program (session_compile, session_release) */
   _Atomic uint32_t runs;     /* of a binding: the number of runs so far (specialise_after_run) */

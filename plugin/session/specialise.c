@@ -21,8 +21,6 @@
 #include "runtime/program/told.h"
 
 enum { PAUSE = 1000000, LONG_PAUSE = 16000000, SETTLED = 20000000 /* nanoseconds */ };
-/* the seconds that all measurements together may wait for runs to end; after that, the specialisation is cancelled */
-static const double patience = 30;
 
 struct specialisation {
   session *s;
@@ -32,6 +30,8 @@ struct specialisation {
   pthread_t thread;
   bool has_turn;
   bool is_over;         /* guarded by the session's lock */
+  atomic_bool ends;     /* set when the session is closed */
+  rt_tune tune;         /* how the program is compiled */
   double waited;        /* the seconds for which measurements waited for the end of runs */
   rt_program *program;  /* the tuned one, on the arena `compiled` */
   rt_weight_pool *pool; /* the weights of `program`; freed when `pooled` is destroyed */
@@ -126,7 +126,7 @@ static uint64_t await_idle(void *data) {
   for (int64_t pause = PAUSE / 10; atomic_load(&s->busy) && !is_cancelled(x);) {
     sleep_for(pause);
     pause = pause < LONG_PAUSE ? 2 * pause : pause;
-    if (x->waited + clock_seconds() - start > patience) {
+    if (x->waited + clock_seconds() - start > s->patience) {
       atomic_store(&s->specialising.cancel, 1);
     }
   }
@@ -198,7 +198,7 @@ static status compile_tuned(void *data) {
   TRY(create_pool(x));
   rt_sharing sharing = {.weight_pool = x->pool};
   compile_request request = session_request(s, &x->inputs);
-  request.options.tune = s->options.compile.tune;
+  request.options.tune = x->tune;
   request.options.sharing = &sharing;
   request.options.background = &background;
   request.options.dump = NULL;
@@ -222,8 +222,9 @@ static void *compile_main(void *data) {
   return NULL;
 }
 
-static void compile(specialisation *x) {
+static void compile_as(specialisation *x, rt_tune tune) {
   pthread_t thread;
+  x->tune = tune;
   session_take_turn(x->s);
   x->has_turn = true;
   if (start_with_stack(compile_main, x, &thread)) {
@@ -232,6 +233,26 @@ static void compile(specialisation *x) {
     x->failed = status_error(STATUS_RESOURCE, "a thread cannot be started");
   }
   end_turn(x);
+}
+
+/* If measurements have waited too long, a provisional program is replaced by one that is compiled without them. */
+static void compile(specialisation *x) {
+  mem_budget *b = &x->s->specialising;
+  compile_as(x, x->s->options.compile.tune);
+  if (x->waited <= x->s->patience || !x->failed || !x->first->provisional) {
+    return;
+  }
+  atomic_store(&b->cancel, 0);
+  if (atomic_load(&x->ends)) {
+    atomic_store(&b->cancel, 1);
+    return;
+  }
+  status_free(x->failed);
+  x->failed = NULL;
+  arena_destroy(x->compiled);
+  arena_destroy(x->pooled);
+  x->compiled = x->pooled = NULL;
+  compile_as(x, RT_TUNE_KNOWN);
 }
 
 /* --- replacing the first program --- */
@@ -261,7 +282,7 @@ static status change_over(void *data) {
   c->compile_seconds = x->seconds;
   c->report.new_code = x->report.new_code;
   session_replace_program(s, x->first, c);
-  compile_cache_put(s, &x->inputs, s->options.compile.tune, c);
+  compile_cache_put(s, &x->inputs, x->tune, c);
   return NULL;
 }
 
@@ -284,8 +305,9 @@ static void finish(specialisation *x) {
                 " contractions measured, %.3f seconds, at most %.3f seconds of processor time",
                 x->report.n_timed, x->report.n_tuned, x->seconds, x->processor_seconds * s->options.compile.threads);
   } else {
-    session_log(s, SESSION_LOG_INFO, "the first program stays: %s",
-                x->waited > patience ? "the session was never idle long enough to measure" : status_message(x->failed));
+    session_log(
+        s, SESSION_LOG_INFO, "the first program stays: %s",
+        x->waited > s->patience ? "the session was never idle long enough to measure" : status_message(x->failed));
   }
   status_free(x->failed);
   x->failed = NULL;
@@ -322,9 +344,13 @@ static bool grows(const session *s) {
   return any;
 }
 
+static bool tunes(const session *s) {
+  return !grows(s) && s->specialise == SPECIALISE_AUTO && !s->image && s->options.compile.tune == RT_TUNE_FAST &&
+         !s->options.compile.keep_text;
+}
+
 static bool may_tune(const session *s, const session_program *c) {
-  return !grows(s) && c->untuned && c->program && !c->elsewhere && s->specialise == SPECIALISE_AUTO && !s->image &&
-         s->options.compile.tune == RT_TUNE_FAST && !s->options.compile.keep_text;
+  return tunes(s) && c->untuned && c->program && !c->elsewhere;
 }
 
 /* Returns true if no program of the session has been tuned yet.  If the program for all sizes is from the cache, a
@@ -332,6 +358,8 @@ static bool may_tune(const session *s, const session_program *c) {
 static bool is_first(const session *s, const session_program *c) {
   return !s->specialisation && !(c->general && c->from_cache);
 }
+
+bool specialise_would(const session *s) { return tunes(s) && !s->specialisation; }
 
 bool specialise_wants(const session *s, const session_program *c) {
   return may_tune(s, c) && is_first(s, c) && !c->general;
@@ -429,6 +457,7 @@ void specialise_after_run(session *s, session_program *c) {
 
 void specialise_end(session *s) {
   if (has_threads(s->specialisation)) {
+    atomic_store(&s->specialisation->ends, 1);
     atomic_store(&s->specialising.cancel, 1);
     pthread_join(s->specialisation->thread, NULL);
   }

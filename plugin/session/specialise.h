@@ -17,6 +17,9 @@ STATUS_MUST_USE status specialise_read(const char *word, specialise *out);
  * ended before destructors and handlers of atexit run. */
 void specialise_end_at_exit(void);
 
+/* Returns true if specialise_wants would be true for an exact program that is compiled now and has untuned
+ * contractions. Needs the turn. */
+bool specialise_would(const session *s);
 /* Returns true if the program is one that specialise_begin should tune at once.  Needs the turn (session_take_turn).
  */
 bool specialise_wants(const session *s, const session_program *c);

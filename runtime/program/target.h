@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 17 };
+enum { RT_ABI = 18 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -178,7 +178,7 @@ typedef struct rt_report {
   uint32_t n_algorithms; /* the largest number of configs of one contraction */
   /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
   uint32_t n_tuned, n_timed;
-  uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions that RT_TUNE_FAST would measure */
+  uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions for which RT_TUNE_FAST may find others */
   rt_tuned *tuned;
   double seconds_tuning;
   const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */

@@ -16,6 +16,7 @@ typedef struct way {
   const char *name;
   double estimate, microseconds;
   bool fails, hidden; /* cannot be built; is found by its name only */
+  double build;
 } way;
 
 typedef struct fake {
@@ -23,6 +24,7 @@ typedef struct fake {
   const way *ways;
   const char *cannot_run; /* NULL: it can */
   const rt_background *background;
+  bool provisional;
   uint32_t built, alive, runs;
 } fake;
 
@@ -44,7 +46,8 @@ static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_pr
   out->configs = ARENA_NEW_N(a, autotune_config, f->n);
   for (uint32_t k = 0; k < f->n; k++) {
     if (!f->ways[k].hidden) {
-      out->configs[out->n_configs++] = (autotune_config){.name = f->ways[k].name, .estimate = f->ways[k].estimate};
+      const way *w = &f->ways[k];
+      out->configs[out->n_configs++] = (autotune_config){.name = w->name, .estimate = w->estimate, .build = w->build};
     }
   }
   return NULL;
@@ -129,6 +132,7 @@ static autotune_result tune(fake *f, hlo_module *m, rt_tune how) {
                         .machine = 1,
                         .threads = 1,
                         .background = f->background,
+                        .provisional = f->provisional,
                         .list_configs = list_configs,
                         .find_config = find_config,
                         .can_run = can_run,
@@ -145,11 +149,11 @@ static autotune_result tune(fake *f, hlo_module *m, rt_tune how) {
 /* --- the tests --- */
 
 /* "a:1" has the best estimate and is slow; "b:2" cannot be built; "c:1" is so far behind that it is never tried. */
-static const way ways[] = {{"a:1", 1e6, 300, false, false},
-                           {"b:1", 1.1e6, 100, false, false},
-                           {"b:2", 1.2e6, 10, true, false},
-                           {"a:2", 1.3e6, 200, false, false},
-                           {"c:1", 9e7, 1, false, false}};
+static const way ways[] = {{"a:1", 1e6, 300, false, false, 0},
+                           {"b:1", 1.1e6, 100, false, false, 0},
+                           {"b:2", 1.2e6, 10, true, false, 0},
+                           {"a:2", 1.3e6, 200, false, false, 0},
+                           {"c:1", 9e7, 1, false, false, 0}};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 START_TEST(the_fastest_wins) {
@@ -197,7 +201,7 @@ START_TEST(other_sizes_take_what_won) {
   ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
   ck_assert_str_eq(r.decisions[2].how, "log"); /* the one of the same size */
   /* Unless estimates speak against it. */
-  static const way others[] = {{"a:1", 1e6, 1, false, false}, {"b:1", 5e6, 1, false, false}};
+  static const way others[] = {{"a:1", 1e6, 1, false, false, 0}, {"b:1", 5e6, 1, false, false, 0}};
   r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
   ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
@@ -209,7 +213,7 @@ START_TEST(other_sizes_find_what_won_by_its_name) {
   static const double estimates[] = {1.2e6, 1.5e6};
   fake f = {.n = N_WAYS, .ways = ways};
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
-  const way others[] = {{"b:3", 1e6, 1, false, false}, {"b:1", estimates[_i], 1, false, true}};
+  const way others[] = {{"b:3", 1e6, 1, false, false, 0}, {"b:1", estimates[_i], 1, false, true, 0}};
   autotune_result r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
   ck_assert_str_eq(r.decisions[0].how, "near");
   ck_assert_str_eq(r.decisions[0].instr->config, _i ? "b:3" : "b:1");
@@ -228,7 +232,7 @@ START_TEST(nothing_is_timed_that_cannot_run) {
 END_TEST
 
 START_TEST(where_nothing_can_be_built_the_estimate_stands) {
-  static const way broken[] = {{"a:1", 1e5, 1, true, false}, {"b:1", 1.1e5, 1, true, false}};
+  static const way broken[] = {{"a:1", 1e5, 1, true, false, 0}, {"b:1", 1.1e5, 1, true, false, 0}};
   fake f = {.n = 2, .ways = broken};
   autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
   ck_assert_uint_eq(f.built, 4);
@@ -255,11 +259,11 @@ END_TEST
 
 /* Fast, three configs of an algorithm are timed at most. */
 START_TEST(few_of_one_algorithm) {
-  static const way many[] = {{"a:1", 1e6, 50, false, false},
-                             {"a:2", 1.01e6, 50, false, false},
-                             {"a:3", 1.02e6, 50, false, false},
-                             {"a:4", 1.03e6, 1, false, false},
-                             {"b", 1.04e6, 60, false, false}};
+  static const way many[] = {{"a:1", 1e6, 50, false, false, 0},
+                             {"a:2", 1.01e6, 50, false, false, 0},
+                             {"a:3", 1.02e6, 50, false, false, 0},
+                             {"a:4", 1.03e6, 1, false, false, 0},
+                             {"b", 1.04e6, 60, false, false, 0}};
   fake f = {.n = 5, .ways = many};
   autotune_result r = tune(&f, module_of(8), _i ? RT_TUNE_FULL : RT_TUNE_FAST);
   ck_assert_uint_eq(f.built, 2 * (_i ? 5 : 4));
@@ -273,11 +277,33 @@ START_TEST(only_what_pays_is_timed) {
     double estimate; /* nanoseconds; the module has three problems of them */
     uint32_t timed;
   } cases[] = {{1e2, 0}, {1e4, 0}, {5e4, 0}, {1e6, 2}, {1e9, 2}};
-  const way two[] = {{"a:1", cases[_i].estimate, 20, false, false},
-                     {"b:1", 1.1 * cases[_i].estimate, 10, false, false}};
+  const way two[] = {{"a:1", cases[_i].estimate, 20, false, false, 0},
+                     {"b:1", 1.1 * cases[_i].estimate, 10, false, false, 0}};
   ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_KNOWN).n_untimed, cases[_i].timed);
   ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_FAST).n_timed, cases[_i].timed);
   ck_assert_uint_eq(tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_KNOWN).n_untimed, 0);
+}
+END_TEST
+
+/* A program that is soon replaced is made of what is there soon, unless its runs would take even longer.  What is not
+ * the best is counted, although timing it would not pay. */
+START_TEST(provisional) {
+  static const struct {
+    double estimate;
+    const char *winner;
+    uint32_t untimed;
+  } cases[] = {{1e2, "b:1", 2}, {1e6, "b:1", 2}, {1e7, "a:1", 2}};
+  const way two[] = {{"a:1", cases[_i].estimate, 20, false, false, 8e6},
+                     {"b:1", 2 * cases[_i].estimate, 10, false, false, 1e6}};
+  hlo_module *m = module_of(8);
+  autotune_result r = tune(&(fake){.n = 2, .ways = two, .provisional = true}, m, RT_TUNE_KNOWN);
+  ck_assert_str_eq(r.decisions[2].instr->config, cases[_i].winner);
+  ck_assert_uint_eq(r.n_untimed, cases[_i].untimed);
+  ck_assert_uint_eq(r.n_timed, 0);
+  (void)tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_FULL);
+  r = tune(&(fake){.n = 2, .ways = two, .provisional = true}, module_of(8), RT_TUNE_KNOWN);
+  ck_assert_str_eq(r.decisions[0].instr->config, "b:1"); /* the log knows better */
+  ck_assert_uint_eq(r.n_untimed, 0);
 }
 END_TEST
 
@@ -294,7 +320,7 @@ static uint64_t await_idle(void *data) {
 
 /* A measurement during which something else ran is done again. */
 START_TEST(disturbed_measurements_are_repeated) {
-  static const way two[] = {{"a:1", 1e6, 20, false, false}, {"b:1", 1.1e6, 10, false, false}};
+  static const way two[] = {{"a:1", 1e6, 20, false, false, 0}, {"b:1", 1.1e6, 10, false, false, 0}};
   enum { DISTURBED = 5000 };
   for (uint32_t disturbed = 0; disturbed <= DISTURBED; disturbed += DISTURBED) {
     caller c = {.disturbed = disturbed};
@@ -320,6 +346,7 @@ int main(void) {
   tcase_add_test(c, what_is_decided_stays);
   tcase_add_loop_test(c, few_of_one_algorithm, 0, 2);
   tcase_add_loop_test(c, only_what_pays_is_timed, 0, 5);
+  tcase_add_loop_test(c, provisional, 0, 3);
   tcase_add_test(c, disturbed_measurements_are_repeated);
   return run_suite("autotune", c);
 }

@@ -23,7 +23,7 @@ static float element(int64_t k) { return (float)(k * 7 % 5 - 2); }
 
 /* y = Abs(MatMul(x, w)), x f32[n,SIZE] and w f32[SIZE,SIZE] of small integers, so that all algorithms give the same
  * sums. */
-static void write_named_product(const char *input) {
+static void write_product_of(const char *input, const char *dims) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, input, "y");
   float *w = ARENA_NEW_N(a, float, SIZE *SIZE);
@@ -35,12 +35,15 @@ static void write_named_product(const char *input) {
   PB_ADD(a, m->graph->initializer, m->graph->n_initializer, t);
   graph_node(a, m->graph, "MatMul", arena_printf(a, "%s,w", input), "p");
   graph_node(a, m->graph, "Abs", "p", "y");
-  session_case_set_type(a, m->graph->input[0], 1, "n,512");
-  session_case_set_type(a, m->graph->output[0], 1, "n,512");
+  session_case_set_type(a, m->graph->input[0], 1, dims);
+  session_case_set_type(a, m->graph->output[0], 1, dims);
   session_case_write(a, m);
 }
 
-static void write_product(void) { write_named_product("x"); }
+static void write_product(void) { write_product_of("x", "n,512"); }
+
+/* A model without open sizes, whose first program is an exact one. */
+static void write_exact_product(void) { write_product_of("x", "1024,512"); }
 
 static session *open_tuned(session_options o) {
   o.tune = o.tune || o.compile.numerics.deterministic ? o.tune : "fast";
@@ -103,6 +106,39 @@ START_TEST(the_first_run_does_not_wait) {
   run_product(s, tuned, ROWS);
   run_product(s, session_case_compile(s, 3, SIZE), 3); /* another size finds the weights of the tuned program */
   session_release(s, tuned);
+  session_close(s);
+}
+END_TEST
+
+/* The first program calls the library, so that no kernel must be written for it. */
+START_TEST(the_first_program_is_provisional) {
+  write_exact_product();
+  session *s = open_tuned((session_options){0});
+  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  ck_assert(c->provisional && c->untuned);
+  ck_assert_uint_eq(c->report.kernels_unique, 0);
+  run_product(s, c, ROWS);
+  session_await_tuned(s);
+  ck_assert(session_program_is_replaced(c));
+  const session_program *tuned = session_case_compile(s, ROWS, SIZE);
+  ck_assert(!tuned->provisional && !tuned->untuned);
+  run_product(s, tuned, ROWS);
+  session_close(s);
+}
+END_TEST
+
+/* If runs leave no time for measurements, the program is replaced by one that estimates choose. */
+START_TEST(busy_for_long) {
+  write_exact_product();
+  session *s = open_tuned((session_options){0});
+  s->patience = 0.1;
+  session_begin_work(s);
+  const session_program *c = session_case_compile(s, ROWS, SIZE);
+  ck_assert(c->provisional);
+  session_await_tuned(s);
+  ck_assert(session_program_is_replaced(c));
+  session_end_work(s);
+  run_product(s, session_case_compile(s, ROWS, SIZE), ROWS);
   session_close(s);
 }
 END_TEST
@@ -401,7 +437,7 @@ START_TEST(kernels_of_another_model) {
   strcpy(folder, "/tmp/check-specialise-XXXXXX");
   ck_assert_ptr_nonnull(mkdtemp(folder));
   for (int k = 0; k < 2; k++) {
-    write_named_product(k ? "another" : "x");
+    write_product_of(k ? "another" : "x", "n,512");
     session *s = open_tuned((session_options){.cache = folder, .keep_programs = true, .specialise = "off"});
     const session_program *c = session_case_compile(s, ROWS, SIZE);
     ck_assert(!c->from_cache);
@@ -435,6 +471,7 @@ int main(void) {
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_set_timeout(c, 120);
   tcase_add_test(c, the_first_run_does_not_wait);
+  tcase_add_test(c, the_first_program_is_provisional);
   tcase_add_test(c, the_first_program_is_freed);
   tcase_add_test(c, sizes_that_come_once);
   tcase_add_loop_test(c, only_auto_tunes_in_the_background, 0, sizeof waiting / sizeof *waiting);
@@ -447,6 +484,7 @@ int main(void) {
   tcase_add_test(c, out_of_memory);
   tcase_add_test(c, cancelled);
   tcase_add_test(c, busy);
+  tcase_add_test(c, busy_for_long);
   tcase_add_test(c, the_tuned_program_is_kept);
   tcase_add_test(c, kernels_of_another_model);
   tcase_add_test(c, the_tuned_program_is_saved);

@@ -91,6 +91,20 @@ START_TEST(holes_between_elements) {
 }
 END_TEST
 
+/* Of arrays whose rows are equal by a guard that cannot be solved, all are joined, not only the first. */
+START_TEST(rows_that_a_guard_equates) {
+  hlo_module *m = parse_entry(memory, "(%x: f32[a*b,4], %y: f32[c*d,5]) {\n  return %x, %y\n}")->module;
+  for (int k = 0; k < 4; k++) {
+    dim_set_hint(m->dims, dim_symbol(m->dims, (const char *[]){"a", "b", "c", "d"}[k]), (int64_t[]){2, 6, 3, 4}[k]);
+  }
+  hlo_value both[] = {hlo_result(m->entry->params[0], 0), hlo_result(m->entry->params[1], 0)};
+  hlo_builder b = hlo_builder_make(m->entry);
+  hlo_value y = hlo_concatenate(&b, 2, both, 1);
+  ASSERT_OK(hlo_builder_take_error(&b));
+  ck_assert_str_eq(SHAPE_STR(m->dims, hlo_shape(y)), "f32[a*b,9]");
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
@@ -98,5 +112,6 @@ int main(void) {
   tcase_add_test(all, sizes_that_do_not_fit);
   tcase_add_test(all, guards_are_checked);
   tcase_add_test(all, holes_between_elements);
+  tcase_add_test(all, rows_that_a_guard_equates);
   return run_suite("bind", all);
 }

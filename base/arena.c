@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/locale.h"
@@ -137,10 +138,22 @@ static const mem_allocator *allocator_of(const mem_budget *b) {
   return b ? b->allocator : NULL;
 }
 
+/* Most large memory holds weights and arrays, which are written as a whole.  Large pages save page faults, which can
+ * take a third of the time until the first result, and TLB misses in each run. */
+static void *use_large_pages(void *memory, size_t size) {
+  enum { PAGE = 4096, LARGE = 1 << 18 };
+  uintptr_t start = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
+            end = ((uintptr_t)memory + size) & ~(uintptr_t)(PAGE - 1);
+  if (memory && size >= LARGE) {
+    (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+  }
+  return memory;
+}
+
 /* Allocates memory that is not cleared. */
 static void *system_alloc(const mem_budget *b, size_t size, size_t align) {
   const mem_allocator *from = allocator_of(b);
-  return from ? from->allocate(from->data, size, align) : aligned_alloc(align, size);
+  return from ? from->allocate(from->data, size, align) : use_large_pages(aligned_alloc(align, size), size);
 }
 
 static void system_free(const mem_budget *b, void *memory, size_t size, size_t align) {
@@ -215,7 +228,7 @@ size_t arena_used(const arena *a) { return a->total; }
  * nothing until they are written. */
 static void *zeroed_alloc(const mem_budget *b, size_t size) {
   if (!allocator_of(b)) {
-    return calloc(1, size);
+    return use_large_pages(calloc(1, size), size);
   }
   void *memory = system_alloc(b, size, CHUNK_ALIGN);
   return memory ? memset(memory, 0, size) : NULL;

@@ -143,10 +143,8 @@ status hlo_shape_concatenate(const hlo_instr *i, dim_table *dims, shape *results
                SHAPE_STR(dims, x), k, SHAPE_STR(dims, y));
     shape rest = *y;
     rest.dims[d] = x->dims[d];
-    if (!shape_same_dims(x, &rest)) {
-      TRY(status_prefix(shape_need_same_dims(dims, "operand 0", x, "the operand without that dimension", &rest),
-                        "dimension %" PRId64 ", operand %u", d, k));
-    }
+    TRY(status_prefix(shape_need_same_dims(dims, "operand 0", x, "the operand without that dimension", &rest),
+                      "dimension %" PRId64 ", operand %u", d, k));
     results[0].dims[d] = dim_add(dims, results[0].dims[d], y->dims[d]);
   }
   return shape_finish(i, &results[0]);

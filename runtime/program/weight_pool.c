@@ -3,11 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/hash.h"
 
-enum { ALIGN = 64, PAGE = 4096, LARGE = 1 << 18 };
+enum { ALIGN = 64 };
 
 /* The arena of a mapped file, and how many arrays of the pool are in the file. */
 typedef struct owner {
@@ -74,15 +73,6 @@ void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data
   }
 }
 
-/* Weights are written once and read in every run; large pages save page faults and TLB misses. */
-static void use_large_pages(void *data, uint64_t bytes) {
-  uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
-            end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (bytes >= LARGE && end > start) {
-    (void)madvise((void *)start, end - start, MADV_HUGEPAGE);
-  }
-}
-
 static uint64_t hash_of(rt_span name, uint64_t bytes) { return hash_bytes(name.data, name.size, bytes); }
 
 /* Adds an array without its data.  Returns NULL if there is no memory. */
@@ -123,7 +113,6 @@ void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *
     budget_free(s->budget, data, bytes, ALIGN);
     return NULL;
   }
-  use_large_pages(data, bytes);
   return x->data = data;
 }
 

@@ -267,7 +267,8 @@ oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model 
 /* Does the same for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a .oxla
  * file are copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
-/* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed. */
+/* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
+ * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
 void oxla_model_destroy(oxla_model *model);
 
 /* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */

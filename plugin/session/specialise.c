@@ -171,7 +171,9 @@ static void is_imported(void *data) {
   if (x->s->source->n_files == 0) {
     end_turn(x);
   }
-  lower_priority();
+  if (!atomic_load(&x->ends)) { /* otherwise somebody waits for the end */
+    lower_priority();
+  }
 }
 
 static void destroy_pool(void *pool) { rt_weight_pool_destroy(pool); }
@@ -235,18 +237,16 @@ static void compile_as(specialisation *x, rt_tune tune) {
   end_turn(x);
 }
 
-/* If measurements have waited too long, a provisional program is replaced by one that is compiled without them. */
-static void compile(specialisation *x) {
-  mem_budget *b = &x->s->specialising;
-  compile_as(x, x->s->options.compile.tune);
-  if (x->waited <= x->s->patience || !x->failed || !x->first->provisional) {
-    return;
-  }
-  atomic_store(&b->cancel, 0);
-  if (atomic_load(&x->ends)) {
-    atomic_store(&b->cancel, 1);
-    return;
-  }
+/* Returns true if the program cannot be tuned, but should be replaced all the same: it is provisional, and runs leave
+ * no time for measurements, or the session is closed and the next process finds in the cache what this one leaves
+ * there. */
+static bool needs_untuned(const specialisation *x) {
+  bool why = x->waited > x->s->patience || (atomic_load(&x->ends) && x->s->cache);
+  return x->failed && x->first->provisional && why && !atomic_load(&exiting);
+}
+
+static void compile_untuned(specialisation *x) {
+  atomic_store(&x->s->specialising.cancel, 0);
   status_free(x->failed);
   x->failed = NULL;
   arena_destroy(x->compiled);
@@ -318,10 +318,13 @@ static void *specialise_main(void *data) {
   session *s = x->s;
   let_runs_begin(x);
   if (take_slot(x)) {
-    compile(x);
+    compile_as(x, s->options.compile.tune);
     atomic_store(&slot, 0);
   } else {
     x->failed = budget_check(&s->specialising);
+  }
+  if (needs_untuned(x)) {
+    compile_untuned(x);
   }
   finish(x);
   pthread_mutex_lock(&s->lock);

@@ -29,7 +29,9 @@ void specialise_begin(session *s, session_program *c);
 /* Counts a run of a binding of a program for all sizes.  If its sizes have come often (the first ones: a few times),
  * begins to tune a program for them, unless another thread has the turn, or another program is being tuned. */
 void specialise_after_run(session *s, session_program *c);
-/* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds. */
+/* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds.  But if the program
+ * is provisional and the session has a cache, the model is compiled once more, without measurements, so that the next
+ * process finds a better program there. */
 void specialise_end(session *s);
 
 #endif

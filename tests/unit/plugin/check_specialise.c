@@ -400,6 +400,32 @@ static void remove_folder(void) {
   ck_assert_int_eq(system(command), 0);
 }
 
+static uint32_t count_kernels(const session_program *c) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < c->program->body.n; k++) {
+    n += strcmp(c->program->body.thunks[k].kind, "cpu.kernel") == 0;
+  }
+  return n;
+}
+
+/* A process that ends soon leaves a program whose kernels are written: calls of a library are made anew in each. */
+START_TEST(no_provisional_program_is_kept) {
+  write_exact_product();
+  strcpy(folder, "/tmp/check-specialise-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  for (int k = 0; k < 2; k++) {
+    session *s = open_tuned((session_options){.cache = folder, .keep_programs = true});
+    const session_program *c = session_case_compile(s, ROWS, SIZE);
+    ck_assert(c->from_cache == k && c->untuned);
+    ck_assert_uint_eq(count_kernels(c), (uint32_t)k);
+    run_product(s, c, ROWS);
+    session_release(s, c);
+    session_close(s);
+  }
+  remove_folder();
+}
+END_TEST
+
 /* After so many runs a size comes often. */
 enum { OFTEN = 16 };
 
@@ -485,6 +511,7 @@ int main(void) {
   tcase_add_test(c, cancelled);
   tcase_add_test(c, busy);
   tcase_add_test(c, busy_for_long);
+  tcase_add_test(c, no_provisional_program_is_kept);
   tcase_add_test(c, the_tuned_program_is_kept);
   tcase_add_test(c, kernels_of_another_model);
   tcase_add_test(c, the_tuned_program_is_saved);

@@ -442,11 +442,12 @@ static bool take_free_turn(session *s) {
 void specialise_after_run(session *s, session_program *c) {
   enum { FEW = 3, OFTEN = 16, MOST_PROGRAMS = 32 };
   uint32_t runs = atomic_fetch_add(&c->runs, 1) + 1;
-  bool comes_often = runs % OFTEN == 0 || (runs == FEW && is_first(s, c));
-  if (!comes_often || !may_tune(s, c) || !take_free_turn(s)) {
+  bool comes_often = runs % OFTEN == 0, may_be_first = runs == FEW;
+  if ((!comes_often && !may_be_first) || !may_tune(s, c) || !take_free_turn(s)) {
     return;
   }
-  if (!c->replaced && s->n_specialised < MOST_PROGRAMS) {
+  bool wanted = comes_often || is_first(s, c); /* asked with the turn, since other threads begin tunings */
+  if (wanted && !c->replaced && s->n_specialised < MOST_PROGRAMS) {
     if (has_threads(s->specialisation)) {
       pthread_join(s->specialisation->thread, NULL);
     }

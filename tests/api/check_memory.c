@@ -243,8 +243,7 @@ START_TEST(loads_compiled_bytes) {
     ck_assert_uint_eq(oxla_initializer_count(model), 0);
     run = new_run(model);
     run_affine(run, 2, 3);
-    succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){3, 4}, W));
-    succeed(oxla_execute(run)); /* what was saved is for all sizes */
+    run_affine(run, 3, 1); /* what was saved is for all sizes */
     oxla_run_destroy(run);
     oxla_model_destroy(model);
   }

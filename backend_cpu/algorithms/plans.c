@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/attention.h"
+#include "backend_cpu/kernels/jobs.h"
 #include "hlo/analysis/queries.h"
 
 typedef struct entry {
@@ -42,6 +43,12 @@ cpu_plan *cpu_plan_of(const cpu_plans *plans, const hlo_instr *i) {
   return e ? e->plan : NULL;
 }
 
+static void sort(cpu_plans *plans) {
+  if (plans->n) {
+    qsort(plans->entries, plans->n, sizeof(entry), by_instr);
+  }
+}
+
 /* --- building the plan of one instruction --- */
 
 /* Returns the names of the configs that the problem can have, such as "library:p4, gemm:8x48". */
@@ -55,8 +62,7 @@ static const char *list_names(arena *a, const cpu_problem *p) {
   return text;
 }
 
-static status build_named(const cpu_plans *plans, const cpu_problem *p, cpu_plan **out) {
-  arena *a = plans->arena;
+static status build_named(arena *a, const cpu_problem *p, cpu_plan **out) {
   cpu_config config;
   CHECK_THAT(cpu_find_config(a, p, p->instr->config, &config), STATUS_UNSUPPORTED,
              "%s has no config '%s' on this target; it has %s", hlo_info(p->contraction)->name, p->instr->config,
@@ -68,11 +74,11 @@ static status build_given(cpu_plans *plans, hlo_instr *i, cpu_plan **out) {
   cpu_problem problem;
   CHECK_THAT(cpu_problem_of(i, &plans->options, &problem), STATUS_INVALID_MODEL,
              "%s has a config '%s', but only contractions can have one", hlo_info(i)->name, i->config);
-  return build_named(plans, &problem, out);
+  return build_named(plans->arena, &problem, out);
 }
 
 static status build_rest(cpu_plans *plans, hlo_instr *i, const cpu_problem *p, cpu_plan **out) {
-  status s = *i->config ? build_named(plans, p, out) : NULL;
+  status s = *i->config ? build_named(plans->arena, p, out) : NULL;
   if (s && status_get_code(s) != STATUS_UNSUPPORTED) {
     return s;
   }
@@ -122,6 +128,60 @@ static status add_rest(cpu_plans *plans, hlo_instr *i) {
   return NULL;
 }
 
+/* --- plans of library calls ---
+ *
+ * A library writes the code of a call while its plan is built, so these plans are built on all threads. */
+
+typedef struct building {
+  cpu_problem problem;
+  arena *arena;
+  cpu_plan *plan; /* NULL if it could not be built */
+} building;
+
+/* A job.  If it fails for another reason than memory, add_rest fails, too, or takes another config. */
+static status build_call(void *data) {
+  building *b = data;
+  status s = build_named(b->arena, &b->problem, &b->plan);
+  b->plan = s ? NULL : b->plan;
+  if (s && status_get_code(s) == STATUS_RESOURCE) {
+    return s;
+  }
+  status_free(s);
+  return NULL;
+}
+
+static void destroy(void *a) { arena_destroy(a); }
+
+/* Builds the plans of instructions whose config names the library. */
+static status build_calls(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
+  static const char prefix[] = "library:";
+  uint32_t n_walked, n = 0, cap = 0;
+  building **all = NULL;
+  cpu_jobs *jobs = cpu_jobs_create(plans->arena);
+  hlo_computation **walked = hlo_walked(m, plans->arena, false, &n_walked);
+  for (uint32_t k = 0; k < n_walked; k++) {
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
+      building b = {.arena = NULL};
+      if (strncmp(i->config, prefix, sizeof prefix - 1) == 0 && !find(plans, i) &&
+          cpu_problem_of(i, &plans->options, &b.problem)) {
+        b.arena = arena_create(arena_budget(plans->arena));
+        arena_cleanup(plans->arena, destroy, b.arena);
+        building *job = arena_memdup(plans->arena, &b, sizeof b);
+        *ARENA_PUSH(plans->arena, all, n, cap) = job;
+        cpu_jobs_add(jobs, b.problem.multiplications, build_call, job);
+      }
+    }
+  }
+  TRY(cpu_jobs_run(jobs, threads));
+  for (uint32_t k = 0; k < n; k++) {
+    if (all[k]->plan) {
+      *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){all[k]->problem.instr, all[k]->plan};
+    }
+  }
+  sort(plans);
+  return NULL;
+}
+
 /* Calls `add` for each instruction that has no plan. */
 static status add_all(cpu_plans *plans, const hlo_module *m, status (*add)(cpu_plans *plans, hlo_instr *i)) {
   uint32_t n;
@@ -135,12 +195,13 @@ static status add_all(cpu_plans *plans, const hlo_module *m, status (*add)(cpu_p
       }
     }
   }
-  if (plans->n) {
-    qsort(plans->entries, plans->n, sizeof(entry), by_instr);
-  }
+  sort(plans);
   return NULL;
 }
 
 status cpu_plans_build_given(cpu_plans *plans, const hlo_module *m) { return add_all(plans, m, add_given); }
 
-status cpu_plans_build_rest(cpu_plans *plans, hlo_module *m) { return add_all(plans, m, add_rest); }
+status cpu_plans_build_rest(cpu_plans *plans, hlo_module *m, uint32_t threads) {
+  TRY(build_calls(plans, m, threads));
+  return add_all(plans, m, add_rest);
+}

@@ -53,7 +53,7 @@ static status tune(arena *a, hlo_module *m, const rt_compile_options *options, c
   status failed = autotune(a, m, &backend, how, options->tune_log, &tuned);
   cpu_tunables_destroy(tunables);
   TRY(failed);
-  TRY(cpu_plans_build_rest(plans, m));
+  TRY(cpu_plans_build_rest(plans, m, options->threads));
   report_tuning(a, &tuned, plans, report);
   return NULL;
 }
@@ -66,5 +66,5 @@ status cpu_assign_kernels(arena *a, hlo_module *m, const rt_compile_options *opt
     return tune(a, m, options, problems, *out, report);
   }
   assign_nth(a, m, options->algorithm, problems, &report->n_algorithms);
-  return cpu_plans_build_rest(*out, m);
+  return cpu_plans_build_rest(*out, m, options->threads);
 }

@@ -150,32 +150,45 @@ static status build_call(void *data) {
   return NULL;
 }
 
-static void destroy(void *a) { arena_destroy(a); }
+static void destroy(void *data) { arena_destroy(((building *)data)->arena); }
 
-/* Builds the plans of instructions whose config names the library. */
-static status build_calls(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
+/* The plans of library calls that are being built. */
+typedef struct calls {
+  uint32_t n, cap;
+  building **items;
+  cpu_jobs *jobs;
+} calls;
+
+/* Adds a job if the instruction has no plan and its config names the library. */
+static void add_call(const cpu_plans *plans, const hlo_instr *i, calls *c) {
   static const char prefix[] = "library:";
-  uint32_t n_walked, n = 0, cap = 0;
-  building **all = NULL;
-  cpu_jobs *jobs = cpu_jobs_create(plans->arena);
-  hlo_computation **walked = hlo_walked(m, plans->arena, false, &n_walked);
-  for (uint32_t k = 0; k < n_walked; k++) {
-    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
-      building b = {.arena = NULL};
-      if (strncmp(i->config, prefix, sizeof prefix - 1) == 0 && !find(plans, i) &&
-          cpu_problem_of(i, &plans->options, &b.problem)) {
-        b.arena = arena_create(arena_budget(plans->arena));
-        arena_cleanup(plans->arena, destroy, b.arena);
-        building *job = arena_memdup(plans->arena, &b, sizeof b);
-        *ARENA_PUSH(plans->arena, all, n, cap) = job;
-        cpu_jobs_add(jobs, b.problem.multiplications, build_call, job);
-      }
+  cpu_problem problem;
+  if (strncmp(i->config, prefix, sizeof prefix - 1) != 0 || find(plans, i) ||
+      !cpu_problem_of(i, &plans->options, &problem)) {
+    return;
+  }
+  building *b = ARENA_NEW(plans->arena, building);
+  b->problem = problem;
+  arena_cleanup(plans->arena, destroy, b); /* before there is an arena, so that nothing leaks if memory runs out here */
+  b->arena = arena_create(arena_budget(plans->arena));
+  *ARENA_PUSH(plans->arena, c->items, c->n, c->cap) = b;
+  cpu_jobs_add(c->jobs, problem.multiplications, build_call, b);
+}
+
+static status build_calls(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
+  uint32_t n;
+  calls c = {.jobs = cpu_jobs_create(plans->arena)};
+  hlo_computation **walked = hlo_walked(m, plans->arena, false, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
+      add_call(plans, i, &c);
     }
   }
-  TRY(cpu_jobs_run(jobs, threads));
-  for (uint32_t k = 0; k < n; k++) {
-    if (all[k]->plan) {
-      *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){all[k]->problem.instr, all[k]->plan};
+  TRY(cpu_jobs_run(c.jobs, threads));
+  for (uint32_t k = 0; k < c.n; k++) {
+    const building *b = c.items[k];
+    if (b->plan) {
+      *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){b->problem.instr, b->plan};
     }
   }
   sort(plans);

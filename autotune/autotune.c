@@ -320,12 +320,13 @@ static void estimate_all(tuner *t, uint32_t n, decision **open) {
   for (uint32_t k = 0; k < n; k++) {
     double cost = cost_of_timing(t, open[k]);
     t->booked += cost;
-    if (t->backend->provisional) {
+    bool provisional = t->backend->provisional;
+    if (provisional) {
       decide_by_building(open[k]);
     } else {
       decide_by_near(t, open[k]);
     }
-    t->result->n_untimed += cost > 0 || strcmp(open[k]->how, "quick") == 0;
+    t->result->n_untimed += cost > 0 || (provisional && open[k]->winner);
   }
 }
 

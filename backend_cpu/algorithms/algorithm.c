@@ -88,13 +88,20 @@ uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out) {
   return n;
 }
 
+const cpu_algorithm *cpu_algorithm_of(const char *name) {
+  size_t n = strcspn(name, ":");
+  for (uint32_t k = 0; k < N_ALGORITHMS; k++) {
+    if (strncmp(name, algorithms[k]->name, n) == 0 && !algorithms[k]->name[n]) {
+      return algorithms[k];
+    }
+  }
+  return NULL;
+}
+
 bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out) {
   size_t n = strcspn(name, ":");
   const char *config = name[n] ? name + n + 1 : "";
-  const cpu_algorithm *x = NULL;
-  for (uint32_t k = 0; k < N_ALGORITHMS && !x; k++) {
-    x = strncmp(name, algorithms[k]->name, n) == 0 && !algorithms[k]->name[n] ? algorithms[k] : NULL;
-  }
+  const cpu_algorithm *x = cpu_algorithm_of(name);
   x = x && is_for(x, p) ? x : NULL;
   cpu_config configs[CPU_MAX_CONFIGS_OF_ONE] = {0};
   uint32_t listed = x ? x->list_configs(a, p, CPU_MAX_CONFIGS_OF_ONE, configs) : 0, k = 0;

@@ -115,6 +115,9 @@ double cpu_time_on_threads(double nanoseconds, uint32_t threads);
 /* Lists the configs of all algorithms on the arena, the least estimate first.  Returns their number. */
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out);
 
+/* Returns the algorithm of the config of that full name; NULL if there is none. */
+const cpu_algorithm *cpu_algorithm_of(const char *name);
+
 /* Finds the config of that name, also if it is not listed.  Returns false if the problem has none. */
 bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out);
 

@@ -159,12 +159,11 @@ typedef struct calls {
   cpu_jobs *jobs;
 } calls;
 
-/* Adds a job if the instruction has no plan and its config names the library. */
+/* Adds a job if the instruction has no plan and its config is that of a library call. */
 static void add_call(const cpu_plans *plans, const hlo_instr *i, calls *c) {
-  static const char prefix[] = "library:";
+  const cpu_algorithm *x = cpu_algorithm_of(i->config);
   cpu_problem problem;
-  if (strncmp(i->config, prefix, sizeof prefix - 1) != 0 || find(plans, i) ||
-      !cpu_problem_of(i, &plans->options, &problem)) {
+  if (!x || !x->library_nanoseconds || find(plans, i) || !cpu_problem_of(i, &plans->options, &problem)) {
     return;
   }
   building *b = ARENA_NEW(plans->arena, building);

@@ -381,7 +381,7 @@ static status compile_guarded(void *data) {
   double start = clock_seconds();
   compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;
-  request.options.provisional = c->tune == RT_TUNE_KNOWN && specialise_would(s);
+  request.options.provisional = specialise_would(s); /* then c->tune is RT_TUNE_KNOWN */
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);

@@ -416,6 +416,11 @@ END_TEST
 
 static char folder[32];
 
+static void make_folder(void) {
+  strcpy(folder, "/tmp/check-specialise-XXXXXX");
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
 static void remove_folder(void) {
   char command[64];
   snprintf(command, sizeof command, "rm -rf %s", folder);
@@ -426,8 +431,7 @@ static void remove_folder(void) {
 START_TEST(no_provisional_program_is_kept) {
   write_exact_product();
   uint32_t untuned = count_untuned();
-  strcpy(folder, "/tmp/check-specialise-XXXXXX");
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   for (int k = 0; k < 2; k++) {
     session *s = open_tuned((session_options){.cache = folder, .keep_programs = true});
     const session_program *c = session_case_compile(s, ROWS, SIZE);
@@ -449,8 +453,7 @@ static session *open_cached(void) { return open_tuned((session_options){.cache =
 /* The tuned program is found at the next start; the first one is, if the session was closed before. */
 START_TEST(the_tuned_program_is_kept) {
   write_product();
-  strcpy(folder, "/tmp/check-specialise-XXXXXX");
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   session *s = open_cached();
   (void)session_case_compile(s, ROWS, SIZE);
   session_close(s);
@@ -475,8 +478,7 @@ END_TEST
 
 /* Another model with the same layers finds their kernels in the cache. */
 START_TEST(kernels_of_another_model) {
-  strcpy(folder, "/tmp/check-specialise-XXXXXX");
-  ck_assert_ptr_nonnull(mkdtemp(folder));
+  make_folder();
   for (int k = 0; k < 2; k++) {
     write_product_of(k ? "another" : "x", "n,512");
     session *s = open_tuned((session_options){.cache = folder, .keep_programs = true, .specialise = "off"});

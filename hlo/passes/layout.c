@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/dim/guard.h"
+
 typedef struct order {
   int64_t p[SHAPE_MAX_RANK];
 } order;
@@ -362,19 +364,27 @@ typedef struct group {
   int64_t place; /* the lowest number that one of the operand's dimensions in this group has in held.t */
 } group;
 
-static int find_groups(const shape *x, const shape *y, group *out) {
+/* Returns true if the first of two different products of extents is the one to which an extent should be added for them
+ * to become equal.  For symbolic products that is a guess. */
+static bool is_less(const dim_table *t, dim a, dim b) {
+  int64_t x = 0, y = 0;
+  return dim_hint(t, a, &x) && dim_hint(t, b, &y) && x < y;
+}
+
+static int find_groups(dim_table *t, const shape *x, const shape *y, group *out) {
   int n = 0, i = 0, j = 0;
   while (i < x->rank && j < y->rank) {
     group g = {.from = i, .to = j};
-    int64_t a = x->dims[i++], b = y->dims[j++];
+    dim a = x->dims[i++], b = y->dims[j++];
     while (a != b) {
-      if (a < b ? i == x->rank : j == y->rank) {
+      bool less = is_less(t, a, b);
+      if ((less ? i == x->rank : j == y->rank) || a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
         return 0;
       }
-      if (a < b) {
-        a *= x->dims[i++];
+      if (less) {
+        a = dim_mul(t, a, x->dims[i++]);
       } else {
-        b *= y->dims[j++];
+        b = dim_mul(t, b, y->dims[j++]);
       }
     }
     g.from_end = i;
@@ -422,10 +432,10 @@ static void reshape(layout *l, const hlo_instr *i) {
   const held *h = held_of(l, i->operands[0]);
   const shape *x = hlo_shape(i->operands[0]), *y = &i->shapes[0];
   group g[SHAPE_MAX_RANK];
-  if (!h || is_identity(&h->p, x->rank) || !shape_is_static(x) || shape_elements(x) == 0) {
+  if (!h || is_identity(&h->p, x->rank) || (shape_is_static(x) && shape_elements(x) == 0)) {
     return;
   }
-  int n = find_groups(x, y, g);
+  int n = find_groups(i->parent->module->dims, x, y, g);
   if (n == 0) {
     return;
   }

@@ -131,7 +131,7 @@ void size_table_add_guards(size_table *t) {
 
 status size_table_finish(const size_table *t) {
   const char *source = dim_unanswered(t->module->dims);
-  CHECK_THAT(t->missing != DIM_OVERFLOW, STATUS_RESOURCE, "a size is too large an expression");
+  CHECK_THAT(t->missing != DIM_OVERFLOW, STATUS_UNSUPPORTED, "a size is too large an expression");
   CHECK_THAT(!source || rt_program_is_static(t->program), STATUS_UNSUPPORTED,
              "%s: what is computed from sizes is too large", source);
   CHECK_THAT(!t->missing, STATUS_UNSUPPORTED, "no input tells the size %s",

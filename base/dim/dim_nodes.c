@@ -5,7 +5,7 @@
 
 /* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile one
  * may not. */
-enum { SIZE_MAX_NODES = 256 };
+enum { SIZE_MAX_NODES = 1024 };
 
 /* --- nodes --- */
 

@@ -132,7 +132,7 @@ static uint32_t constant_number(hlo_buffers *b, const hlo_instr *i) {
 static status number_instr(hlo_buffers *b, const hlo_instr *i, bool entry) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     dim bytes = value_bytes(b, hlo_result((hlo_instr *)i, k));
-    CHECK_THAT(bytes != DIM_OVERFLOW, STATUS_RESOURCE, "%s: the size in bytes of %s is too large an expression",
+    CHECK_THAT(bytes != DIM_OVERFLOW, STATUS_UNSUPPORTED, "%s: the size in bytes of %s is too large an expression",
                i->source, SHAPE_STR(b->dims, &i->shapes[k]));
     if (i->op == HLO_CONSTANT) {
       new_unit(b, HLO_IN_CONSTANT, constant_number(b, i), bytes);

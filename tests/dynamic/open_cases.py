@@ -74,6 +74,27 @@ def make_rules(case):
          inits=[("one", np.array(1, np.int64)), ("seven", np.array(7, np.int64))])
 
 
+def make_sizes(case):
+    """Windows over open extents, and sizes that are large expressions of them."""
+    pools = [("MaxPool", [3], [2], [0, 0]), ("AveragePool", [3], [2], [1, 1]), ("MaxPool", [2], [3], [0, 1]), ("AveragePool", [2], [2], [0, 1]),
+             ("LpPool", [4], [3], [1, 2]), ("MaxPool", [1], [2], [0, 0])]
+    signals = [[x(1, 2, n)] for n in (7, 4, 5, 6, 8, 9, 12)]
+    for opset in (18, 19):  # from 19 on AveragePool leaves out a window that starts in the padding after the input
+        case(f"ceil_mode_{opset}", [N(kind, ["x"], [f"y{k}"], kernel_shape=kernel, strides=strides, pads=pads, ceil_mode=1)
+                                    for k, (kind, kernel, strides, pads) in enumerate(pools)],
+             [("x", F, [1, 2, "n"])], [(f"y{k}", F, [1, 2, None]) for k in range(len(pools))], signals, opset=opset)
+    pictures = [[x(b, 3, n, m)] for b, n, m in ((1, 97, 65), (2, 64, 96), (1, 66, 91), (3, 71, 80))]
+    halves = [N("MaxPool", [f"h{k}" if k else "x"], [f"h{k + 1}"], kernel_shape=[3, 3], strides=[2, 2], pads=[0, 1, 1, 0], ceil_mode=1)
+              for k in range(4)]
+    case("many_pools", halves + [N("Conv", ["h4", "w"], ["y"], pads=[1, 1, 1, 1])], [("x", F, ["b", 3, "n", "m"])],
+         [("y", F, [None, 4, None, None])], pictures, inits=[("w", x(4, 3, 3, 3))])
+    names = [f"n{k}" for k in range(18)]
+    outer = [N("Concat", names[:9], ["p"], axis=0), N("Concat", names[9:], ["q"], axis=1), N("Mul", ["p", "q"], ["r"]), N("Relu", ["r"], ["y"])]
+    case("more_terms_than_an_expression_has", outer,
+         [(n, F, [n, 1] if k < 9 else [1, n]) for k, n in enumerate(names)], [("y", F, [None, None])],
+         [[x(*((k % m + 1, 1) if k < 9 else (1, k % m + 1))) for k in range(18)] for m in (2, 3, 4)])
+
+
 def make_apart(case):
     loop = [("i", I, []), ("c", B, [])]
     part = [N("NonZero", ["s"], ["p"]), N("Gather", ["p", "z"], ["p0"], axis=0), N("Gather", ["s", "p0"], ["e0"], axis=0),
@@ -112,4 +133,5 @@ def make_apart(case):
 
 def make(case):
     make_rules(case)
+    make_sizes(case)
     make_apart(case)

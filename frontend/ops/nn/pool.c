@@ -13,8 +13,8 @@ typedef struct pool {
   onnx_window w; /* the attributes of the node */
   int rank;
   dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
-  int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode, how far the last window extends past
-                                     the input */
+  int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode, at least how far the last window
+                                     extends past the input */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
       dilation[SHAPE_MAX_RANK];
 } pool;
@@ -24,18 +24,22 @@ static dim room_of(dim_table *t, const onnx_window *w, int k, dim in) {
   return dim_signed_add(t, in, dim_signed_const(t, w->low[k] + w->high[k] - onnx_window_extent(w, k)));
 }
 
-/* Returns the number of positions of the window in dimension k; window_fits has checked that there is one.  With
- * ceil_mode the window at the last position may extend beyond the padding, but it must start within the input or the
- * padding before it. */
-static dim positions(dim_table *t, const onnx_window *w, int k, dim in, bool ceil_mode) {
-  dim room = room_of(t, w, k, in);
-  int64_t stride = w->strides[k];
-  if (!ceil_mode) {
-    return dim_add_const(t, dim_floordiv(t, room, stride), 1);
+/* Returns the number of positions of the window in dimension k, whose padding after the input is `high`. */
+static dim positions(dim_table *t, const onnx_window *w, int k, dim in, int64_t high) {
+  dim room = dim_signed_add(t, room_of(t, w, k, in), high - w->high[k]);
+  return dim_add_const(t, dim_floordiv(t, room, w->strides[k]), 1);
+}
+
+/* Returns the padding after the input in dimension k with ceil_mode.  The window at the last position may extend beyond
+ * the padding, by less than a stride, but it must start within the input or the padding before it. */
+static int64_t ceil_padding(dim_table *t, const onnx_window *w, int k, dim in) {
+  int64_t stride = w->strides[k], high = w->high[k];
+  dim last = dim_mul(t, dim_floordiv(t, dim_signed_add(t, room_of(t, w, k, in), stride - 1), stride), stride);
+  bool may_start_after = high + stride > onnx_window_extent(w, k);
+  if (may_start_after && dim_at_most(t, dim_add_const(t, in, w->low[k]), last)) {
+    return high;
   }
-  dim more = dim_floordiv(t, dim_signed_add(t, room, stride - 1), stride);
-  bool starts_after = dim_at_most(t, dim_add_const(t, in, w->low[k]), dim_mul(t, more, stride));
-  return starts_after ? more : dim_add_const(t, more, 1);
+  return high + stride - 1;
 }
 
 /* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
@@ -65,18 +69,12 @@ static void leave_out_cells(pool *p, int k) {
   }
 }
 
-/* Returns how far the window at the last position extends past the input.  For a symbolic extent this depends on the
- * remainder of room_of by the stride, so a guard for that remainder is added (base/dim/guard.h). */
-static int64_t last_reach(dim_table *t, const pool *p, int k) {
-  int64_t in = 0, out = 0, room = 0, stride = p->w.strides[k];
-  dim left = room_of(t, &p->w, k, p->in[k]);
-  (void)dim_hint(t, p->in[k], &in);
-  (void)dim_hint(t, p->out[k], &out);
-  if (!dim_is_const(p->in[k]) && dim_at_most(t, 0, left) && dim_hint(t, left, &room)) {
-    (void)dim_equal(t, dim_mod(t, left, stride), room % stride);
+/* Reduces the padding after the input of constant extent to what the window at the last position reaches. */
+static void leave_out_padding(pool *p, int k) {
+  if (dim_is_const(p->in[k])) {
+    int64_t reach = (p->out[k] - 1) * p->w.strides[k] + onnx_window_extent(&p->w, k) - p->in[k] - p->w.low[k];
+    p->high[2 + k] = reach > 0 ? reach : 0;
   }
-  int64_t reach = (out - 1) * stride + onnx_window_extent(&p->w, k) - in - p->w.low[k];
-  return reach > 0 ? reach : 0;
 }
 
 static status read_pool(const onnx_node *n, pool *p) {
@@ -95,12 +93,16 @@ static status read_pool(const onnx_node *n, pool *p) {
     p->low[k] = p->high[k] = 0;
   }
   for (int k = 0; k < p->w.n; k++) {
-    p->out[k] = positions(t, &p->w, k, p->in[k], ceil_mode);
+    p->high[2 + k] = ceil_mode ? ceil_padding(t, &p->w, k, p->in[k]) : p->w.high[k];
+    p->out[k] = positions(t, &p->w, k, p->in[k], p->high[2 + k]);
     p->window[2 + k] = p->w.kernel[k];
     p->strides[2 + k] = p->w.strides[k];
     p->dilation[2 + k] = p->w.dilations[k];
     p->low[2 + k] = p->w.low[k];
-    p->beyond[k] = p->high[2 + k] = ceil_mode ? last_reach(t, p, k) : p->w.high[k];
+    if (ceil_mode) {
+      leave_out_padding(p, k);
+    }
+    p->beyond[k] = p->high[2 + k];
     leave_out_cells(p, k);
   }
   return NULL;

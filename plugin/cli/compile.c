@@ -137,6 +137,7 @@ static status emit_source(const cli_args *args, session *s, const session_inputs
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
   const char *text;
+  request.all_sizes = request.n_ranges > 0;
   TRY(session_open_compiler(&compiler));
   const compiler_model *source = session_source(s);
   status failed = args->explain ? compiler->explain(source, &request, args->explain, a, &text)

@@ -1,6 +1,7 @@
 /* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the
- * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name; BENCH_CARRIED has the
- * outputs that a list carries, "OUTPUT=INPUT:AXIS ...", since they are told when a model is loaded. */
+ * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name; BENCH_SPECIALISE is the
+ * option of that name; BENCH_CARRIED has the outputs that a list carries, "OUTPUT=INPUT:AXIS ...", since they are told
+ * when a model is loaded. */
 #include "client.h"
 #include "onnx-xla.h"
 
@@ -83,6 +84,7 @@ static void load(const char *library, const char *path, int threads, int n, tens
   oxla_options options = {.size = sizeof options,
                           .threads = threads,
                           .cache = getenv("ONNX_XLA_CACHE"),
+                          .specialise = getenv("BENCH_SPECIALISE"),
                           .deterministic = getenv("BENCH_DETERMINISTIC") != NULL};
   check(p_oxla_load(path, &options, &model));
   const char *carried = dlsym(lib, "oxla_rewind") ? getenv("BENCH_CARRIED") : NULL;

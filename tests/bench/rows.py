@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from bench_models import Failed, call, find_model, read_models
+from bench_models import HERE, Failed, call, find_model, read_models
 from clients import Client
+from statistic import geometric_mean
 
 THREADS = 2
 
@@ -118,6 +119,41 @@ def memory():
                 peaks.append(client.megabytes()[1])
                 client.close()
         yield f"{model.name}, warm start beside ONNX Runtime's", peaks[1], peaks[2], "MB"
+
+
+# --- programs for all sizes ---
+
+def open_model(model):
+    """The path of the model with open dimensions; None if there is none."""
+    if model.source.startswith("make:"):
+        made = model.source + "-any"
+        return find_model(made) if made[5:] in call([os.path.join(HERE, "make-model"), "--list"]).split() else None
+    graph = onnx.load(model.path, load_external_data=False).graph
+    is_open = any(not d.HasField("dim_value") for i in graph.input for d in i.type.tensor_type.shape.dim)
+    return model.path if is_open else None
+
+
+def general():
+    """The program for all sizes beside the tuned one for these, a ratio of least times, taken in turns."""
+    ratios = []
+    for model in read_models().values():
+        model.prepare()
+        path = open_model(model)
+        if not path:
+            continue
+        try:
+            with Files() as files:
+                clients = [Client("ours", path, THREADS, model.inputs, {"ONNX_XLA_CACHE": files.path(how), "BENCH_SPECIALISE": how})
+                           for how in ("off", "full")]
+                times = [[client.measure(0.2, 5, 1)[0] for client in clients] for _ in range(5)]
+                for client in clients:
+                    client.close()
+            ratios.append(min(t[0] for t in times) / min(t[1] for t in times))
+            yield f"{model.name}, program for all sizes / tuned program", ratios[-1], 1 / 0.75, ""
+        except Failed as e:
+            yield f"{model.name}: {e}", math.inf, 1 / 0.75, ""
+    if ratios:
+        yield f"geometric mean of {len(ratios)} models", geometric_mean(ratios), 1 / 0.9, ""
 
 
 # --- idle ---
@@ -228,7 +264,7 @@ def bits():
 
 
 ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, "memory": memory,
-        "idle": idle, "spellings": spellings, "bits": bits}
+        "general": general, "idle": idle, "spellings": spellings, "bits": bits}
 
 
 def measure(names):

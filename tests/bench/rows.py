@@ -156,6 +156,22 @@ def general():
         yield f"geometric mean of {len(ratios)} models", geometric_mean(ratios), 1 / 0.9, ""
 
 
+def specialising(runs=400):
+    """Single runs of one size, in a process that makes a program for it in the background beside one that never does."""
+    for name in ("resnet50", "mobilenet-v2", "ocr-rec", "bert-base", "lstm"):
+        model = read_models()[name]
+        model.prepare()
+        late = {"off": [], "auto": []}
+        for how in 3 * list(late):
+            with Files() as files:
+                client = Client("ours", open_model(model), THREADS, model.inputs,
+                                {"ONNX_XLA_CACHE": files.path("cache"), "BENCH_SPECIALISE": how})
+                late[how].append(np.percentile(client.run_list([{}] * runs), 99))
+                client.close()
+        ratio = min(late["auto"]) / min(late["off"])
+        yield f"{name}, 99th percentile of {runs} runs, specialising / not", ratio, 1.3, ""
+
+
 # --- idle ---
 
 def idle():
@@ -264,7 +280,7 @@ def bits():
 
 
 ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, "memory": memory,
-        "general": general, "idle": idle, "spellings": spellings, "bits": bits}
+        "general": general, "specialising": specialising, "idle": idle, "spellings": spellings, "bits": bits}
 
 
 def measure(names):

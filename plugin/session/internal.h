@@ -102,8 +102,11 @@ bool session_program_serves(const session *s, const rt_program *p, const session
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
 /* Waits for the turn, which only one thread at a time has.  A thread needs it to compile, check or save.  Running
- * existing programs needs no turn. */
-void session_take_turn(session *s);
+ * existing programs needs no turn.  Fails in a process that was forked while a thread of its parent had the turn. */
+STATUS_MUST_USE status session_take_turn(session *s);
+/* Waits until the thread that has the turn gives it up or, with `nanoseconds`, until these have passed.  Fails like
+ * session_take_turn.  The caller holds the lock. */
+STATUS_MUST_USE status session_await_turn(session *s, int64_t nanoseconds);
 void session_end_turn(session *s);
 /* Must be called at the beginning and at the end of each run, and of each compilation for which a caller waits; they
  * count these (begun, busy). */

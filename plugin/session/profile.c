@@ -182,9 +182,9 @@ static status time_bindings(session *s, const session_inputs *inputs, run_profil
 
 /* Adds what is known of the programs for all sizes. */
 static status add_generals(session *s, const session_inputs *inputs, run_profile *out) {
-  out->generals = session_generals(s);
-  out->exact_reason = session_exact_reason(s);
-  session_take_turn(s);
+  TRY(session_take_turn(s));
+  out->generals = s->generals;
+  out->exact_reason = s->exact_reason;
   status failed = time_bindings(s, inputs, out);
   session_end_turn(s);
   return failed;

@@ -441,16 +441,16 @@ void session_add_general(session *s, session_program *c) {
 }
 
 const session_program *session_generals(session *s) {
-  session_take_turn(s);
+  pthread_mutex_lock(&s->lock);
   const session_program *first = s->generals;
-  session_end_turn(s);
+  pthread_mutex_unlock(&s->lock);
   return first;
 }
 
 const char *session_exact_reason(session *s) {
-  session_take_turn(s);
+  pthread_mutex_lock(&s->lock);
   const char *reason = s->exact_reason;
-  session_end_turn(s);
+  pthread_mutex_unlock(&s->lock);
   return reason;
 }
 
@@ -523,13 +523,27 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
 
 /* --- turns --- */
 
-void session_take_turn(session *s) {
-  pthread_mutex_lock(&s->lock);
-  while (s->taken_by) {
+status session_await_turn(session *s, int64_t nanoseconds) {
+  CHECK_THAT(s->taken_by == getpid(), STATUS_RESOURCE,
+             "this process was forked while a thread compiled, so that nobody ends that compilation");
+  if (nanoseconds) {
+    struct timespec until = clock_after(CLOCK_REALTIME, nanoseconds);
+    (void)pthread_cond_timedwait(&s->turn_ends, &s->lock, &until);
+  } else {
     pthread_cond_wait(&s->turn_ends, &s->lock);
   }
-  s->taken_by = getpid();
+  return NULL;
+}
+
+status session_take_turn(session *s) {
+  status failed = NULL;
+  pthread_mutex_lock(&s->lock);
+  while (s->taken_by && !failed) {
+    failed = session_await_turn(s, 0);
+  }
+  s->taken_by = failed ? s->taken_by : getpid();
   pthread_mutex_unlock(&s->lock);
+  return failed;
 }
 
 void session_end_turn(session *s) {

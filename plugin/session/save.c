@@ -56,7 +56,7 @@ static status save(session *s, const char *path, FILE *stream) {
   CHECK_THAT(!s->n_carried, STATUS_UNSUPPORTED,
              "a model that was opened with carried outputs cannot be saved; open it without them");
   session_await_tuned(s);
-  session_take_turn(s);
+  TRY(session_take_turn(s));
   saving x = {.s = s, .path = path, .stream = stream};
   status failed = guard_run(save_guarded, &x);
   arena_destroy(x.scratch);

@@ -347,7 +347,10 @@ static status try_general(compilation *c, const compiler_api *compiler) {
   if (!failed || must || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
-  s->exact_reason = arena_strdup(s->arena, status_message(failed));
+  const char *reason = arena_strdup(s->arena, status_message(failed));
+  pthread_mutex_lock(&s->lock); /* threads without the turn ask for it */
+  s->exact_reason = reason;
+  pthread_mutex_unlock(&s->lock);
   session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", status_message(failed));
   status_free(failed);
   arena_destroy(c->arena);
@@ -499,7 +502,7 @@ status session_check(session *s, const session_inputs *inputs) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
   TRY(session_open_compiler(&compiler));
-  session_take_turn(s);
+  TRY(session_take_turn(s));
   s->compiling.deadline = deadline_after(s->options.max_seconds);
   status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
   s->compiling.deadline = 0;
@@ -523,9 +526,7 @@ static status await_end(session *s, const session_inputs *inputs) {
   enum { PATIENCE = 20000000 }; /* nanoseconds between looks at the clock */
   mem_budget waiting = {.deadline = inputs->deadline, .stopped = inputs->stopped};
   TRY(budget_check(&waiting));
-  struct timespec until = clock_after(CLOCK_REALTIME, PATIENCE);
-  (void)pthread_cond_timedwait(&s->turn_ends, &s->lock, &until);
-  return NULL;
+  return session_await_turn(s, PATIENCE);
 }
 
 /* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL; the caller then
@@ -537,8 +538,6 @@ static status find_ready(session *s, const session_inputs *inputs, session_progr
     if (*out || !s->taken_by || (s->image && !s->generals)) {
       break;
     }
-    CHECK_THAT(s->taken_by == getpid(), STATUS_RESOURCE,
-               "this process was forked while a thread compiled, so that nobody ends that compilation");
     TRY(await_end(s, inputs));
   }
   if (*out) {

@@ -227,7 +227,10 @@ static void *compile_main(void *data) {
 static void compile_as(specialisation *x, rt_tune tune) {
   pthread_t thread;
   x->tune = tune;
-  session_take_turn(x->s);
+  x->failed = session_take_turn(x->s);
+  if (x->failed) {
+    return;
+  }
   x->has_turn = true;
   if (start_with_stack(compile_main, x, &thread)) {
     pthread_join(thread, NULL);
@@ -288,7 +291,7 @@ static status change_over(void *data) {
 
 static void finish(specialisation *x) {
   session *s = x->s;
-  session_take_turn(s);
+  status_free(session_take_turn(s)); /* does not fail, since this thread began in this process */
   x->failed = x->failed ? x->failed : guard_run(change_over, x);
   if (x->failed && !x->first->general) {
     compile_cache_put(s, &x->inputs, RT_TUNE_KNOWN, x->first);
@@ -467,8 +470,8 @@ void specialise_end(session *s) {
   }
 }
 
-/* Begins to tune the binding that was used last, unless a tuning was begun already.  In a forked child nobody would
- * give up a turn that the thread of that tuning has. */
+/* Begins to tune the binding that was used last, unless a tuning was begun already, or nobody would give up the turn
+ * (session_take_turn). */
 static void begin_first(session *s) {
   pthread_mutex_lock(&s->lock);
   bool begun = s->specialisation;
@@ -476,7 +479,11 @@ static void begin_first(session *s) {
   if (begun) {
     return;
   }
-  session_take_turn(s); /* whoever has it frees no binding */
+  status failed = session_take_turn(s); /* whoever has it frees no binding */
+  if (failed) {
+    status_free(failed);
+    return;
+  }
   pthread_mutex_lock(&s->lock);
   session_program *last = s->bindings.first;
   pthread_mutex_unlock(&s->lock);

@@ -13,6 +13,7 @@
 
 #include "backend_cpu/runtime/contraction.h"
 #include "plugin/session/internal.h"
+#include "plugin/session/profile.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
 #include "tests/unit/plugin/session_case.h"
@@ -340,7 +341,7 @@ START_TEST(forked_while_it_compiles) {
   write_product();
   session *s = open_tuned((session_options){.specialise = "off"});
   const session_program *c = session_case_compile(s, ROWS, SIZE);
-  session_take_turn(s);
+  ASSERT_OK(session_take_turn(s));
   pid_t child = fork();
   if (child == 0) {
     shape given = shape_make(DTYPE_F32, 2, (dim[]){3, SIZE});
@@ -348,6 +349,15 @@ START_TEST(forked_while_it_compiles) {
     run_product(s, c, ROWS);
     ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&given}}, &other), STATUS_RESOURCE,
                  "forked while a thread compiled");
+    run_profile profile;
+    session_output out = {0};
+    arena *a = arena_create(NULL);
+    float x[ROWS * SIZE] = {0};
+    ASSERT_FAILS(session_check(s, &(session_inputs){0}), STATUS_RESOURCE, "forked while a thread compiled");
+    ASSERT_FAILS(session_save(s, "/dev/null"), STATUS_RESOURCE, "forked while a thread compiled");
+    ASSERT_FAILS(session_profile(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out,
+                                 &(run_profile_options){.runs = 1}, a, &profile),
+                 STATUS_RESOURCE, "forked while a thread compiled");
     _exit(0);
   }
   int ended = -1;

@@ -88,6 +88,12 @@ def make_sizes(case):
               for k in range(4)]
     case("many_pools", halves + [N("Conv", ["h4", "w"], ["y"], pads=[1, 1, 1, 1])], [("x", F, ["b", 3, "n", "m"])],
          [("y", F, [None, 4, None, None])], pictures, inits=[("w", x(4, 3, 3, 3))])
+    ways = [dict(mode="cubic"), dict(mode="linear"), dict(mode="nearest"), dict(mode="linear", keep_aspect_ratio_policy="not_larger"),
+            dict(mode="nearest", keep_aspect_ratio_policy="not_smaller"), dict(mode="linear", antialias=1)]
+    for k, way in enumerate(ways):
+        case(f"resize_to_an_input_{k}", [N("Resize", ["x", "", "", "s"], ["y"], **way)], [("x", F, [1, 1, "n", 3]), ("s", I, [4])],
+             [("y", F, [1, 1, None, None])], [[x(1, 1, n, 3), ints(1, 1, m, k)] for n, m, k in ((12, 18, 3), (24, 30, 3), (12, 30, 3), (3, 6, 4))],
+             opset=18)
     names = [f"n{k}" for k in range(18)]
     outer = [N("Concat", names[:9], ["p"], axis=0), N("Concat", names[9:], ["q"], axis=1), N("Mul", ["p", "q"], ["r"]), N("Relu", ["r"], ["y"])]
     case("more_terms_than_an_expression_has", outer,

@@ -149,8 +149,8 @@ static status use_sizes(const onnx_node *n, resize *r, const dim *sizes, int64_t
     bool first = i == 0;
     common = first || (r->policy == NOT_LARGER ? p->scale < common : p->scale > common) ? p->scale : common;
   }
-  if (open && r->policy != STRETCH) {
-    return onnx_need_constant_dims(n, 0, "X");
+  for (int i = 0; i < r->n_axes && open && r->policy != STRETCH; i++) {
+    TRY(onnx_resize_constant(n, &r->plan[r->axes[i]]));
   }
   for (int i = 0; i < r->n_axes && r->policy != STRETCH; i++) {
     axis_plan *p = &r->plan[r->axes[i]];

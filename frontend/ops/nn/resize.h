@@ -38,5 +38,7 @@ typedef struct resize {
 STATUS_MUST_USE status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x);
 /* Sets the plan's `out` to floor(in * scale) for a symbolic `in`. */
 STATUS_MUST_USE status onnx_resize_extent(const onnx_node *n, axis_plan *p);
+/* Pins the symbols in the extents of an axis, which must be constants, and returns an error if there are any. */
+STATUS_MUST_USE status onnx_resize_constant(const onnx_node *n, const axis_plan *p);
 
 #endif

@@ -20,10 +20,16 @@ status onnx_resize_extent(const onnx_node *n, axis_plan *p) {
   dim all = exact ? dim_mul(t, p->in, (int64_t)parts) : 0;
   dim limit = exact && (int64_t)parts % PARTS == 0 ? (dim)EXACT * PARTS : EXACT;
   if (!exact || !dim_at_most(t, dim_add_const(t, dim_floordiv(t, all, PARTS), 1), limit)) {
-    return onnx_need_constant_dims(n, 0, "X");
+    return onnx_const_dim(n, p->in, "the dimensions of X", &p->out);
   }
   p->out = dim_floordiv(t, all, PARTS);
   return NULL;
+}
+
+status onnx_resize_constant(const onnx_node *n, const axis_plan *p) {
+  int64_t extent;
+  TRY(onnx_const_dim(n, p->in, "the dimensions of X", &extent));
+  return onnx_const_dim(n, p->out, "sizes", &extent);
 }
 
 /* --- arithmetic on vectors of f64, with one element for each output element --- */
@@ -121,7 +127,7 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
   hlo_builder *b = n->b;
   const axis_plan *p = &r->plan[axis];
   if (r->coordinates == TF_CROP_AND_RESIZE || r->mode == CUBIC || r->antialias || r->exclude_outside) {
-    return onnx_need_constant_dims(n, 0, "X");
+    return onnx_resize_constant(n, p);
   }
   taps t = make_taps(n, r, p);
   hlo_value at = positions(&t);

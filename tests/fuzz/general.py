@@ -73,8 +73,11 @@ def run_one(graph, name, arguments, order, tally=None):
     model = graph.model.SerializeToString()
     if name == SAVED:
         return run_saved(graph, model, order)
-    with xla.Session(model, log=log, **options) as session:
-        return run_order(graph, session, order, name, arguments, log, tally)
+    try:
+        with xla.Session(model, log=log, **options) as session:
+            return run_order(graph, session, order, name, arguments, log, tally)
+    except xla.XlaError as e:  # the model is refused, as one that shrink.py has made may be
+        return check.Failure(name, {**arguments, "order": order}, "error " + e.code, e.message)
 
 
 def run_saved(graph, model, order):

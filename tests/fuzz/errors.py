@@ -59,7 +59,7 @@ def errors_of(b, schema, entry, node, kind, ulps, inputs, operands, outputs):
     ]
     found = [moved + o if isf else None for moved, o, isf in zip(moves, own, floats)]
     remember(b, node, operands, own, found)
-    found = tightened(b, node, operands, outputs, found)
+    found = tightened(b, node, operands, outputs, own, found)
     for a, p, error in zip(outputs, precisions, found):
         limit = 0.05 if p < 1e-4 else 0.2
         if error is not None and a.size and not (error <= limit * max(1e-3, largest_of(a, operands))):
@@ -122,10 +122,11 @@ def nudged(a, far, number, g):
     return np.where(moderate(wide), wide + far * way, wide).astype(a.dtype) if far else a
 
 
-def tightened(b, node, operands, outputs, found):
+def tightened(b, node, operands, outputs, own, found):
     """The errors, less where they came out large.  They hold for the worst at every step, one after the other,
     which in long chains is thousands of times what roundings do: there several times as much as what other
-    roundings did is enough (verify/compare.h measures so, too)."""
+    roundings did is enough (verify/compare.h measures so, too), but never less than the node's own rounding: of one element in
+    16 bits, or of the difference of equal values, the tries often come to the same number."""
     least = [NOTABLE * max(1e-3, largest_of(a, operands)) for a in outputs]
     notable = [e is not None and e > n for e, n in zip(found, least)]
     making, _ = b.root.makings.get(node.output[0], (None, 0))
@@ -136,7 +137,7 @@ def tightened(b, node, operands, outputs, found):
         far = [max(distance_of_try(a, t[k], operands) for t in tries) for k, a in enumerate(outputs)]
     except Skip:
         return found
-    return [min(e, SAFETY * d) if n else e for e, d, n in zip(found, far, notable)]
+    return [min(e, max(SAFETY * d, o)) if n else e for e, d, o, n in zip(found, far, own, notable)]
 
 
 def distance_of_try(a, now, operands):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "plugin/session/internal.h"
+#include "runtime/program/image.h"
 #include "runtime/program/size_text.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
@@ -290,6 +291,41 @@ START_TEST(wrong_ranges) {
 }
 END_TEST
 
+/* Compiles y = x or, with two inputs, y = x + z, and reads the .oxla file with its program. */
+static rt_image *compiled_sum(arena *a, bool two) {
+  rt_image *image;
+  arena *b = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(b, two ? "x,z" : "x", "y");
+  graph_node(b, m->graph, two ? "Add" : "Relu", two ? "x,z" : "x", "y");
+  for (size_t k = 0; k < m->graph->n_input; k++) {
+    session_case_set_type(b, m->graph->input[k], 1, "4");
+  }
+  session_case_set_type(b, m->graph->output[0], 1, "4");
+  session_case_write(b, m);
+  session *s = session_case_open(session_case_path, "ref");
+  const session_program *c;
+  ASSERT_OK(session_compile(s, &(session_inputs){0}, &c));
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  ASSERT_OK(rt_image_open(a, session_case_path, true, &image));
+  return image;
+}
+
+/* A file whose programs have different inputs is refused, since what is checked of inputs is checked once. */
+START_TEST(programs_with_other_inputs) {
+  arena *a = arena_create(NULL);
+  session *s;
+  rt_program *one = compiled_sum(a, false)->programs[0];
+  rt_image *both = compiled_sum(a, true);
+  both->programs = (rt_program *[]){both->programs[0], one};
+  both->n_programs = 2;
+  ASSERT_OK(rt_image_write(both, session_case_path));
+  ASSERT_FAILS(session_open(session_case_path, NULL, 0, &(session_options){0}, &s), STATUS_INVALID_FILE,
+               "program 1 has other inputs");
+  arena_destroy(a);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("programs");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
@@ -301,5 +337,6 @@ int main(void) {
   tcase_add_loop_test(c, ranges, 0, 2);
   tcase_add_loop_test(c, split_ranges, 0, 2);
   tcase_add_test(c, wrong_ranges);
+  tcase_add_test(c, programs_with_other_inputs);
   return run_suite("programs", c);
 }

@@ -62,10 +62,21 @@ def measure(name, threads, args):
         if out.get("differs", 0) > sizes.tolerance:
             out["failed"] = f"numbers differ by {out['differs']:.2g} of the largest; {sizes.tolerance:.2g} is allowed"
     rivals = [e for e in PEERS if "total_ms" in out.get(e, {})]
+    if rivals and "ours" in out and any(axis >= 0 for _, _, axis in sizes.carries):
+        out["by_past"] = by_past(out, rivals)
     if rivals and "ours" in out:
         for what in ("total_ms", "p99_ms", "first_ms"):
             out["ratio_" + what] = min(out[e][what] for e in rivals) / out["ours"][what]
     return out
+
+
+def by_past(row, rivals, parts=4):
+    """(first past, median ms of ours, that of the fastest peer) of equal parts of the steps, each of which is a token."""
+    found = []
+    for steps in np.array_split(np.arange(len(row["ours"]["steps_ms"])), parts):
+        ours, *theirs = [float(np.median(np.array(row[e]["steps_ms"])[steps])) for e in ("ours", *rivals)]
+        found.append((int(steps[0]), ours, min(theirs)))
+    return found
 
 
 COLUMNS = "{:12} {:>5}" + " {:>9}" * 3 + " {:>6}" + " {:>8}" * 6 + " {:>7}" * 3 + " {:>6}" * 3
@@ -86,8 +97,12 @@ def line(row):
         return [f"{row[e][key]:.3g}" if row.get(e, {}).get(key, 0) < 1000 and key in row.get(e, {})
                 else f"{row[e][key]:.0f}" if key in row.get(e, {}) else "-" for e in ("ours", *PEERS)]
     ratio = f"{row['ratio_total_ms']:.2f}" if "ratio_total_ms" in row else "-"
-    return COLUMNS.format(row["list"], len(row["ours"]["steps_ms"]), *cells("total_ms"), ratio, *cells("p50_ms"),
+    text = COLUMNS.format(row["list"], len(row["ours"]["steps_ms"]), *cells("total_ms"), ratio, *cells("p50_ms"),
                           *cells("p99_ms"), *cells("first_ms"), *cells("peak_mb"))
+    if "by_past" in row:
+        text += "\n  tokens a second from a past of " + ", ".join(
+            f"{past}: {1e3 / ours:.0f} (ratio {theirs / ours:.2f})" for past, ours, theirs in row["by_past"])
+    return text
 
 
 def parse_arguments():

@@ -137,6 +137,16 @@ def llama():
     return decoder("llama-any", 128, 32000, 6, 2)
 
 
+@row("gpt2-1000")
+def gpt2_1000():
+    return decoder("gpt2-any", 1000, 50257, 12, 12)
+
+
+@row("llama-1000")
+def llama_1000():
+    return decoder("llama-any", 1000, 32000, 6, 2)
+
+
 @row("whisper")
 def whisper():
     return decoder("whisper-any", 64, 51865, 4, 6, encoded=1500)

@@ -20,6 +20,7 @@ typedef struct cpu_problem_options {
   const emit_target *target;
   uint32_t threads;     /* the number of threads of a run, at least 1 */
   rt_numerics numerics; /* the member `deterministic` is not used here */
+  bool own_kernels;     /* as in rt_compile_options: no library is called */
 } cpu_problem_options;
 
 /* One contraction that is to be computed. */

@@ -331,13 +331,18 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
+/* Returns true if no library call can compute the contraction. */
+static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
+  return about->options->own_kernels || emit_takes_sizes(contraction);
+}
+
 /* Returns true if the contraction, followed by the operations from there to `end` and by `last`, is computed as one.
- * For sizes that are not constants "gemm" or "depthwise" does so, which take any number of steps. */
-static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const step *last) {
+ * Without a library "gemm" or "depthwise" does so, which take any number of steps. */
+static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
   emit_product product;
   emit_depthwise depthwise;
-  if (emit_takes_sizes(contraction)) {
+  if (needs_own_kernel(about, contraction)) {
     return last->is_post_op && (emit_product_of(contraction, &product) || emit_depthwise_of(contraction, &depthwise));
   }
   return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
@@ -345,15 +350,13 @@ static bool takes_step(const hlo_instr *contraction, const hlo_instr *end, const
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
-  (void)data;
   step last = step_of((scope){NULL}, contraction, consumer, operand);
-  return last.is_post_op && takes_step(contraction, consumer->operands[operand].def, &last);
+  return last.is_post_op && takes_step(data, contraction, consumer->operands[operand].def, &last);
 }
 
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
-  (void)data;
   step last = activation_step(a);
-  return takes_step(contraction, x, &last);
+  return takes_step(data, contraction, x, &last);
 }
 
 /* --- library plans --- */
@@ -543,7 +546,7 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   if (about->options->numerics.exact && !integers) {
     return false;
   }
-  if (emit_takes_sizes(contraction)) {
+  if (needs_own_kernel(about, contraction)) {
     return kernels_take_bytes(about->target, contraction, lhs);
   }
   return cpu_library_has_bytes() && cpu_geometry_sizes(contraction, &g) &&

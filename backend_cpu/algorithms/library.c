@@ -107,7 +107,7 @@ static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
 enum { PARTS }; /* index of cpu_config.v */
 
 static bool read(const cpu_problem *p, cpu_library_plan *library) {
-  if (!cpu_library_plan_read(p->instr, library)) {
+  if (p->options.own_kernels || !cpu_library_plan_read(p->instr, library)) {
     return false;
   }
   swap_spatial(&library->c);

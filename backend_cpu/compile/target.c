@@ -189,6 +189,12 @@ static status add_texts(cpu_kernels *kernels, rt_report *r) {
   return cpu_kernels_text(kernels, true, &r->assembly);
 }
 
+/* Sets *out to the machine for which code is to be written: this one, unless the options name another. */
+static status target_of(arena *a, const rt_compile_options *o, emit_target *out) {
+  const char *usual = o->triple ? "generic" : "native";
+  return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
                       rt_report *report) {
   static const rt_compile_options defaults = {.threads = 1};
@@ -197,11 +203,12 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   rt_report unused = {0}, *r = report ? report : &unused;
   emit_target *target = ARENA_NEW(a, emit_target);
   double start = clock_seconds(), now;
-  TRY(emit_target_init(a, NULL, options->cpu ? options->cpu : "native", (int)options->lanes, target));
+  TRY(target_of(a, options, target));
   hlo_report before = hlo_report_of(m);
   preparation p = {.asked = {options, target},
                    .arena = a,
-                   .problems = {.target = target, .threads = shares_of(options), .numerics = options->numerics},
+                   .problems = {.target = target, .threads = shares_of(options), .numerics = options->numerics,
+                                .own_kernels = options->own_kernels},
                    .report = r};
   TRY(prepare(m, &p));
   report_module(m, &before, r);

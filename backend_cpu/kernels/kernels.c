@@ -418,6 +418,14 @@ status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint
   return s;
 }
 
+status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, emit_module **out) {
+  TRY(build_module(k, all_kernels, k->arena, out));
+  for (uint32_t j = 0; j < k->n; j++) {
+    keep_info(k, &k->kernels[j]);
+  }
+  return cpu_jobs_run(jobs, threads);
+}
+
 status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
   emit_module *m;
   size_t size;

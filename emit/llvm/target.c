@@ -79,6 +79,7 @@ static void start_llvm(void) {
   LLVMInitializeAllTargets();
   LLVMInitializeAllTargetMCs();
   LLVMInitializeAllAsmPrinters();
+  LLVMInitializeAllAsmParsers(); /* for inline assembly */
 }
 
 void emit_start_llvm(void) {

@@ -1,0 +1,44 @@
+/* aot.h - writes a compiled program as an object file and a C header, so that a C program can run the model without
+ * onnx-xla.
+ *
+ * The object has the kernels of the program and a host program, both as machine code: what runtime/exec/ does with the
+ * thunks of a loaded program is here written as LLVM IR.  It allocates nothing, has no state but the caller's, and
+ * calls only functions of the C library that kernels call (runtime/kernel_externals.def).  The header that aot_write
+ * returns documents the functions. */
+#ifndef AOT_AOT_H
+#define AOT_AOT_H
+
+#include "emit/kernel/compile.h"
+#include "runtime/program/program.h"
+
+typedef struct aot_options {
+  const char *prefix; /* a C identifier with which all global names begin, such as "net" */
+  const char *model;  /* a text that identifies the model and the options of its compilation, without newlines */
+  /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
+  const char *const *const *dim_names;
+  bool weights_apart; /* whether the weights are a file of their own and not in the object */
+} aot_options;
+
+typedef struct aot_files {
+  rt_span object;
+  const char *header;
+  rt_span weights; /* the file of the weights; empty unless they are apart */
+} aot_files;
+
+/* The alignment of weights in bytes: that of a page, so that they can be mapped. */
+enum { AOT_WEIGHTS_ALIGN = 4096 };
+
+/* Every object has a text that begins so (onnx-xla info). */
+#define AOT_INFO_MARK "onnx-xla object 1\n"
+
+/* Writes the files on the arena.  `module` has the kernels of the program as cpu_compile_into_module wrote them
+ * (backend_cpu/compile/target.h), and can only be destroyed afterwards.  Call it inside guard_run.  The error is
+ * UNSUPPORTED if the program has a thunk that no object can contain. */
+STATUS_MUST_USE status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_options *o,
+                                 aot_files *out);
+
+/* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
+ * not begin with a digit. */
+const char *aot_identifier(arena *a, const char *text);
+
+#endif

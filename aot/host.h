@@ -1,0 +1,147 @@
+/* host.h - the host program of an object while it is written: its context in the caller's memory, and short functions
+ * that write LLVM IR.
+ *
+ * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
+ * a number of the run.  What is known while compiling (all sizes of a program for one set of sizes) is not in the
+ * context but in the code. */
+#ifndef AOT_HOST_H
+#define AOT_HOST_H
+
+#include "aot/aot.h"
+#include "aot/names.h"
+#include "emit/llvm/ir.h"
+#include "runtime/program/sizes.h"
+
+/* The errors that functions of an object return; those from AOT_FIRST_SITE on say which guard or which check failed. */
+typedef enum aot_error {
+  AOT_OK,
+  AOT_NOT_READY,
+  AOT_WRONG_CPU,
+  AOT_WRONG_SIZES,
+  AOT_WRONG_MEMORY,
+  AOT_WRONG_VALUE,
+  AOT_NO_SUCH,
+  AOT_FIRST_SITE
+} aot_error;
+
+/* What the word WORD_STATE says. */
+enum { AOT_INITIALISED = 1, AOT_BOUND };
+
+/* The first words of the context.  The others are lists, whose first words aot_host has. */
+enum { WORD_STATE, WORD_ARENA, WORD_WEIGHTS, WORD_PARALLEL, WORD_USER, WORD_SEED, WORD_ARENA_BYTES, WORD_FIRST_LIST };
+
+/* Inputs, or outputs with the sizes among them. */
+typedef struct aot_ports {
+  const char *word; /* "input" or "output" */
+  uint32_t n;
+  uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
+  const rt_io *io;
+  const char **names; /* C identifiers of those that are named */
+  uint32_t given;     /* words: the caller's memory, or NULL */
+  uint32_t used;      /* words: the memory of this run, which is aligned */
+  uint32_t offsets;   /* words: where the port's own memory is in the arena, if sizes are open */
+  uint64_t *at;       /* the same as numbers, if all sizes are */
+} aot_ports;
+
+typedef struct aot_site {
+  const char *text;
+} aot_site;
+
+typedef struct aot_host {
+  emit_ir *ir;
+  arena *arena;
+  const rt_program *program;
+  const aot_options *options;
+  aot_ports inputs, outputs;
+  uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
+  uint32_t n_words;
+  uint64_t *constants; /* where each constant is in the weights */
+  uint64_t weights_bytes, arena_bytes;
+  rt_span weights_data;
+  uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
+  const char **dims;
+  const char *upper; /* the prefix in capitals */
+  aot_site *sites;   /* guards and checks that may fail */
+  uint32_t n_sites, cap_sites;
+  uint32_t n_sequences;
+  LLVMValueRef context;                     /* the context of the function that is being written */
+  LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
+  LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
+  LLVMValueRef weights;                     /* the weights in the object; NULL if they are apart */
+} aot_host;
+
+static inline bool aot_is_static(const aot_host *h) { return rt_program_is_static(h->program); }
+
+/* --- functions --- */
+
+/* Begins a function, which becomes the current one; parameter 0 is the context if `has_context`.  Global functions get
+ * the prefix, others are internal. */
+LLVMValueRef aot_function(aot_host *h, bool global, const char *name, LLVMTypeRef result, uint32_t n,
+                          const LLVMTypeRef *parameters);
+LLVMValueRef aot_param(const aot_host *h, uint32_t k);
+LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
+void aot_return(const aot_host *h, int32_t error);
+/* Writes: if `bad`, return the error.  The builder is then where it is not. */
+void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
+/* Returns an error whose text is `text`. */
+LLVMValueRef aot_site_error(aot_host *h, const char *text);
+LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
+
+/* --- blocks: a condition whose body has no result --- */
+
+typedef struct aot_if {
+  LLVMBasicBlockRef after;
+} aot_if;
+
+aot_if aot_if_begin(const aot_host *h, LLVMValueRef condition);
+void aot_if_end(const aot_host *h, aot_if x);
+
+/* --- values --- */
+
+LLVMValueRef aot_i64(const aot_host *h, int64_t v);
+/* Returns the address `bytes` bytes behind `base`. */
+LLVMValueRef aot_offset(const aot_host *h, LLVMValueRef base, LLVMValueRef bytes);
+LLVMValueRef aot_binary(const aot_host *h, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef aot_compare(const aot_host *h, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b);
+/* Returns x, rounded up to a multiple of the alignment of buffers. */
+LLVMValueRef aot_padded(const aot_host *h, LLVMValueRef x);
+LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
+void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
+/* Returns the address of element k of an array of 64-bit words. */
+LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
+/* Returns an internal constant. */
+LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
+LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
+LLVMValueRef aot_text(const aot_host *h, const char *text);
+
+/* --- the context --- */
+
+LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* its address */
+LLVMValueRef aot_get(const aot_host *h, uint32_t word);
+LLVMValueRef aot_get_ptr(const aot_host *h, uint32_t word);
+void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
+/* Returns a size of the program, as a constant or from the context. */
+LLVMValueRef aot_size(const aot_host *h, rt_size s);
+/* Returns the bytes of a port's array. */
+LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
+/* Returns the address of a port's own memory. */
+LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);
+/* Returns the address of a buffer in this run. */
+LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
+
+/* --- the parts of the host program --- */
+
+/* layout.c: the words of the context, and the function that binds it to sizes. */
+void aot_lay_out_context(aot_host *h);
+void aot_write_bind(aot_host *h);
+/* thunks.c: Returns a function i32(context) that runs the sequence. */
+STATUS_MUST_USE status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out);
+/* run.c: the function that runs the program. */
+STATUS_MUST_USE status aot_write_run(aot_host *h);
+/* entry.c: the weights; the other functions, and the tables. */
+void aot_write_weights(aot_host *h);
+void aot_write_entries(aot_host *h);
+/* header.c */
+const char *aot_header(const aot_host *h);
+
+#endif

@@ -1,0 +1,16 @@
+# Written by m4/list-sources: do not edit.
+aot_sources = \
+	aot/aot.c \
+	aot/cpu.c \
+	aot/entry.c \
+	aot/header.c \
+	aot/host.c \
+	aot/layout.c \
+	aot/names.c \
+	aot/run.c \
+	aot/thunks.c
+aot_files = \
+	aot/aot.h \
+	aot/cpu.h \
+	aot/host.h \
+	aot/names.h

@@ -99,6 +99,7 @@ status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_o
   TRY(aot_write_run(h));
   aot_write_entries(h);
   out->header = aot_header(h);
+  aot_write_example(h, out->example);
   out->weights = o->weights_apart ? h->weights_data : (rt_span){NULL, 0};
   size_t size;
   TRY(emit_module_object(module, &out->object.data, &size));

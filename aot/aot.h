@@ -16,13 +16,23 @@ typedef struct aot_options {
   const char *model;  /* a text that identifies the model and the options of its compilation, without newlines */
   /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
   const char *const *const *dim_names;
+  const char *file;   /* the name of the object file without folder and ending, for the example */
   bool weights_apart; /* whether the weights are a file of their own and not in the object */
 } aot_options;
+
+/* A text file to be written beside the object. */
+typedef struct aot_file {
+  const char *name;
+  const char *text;
+} aot_file;
+
+enum { AOT_EXAMPLE_FILES = 3 };
 
 typedef struct aot_files {
   rt_span object;
   const char *header;
-  rt_span weights; /* the file of the weights; empty unless they are apart */
+  rt_span weights;                     /* the file of the weights; empty unless they are apart */
+  aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
 /* The alignment of weights in bytes: that of a page, so that they can be mapped. */

@@ -1,31 +1,8 @@
 /* header.c - the C header of an object.  It is C99, and documents the functions for whoever calls them. */
 #include "aot/host.h"
+#include "aot/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-
-/* A text that grows on the arena. */
-typedef struct text {
-  const aot_host *h;
-  char *bytes;
-  size_t n, cap;
-} text;
-
-static void put(text *t, const char *format, ...) STATUS_PRINTF(2, 3);
-static void put(text *t, const char *format, ...) {
-  va_list args, again;
-  va_start(args, format);
-  va_copy(again, args);
-  size_t more = (size_t)vsnprintf(NULL, 0, format, args) + 1;
-  if (t->n + more > t->cap) {
-    t->bytes = arena_grow(t->h->arena, t->bytes, t->n, 2 * (t->n + more));
-    t->cap = 2 * (t->n + more);
-  }
-  t->n += (size_t)vsnprintf(t->bytes + t->n, more, format, again);
-  va_end(again);
-  va_end(args);
-}
 
 /* Returns C's type of the elements.  Types that C has not are integers of as many bytes. */
 static const char *c_type(dtype t) {
@@ -44,26 +21,27 @@ static const char *c_type(dtype t) {
 }
 
 /* Puts the parameters of functions that take the open dimensions. */
-static void put_dims(text *t, const char *before) {
+static void put_dims(aot_lines *t, const char *before) {
   for (uint32_t k = 0; k < t->h->n_dims; k++) {
-    put(t, "%sint64_t dim_%s", k ? ", " : before, t->h->dims[k]);
+    aot_put(t, "%sint64_t dim_%s", k ? ", " : before, t->h->dims[k]);
   }
 }
 
-static void put_shape(text *t, const rt_io *io) {
-  put(t, "%s[", dtype_name((dtype)io->shape.type));
+static void put_shape(aot_lines *t, const rt_io *io) {
+  aot_put(t, "%s[", dtype_name((dtype)io->shape.type));
   for (int k = 0; k < io->shape.rank; k++) {
-    put(t, k ? "," : "");
-    put(t, io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
+    aot_put(t, k ? "," : "");
+    aot_put(t, io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
   }
-  put(t, "]");
+  aot_put(t, "]");
 }
 
 /* --- the parts --- */
 
-static void put_beginning(text *t) {
+static void put_beginning(aot_lines *t) {
   const aot_host *h = t->h;
-  put(t,
+  aot_put(
+      t,
       "/* %s.h - runs the model %s, whose code is in the object beside this file.\n"
       " *\n"
       " * Written by onnx-xla compile.  The functions allocate nothing and keep no state but the context, so several\n"
@@ -83,8 +61,9 @@ static void put_beginning(text *t) {
 }
 
 /* Puts the types that all headers of this kind have in common. */
-static void put_common(text *t) {
-  put(t,
+static void put_common(aot_lines *t) {
+  aot_put(
+      t,
       "#ifndef ONNX_XLA_OBJECT\n"
       "#define ONNX_XLA_OBJECT 1\n"
       "/* An input or output: its name in the model, the name, ONNX number and size in bytes of its element type, and\n"
@@ -98,115 +77,124 @@ static void put_common(text *t) {
       " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread. */\n"
       "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
       "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
-      "#endif\n\n"
-      "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+      "#endif\n\n");
 }
 
-static void put_context(text *t) {
+/* Puts the pool of threads, for programs that ask for it. */
+static void put_pool(aot_lines *t) { aot_put_template(t, AOT_POOL, 0, NULL); }
+
+static void put_context(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
-  put(t, "enum { %s_ALIGN = 64, %s_INPUTS = %" PRIu32 ", %s_OUTPUTS = %" PRIu32 " };\n", h->upper, h->upper,
-      h->inputs.n_named, h->upper, h->outputs.n_named);
+  aot_put(t, "enum { %s_ALIGN = 64, %s_INPUTS = %" PRIu32 ", %s_OUTPUTS = %" PRIu32 " };\n", h->upper, h->upper,
+          h->inputs.n_named, h->upper, h->outputs.n_named);
   if (aot_is_static(h)) {
-    put(t, "#define %s_ARENA_BYTES ((size_t)%" PRIu64 "u)\n", h->upper, h->arena_bytes);
+    aot_put(t, "#define %s_ARENA_BYTES ((size_t)%" PRIu64 "u)\n", h->upper, h->arena_bytes);
   }
-  put(t, "/* The context.  Only the functions below know what is in it. */\n");
-  put(t, "typedef struct %s {\n  uint64_t words[%" PRIu32 "];\n} %s;\n\n", p, h->n_words, p);
+  aot_put(t, "/* The context.  Only the functions below know what is in it. */\n");
+  aot_put(t, "typedef struct %s {\n  uint64_t words[%" PRIu32 "];\n} %s;\n\n", p, h->n_words, p);
 }
 
-static void put_errors(text *t) {
+static void put_errors(aot_lines *t) {
   static const char *const names[AOT_FIRST_SITE] = {"OK",           "ERROR_NOT_READY", "ERROR_CPU",    "ERROR_SIZES",
                                                     "ERROR_MEMORY", "ERROR_VALUE",     "ERROR_NO_SUCH"};
-  put(t, "/* Errors; other numbers say which size or which index the model cannot take. */\nenum {\n");
+  aot_put(t, "/* Errors; other numbers say which size or which index the model cannot take. */\nenum {\n");
   for (int k = 0; k < AOT_FIRST_SITE; k++) {
-    put(t, "  %s_%s = %d%s\n", t->h->upper, names[k], k, k + 1 < AOT_FIRST_SITE ? "," : "");
+    aot_put(t, "  %s_%s = %d%s\n", t->h->upper, names[k], k, k + 1 < AOT_FIRST_SITE ? "," : "");
   }
-  put(t, "};\n");
-  put(t, "/* Returns a text in static memory. */\nconst char *%s_error_text(int error);\n\n", t->h->options->prefix);
+  aot_put(t, "};\n");
+  aot_put(t, "/* Returns a text in static memory. */\nconst char *%s_error_text(int error);\n\n",
+          t->h->options->prefix);
 }
 
-static void put_functions(text *t) {
+static void put_functions(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
-  put(t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
-      h->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
-  put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
-  put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
-      h->n_dims ? " for these sizes; 0 if the model cannot take them" : "");
-  put(t, "uint64_t %s_arena_bytes(", p);
+  aot_put(t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
+          h->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
+  aot_put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
+  aot_put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
+          h->n_dims ? " for these sizes; 0 if the model cannot take them" : "");
+  aot_put(t, "uint64_t %s_arena_bytes(", p);
   put_dims(t, "");
-  put(t, "%s);\n", h->n_dims ? "" : "void");
-  put(t,
-      "/* Gives the context its memory, aligned to %s_ALIGN%s.  It may be called again.  Inputs and outputs for\n"
-      " * which the caller gives no memory lie in it. */\n",
-      h->upper, h->n_dims ? ", and the sizes of the inputs" : "");
-  put(t, "int %s_bind(%s *n, void *arena", p, p);
+  aot_put(t, "%s);\n", h->n_dims ? "" : "void");
+  aot_put(t,
+          "/* Gives the context its memory, aligned to %s_ALIGN%s.  It may be called again.  Inputs and outputs for\n"
+          " * which the caller gives no memory lie in it. */\n",
+          h->upper, h->n_dims ? ", and the sizes of the inputs" : "");
+  aot_put(t, "int %s_bind(%s *n, void *arena", p, p);
   put_dims(t, ", ");
-  put(t, ");\n");
-  put(t, "/* Computes the outputs from the inputs. */\nint %s_run(%s *n);\n", p, p);
-  put(t,
-      "/* Lets runs use threads; NULL: one thread, the caller's. */\n"
-      "void %s_set_parallel(%s *n, onnx_xla_parallel *parallel, void *user);\n",
-      p, p);
-  put(t, "/* Sets the seed of random operators, which is 0 at first. */\nvoid %s_set_seed(%s *n, uint64_t seed);\n\n",
-      p, p);
+  aot_put(t, ");\n");
+  aot_put(t, "/* Computes the outputs from the inputs. */\nint %s_run(%s *n);\n", p, p);
+  aot_put(t,
+          "/* Lets runs use threads; NULL: one thread, the caller's.  If ONNX_XLA_POOL is defined before this header "
+          "is\n * included, it has a pool of threads. */\n"
+          "void %s_set_parallel(%s *n, onnx_xla_parallel *parallel, void *user);\n",
+          p, p);
+  aot_put(t,
+          "/* Sets the seed of random operators, which is 0 at first. */\nvoid %s_set_seed(%s *n, uint64_t seed);\n\n",
+          p, p);
 }
 
-static void put_generic(text *t) {
+static void put_generic(aot_lines *t) {
   const char *p = t->h->options->prefix, *u = t->h->upper;
-  put(t,
+  aot_put(
+      t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
       " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.\n"
       " * %s_output_dims returns dimensions that depend on data after a run only. */\n",
       p, u, p, p);
-  put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
-  put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
-  put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);
-  put(t, "void *%s_input(%s *n, uint32_t k);\nvoid *%s_output(%s *n, uint32_t k);\n", p, p, p, p);
-  put(t, "int %s_input_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
-  put(t, "int %s_output_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
-  put(t, "/* Says what the object was compiled from, and for which processor. */\nextern const char %s_info[];\n\n", p);
+  aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
+  aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
+  aot_put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);
+  aot_put(t, "void *%s_input(%s *n, uint32_t k);\nvoid *%s_output(%s *n, uint32_t k);\n", p, p, p, p);
+  aot_put(t, "int %s_input_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
+  aot_put(t, "int %s_output_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
+  aot_put(t, "/* Says what the object was compiled from, and for which processor. */\nextern const char %s_info[];\n\n",
+          p);
 }
 
 /* Puts the constants of a port's shape, where they are known: its elements, and its dimensions. */
-static void put_constants(text *t, const char *name, const rt_io *io) {
+static void put_constants(aot_lines *t, const char *name, const rt_io *io) {
   bool known = shape_is_static(&io->shape);
   if (known) {
-    put(t, "#define %s_ELEMENTS ((size_t)%" PRId64 ")\n", name, shape_elements(&io->shape));
+    aot_put(t, "#define %s_ELEMENTS ((size_t)%" PRId64 ")\n", name, shape_elements(&io->shape));
   }
   for (int k = 0; k < io->shape.rank; k++) {
     if (io->shape.dims[k] >= 0) {
-      put(t, "#define %s_DIM%d ((size_t)%" PRId64 ")\n", name, k, io->shape.dims[k]);
+      aot_put(t, "#define %s_DIM%d ((size_t)%" PRId64 ")\n", name, k, io->shape.dims[k]);
     }
   }
 }
 
-static void put_accessors(text *t, const aot_ports *ports, const char *short_word, bool is_input) {
+static void put_accessors(aot_lines *t, const aot_ports *ports, const char *short_word, bool is_input) {
   const char *p = t->h->options->prefix;
   for (uint32_t k = 0; k < ports->n_named; k++) {
     const rt_io *io = &ports->io[k];
     const char *type = c_type((dtype)io->shape.type), *name = ports->names[k];
-    put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, io->name));
+    aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, io->name));
     put_shape(t, io);
-    put(t, " */\n");
+    aot_put(t, " */\n");
     put_constants(t,
                   arena_printf(t->h->arena, "%s_%s_%s", t->h->upper, aot_capitals(t->h->arena, short_word),
                                aot_capitals(t->h->arena, name)),
                   io);
-    put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n", is_input ? "" : "const ",
-        type, p, short_word, name, p, type, p, ports->word, k);
-    put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,
-        short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
+    aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
+            is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
+    aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,
+            short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
   }
-  put(t, "\n");
+  aot_put(t, "\n");
 }
 
-static void put_end(text *t) { put(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"); }
+static void put_end(aot_lines *t) { aot_put(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"); }
 
 const char *aot_header(const aot_host *h) {
-  text t = {.h = h};
+  aot_lines t = {.h = h};
   put_beginning(&t);
   put_common(&t);
+  put_pool(&t);
+  aot_put(&t, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
   put_context(&t);
   put_errors(&t);
   put_functions(&t);

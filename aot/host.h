@@ -143,5 +143,7 @@ void aot_write_weights(aot_host *h);
 void aot_write_entries(aot_host *h);
 /* header.c */
 const char *aot_header(const aot_host *h);
+/* example.c */
+void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]);
 
 #endif

@@ -1,6 +1,7 @@
 /* object.c - onnx-xla compile -o FILE.o: writes an object file and its header. */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "plugin/cli/cli.h"
@@ -38,10 +39,24 @@ static status write_file(const char *path, const void *data, size_t size) {
   return status_name_file(file_write(path, data, size), path);
 }
 
+/* Writes the files of the example to the folder of the object.  What is there already is an error, since it may be
+ * somebody's work. */
+static status write_example(const cli_args *args, const compiler_object *o, arena *a) {
+  const char *slash = strrchr(args->output, '/');
+  int folder = slash ? (int)(slash + 1 - args->output) : 0;
+  for (uint32_t k = 0; k < o->n_example; k++) {
+    const char *path = arena_printf(a, "%.*s%s", folder, args->output, o->example[k].name);
+    CHECK_THAT(access(path, F_OK) != 0, STATUS_INVALID_ARGUMENT, "%s exists already", path);
+    TRY(write_file(path, o->example[k].text, strlen(o->example[k].text)));
+  }
+  return NULL;
+}
+
 static status write_files(const cli_args *args, const compiler_object *o, arena *a) {
   const char *header = with_ending(a, args->output, ".h");
   TRY(write_file(args->output, o->object.data, o->object.size));
   TRY(write_file(header, o->header, strlen(o->header)));
+  TRY(args->emit_example ? write_example(args, o, a) : NULL);
   return args->weights ? write_file(args->weights, o->weights.data, o->weights.size) : NULL;
 }
 
@@ -84,11 +99,14 @@ static status compile_object(const cli_args *args, const session_options *option
 }
 
 status cli_write_object(const cli_args *args, session_options *options, arena *a) {
-  compiler_object_options how = {.prefix = prefix_of(a, args), .weights_apart = args->weights};
+  compiler_object_options how = {
+      .prefix = prefix_of(a, args), .file = stem_of(a, args->output), .weights_apart = args->weights};
   compiler_object object;
   rt_report report = {0};
   const char *reason = NULL;
   TRY(check_prefix(args, how.prefix));
+  CHECK_THAT(!args->weights || !args->emit_example, STATUS_INVALID_ARGUMENT,
+             "--emit-example does not go with --weights: the example has the weights in the object");
   options->compile.own_kernels = true;
   options->compile.threads = options->compile.threads ? options->compile.threads : 1;
   options->tune = options->tune ? options->tune : "off"; /* the same file on every machine */

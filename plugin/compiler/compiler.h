@@ -164,15 +164,22 @@ typedef struct compiler_verify_options {
 /* What an object file is to be (aot/aot.h). */
 typedef struct compiler_object_options {
   const char *prefix; /* a C identifier */
+  const char *file;   /* the name of the object file without folder and ending */
   bool weights_apart;
 } compiler_object_options;
+
+typedef struct compiler_text {
+  const char *name, *text;
+} compiler_text;
 
 /* An object file and its header, on the arena of the call. */
 typedef struct compiler_object {
   rt_span object;
   const char *header;
-  rt_span weights;           /* the file of the weights, if they are apart */
-  const rt_program *program; /* what the object was written from */
+  rt_span weights; /* the file of the weights, if they are apart */
+  uint32_t n_example;
+  const compiler_text *example; /* files of a program that runs the object */
+  const rt_program *program;    /* what the object was written from */
 } compiler_object;
 
 enum { COMPILER_ABI = 16 };

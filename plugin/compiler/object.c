@@ -25,6 +25,14 @@ static const char *const *const *names_of_dims(const compiler_model *s, arena *a
   return names;
 }
 
+static const compiler_text *example_of(arena *a, const aot_files *files) {
+  compiler_text *texts = ARENA_NEW_N(a, compiler_text, AOT_EXAMPLE_FILES);
+  for (uint32_t k = 0; k < AOT_EXAMPLE_FILES; k++) {
+    texts[k] = (compiler_text){files->example[k].name, files->example[k].text};
+  }
+  return texts;
+}
+
 static status write_object(void *data) {
   object_call *c = data;
   hlo_module *m;
@@ -42,10 +50,16 @@ static status write_object(void *data) {
   aot_options how = {.prefix = c->options->prefix,
                      .model = c->s->name ? c->s->name : "model",
                      .dim_names = names_of_dims(c->s, c->a),
+                     .file = c->options->file,
                      .weights_apart = c->options->weights_apart};
   TRY(aot_write(c->a, module, program, &how, &files));
   emit_module_destroy(module);
-  *c->out = (compiler_object){files.object, files.header, files.weights, program};
+  *c->out = (compiler_object){.object = files.object,
+                              .header = files.header,
+                              .weights = files.weights,
+                              .n_example = AOT_EXAMPLE_FILES,
+                              .example = example_of(c->a, &files),
+                              .program = program};
   return NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "aot/archive.h"
 #include "aot/host.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/metadata.h"
@@ -85,10 +86,28 @@ static void define_expired(emit_ir *w) {
   LLVMBuildRet(w->builder, LLVMConstInt(w->i32, 0, 0));
 }
 
+/* Returns the names that other objects see. */
+static const char **global_names(arena *a, const emit_ir *w, uint32_t *n) {
+  const char **names = NULL;
+  uint32_t cap = 0;
+  *n = 0;
+  for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {
+    if (!LLVMIsDeclaration(f) && LLVMGetLinkage(f) == LLVMExternalLinkage) {
+      *ARENA_PUSH(a, names, *n, cap) = arena_strdup(a, LLVMGetValueName(f));
+    }
+  }
+  for (LLVMValueRef g = LLVMGetFirstGlobal(w->module); g; g = LLVMGetNextGlobal(g)) {
+    if (LLVMGetLinkage(g) == LLVMExternalLinkage) {
+      *ARENA_PUSH(a, names, *n, cap) = arena_strdup(a, LLVMGetValueName(g));
+    }
+  }
+  return names;
+}
+
 status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_options *o, aot_files *out) {
   enum { MOST_EMBEDDED = 1u << 31 }; /* what code of the small model reaches */
   aot_host *h = host_of(a, module, p, o);
-  CHECK_THAT(o->weights_apart || h->weights_bytes < MOST_EMBEDDED, STATUS_UNSUPPORTED,
+  CHECK_THAT(o->separate_weights || h->weights_bytes < MOST_EMBEDDED, STATUS_UNSUPPORTED,
              "%llu bytes of weights are too many for an object; --weights=FILE writes them to a file",
              (unsigned long long)h->weights_bytes);
   hide_kernels(h->ir);
@@ -100,9 +119,14 @@ status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_o
   aot_write_entries(h);
   out->header = aot_header(h);
   aot_write_example(h, out->example);
-  out->weights = o->weights_apart ? h->weights_data : (rt_span){NULL, 0};
+  out->weights = o->separate_weights ? h->weights_data : (rt_span){NULL, 0};
+  uint32_t n_names;
+  const char **names = global_names(a, h->ir, &n_names);
   size_t size;
   TRY(emit_module_object(module, &out->object.data, &size));
   out->object.size = size;
+  if (o->archive) {
+    out->object = aot_archive(a, arena_printf(a, "%.12s.o", o->prefix), out->object, n_names, names);
+  }
   return NULL;
 }

@@ -13,11 +13,14 @@
 
 typedef struct aot_options {
   const char *prefix; /* a C identifier with which all global names begin, such as "net" */
-  const char *model;  /* a text that identifies the model and the options of its compilation, without newlines */
+  const char *model;  /* the name of the model, which may be any text */
+  const char *about;  /* lines "key: value" for onnx-xla info (runtime/program/object_info.h) */
   /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
   const char *const *const *dim_names;
-  const char *file;   /* the name of the object file without folder and ending, for the example */
-  bool weights_apart; /* whether the weights are a file of their own and not in the object */
+  const char *file;      /* the name of the object file or library, without its folder */
+  const char *header;    /* the name of the header */
+  bool archive;          /* whether the object is to be in a static library */
+  bool separate_weights; /* whether the weights are a file of their own and not in the object */
 } aot_options;
 
 /* A text file to be written beside the object. */
@@ -29,17 +32,14 @@ typedef struct aot_file {
 enum { AOT_EXAMPLE_FILES = 3 };
 
 typedef struct aot_files {
-  rt_span object;
+  rt_span object; /* the object file, or a static library with it */
   const char *header;
-  rt_span weights;                     /* the file of the weights; empty unless they are apart */
+  rt_span weights;                     /* the file of the weights; empty unless they are separate */
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
 /* The alignment of weights in bytes: that of a page, so that they can be mapped. */
 enum { AOT_WEIGHTS_ALIGN = 4096 };
-
-/* Every object has a text that begins so (onnx-xla info). */
-#define AOT_INFO_MARK "onnx-xla object 1\n"
 
 /* Writes the files on the arena.  `module` has the kernels of the program as cpu_compile_into_module wrote them
  * (backend_cpu/compile/target.h), and can only be destroyed afterwards.  Call it inside guard_run.  The error is

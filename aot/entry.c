@@ -1,10 +1,12 @@
 /* entry.c - the functions of an object besides bind and run, and its tables. */
 #include "aot/host.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "aot/cpu.h"
 #include "runtime/kernel_abi.h"
+#include "runtime/program/object_info.h"
 
 /* --- weights --- */
 
@@ -17,7 +19,7 @@ void aot_write_weights(aot_host *h) {
     memcpy(bytes + h->constants[k], p->constants[k].data, p->constants[k].size);
   }
   h->weights_data = (rt_span){bytes, h->weights_bytes};
-  if (h->options->weights_apart) {
+  if (h->options->separate_weights) {
     return;
   }
   LLVMValueRef data = LLVMConstStringInContext2(h->ir->context, bytes, h->weights_bytes, 1);
@@ -205,11 +207,10 @@ static void add_values(const aot_host *h, const aot_ports *ports) {
 }
 
 static const char *info_text(const aot_host *h) {
-  return arena_printf(
-      h->arena, "%s%s\nprefix: %s\ntarget: %s\nweights: %llu bytes%s\narena: %s\n", AOT_INFO_MARK, h->options->model,
-      h->options->prefix, h->program->cpu, (unsigned long long)h->weights_bytes,
-      h->options->weights_apart ? " in a file" : "",
-      aot_is_static(h) ? arena_printf(h->arena, "%llu bytes", (unsigned long long)h->arena_bytes) : "depends on sizes");
+  const char *arena_size = aot_is_static(h) ? arena_printf(h->arena, "%" PRIu64 " bytes", h->arena_bytes) : "by sizes";
+  return arena_printf(h->arena, "%smodel: %s\n%sprefix: %s\ntarget: %s\nweights: %" PRIu64 " bytes%s\narena: %s\n",
+                      RT_OBJECT_MARK, aot_printable(h->arena, h->options->model), h->options->about, h->options->prefix,
+                      h->program->cpu, h->weights_bytes, h->options->separate_weights ? " in a file" : "", arena_size);
 }
 
 void aot_write_entries(aot_host *h) {

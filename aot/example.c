@@ -20,13 +20,9 @@ static aot_file write_file(const aot_host *h, const char *name, aot_template whi
 }
 
 void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]) {
-  const char *file = h->options->file;
-  const aot_field fields[] = {{"PREFIX", h->options->prefix},
-                              {"CAPITALS", h->upper},
-                              {"HEADER", arena_printf(h->arena, "%s.h", file)},
-                              {"OBJECT", arena_printf(h->arena, "%s.o", file)},
-                              {"SIZES", sizes(h, "", ", ")},
-                              {"BOUND", sizes(h, ", ", ", ")}};
+  const aot_field fields[] = {{"PREFIX", h->options->prefix}, {"CAPITALS", h->upper},
+                              {"HEADER", h->options->header}, {"OBJECT", h->options->file},
+                              {"SIZES", sizes(h, "", ", ")},  {"BOUND", sizes(h, ", ", ", ")}};
   enum { N = sizeof fields / sizeof *fields };
   out[0] = write_file(h, "main.c", AOT_MAIN, N, fields);
   out[1] = write_file(h, "Makefile", AOT_MAKEFILE, N, fields);

@@ -67,7 +67,7 @@ typedef struct aot_host {
   LLVMValueRef context;                     /* the context of the function that is being written */
   LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
-  LLVMValueRef weights;                     /* the weights in the object; NULL if they are apart */
+  LLVMValueRef weights;                     /* the weights in the object; NULL if they are separate */
 } aot_host;
 
 static inline bool aot_is_static(const aot_host *h) { return rt_program_is_static(h->program); }

@@ -1,6 +1,7 @@
 # Written by m4/list-sources: do not edit.
 aot_sources = \
 	aot/aot.c \
+	aot/archive.c \
 	aot/cpu.c \
 	aot/entry.c \
 	aot/example.c \
@@ -14,6 +15,7 @@ aot_sources = \
 aot_files = \
 	aot/README \
 	aot/aot.h \
+	aot/archive.h \
 	aot/cpu.h \
 	aot/host.h \
 	aot/names.h \

@@ -208,11 +208,6 @@ static int complain(const char *message) {
   return CLI_USAGE;
 }
 
-static bool is_object(const char *path) {
-  const char *dot = strrchr(path, '.');
-  return dot && strcmp(dot, ".o") == 0;
-}
-
 status cli_compile(const cli_args *args, arena *a, int *code) {
   const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla";
   bool program = strcmp(emit, "oxla") == 0;
@@ -230,7 +225,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
   }
-  if (program && is_object(args->output)) {
+  if (program && cli_is_object(args->output)) {
     return cli_write_object(args, &options, a);
   }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;

@@ -1,22 +1,46 @@
 /* object.c - onnx-xla compile -o FILE.o: writes an object file and its header. */
+#include <errno.h>
 #include <inttypes.h>
+#include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "plugin/cli/cli.h"
 #include "runtime/program/size_text.h"
 
-/* Returns the file's name without its folder and its ending. */
-static const char *stem_of(arena *a, const char *path) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-  return arena_strndup(a, name, dot ? (size_t)(dot - name) : strlen(name));
+static bool has_ending(const char *path, const char *ending) {
+  const char *dot = strrchr(path, '.');
+  return dot && strcmp(dot, ending) == 0;
 }
 
-/* Returns the path with another ending, which begins with a dot. */
-static const char *with_ending(arena *a, const char *path, const char *ending) {
-  const char *dot = strrchr(path, '.');
-  return arena_printf(a, "%.*s%s", (int)(dot - path), path, ending);
+bool cli_is_object(const char *path) {
+  return has_ending(path, ".o") || has_ending(path, ".a") || has_ending(path, ".so");
+}
+
+/* Returns the file's name without its folder. */
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Returns the file's name without its ending, and that of a library without "lib". */
+static const char *stem_of(arena *a, const char *path) {
+  const char *name = name_of(path), *dot = strrchr(name, '.');
+  name += !has_ending(path, ".o") && strncmp(name, "lib", 3) == 0 && dot > name + 3 ? 3 : 0;
+  return arena_strndup(a, name, (size_t)(dot - name));
+}
+
+static const char *header_of(arena *a, const cli_args *args) {
+  return arena_printf(a, "%s.h", stem_of(a, args->output));
+}
+
+/* Returns the path of a file of this name in the folder of the object. */
+static const char *in_output_folder(arena *a, const cli_args *args, const char *name) {
+  const char *slash = strrchr(args->output, '/');
+  return arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - args->output) : 0, args->output, name);
 }
 
 /* Returns a C identifier with which the names of the object begin. */
@@ -42,19 +66,42 @@ static status write_file(const char *path, const void *data, size_t size) {
 /* Writes the files of the example to the folder of the object.  What is there already is an error, since it may be
  * somebody's work. */
 static status write_example(const cli_args *args, const compiler_object *o, arena *a) {
-  const char *slash = strrchr(args->output, '/');
-  int folder = slash ? (int)(slash + 1 - args->output) : 0;
   for (uint32_t k = 0; k < o->n_example; k++) {
-    const char *path = arena_printf(a, "%.*s%s", folder, args->output, o->example[k].name);
+    const char *path = in_output_folder(a, args, o->example[k].name);
     CHECK_THAT(access(path, F_OK) != 0, STATUS_INVALID_ARGUMENT, "%s exists already", path);
     TRY(write_file(path, o->example[k].text, strlen(o->example[k].text)));
   }
   return NULL;
 }
 
+/* Makes a shared library of the object by the system's compiler, which has the linker. */
+static status link_shared(const char *object, const char *library, arena *a) {
+  const char *given = getenv("CC"), *cc = given && *given ? given : "cc";
+  char *const command[] = {(char *)(uintptr_t)cc,     "-shared", "-o", (char *)(uintptr_t)library,
+                           (char *)(uintptr_t)object, "-lm",     NULL};
+  pid_t child;
+  int result = 1;
+  bool started = posix_spawnp(&child, cc, NULL, NULL, command, environ) == 0;
+  while (started && waitpid(child, &result, 0) < 0 && errno == EINTR) {
+  }
+  const char *text = arena_printf(a, "%s -shared -o %s %s -lm", cc, library, object);
+  CHECK_THAT(started && result == 0, STATUS_IO, "%s failed; the object is %s", text, object);
+  (void)unlink(object);
+  return NULL;
+}
+
+static status write_library(const cli_args *args, const compiler_object *o, arena *a) {
+  if (!has_ending(args->output, ".so")) {
+    return write_file(args->output, o->object.data, o->object.size);
+  }
+  const char *object = arena_printf(a, "%s.o", args->output);
+  TRY(write_file(object, o->object.data, o->object.size));
+  return link_shared(object, args->output, a);
+}
+
 static status write_files(const cli_args *args, const compiler_object *o, arena *a) {
-  const char *header = with_ending(a, args->output, ".h");
-  TRY(write_file(args->output, o->object.data, o->object.size));
+  const char *header = in_output_folder(a, args, header_of(a, args));
+  TRY(write_library(args, o, a));
   TRY(write_file(header, o->header, strlen(o->header)));
   TRY(args->emit_example ? write_example(args, o, a) : NULL);
   return args->weights ? write_file(args->weights, o->weights.data, o->weights.size) : NULL;
@@ -99,8 +146,11 @@ static status compile_object(const cli_args *args, const session_options *option
 }
 
 status cli_write_object(const cli_args *args, session_options *options, arena *a) {
-  compiler_object_options how = {
-      .prefix = prefix_of(a, args), .file = stem_of(a, args->output), .weights_apart = args->weights};
+  compiler_object_options how = {.prefix = prefix_of(a, args),
+                                 .file = name_of(args->output),
+                                 .header = header_of(a, args),
+                                 .archive = has_ending(args->output, ".a"),
+                                 .separate_weights = args->weights};
   compiler_object object;
   rt_report report = {0};
   const char *reason = NULL;

@@ -163,9 +163,9 @@ typedef struct compiler_verify_options {
 
 /* What an object file is to be (aot/aot.h). */
 typedef struct compiler_object_options {
-  const char *prefix; /* a C identifier */
-  const char *file;   /* the name of the object file without folder and ending */
-  bool weights_apart;
+  const char *prefix;        /* a C identifier */
+  const char *file, *header; /* the names of the object file or library and of the header, without their folder */
+  bool archive, separate_weights;
 } compiler_object_options;
 
 typedef struct compiler_text {

@@ -1,11 +1,14 @@
 /* object.c - compiles a model to an object file and a header. */
-#include <string.h>
+#include <inttypes.h>
 
 #include "aot/aot.h"
 #include "backend_cpu/compile/target.h"
 #include "backend_ref/eval.h"
+#include "base/hash.h"
+#include "frontend/model/model_internal.h"
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/internal.h"
+#include "plugin/compiler/text.h"
 
 typedef struct object_call {
   const compiler_model *s;
@@ -23,6 +26,14 @@ static const char *const *const *names_of_dims(const compiler_model *s, arena *a
     names[k] = s->inputs[k].dim_names;
   }
   return names;
+}
+
+/* Says from which model and by which compiler the object was made. */
+static const char *about_model(const compiler_model *s, arena *a) {
+  const onnx_model *m = compiler_onnx_model(s);
+  uint64_t hash = m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;
+  return arena_printf(a, "hash: %016" PRIx64 "\nmade by: onnx-xla " PACKAGE_VERSION " (%s)\n", hash,
+                      compiler_versions());
 }
 
 static const compiler_text *example_of(arena *a, const aot_files *files) {
@@ -48,10 +59,13 @@ static status write_object(void *data) {
   TRY(cpu_compile_into_module((struct hlo_module *)m, &options, c->a, &module, &program, c->report));
   compiler_set_validity(program, c->s->n_inputs, &validity);
   aot_options how = {.prefix = c->options->prefix,
-                     .model = c->s->name ? c->s->name : "model",
+                     .model = c->s->name ? c->s->name : "",
+                     .about = about_model(c->s, c->a),
                      .dim_names = names_of_dims(c->s, c->a),
                      .file = c->options->file,
-                     .weights_apart = c->options->weights_apart};
+                     .header = c->options->header,
+                     .archive = c->options->archive,
+                     .separate_weights = c->options->separate_weights};
   TRY(aot_write(c->a, module, program, &how, &files));
   emit_module_destroy(module);
   *c->out = (compiler_object){.object = files.object,

@@ -1,6 +1,7 @@
 /* aot.c - the steps from a program and its kernels to an object and a header; see aot.h. */
 #include "aot/aot.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "aot/archive.h"
@@ -43,24 +44,51 @@ static void name_dims(aot_host *h) {
   h->dims = aot_identifiers(h->arena, h->n_dims, texts);
 }
 
-static void place_constants(aot_host *h) {
-  const rt_program *p = h->program;
-  h->constants = ARENA_NEW_N(h->arena, uint64_t, p->n_constants);
-  for (uint32_t k = 0; k < p->n_constants; k++) {
-    h->constants[k] = h->weights_bytes;
-    h->weights_bytes += (p->constants[k].size + RT_KERNEL_ALIGN - 1) & ~(uint64_t)(RT_KERNEL_ALIGN - 1);
+/* Returns where the bytes are in the weights.  Versions whose constants are equal share them. */
+static uint64_t place_constant(aot_object *x, rt_span bytes) {
+  for (uint32_t k = 0; k < x->n_constants; k++) {
+    rt_span c = x->constants[k];
+    if (c.size == bytes.size && (c.data == bytes.data || memcmp(c.data, bytes.data, bytes.size) == 0)) {
+      return x->constants_at[k];
+    }
   }
+  uint64_t at = x->weights_bytes;
+  *ARENA_PUSH(x->arena, x->constants, x->n_constants, x->cap_constants) = bytes;
+  *ARENA_PUSH(x->arena, x->constants_at, x->n_constants_at, x->cap_constants_at) = at;
+  x->weights_bytes += (bytes.size + RT_KERNEL_ALIGN - 1) & ~(uint64_t)(RT_KERNEL_ALIGN - 1);
+  return at;
 }
 
-static aot_host *host_of(arena *a, emit_module *module, const rt_program *p, const aot_options *o) {
-  aot_host *h = ARENA_NEW(a, aot_host);
-  *h = (aot_host){.ir = emit_module_ir_of(module), .arena = a, .program = p, .options = o};
-  h->inputs = ports_of(a, "input", p->n_params, rt_program_inputs(p), p->params);
-  h->outputs = ports_of(a, "output", p->n_results, rt_program_outputs(p), p->results);
-  h->upper = aot_capitals(a, o->prefix);
+static void describe(aot_host *h, aot_object *x, uint32_t number, const aot_version *v) {
+  const rt_program *p = v->program;
+  *h = (aot_host){.object = x,
+                  .ir = x->ir,
+                  .arena = x->arena,
+                  .program = p,
+                  .target = &v->target,
+                  .options = x->options,
+                  .version = number};
+  h->inputs = ports_of(x->arena, "input", p->n_params, rt_program_inputs(p), p->params);
+  h->outputs = ports_of(x->arena, "output", p->n_results, rt_program_outputs(p), p->results);
   name_dims(h);
-  place_constants(h);
-  return h;
+  h->constants = ARENA_NEW_N(x->arena, uint64_t, p->n_constants);
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    h->constants[k] = place_constant(x, p->constants[k]);
+  }
+  aot_lay_out_context(h);
+  x->n_words = h->n_words > x->n_words ? h->n_words : x->n_words;
+  x->arena_bytes = h->arena_bytes > x->arena_bytes ? h->arena_bytes : x->arena_bytes;
+}
+
+/* Fails if two versions differ in what the caller sees. */
+static status check_versions(uint32_t n, const aot_host *hosts) {
+  bool same = true;
+  for (uint32_t k = 1; k < n; k++) {
+    same = same && hosts[k].n_dims == hosts[0].n_dims && hosts[k].inputs.n == hosts[0].inputs.n &&
+           hosts[k].outputs.n == hosts[0].outputs.n && aot_is_static(&hosts[k]) == aot_is_static(&hosts[0]);
+  }
+  CHECK_THAT(same, STATUS_UNSUPPORTED, "the model is not for the same sizes on all of these CPUs");
+  return NULL;
 }
 
 /* --- the module --- */
@@ -104,29 +132,60 @@ static const char **global_names(arena *a, const emit_ir *w, uint32_t *n) {
   return names;
 }
 
-status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_options *o, aot_files *out) {
-  enum { MOST_EMBEDDED = 1u << 31 }; /* what code of the small model reaches */
-  aot_host *h = host_of(a, module, p, o);
-  CHECK_THAT(o->separate_weights || h->weights_bytes < MOST_EMBEDDED, STATUS_UNSUPPORTED,
-             "%llu bytes of weights are too many for an object; --weights=FILE writes them to a file",
-             (unsigned long long)h->weights_bytes);
-  hide_kernels(h->ir);
-  define_expired(h->ir);
-  aot_lay_out_context(h);
-  aot_write_weights(h);
-  aot_write_bind(h);
-  TRY(aot_write_run(h));
-  aot_write_entries(h);
-  out->header = aot_header(h);
-  aot_write_example(h, out->example);
-  out->weights = o->separate_weights ? h->weights_data : (rt_span){NULL, 0};
+/* Makes the object, and the library with it. */
+static status compile(arena *a, const aot_object *x, emit_module *module, aot_files *out) {
   uint32_t n_names;
-  const char **names = global_names(a, h->ir, &n_names);
+  const char **names = global_names(a, x->ir, &n_names);
   size_t size;
   TRY(emit_module_object(module, &out->object.data, &size));
   out->object.size = size;
-  if (o->archive) {
-    out->object = aot_archive(a, arena_printf(a, "%.12s.o", o->prefix), out->object, n_names, names);
+  if (x->options->archive) {
+    out->object = aot_archive(a, arena_printf(a, "%.12s.o", x->options->prefix), out->object, n_names, names);
   }
   return NULL;
+}
+
+/* Writes the functions of one version. */
+static status write_version(aot_host *h) {
+  aot_write_bind(h);
+  TRY(aot_write_run(h));
+  aot_write_ports(h);
+  return NULL;
+}
+
+static status write_object(aot_object *x, aot_host *hosts) {
+  hide_kernels(x->ir);
+  define_expired(x->ir);
+  aot_write_weights(x);
+  for (uint32_t k = 0; k < x->n_versions; k++) {
+    TRY(write_version(&hosts[k]));
+  }
+  aot_write_dispatch(hosts);
+  aot_write_tables(&hosts[0]);
+  aot_write_entries(hosts);
+  return NULL;
+}
+
+status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions, const aot_options *o,
+                 aot_files *out) {
+  const uint64_t most_embedded = (uint64_t)1 << 31; /* what code of the small model reaches */
+  aot_object x = {.ir = emit_module_ir_of(module),
+                  .arena = a,
+                  .options = o,
+                  .n_versions = n,
+                  .upper = aot_capitals(a, o->prefix),
+                  .weights_bytes = o->separate_weights ? RT_KERNEL_ALIGN : 0};
+  aot_host *hosts = ARENA_NEW_N(a, aot_host, n);
+  for (uint32_t k = 0; k < n; k++) {
+    describe(&hosts[k], &x, k, &versions[k]);
+  }
+  TRY(check_versions(n, hosts));
+  CHECK_THAT(o->separate_weights || x.weights_bytes < most_embedded, STATUS_UNSUPPORTED,
+             "%" PRIu64 " bytes of weights are too many for an object; --weights=FILE writes them to a file",
+             x.weights_bytes);
+  TRY(write_object(&x, hosts));
+  out->header = aot_header(&hosts[0]);
+  aot_write_example(&hosts[0], out->example);
+  out->weights = o->separate_weights ? x.weights_data : (rt_span){NULL, 0};
+  return compile(a, &x, module, out);
 }

@@ -41,11 +41,18 @@ typedef struct aot_files {
 /* The alignment of weights in bytes: that of a page, so that they can be mapped. */
 enum { AOT_WEIGHTS_ALIGN = 4096 };
 
-/* Writes the files on the arena.  `module` has the kernels of the program as cpu_compile_into_module wrote them
- * (backend_cpu/compile/target.h), and can only be destroyed afterwards.  Call it inside guard_run.  The error is
- * UNSUPPORTED if the program has a thunk that no object can contain. */
-STATUS_MUST_USE status aot_write(arena *a, emit_module *module, const rt_program *p, const aot_options *o,
-                                 aot_files *out);
+/* The model, compiled for one CPU.  All versions have the same inputs, outputs and open dimensions. */
+typedef struct aot_version {
+  const rt_program *program;
+  emit_target target;
+} aot_version;
+
+/* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
+ * (backend_cpu/compile/target.h); it is for the least CPU (emit_target_baseline), and can only be destroyed afterwards.
+ * The object runs the last version that the processor can run.  Call this inside guard_run.  The error is UNSUPPORTED
+ * if a program has a thunk that no object can contain. */
+STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
+                                 const aot_options *o, aot_files *out);
 
 /* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
  * not begin with a digit. */

@@ -113,11 +113,11 @@ static uint32_t needed_state(const char *features) {
 
 LLVMValueRef aot_write_cpu_check(aot_host *h) {
   enum { OSXSAVE = 1 << 27, LEAF = 7 };
-  const emit_target *t = h->ir->target;
+  const emit_target *t = h->target;
   if (strncmp(t->triple, "x86_64", strlen("x86_64")) != 0 || !*t->features) {
     return NULL;
   }
-  LLVMValueRef f = aot_function(h, false, "cpu", h->ir->i1, 0, NULL), no = LLVMConstInt(h->ir->i1, 0, 0);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "cpu", h->ir->i1, 0, NULL), no = LLVMConstInt(h->ir->i1, 0, 0);
   LLVMValueRef most = LLVMBuildExtractValue(h->ir->builder, cpuid(h->ir, 0, 0), EAX, "");
   aot_return_if(h, aot_compare(h, LLVMIntULT, most, LLVMConstInt(h->ir->i32, LEAF, 0)), no);
   uint32_t state = needed_state(t->features);

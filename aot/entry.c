@@ -1,123 +1,92 @@
-/* entry.c - the functions of an object besides bind and run, and its tables. */
+/* entry.c - the weights, and the functions that all versions of an object have in common. */
 #include "aot/host.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "aot/cpu.h"
+#include "base/hash.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/program/object_info.h"
 
 /* --- weights --- */
 
-/* Adds the weights to the module, as one array. */
-void aot_write_weights(aot_host *h) {
-  const rt_program *p = h->program;
-  char *bytes = arena_alloc_aligned(h->arena, h->weights_bytes + 1, RT_KERNEL_ALIGN);
-  memset(bytes, 0, h->weights_bytes);
-  for (uint32_t k = 0; k < p->n_constants; k++) {
-    memcpy(bytes + h->constants[k], p->constants[k].data, p->constants[k].size);
+/* Writes the first bytes of a file of weights, by which an object knows its own: a hash of all others. */
+static void weights_mark(const aot_object *x, char *bytes) {
+  static const char name[] = "onnx-xla";
+  uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
+  memcpy(bytes, name, sizeof(uint64_t));
+  memcpy(bytes + sizeof(uint64_t), &hash, sizeof hash);
+}
+
+/* Adds the weights to the module, as one array, or completes the file of weights. */
+void aot_write_weights(aot_object *x) {
+  char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes + 1, RT_KERNEL_ALIGN);
+  for (uint32_t k = 0; k < x->n_constants; k++) {
+    memcpy(bytes + x->constants_at[k], x->constants[k].data, x->constants[k].size);
   }
-  h->weights_data = (rt_span){bytes, h->weights_bytes};
-  if (h->options->separate_weights) {
+  x->weights_data = (rt_span){bytes, x->weights_bytes};
+  if (x->options->separate_weights) {
+    weights_mark(x, bytes);
     return;
   }
-  LLVMValueRef data = LLVMConstStringInContext2(h->ir->context, bytes, h->weights_bytes, 1);
-  h->weights = LLVMAddGlobal(h->ir->module, LLVMTypeOf(data), arena_printf(h->arena, "%s_weights", h->options->prefix));
-  LLVMSetInitializer(h->weights, data);
-  LLVMSetGlobalConstant(h->weights, 1);
-  LLVMSetLinkage(h->weights, LLVMInternalLinkage);
-  LLVMSetAlignment(h->weights, AOT_WEIGHTS_ALIGN);
+  LLVMValueRef data = LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
+  x->weights = LLVMAddGlobal(x->ir->module, LLVMTypeOf(data), arena_printf(x->arena, "%s_weights", x->options->prefix));
+  LLVMSetInitializer(x->weights, data);
+  LLVMSetGlobalConstant(x->weights, 1);
+  LLVMSetLinkage(x->weights, LLVMInternalLinkage);
+  LLVMSetAlignment(x->weights, AOT_WEIGHTS_ALIGN);
+}
+
+/* Writes: if weights are missing, not aligned, or those of another object, return an error. */
+static void check_weights(const aot_host *h, LLVMValueRef weights) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef bits = LLVMBuildPtrToInt(w, weights, h->ir->i64, "");
+  LLVMValueRef odd =
+      aot_compare(h, LLVMIntNE, aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1)), aot_i64(h, 0));
+  LLVMValueRef bad = LLVMBuildOr(w, odd, LLVMBuildIsNull(w, weights, ""), "");
+  aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_MEMORY));
+  for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {
+    LLVMValueRef word = aot_load(h, h->ir->i64, aot_element(h, weights, aot_i64(h, k)));
+    LLVMValueRef wanted = aot_i64(h, ((const int64_t *)h->object->weights_data.data)[k]);
+    aot_return_if(h, aot_compare(h, LLVMIntNE, word, wanted), aot_error_value(h, AOT_WRONG_MEMORY));
+  }
+}
+
+/* Sets the version to the last one that the processor can run. */
+static void choose_version(aot_host *hosts, LLVMValueRef *checks) {
+  const aot_host *h = &hosts[0];
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef version = aot_i64(h, -1);
+  for (uint32_t k = 0; k < h->object->n_versions; k++) {
+    LLVMValueRef can = checks[k] ? aot_call(h, checks[k], 0, NULL) : LLVMConstInt(h->ir->i1, 1, 0);
+    version = LLVMBuildSelect(w, can, aot_i64(h, k), version, "");
+  }
+  aot_return_if(h, aot_compare(h, LLVMIntSLT, version, aot_i64(h, 0)), aot_error_value(h, AOT_WRONG_CPU));
+  aot_set(h, WORD_VERSION, version);
 }
 
 /* Writes int init(context, weights). */
-static void write_init(aot_host *h) {
+static void write_init(aot_host *hosts) {
+  aot_host *h = &hosts[0];
+  const aot_object *x = h->object;
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr};
-  LLVMValueRef check = aot_write_cpu_check(h), weights;
-  (void)aot_function(h, true, "init", h->ir->i32, 2, types);
-  LLVMBuildMemSet(h->ir->builder, h->context, LLVMConstInt(h->ir->i8, 0, 0), aot_i64(h, (int64_t)h->n_words * 8), 8);
-  if (check) {
-    LLVMValueRef bad = LLVMBuildNot(h->ir->builder, aot_call(h, check, 0, NULL), "");
-    aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_CPU));
+  LLVMValueRef *checks = ARENA_NEW_N(h->arena, LLVMValueRef, x->n_versions);
+  for (uint32_t k = 0; k < x->n_versions; k++) {
+    checks[k] = aot_write_cpu_check(&hosts[k]);
   }
-  weights = aot_param(h, 1);
-  if (h->weights) {
+  (void)aot_function(h, AOT_GLOBAL, "init", h->ir->i32, 2, types);
+  LLVMBuildMemSet(h->ir->builder, h->context, LLVMConstInt(h->ir->i8, 0, 0), aot_i64(h, (int64_t)x->n_words * 8), 8);
+  choose_version(hosts, checks);
+  LLVMValueRef weights = aot_param(h, 1);
+  if (x->weights) {
     LLVMValueRef none = LLVMBuildIsNull(h->ir->builder, weights, "");
-    weights = LLVMBuildSelect(h->ir->builder, none, h->weights, weights, "");
+    weights = LLVMBuildSelect(h->ir->builder, none, x->weights, weights, "");
   }
-  LLVMValueRef bits = LLVMBuildPtrToInt(h->ir->builder, weights, h->ir->i64, "");
-  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1));
-  LLVMValueRef odd = aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
-  LLVMValueRef missing = LLVMBuildIsNull(h->ir->builder, weights, "");
-  aot_return_if(h, LLVMBuildOr(h->ir->builder, odd, missing, ""), aot_error_value(h, AOT_WRONG_MEMORY));
+  check_weights(h, weights);
   aot_set(h, WORD_WEIGHTS, weights);
   aot_set(h, WORD_STATE, aot_i64(h, AOT_INITIALISED));
   aot_return(h, AOT_OK);
-}
-
-/* --- inputs and outputs --- */
-
-/* Parameter 1 of the functions below is the number of a port. */
-static LLVMValueRef number(const aot_host *h) { return LLVMBuildZExt(h->ir->builder, aot_param(h, 1), h->ir->i64, ""); }
-
-static LLVMValueRef is_no_port(const aot_host *h, const aot_ports *ports) {
-  return aot_compare(h, LLVMIntUGE, number(h), aot_i64(h, ports->n_named));
-}
-
-/* Writes int set_input(context, k, memory). */
-static void write_set(aot_host *h, const aot_ports *ports) {
-  LLVMTypeRef types[] = {h->ir->ptr, h->ir->i32, h->ir->ptr};
-  (void)aot_function(h, true, arena_printf(h->arena, "set_%s", ports->word), h->ir->i32, 3, types);
-  aot_return_if(h, is_no_port(h, ports), aot_error_value(h, AOT_NO_SUCH));
-  aot_store(h, aot_param(h, 2), aot_element(h, aot_word(h, ports->given), number(h)));
-  aot_return(h, AOT_OK);
-}
-
-/* Writes void *input(context, k): the memory that the caller gave, otherwise the port's own. */
-static void write_get(aot_host *h, const aot_ports *ports) {
-  LLVMTypeRef types[] = {h->ir->ptr, h->ir->i32};
-  LLVMValueRef none = LLVMConstNull(h->ir->ptr);
-  (void)aot_function(h, true, ports->word, h->ir->ptr, 2, types);
-  aot_return_if(h, is_no_port(h, ports), none);
-  LLVMValueRef given = aot_load(h, h->ir->ptr, aot_element(h, aot_word(h, ports->given), number(h)));
-  aot_return_if(h, LLVMBuildIsNotNull(h->ir->builder, given, ""), given);
-  aot_return_if(h, aot_compare(h, LLVMIntNE, aot_get(h, WORD_STATE), aot_i64(h, AOT_BOUND)), none);
-  LLVMValueRef list = ports->at ? aot_numbers(h, ports->n, (const int64_t *)ports->at) : aot_word(h, ports->offsets);
-  LLVMValueRef at = aot_load(h, h->ir->i64, aot_element(h, list, number(h)));
-  LLVMBuildRet(h->ir->builder, aot_offset(h, aot_get_ptr(h, WORD_ARENA), at));
-}
-
-/* Returns dimension d of port k: what the run has computed, if it depends on data. */
-static LLVMValueRef dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d) {
-  for (uint32_t j = 0; j < ports->n; j++) {
-    const rt_io *io = &ports->io[j];
-    if (io->is_size && io->sized == k && io->axis == d) {
-      return aot_load(h, h->ir->i64, aot_get_ptr(h, ports->used + j));
-    }
-  }
-  return aot_size(h, ports->io[k].shape.dims[d]);
-}
-
-/* Writes int input_dims(context, k, dims). */
-static void write_dims(aot_host *h, const aot_ports *ports) {
-  const emit_ir *w = h->ir;
-  LLVMTypeRef types[] = {w->ptr, w->i32, w->ptr};
-  (void)aot_function(h, true, arena_printf(h->arena, "%s_dims", ports->word), w->i32, 3, types);
-  aot_return_if(h, aot_compare(h, LLVMIntNE, aot_get(h, WORD_STATE), aot_i64(h, AOT_BOUND)),
-                aot_error_value(h, AOT_NOT_READY));
-  LLVMBasicBlockRef other = emit_block(w, "other");
-  LLVMValueRef choose = LLVMBuildSwitch(w->builder, aot_param(h, 1), other, ports->n_named);
-  for (uint32_t k = 0; k < ports->n_named; k++) {
-    LLVMBasicBlockRef block = emit_block(w, "port");
-    LLVMAddCase(choose, LLVMConstInt(w->i32, k, 0), block);
-    LLVMPositionBuilderAtEnd(w->builder, block);
-    for (int d = 0; d < ports->io[k].shape.rank; d++) {
-      aot_store(h, dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
-    }
-    aot_return(h, AOT_OK);
-  }
-  LLVMPositionBuilderAtEnd(w->builder, other);
-  aot_return(h, AOT_NO_SUCH);
 }
 
 /* --- settings --- */
@@ -125,7 +94,7 @@ static void write_dims(aot_host *h, const aot_ports *ports) {
 /* Writes void set_parallel(context, function, user). */
 static void write_set_parallel(aot_host *h) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr, h->ir->ptr};
-  (void)aot_function(h, true, "set_parallel", LLVMVoidTypeInContext(h->ir->context), 3, types);
+  (void)aot_function(h, AOT_GLOBAL, "set_parallel", LLVMVoidTypeInContext(h->ir->context), 3, types);
   aot_set(h, WORD_PARALLEL, aot_param(h, 1));
   aot_set(h, WORD_USER, aot_param(h, 2));
   LLVMBuildRetVoid(h->ir->builder);
@@ -134,7 +103,7 @@ static void write_set_parallel(aot_host *h) {
 /* Writes void set_seed(context, seed). */
 static void write_set_seed(aot_host *h) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->i64};
-  (void)aot_function(h, true, "set_seed", LLVMVoidTypeInContext(h->ir->context), 2, types);
+  (void)aot_function(h, AOT_GLOBAL, "set_seed", LLVMVoidTypeInContext(h->ir->context), 2, types);
   aot_set(h, WORD_SEED, aot_param(h, 1));
   LLVMBuildRetVoid(h->ir->builder);
 }
@@ -151,80 +120,38 @@ static void write_error_text(aot_host *h) {
       [AOT_WRONG_MEMORY] = "the arena or the weights are missing or not aligned",
       [AOT_WRONG_VALUE] = "an input that decides sizes has other contents than the object is bound to",
       [AOT_NO_SUCH] = "there is no such input or output"};
-  uint32_t n = AOT_FIRST_SITE + h->n_sites;
+  uint32_t n = AOT_FIRST_SITE + h->object->n_sites;
   LLVMValueRef *list = ARENA_NEW_N(h->arena, LLVMValueRef, n);
   for (uint32_t k = 0; k < n; k++) {
-    list[k] = aot_text(h, k < AOT_FIRST_SITE ? texts[k] : h->sites[k - AOT_FIRST_SITE].text);
+    list[k] = aot_text(h, k < AOT_FIRST_SITE ? texts[k] : h->object->sites[k - AOT_FIRST_SITE]);
   }
   LLVMValueRef table = aot_table(h, h->ir->ptr, n, list);
-  (void)aot_function(h, true, "error_text", h->ir->ptr, 1, &h->ir->i32);
+  (void)aot_function(h, AOT_GLOBAL, "error_text", h->ir->ptr, 1, &h->ir->i32);
   LLVMValueRef code = LLVMBuildZExt(h->ir->builder, aot_param(h, 0), h->ir->i64, "");
   aot_return_if(h, aot_compare(h, LLVMIntUGE, code, aot_i64(h, n)), aot_text(h, "unknown error"));
   LLVMValueRef at = LLVMBuildGEP2(h->ir->builder, h->ir->ptr, table, &code, 1, "");
   LLVMBuildRet(h->ir->builder, aot_load(h, h->ir->ptr, at));
 }
 
-static void add_global(const aot_host *h, const char *name, LLVMValueRef value) {
-  const char *symbol = arena_printf(h->arena, "%s_%s", h->options->prefix, name);
-  LLVMValueRef g = LLVMAddGlobal(h->ir->module, LLVMTypeOf(value), symbol);
-  LLVMSetInitializer(g, value);
-  LLVMSetGlobalConstant(g, 1);
-}
-
-static LLVMValueRef number32(const aot_host *h, int64_t v) {
-  return LLVMConstInt(h->ir->i32, (unsigned long long)v, 0);
-}
-
-/* Returns the description of a port, an onnx_xla_value of the header. */
-static LLVMValueRef describe(const aot_host *h, const rt_io *io, LLVMTypeRef type) {
-  int64_t dims[SHAPE_MAX_RANK];
-  dtype t = (dtype)io->shape.type;
-  for (int k = 0; k < io->shape.rank; k++) {
-    dims[k] = io->shape.dims[k] < 0 ? -1 : io->shape.dims[k];
+static const char *info_text(const aot_host *hosts) {
+  const aot_object *x = hosts[0].object;
+  const char *targets = "";
+  for (uint32_t k = 0; k < x->n_versions; k++) {
+    targets = arena_printf(x->arena, "%starget: %s\n", targets, emit_target_text(x->arena, hosts[k].target));
   }
-  LLVMValueRef members[] = {aot_text(h, io->name),
-                            aot_text(h, dtype_name(t)),
-                            number32(h, dtype_get_info(t)->onnx),
-                            number32(h, (int64_t)dtype_bytes(t)),
-                            number32(h, io->shape.rank),
-                            aot_numbers(h, (uint32_t)io->shape.rank, dims)};
-  return LLVMConstNamedStruct(type, members, sizeof members / sizeof *members);
+  const char *memory =
+      aot_is_static(hosts) ? arena_printf(x->arena, "%" PRIu64 " bytes", x->arena_bytes) : "depends on sizes";
+  return arena_printf(x->arena, "%smodel: %s\n%sprefix: %s\n%sweights: %" PRIu64 " bytes%s\narena: %s\n",
+                      RT_OBJECT_MARK, aot_printable(x->arena, x->options->model), x->options->about, x->options->prefix,
+                      targets, x->weights_bytes, x->options->separate_weights ? " in a file" : "", memory);
 }
 
-/* Adds the table of inputs or outputs, which has at least one row, since C has no empty arrays. */
-static void add_values(const aot_host *h, const aot_ports *ports) {
-  const emit_ir *w = h->ir;
-  LLVMTypeRef members[] = {w->ptr, w->ptr, w->i32, w->i32, w->i32, w->ptr};
-  LLVMTypeRef type = LLVMStructCreateNamed(w->context, "onnx_xla_value");
-  LLVMStructSetBody(type, members, sizeof members / sizeof *members, 0);
-  LLVMValueRef *rows = ARENA_NEW_N(h->arena, LLVMValueRef, ports->n_named + 1);
-  rows[0] = LLVMConstNull(type);
-  for (uint32_t k = 0; k < ports->n_named; k++) {
-    rows[k] = describe(h, &ports->io[k], type);
-  }
-  LLVMValueRef table = LLVMConstArray2(type, rows, ports->n_named ? ports->n_named : 1);
-  add_global(h, arena_printf(h->arena, "%ss", ports->word), table);
-}
-
-static const char *info_text(const aot_host *h) {
-  const char *arena_size = aot_is_static(h) ? arena_printf(h->arena, "%" PRIu64 " bytes", h->arena_bytes) : "by sizes";
-  return arena_printf(h->arena, "%smodel: %s\n%sprefix: %s\ntarget: %s\nweights: %" PRIu64 " bytes%s\narena: %s\n",
-                      RT_OBJECT_MARK, aot_printable(h->arena, h->options->model), h->options->about, h->options->prefix,
-                      h->program->cpu, h->weights_bytes, h->options->separate_weights ? " in a file" : "", arena_size);
-}
-
-void aot_write_entries(aot_host *h) {
-  const aot_ports *const lists[] = {&h->inputs, &h->outputs};
-  write_init(h);
-  for (int k = 0; k < 2; k++) {
-    write_set(h, lists[k]);
-    write_get(h, lists[k]);
-    write_dims(h, lists[k]);
-    add_values(h, lists[k]);
-  }
+void aot_write_entries(aot_host *hosts) {
+  aot_host *h = &hosts[0];
+  write_init(hosts);
   write_set_parallel(h);
   write_set_seed(h);
   write_error_text(h);
-  const char *info = info_text(h);
-  add_global(h, "info", LLVMConstStringInContext2(h->ir->context, info, strlen(info), 0));
+  const char *info = info_text(hosts);
+  aot_global(h, "info", LLVMConstStringInContext2(h->ir->context, info, strlen(info), 0));
 }

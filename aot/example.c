@@ -20,7 +20,7 @@ static aot_file write_file(const aot_host *h, const char *name, aot_template whi
 }
 
 void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]) {
-  const aot_field fields[] = {{"PREFIX", h->options->prefix}, {"CAPITALS", h->upper},
+  const aot_field fields[] = {{"PREFIX", h->options->prefix}, {"CAPITALS", h->object->upper},
                               {"HEADER", h->options->header}, {"OBJECT", h->options->file},
                               {"SIZES", sizes(h, "", ", ")},  {"BOUND", sizes(h, ", ", ", ")}};
   enum { N = sizeof fields / sizeof *fields };

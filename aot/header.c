@@ -57,7 +57,7 @@ static void put_beginning(aot_lines *t) {
       "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
       h->options->prefix, aot_printable(h->arena, h->options->model), h->options->prefix, h->options->prefix,
       h->options->prefix, h->options->prefix, h->options->prefix, h->n_dims ? ", sizes" : "", h->options->prefix,
-      h->n_dims ? "sizes" : "", h->upper, h->options->prefix, h->upper, h->upper);
+      h->n_dims ? "sizes" : "", h->object->upper, h->options->prefix, h->object->upper, h->object->upper);
 }
 
 /* Puts the types that all headers of this kind have in common. */
@@ -86,13 +86,13 @@ static void put_pool(aot_lines *t) { aot_put_template(t, AOT_POOL, 0, NULL); }
 static void put_context(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
-  aot_put(t, "enum { %s_ALIGN = 64, %s_INPUTS = %" PRIu32 ", %s_OUTPUTS = %" PRIu32 " };\n", h->upper, h->upper,
-          h->inputs.n_named, h->upper, h->outputs.n_named);
+  aot_put(t, "enum { %s_ALIGN = 64, %s_INPUTS = %" PRIu32 ", %s_OUTPUTS = %" PRIu32 " };\n", h->object->upper,
+          h->object->upper, h->inputs.n_named, h->object->upper, h->outputs.n_named);
   if (aot_is_static(h)) {
-    aot_put(t, "#define %s_ARENA_BYTES ((size_t)%" PRIu64 "u)\n", h->upper, h->arena_bytes);
+    aot_put(t, "#define %s_ARENA_BYTES ((size_t)%" PRIu64 "u)\n", h->object->upper, h->object->arena_bytes);
   }
   aot_put(t, "/* The context.  Only the functions below know what is in it. */\n");
-  aot_put(t, "typedef struct %s {\n  uint64_t words[%" PRIu32 "];\n} %s;\n\n", p, h->n_words, p);
+  aot_put(t, "typedef struct %s {\n  uint64_t words[%" PRIu32 "];\n} %s;\n\n", p, h->object->n_words, p);
 }
 
 static void put_errors(aot_lines *t) {
@@ -100,7 +100,7 @@ static void put_errors(aot_lines *t) {
                                                     "ERROR_MEMORY", "ERROR_VALUE",     "ERROR_NO_SUCH"};
   aot_put(t, "/* Errors; other numbers say which size or which index the model cannot take. */\nenum {\n");
   for (int k = 0; k < AOT_FIRST_SITE; k++) {
-    aot_put(t, "  %s_%s = %d%s\n", t->h->upper, names[k], k, k + 1 < AOT_FIRST_SITE ? "," : "");
+    aot_put(t, "  %s_%s = %d%s\n", t->h->object->upper, names[k], k, k + 1 < AOT_FIRST_SITE ? "," : "");
   }
   aot_put(t, "};\n");
   aot_put(t, "/* Returns a text in static memory. */\nconst char *%s_error_text(int error);\n\n",
@@ -110,8 +110,9 @@ static void put_errors(aot_lines *t) {
 static void put_functions(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
-  aot_put(t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
-          h->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
+  aot_put(
+      t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
+      h->object->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
   aot_put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
   aot_put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
           h->n_dims ? " for these sizes; 0 if the model cannot take them" : "");
@@ -121,7 +122,7 @@ static void put_functions(aot_lines *t) {
   aot_put(t,
           "/* Gives the context its memory, aligned to %s_ALIGN%s.  It may be called again.  Inputs and outputs for\n"
           " * which the caller gives no memory lie in it. */\n",
-          h->upper, h->n_dims ? ", and the sizes of the inputs" : "");
+          h->object->upper, h->n_dims ? ", and the sizes of the inputs" : "");
   aot_put(t, "int %s_bind(%s *n, void *arena", p, p);
   put_dims(t, ", ");
   aot_put(t, ");\n");
@@ -137,7 +138,7 @@ static void put_functions(aot_lines *t) {
 }
 
 static void put_generic(aot_lines *t) {
-  const char *p = t->h->options->prefix, *u = t->h->upper;
+  const char *p = t->h->options->prefix, *u = t->h->object->upper;
   aot_put(
       t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
@@ -176,7 +177,7 @@ static void put_accessors(aot_lines *t, const aot_ports *ports, const char *shor
     put_shape(t, io);
     aot_put(t, " */\n");
     put_constants(t,
-                  arena_printf(t->h->arena, "%s_%s_%s", t->h->upper, aot_capitals(t->h->arena, short_word),
+                  arena_printf(t->h->arena, "%s_%s_%s", t->h->object->upper, aot_capitals(t->h->arena, short_word),
                                aot_capitals(t->h->arena, name)),
                   io);
     aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",

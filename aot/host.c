@@ -1,6 +1,7 @@
 /* host.c - short functions that write the host program's IR; see host.h. */
 #include "aot/host.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "emit/llvm/metadata.h"
@@ -10,13 +11,23 @@ enum { WORD = 8 }; /* the bytes of a word of the context */
 
 /* --- functions --- */
 
-LLVMValueRef aot_function(aot_host *h, bool global, const char *name, LLVMTypeRef result, uint32_t n,
+/* Returns the name of a function.  Each version has its own internal functions. */
+static const char *symbol_of(const aot_host *h, aot_scope scope, const char *name) {
+  bool own = scope == AOT_INTERNAL || (scope == AOT_VERSIONED && h->object->n_versions > 1);
+  return own ? arena_printf(h->arena, "%s_v%" PRIu32 "_%s", h->options->prefix, h->version, name)
+             : arena_printf(h->arena, "%s_%s", h->options->prefix, name);
+}
+
+static bool is_global(const aot_host *h, aot_scope scope) {
+  return scope == AOT_GLOBAL || (scope == AOT_VERSIONED && h->object->n_versions == 1);
+}
+
+LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTypeRef result, uint32_t n,
                           const LLVMTypeRef *parameters) {
   emit_ir *w = h->ir;
-  const char *symbol = arena_printf(h->arena, "%s_%s", h->options->prefix, name);
   LLVMTypeRef type = LLVMFunctionType(result, (LLVMTypeRef *)parameters, n, 0);
-  w->function = LLVMAddFunction(w->module, symbol, type);
-  LLVMSetLinkage(w->function, global ? LLVMExternalLinkage : LLVMInternalLinkage);
+  w->function = LLVMAddFunction(w->module, symbol_of(h, scope, name), type);
+  LLVMSetLinkage(w->function, is_global(h, scope) ? LLVMExternalLinkage : LLVMInternalLinkage);
   emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
   emit_add_text_attribute(w, "no-builtins", "true");
   LLVMPositionBuilderAtEnd(w->builder, emit_block(w, "entry"));
@@ -43,8 +54,9 @@ void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error) {
 }
 
 LLVMValueRef aot_site_error(aot_host *h, const char *text) {
-  *ARENA_PUSH(h->arena, h->sites, h->n_sites, h->cap_sites) = (aot_site){text};
-  return aot_error_value(h, AOT_FIRST_SITE + (int32_t)h->n_sites - 1);
+  aot_object *x = h->object;
+  *ARENA_PUSH(x->arena, x->sites, x->n_sites, x->cap_sites) = text;
+  return aot_error_value(h, AOT_FIRST_SITE + (int32_t)x->n_sites - 1);
 }
 
 aot_if aot_if_begin(const aot_host *h, LLVMValueRef condition) {
@@ -115,6 +127,13 @@ LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers) 
 
 LLVMValueRef aot_text(const aot_host *h, const char *text) {
   return make_constant(h, LLVMConstStringInContext2(h->ir->context, text, strlen(text), 0));
+}
+
+void aot_global(const aot_host *h, const char *name, LLVMValueRef value) {
+  const char *symbol = arena_printf(h->arena, "%s_%s", h->options->prefix, name);
+  LLVMValueRef g = LLVMAddGlobal(h->ir->module, LLVMTypeOf(value), symbol);
+  LLVMSetInitializer(g, value);
+  LLVMSetGlobalConstant(g, 1);
 }
 
 /* --- the context --- */

@@ -24,11 +24,24 @@ typedef enum aot_error {
   AOT_FIRST_SITE
 } aot_error;
 
+/* A file of weights begins with a mark of the object to which it belongs, in a place of RT_KERNEL_ALIGN bytes. */
+enum { AOT_MARK_WORDS = 2, AOT_MARK_BYTES = 64 };
+
 /* What the word WORD_STATE says. */
 enum { AOT_INITIALISED = 1, AOT_BOUND };
 
 /* The first words of the context.  The others are lists, whose first words aot_host has. */
-enum { WORD_STATE, WORD_ARENA, WORD_WEIGHTS, WORD_PARALLEL, WORD_USER, WORD_SEED, WORD_ARENA_BYTES, WORD_FIRST_LIST };
+enum {
+  WORD_STATE,
+  WORD_VERSION,
+  WORD_ARENA,
+  WORD_WEIGHTS,
+  WORD_PARALLEL,
+  WORD_USER,
+  WORD_SEED,
+  WORD_ARENA_BYTES,
+  WORD_FIRST_LIST
+};
 
 /* Inputs, or outputs with the sizes among them. */
 typedef struct aot_ports {
@@ -43,40 +56,60 @@ typedef struct aot_ports {
   uint64_t *at;       /* the same as numbers, if all sizes are */
 } aot_ports;
 
-typedef struct aot_site {
-  const char *text;
-} aot_site;
+/* What the versions of an object have in common. */
+typedef struct aot_object {
+  emit_ir *ir;
+  arena *arena;
+  const aot_options *options;
+  uint32_t n_versions;
+  const char *upper;  /* the prefix in capitals */
+  const char **sites; /* guards and checks that may fail: the texts of errors from AOT_FIRST_SITE on */
+  uint32_t n_sites, cap_sites;
+  rt_span *constants;     /* each array of weights once */
+  uint64_t *constants_at; /* where it is in the weights */
+  uint32_t n_constants, cap_constants, cap_constants_at, n_constants_at;
+  uint64_t weights_bytes;
+  rt_span weights_data;
+  LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
+  uint32_t n_words;     /* of the context, for any version */
+  uint64_t arena_bytes; /* for any version, if all sizes are numbers */
+} aot_object;
 
+/* A version while it is written. */
 typedef struct aot_host {
+  aot_object *object;
   emit_ir *ir;
   arena *arena;
   const rt_program *program;
+  const emit_target *target;
   const aot_options *options;
+  uint32_t version;
   aot_ports inputs, outputs;
   uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
-  uint64_t weights_bytes, arena_bytes;
-  rt_span weights_data;
+  uint64_t arena_bytes;
   uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
   const char **dims;
-  const char *upper; /* the prefix in capitals */
-  aot_site *sites;   /* guards and checks that may fail */
-  uint32_t n_sites, cap_sites;
   uint32_t n_sequences;
   LLVMValueRef context;                     /* the context of the function that is being written */
   LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
-  LLVMValueRef weights;                     /* the weights in the object; NULL if they are separate */
 } aot_host;
 
 static inline bool aot_is_static(const aot_host *h) { return rt_program_is_static(h->program); }
 
 /* --- functions --- */
 
-/* Begins a function, which becomes the current one; parameter 0 is the context if `has_context`.  Global functions get
- * the prefix, others are internal. */
-LLVMValueRef aot_function(aot_host *h, bool global, const char *name, LLVMTypeRef result, uint32_t n,
+/* Who calls a function. */
+typedef enum aot_scope {
+  AOT_INTERNAL,  /* the version */
+  AOT_VERSIONED, /* the caller, but each version has its own (dispatch.c) */
+  AOT_GLOBAL     /* the caller */
+} aot_scope;
+
+/* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */
+LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTypeRef result, uint32_t n,
                           const LLVMTypeRef *parameters);
 LLVMValueRef aot_param(const aot_host *h, uint32_t k);
 LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
@@ -113,6 +146,8 @@ LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
 LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
 LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
 LLVMValueRef aot_text(const aot_host *h, const char *text);
+/* Adds a constant that the caller sees. */
+void aot_global(const aot_host *h, const char *name, LLVMValueRef value);
 
 /* --- the context --- */
 
@@ -134,13 +169,18 @@ LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
 /* layout.c: the words of the context, and the function that binds it to sizes. */
 void aot_lay_out_context(aot_host *h);
 void aot_write_bind(aot_host *h);
-/* thunks.c: Returns a function i32(context) that runs the sequence. */
+/* thunks.c: sets *out to a function i32(context) that runs the sequence. */
 STATUS_MUST_USE status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out);
 /* run.c: the function that runs the program. */
 STATUS_MUST_USE status aot_write_run(aot_host *h);
-/* entry.c: the weights; the other functions, and the tables. */
-void aot_write_weights(aot_host *h);
-void aot_write_entries(aot_host *h);
+/* ports.c: the functions for inputs and outputs, and their tables. */
+void aot_write_ports(aot_host *h);
+void aot_write_tables(aot_host *h);
+/* dispatch.c: the functions that call those of the version that the processor can run. */
+void aot_write_dispatch(aot_host *hosts);
+/* entry.c: the weights; the functions that all versions have in common. */
+void aot_write_weights(aot_object *x);
+void aot_write_entries(aot_host *hosts);
 /* header.c */
 const char *aot_header(const aot_host *h);
 /* example.c */

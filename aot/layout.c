@@ -37,6 +37,7 @@ void aot_lay_out_context(aot_host *h) {
   h->arena_bytes = padded(h->program->arena_bytes);
   lay_out_ports(h, &h->inputs);
   lay_out_ports(h, &h->outputs);
+  h->arena_bytes = h->arena_bytes ? h->arena_bytes : RT_KERNEL_ALIGN; /* 0 says that there is none */
   take_words(h, h->program->n_sizes, &h->sizes);
   take_words(h, h->program->n_slots, &h->slots);
   take_words(h, h->program->n_slots, &h->slot_bytes);
@@ -233,7 +234,7 @@ static LLVMValueRef write_place_slots(aot_host *h) {
     first[k] = r->slots[k].first;
     last[k] = r->slots[k].last;
   }
-  LLVMValueRef f = aot_function(h, false, "place_slots", h->ir->i64, 1, &h->ir->ptr), zero = aot_i64(h, 0);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "place_slots", h->ir->i64, 1, &h->ir->ptr), zero = aot_i64(h, 0);
   placing p = {h,
                aot_word(h, h->slots),
                aot_word(h, h->slot_bytes),
@@ -289,7 +290,7 @@ static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports
 /* Writes i32 lay_out(context, dims...), which computes all that follows from the sizes. */
 static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *types) {
   LLVMValueRef place = h->program->n_slots ? write_place_slots(h) : NULL;
-  LLVMValueRef f = aot_function(h, false, "lay_out", h->ir->i32, n, types), end = aot_i64(h, 0);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types), end = aot_i64(h, 0);
   write_sizes(h);
   write_symbol_checks(h);
   write_dim_checks(h, &h->inputs);
@@ -299,7 +300,8 @@ static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *ty
   end = place ? aot_call(h, place, 1, &h->context) : end;
   end = write_port_offsets(h, &h->inputs, end);
   end = write_port_offsets(h, &h->outputs, end);
-  aot_set(h, WORD_ARENA_BYTES, end);
+  LLVMValueRef none = aot_compare(h, LLVMIntEQ, end, aot_i64(h, 0));
+  aot_set(h, WORD_ARENA_BYTES, select_value(h, none, aot_i64(h, RT_KERNEL_ALIGN), end));
   aot_return(h, AOT_OK);
   return f;
 }
@@ -313,7 +315,7 @@ static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
     types[k] = h->ir->i64;
   }
-  (void)aot_function(h, true, "arena_bytes", h->ir->i64, n, types);
+  (void)aot_function(h, AOT_VERSIONED, "arena_bytes", h->ir->i64, n, types);
   if (!lay_out) {
     LLVMBuildRet(h->ir->builder, aot_i64(h, (int64_t)h->arena_bytes));
     return;
@@ -342,7 +344,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   for (uint32_t k = 0; k < n + 2; k++) {
     types[k] = k < 2 ? h->ir->ptr : h->ir->i64;
   }
-  (void)aot_function(h, true, "bind", h->ir->i32, n + 2, types);
+  (void)aot_function(h, AOT_VERSIONED, "bind", h->ir->i32, n + 2, types);
   LLVMValueRef state = aot_get(h, WORD_STATE), ready = aot_i64(h, AOT_INITIALISED);
   aot_return_if(h, aot_compare(h, LLVMIntULT, state, ready), aot_error_value(h, AOT_NOT_READY));
   aot_set(h, WORD_STATE, ready);

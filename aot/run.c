@@ -111,7 +111,7 @@ static void prepare_outputs(const aot_host *h) {
 status aot_write_run(aot_host *h) {
   LLVMValueRef body;
   TRY(aot_write_sequence(h, &h->program->body, &body));
-  (void)aot_function(h, true, "run", h->ir->i32, 1, &h->ir->ptr);
+  (void)aot_function(h, AOT_VERSIONED, "run", h->ir->i32, 1, &h->ir->ptr);
   LLVMValueRef bound = aot_compare(h, LLVMIntEQ, aot_get(h, WORD_STATE), aot_i64(h, AOT_BOUND));
   aot_return_if(h, LLVMBuildNot(h->ir->builder, bound, ""), aot_error_value(h, AOT_NOT_READY));
   prepare_inputs(h);

@@ -3,12 +3,14 @@ aot_sources = \
 	aot/aot.c \
 	aot/archive.c \
 	aot/cpu.c \
+	aot/dispatch.c \
 	aot/entry.c \
 	aot/example.c \
 	aot/header.c \
 	aot/host.c \
 	aot/layout.c \
 	aot/names.c \
+	aot/ports.c \
 	aot/run.c \
 	aot/text.c \
 	aot/thunks.c

@@ -59,7 +59,7 @@ static LLVMValueRef word_of(const aot_host *h, LLVMValueRef words, uint32_t k) {
 static LLVMValueRef write_range(aot_host *h) {
   const emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->i64, w->i64};
-  LLVMValueRef f = aot_function(h, false, "range", LLVMVoidTypeInContext(w->context), 3, types);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "range", LLVMVoidTypeInContext(w->context), 3, types);
   LLVMValueRef call[CALL_WORDS];
   for (uint32_t k = 0; k < CALL_WORDS; k++) {
     call[k] = aot_load(h, w->ptr, word_of(h, aot_param(h, 0), k));
@@ -84,7 +84,7 @@ static void write_kernel_call(aot_host *h) {
   const emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->ptr, w->ptr, w->ptr, w->i64, w->i64};
   LLVMValueRef range = write_range(h);
-  h->kernel_call = aot_function(h, false, "kernel", LLVMVoidTypeInContext(w->context), 6, types);
+  h->kernel_call = aot_function(h, AOT_INTERNAL, "kernel", LLVMVoidTypeInContext(w->context), 6, types);
   LLVMValueRef kernel = aot_param(h, 1), buffers = aot_param(h, 2), args = aot_param(h, 3), grid = aot_param(h, 4);
   LLVMValueRef record = frame_words(h, CALL_WORDS), parallel = aot_get_ptr(h, WORD_PARALLEL);
   aot_if some = aot_if_begin(h, aot_compare(h, LLVMIntSGT, grid, aot_i64(h, 0)));
@@ -274,7 +274,7 @@ enum { GROUP_CONTEXT, GROUP_ERROR, GROUP_WORDS };
 static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
   emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->i64, w->i64};
-  LLVMValueRef f = aot_function(h, false, "members", LLVMVoidTypeInContext(w->context), 3, types);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "members", LLVMVoidTypeInContext(w->context), 3, types);
   LLVMValueRef record = aot_param(h, 0), context = aot_load(h, w->ptr, word_of(h, record, GROUP_CONTEXT));
   LLVMValueRef *table = ARENA_NEW_N(h->arena, LLVMValueRef, n);
   memcpy(table, bodies, n * sizeof *table);
@@ -419,7 +419,7 @@ status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out) 
     write_kernel_call(h);
   }
   const char *name = arena_printf(h->arena, "sequence_%u", h->n_sequences++);
-  LLVMValueRef f = aot_function(h, false, name, h->ir->i32, 1, &h->ir->ptr);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, name, h->ir->i32, 1, &h->ir->ptr);
   take_tables(h, s);
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];

@@ -189,8 +189,7 @@ static status add_texts(cpu_kernels *kernels, rt_report *r) {
   return cpu_kernels_text(kernels, true, &r->assembly);
 }
 
-/* Sets *out to the machine for which code is to be written: this one, unless the options name another. */
-static status target_of(arena *a, const rt_compile_options *o, emit_target *out) {
+status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   const char *usual = o->triple ? "generic" : "native";
   return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
 }
@@ -232,20 +231,21 @@ static status lower_module(compilation *c, hlo_module *m) {
   const rt_compile_options *o = c->options;
   preparation p;
   c->start = clock_seconds();
-  TRY(target_of(c->arena, o, c->target));
+  TRY(cpu_target_of(c->arena, o, c->target));
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
   c->kernels = cpu_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
   c->jobs = cpu_jobs_create(c->arena);
-  cpu_lower_options lower = {.target = c->target,
-                             .threads = c->shares,
-                             .plans = p.plans,
-                             .keep_text = o->keep_text,
-                             .out_of_place = o->out_of_place,
-                             .sharing = o->sharing,
-                             .origins = o->origins,
-                             .jobs = c->jobs};
-  TRY(cpu_lower(m, c->kernels, &lower, c->arena, &c->sizes, &c->program, c->report));
+  cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* the jobs use it, too */
+  *lower = (cpu_lower_options){.target = c->target,
+                               .threads = c->shares,
+                               .plans = p.plans,
+                               .keep_text = o->keep_text,
+                               .out_of_place = o->out_of_place,
+                               .sharing = o->sharing,
+                               .origins = o->origins,
+                               .jobs = c->jobs};
+  TRY(cpu_lower(m, c->kernels, lower, c->arena, &c->sizes, &c->program, c->report));
   c->report->seconds_lower = step_seconds(c);
   return begin(o, "machine code", m);
 }
@@ -278,12 +278,12 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
   return NULL;
 }
 
-status cpu_compile_into_module(struct hlo_module *m, const rt_compile_options *options, arena *a, emit_module **module,
-                               rt_program **out, rt_report *report) {
+status cpu_compile_into_module(struct hlo_module *m, const rt_compile_options *options, arena *a, const char *prefix,
+                               emit_module *module, rt_program **out, rt_report *report) {
   compilation c;
   begin_compilation(&c, options, a, report);
   TRY(lower_module(&c, m));
-  TRY(cpu_kernels_write(c.kernels, c.jobs, c.options->threads, module));
+  TRY(cpu_kernels_write(c.kernels, c.jobs, c.options->threads, prefix, module));
   TRY(cpu_attach_code(&c.sizes, c.kernels, &(cpu_code){0}));
   c.program->cpu = emit_target_text(a, c.target);
   *out = c.program;

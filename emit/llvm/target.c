@@ -215,6 +215,16 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   return NULL;
 }
 
+emit_target emit_target_baseline(const emit_target *t) {
+  emit_target least = *t;
+  if (is_arch(t->triple, "x86_64")) { /* elsewhere features are part of how functions are called */
+    least.cpu = t->least;
+    least.features = "";
+    set_abilities(&least);
+  }
+  return least;
+}
+
 status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
   emit_start_llvm();
   *out = (emit_target){.triple = "nvptx64-nvidia-cuda",

@@ -207,7 +207,9 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   hlo_report before = hlo_report_of(m);
   preparation p = {.asked = {options, target},
                    .arena = a,
-                   .problems = {.target = target, .threads = shares_of(options), .numerics = options->numerics,
+                   .problems = {.target = target,
+                                .threads = shares_of(options),
+                                .numerics = options->numerics,
                                 .own_kernels = options->own_kernels},
                    .report = r};
   TRY(prepare(m, &p));
@@ -222,6 +224,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
                              .plans = p.plans,
                              .keep_text = options->keep_text,
                              .out_of_place = options->out_of_place,
+                             .own_kernels = options->own_kernels,
                              .sharing = options->sharing,
                              .origins = options->origins,
                              .jobs = jobs};

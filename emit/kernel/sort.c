@@ -77,7 +77,7 @@ static LLVMValueRef key_of(const emit_ir *ir, dtype t, LLVMValueRef v) {
     case DTYPE_F64: return float_key(ir, emit_bits_of(ir, v), 0x7ff0000000000000);
     case DTYPE_F16: return float_key(ir, v, 0x7c00);
     case DTYPE_BF16: return float_key(ir, v, 0x7f80);
-    case DTYPE_PRED: return LLVMBuildZExt(ir->builder, v, ir->i8, "");
+    case DTYPE_PRED: return LLVMBuildZExt(ir->builder, v, emit_type_like(v, ir->i8), "");
     default: break;
   }
   if (dtype_is_float(t)) {
@@ -95,31 +95,33 @@ static int64_t key_bits(dtype t) {
 
 /* --- items --- */
 
-/* Returns the index of position `place` of the line in operand or result k. */
-static const emit_index *place_at(const sorter *s, LLVMValueRef place, const shape *of) {
+/* Returns the index of position `place` of the line in an operand or result. */
+static const emit_index *place_at(const sorter *s, emit_pos place, const shape *of) {
   const emit_indexer *x = &s->w->e.x;
   emit_index *at = emit_index_new(x, 3, s->dims);
   emit_axis_from(at, 0, s->at, 0);
-  emit_axis_at(at, 1, emit_pos_at(place, 1));
+  emit_axis_at(at, 1, place);
   emit_axis_from(at, 2, s->at, 1);
   return emit_index_reshape(x, at, of->rank, of->dims);
 }
 
-static LLVMValueRef value_at(const sorter *s, uint32_t operand, LLVMValueRef place, LLVMValueRef *im) {
+static emit_pair value_at(const sorter *s, uint32_t operand, emit_pos place) {
   hlo_value v = s->i->operands[operand];
-  emit_pair p = emit_value(&s->w->e, v, place_at(s, place, hlo_shape(v)));
-  *im = p.im;
-  return p.v;
+  return emit_value(&s->w->e, v, place_at(s, place, hlo_shape(v)));
+}
+
+/* Returns the key at a position: keys that are smaller come first. */
+static LLVMValueRef key_at(const sorter *s, emit_pos place) {
+  LLVMValueRef key = key_of(s->ir, hlo_type(s->i->operands[0]), value_at(s, 0, place).v);
+  return hlo_int(s->i, HLO_ATTR_DESCENDING) ? LLVMBuildNot(s->ir->builder, key, "") : key;
 }
 
 static LLVMValueRef item_at(const sorter *s, LLVMValueRef place) {
   LLVMBuilderRef b = s->ir->builder;
-  LLVMValueRef im, key = key_of(s->ir, hlo_type(s->i->operands[0]), value_at(s, 0, place, &im));
-  key = hlo_int(s->i, HLO_ATTR_DESCENDING) ? LLVMBuildNot(b, key, "") : key;
-  key = LLVMBuildZExt(b, key, s->item, "");
+  LLVMValueRef key = LLVMBuildZExt(b, key_at(s, emit_pos_at(place, 1)), s->item, "");
   key = LLVMBuildShl(b, key, emit_i(key, 4 * s->z.item_bytes), "");
-  return LLVMBuildOr(b, key, LLVMBuildZExtOrBitCast(b, LLVMBuildIntCast2(b, place, s->word, false, ""), s->item, ""),
-                     "");
+  LLVMValueRef low = LLVMBuildIntCast2(b, place, s->word, false, "");
+  return LLVMBuildOr(b, key, LLVMBuildZExt(b, low, s->item, ""), "");
 }
 
 static LLVMValueRef key_word(const sorter *s, LLVMValueRef item) {
@@ -286,6 +288,44 @@ static void sort_items(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
 
 /* --- lines --- */
 
+/* Returns an i1: whether some of the `n` vectors of keys from position k on may come before the limit, a key. */
+static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueRef limit) {
+  emit_element *e = &s->w->e;
+  LLVMValueRef any = NULL;
+  uint32_t mark = emit_table_mark(e->x.table);
+  e->x.lanes = e->wide;
+  for (int j = 0; j < n; j++) {
+    LLVMValueRef key = key_at(s, emit_pos_lanes(plus(s, k, j * e->wide), 1, 1));
+    LLVMValueRef cut = LLVMBuildIntCast2(s->ir->builder, limit, emit_scalar_type(LLVMTypeOf(key)), false, "");
+    LLVMValueRef below = emit_icmp(s->ir, LLVMIntULT, key, emit_splat(s->ir, cut, e->wide));
+    any = any ? LLVMBuildOr(s->ir->builder, any, below, "") : below;
+  }
+  e->x.lanes = 1;
+  emit_table_release(e->x.table, mark);
+  return emit_any(s->ir, any);
+}
+
+/* Returns true if many elements of a line are compared with the limit at a time. */
+static bool looks_ahead(const sorter *s) { return s->config->front < INT32_MAX && s->z.inner == 1 && s->w->e.wide > 1; }
+
+/* Returns a position from k on before which no item is below the limit, by comparing many at a time.  Before there is a
+ * limit, this is k. */
+static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
+  const emit_ir *ir = s->ir;
+  const int n = 4, step = n * s->w->e.wide;
+  LLVMValueRef last = LLVMBuildNSWSub(ir->builder, emit_size(&s->w->e.x, s->z.n), emit_i64(ir, step), "");
+  LLVMValueRef known = emit_icmp(ir, LLVMIntNE, limit, LLVMConstAllOnes(s->item)), least = key_word(s, limit);
+  emit_while l;
+  emit_while_begin(ir, &l, 2, (LLVMValueRef[]){k, known});
+  LLVMValueRef fits = emit_icmp(ir, LLVMIntSLE, l.carried[0], last);
+  emit_while_test(ir, &l, LLVMBuildAnd(ir->builder, fits, l.carried[1], ""));
+  emit_poll_in(&s->w->e.x, l.carried[0], step, s->z.n, 1);
+  LLVMValueRef none = LLVMBuildNot(ir->builder, any_below(s, l.carried[0], n, least), "");
+  LLVMValueRef next = emit_select(ir, none, plus(s, l.carried[0], step), l.carried[0]);
+  emit_while_end(ir, &l, (LLVMValueRef[]){next, none});
+  return l.carried[0];
+}
+
 /* Adds items from position *k of the line on to x[0..*m), as long as there is room, but only those below the limit. */
 static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValueRef *k, LLVMValueRef *m) {
   emit_writer *w = s->w;
@@ -301,8 +341,9 @@ static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValu
   store(s, s->item, x, l.carried[1], item);
   LLVMValueRef below = LLVMBuildZExt(ir->builder, emit_icmp(ir, LLVMIntULT, item, limit), ir->i64, "");
   emit_table_release(w->e.x.table, mark);
-  emit_while_end(ir, &l,
-                 (LLVMValueRef[]){plus(s, l.carried[0], 1), LLVMBuildNSWAdd(ir->builder, l.carried[1], below, "")});
+  LLVMValueRef next = plus(s, l.carried[0], 1);
+  next = looks_ahead(s) ? skip(s, next, limit) : next;
+  emit_while_end(ir, &l, (LLVMValueRef[]){next, LLVMBuildNSWAdd(ir->builder, l.carried[1], below, "")});
   *k = l.carried[0];
   *m = l.carried[1];
 }
@@ -333,12 +374,10 @@ static void permute(const sorter *s, uint32_t o, LLVMValueRef items) {
   emit_poll_in(&e->x, l.iv, 1, s->z.wanted, 1);
   uint32_t mark = emit_table_mark(e->x.table);
   LLVMValueRef place = place_of(s, load(s, s->item, items, l.iv));
-  emit_pair v = {place, NULL};
-  if (o != s->config->iota) {
-    v.v = value_at(s, o, place, &v.im);
-  }
+  emit_pair v = o == s->config->iota ? (emit_pair){place, NULL} : value_at(s, o, emit_pos_at(place, 1));
   const shape *to = &s->i->shapes[o];
-  emit_store(e, s->w->results[o], (dtype)to->type, emit_index_linear(&e->x, place_at(s, l.iv, to)), v, false);
+  emit_pos at = emit_index_linear(&e->x, place_at(s, emit_pos_at(l.iv, 1), to));
+  emit_store(e, s->w->results[o], (dtype)to->type, at, v, false);
   emit_table_release(e->x.table, mark);
   emit_loop_end(s->ir, &l, NULL);
 }

@@ -176,6 +176,17 @@ START_TEST(sorted_keys) {
 }
 END_TEST
 
+/* Short constants become part of the code. */
+START_TEST(constants) {
+  check_own("%0: s64[6] \"x\"",
+            "%1 = constant() {value=f32[6] {2, -0, nan, 0, -1, 2}} : f32[6]\n"
+            "%2, %3 = sort(%1, %0) {dimension=0, descending=true} : f32[6], s64[6]\n"
+            "%4 = constant() {value=u8[6] {7, 7, 0, 255, 7, 7}} : u8[6]\n"
+            "%5, %6 = sort(%4, %1) {dimension=0, descending=true} : u8[6], f32[6]",
+            "%2 \"a\", %3 \"b\", %5 \"c\", %6 \"d\"");
+}
+END_TEST
+
 /* --- non-maximum suppression --- */
 
 START_TEST(suppression) {
@@ -188,6 +199,18 @@ START_TEST(suppression) {
             "%12, %13 = non-max-suppression(%0, %1, %11, %3) {limit=4} : s64[24,3], s64[]\n"
             "%14, %15 = non-max-suppression(%0, %1, %4, %3) {limit=0} : s64[0,3], s64[]",
             "%5 \"a\", %6 \"b\", %7 \"c\", %8 \"d\", %9 \"e\", %10 \"f\", %12 \"g\", %13 \"h\", %15 \"i\"");
+}
+END_TEST
+
+/* 0 and -0 are the best scores, and equal. */
+START_TEST(suppression_by_zeros) {
+  check_own("%0: f32[1,700,4] \"corners\", %1: f32[1,2,700] \"scores\"",
+            "%2 = constant() {value=f32[] 0} : f32[]\n%3 = broadcast(%2) {dimensions=[]} : f32[1,2,700]\n"
+            "%4 = compare(%1, %3) {comparison=gt} : pred[1,2,700]\n%5 = negate(%1) : f32[1,2,700]\n"
+            "%6 = select(%4, %5, %1) : f32[1,2,700]\n%7 = constant() {value=s64[] 150} : s64[]\n"
+            "%8 = constant() {value=f32[] 0.2} : f32[]\n"
+            "%9, %10 = non-max-suppression(%0, %6, %7, %8) {limit=200} : s64[400,3], s64[]",
+            "%9 \"a\", %10 \"b\"");
 }
 END_TEST
 
@@ -231,7 +254,9 @@ int main(void) {
   tcase_add_test(t, sorts_of_all_lengths);
   tcase_add_test(t, first_few);
   tcase_add_test(t, sorted_keys);
+  tcase_add_test(t, constants);
   tcase_add_test(t, suppression);
+  tcase_add_test(t, suppression_by_zeros);
   tcase_add_test(t, suppression_of_few_boxes);
   tcase_add_test(t, twister);
   return run_suite("own-kernels", t);

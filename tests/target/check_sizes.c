@@ -161,7 +161,9 @@ static const char *const modules[] = {
     "  %f = slice(%d) {starts=[1,0], limits=[3,n], strides=[1,1]} : s64[2,n]\n"
     "  %g = negate(%x) : f32[n,m]\n"
     "  %h = sort(%g) {dimension=1, descending=false} : f32[n,m]\n"
-    "  return %a, %b, %e, %f, %h\n}",
+    "  %j = sizes() {elements=[n,m,4,2*n,1]} : s64[5]\n"
+    "  %k = sort(%j) {dimension=0, descending=true} : s64[5]\n"
+    "  return %a, %b, %e, %f, %h, %k\n}",
     /* the best boxes of classes of any number, and of any number of boxes */
     "(%x: f32[n,m], %l: f32[2,m,2], %s: f32[2,n,m], %k: s64[]) {\n"
     "  %a = abs(%l) : f32[2,m,2]\n"

@@ -308,15 +308,17 @@ static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueR
 /* Returns true if many elements of a line are compared with the limit at a time. */
 static bool looks_ahead(const sorter *s) { return s->config->front < INT32_MAX && s->z.inner == 1 && s->w->e.wide > 1; }
 
-/* Returns a position from k on before which no item is below the limit, by comparing many at a time.  Before there is a
- * limit, this is k. */
+/* Returns a position from k on before which no item is below the limit, by comparing blocks of many.  Blocks are not
+ * looked at twice: if k is inside of one, or if there is no limit yet, this is k. */
 static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
   const emit_ir *ir = s->ir;
   const int n = 4, step = n * s->w->e.wide;
   LLVMValueRef last = LLVMBuildNSWSub(ir->builder, emit_size(&s->w->e.x, s->z.n), emit_i64(ir, step), "");
-  LLVMValueRef known = emit_icmp(ir, LLVMIntNE, limit, LLVMConstAllOnes(s->item)), least = key_word(s, limit);
+  LLVMValueRef inside = LLVMBuildAnd(ir->builder, k, emit_i64(ir, step - 1), ""), least = key_word(s, limit);
+  LLVMValueRef looks = LLVMBuildAnd(ir->builder, emit_icmp(ir, LLVMIntEQ, inside, emit_i64(ir, 0)),
+                                    emit_icmp(ir, LLVMIntNE, limit, LLVMConstAllOnes(s->item)), "");
   emit_while l;
-  emit_while_begin(ir, &l, 2, (LLVMValueRef[]){k, known});
+  emit_while_begin(ir, &l, 2, (LLVMValueRef[]){k, looks});
   LLVMValueRef fits = emit_icmp(ir, LLVMIntSLE, l.carried[0], last);
   emit_while_test(ir, &l, LLVMBuildAnd(ir->builder, fits, l.carried[1], ""));
   emit_poll_in(&s->w->e.x, l.carried[0], step, s->z.n, 1);

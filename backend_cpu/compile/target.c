@@ -242,6 +242,7 @@ static status lower_module(compilation *c, hlo_module *m) {
                                .plans = p.plans,
                                .keep_text = o->keep_text,
                                .out_of_place = o->out_of_place,
+                               .own_kernels = o->own_kernels,
                                .sharing = o->sharing,
                                .origins = o->origins,
                                .jobs = c->jobs};

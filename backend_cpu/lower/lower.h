@@ -10,6 +10,7 @@ typedef struct cpu_lower_options {
   uint32_t threads;                 /* the number of threads of a run */
   const cpu_plans *plans;           /* the plans of the module's contractions and attentions */
   bool keep_text, out_of_place;     /* as in rt_compile_options */
+  bool own_kernels;                 /* as in rt_compile_options */
   const struct rt_sharing *sharing; /* where packed weights are shared; NULL if the program keeps its own */
   rt_origins *origins;              /* rt_compile_options.origins */
   cpu_jobs *jobs;                   /* receives jobs that pack weights and copy constants */

@@ -29,7 +29,8 @@ typedef struct emit_writer {
 } emit_writer;
 
 /* Begins the function `name` for the instruction.  Its buffers are the operands, the results, and then n_more further
- * ones, such as scratch memory.  If emit_supports returns false, the result is UNSUPPORTED with the reason. */
+ * ones, such as scratch memory.  If neither emit_supports nor emit_supports_special (special.h) returns true, the
+ * result is UNSUPPORTED with the reason. */
 STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */

@@ -132,6 +132,8 @@ script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -285,6 +287,17 @@ tests_files = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
+	tests/aot/elements.py \
+	tests/aot/expected-failures \
+	tests/aot/find_tools.sh \
+	tests/aot/objects.py \
+	tests/aot/onnx_files.py \
+	tests/aot/onnx_writer.py \
+	tests/aot/programs.py \
+	tests/aot/run_case.h \
+	tests/aot/sizes.py \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/api_client.h \
 	tests/api/little_room.h \
 	tests/api/test-api-page \

@@ -132,6 +132,7 @@ script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
+	tests/aot/test-behaviour \
 	tests/aot/test-objects \
 	tests/aot/test-sizes \
 	tests/api/test-api-page \
@@ -287,6 +288,8 @@ tests_files = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
+	tests/aot/behaviour.h \
+	tests/aot/behaviour.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/find_tools.sh \
@@ -296,6 +299,7 @@ tests_files = \
 	tests/aot/programs.py \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
+	tests/aot/test-behaviour \
 	tests/aot/test-objects \
 	tests/aot/test-sizes \
 	tests/api/api_client.h \

@@ -144,6 +144,7 @@ static status compile_object(const cli_args *args, const session_options *option
   session_inputs inputs;
   open.keep_open = true;
   open.open_dim = COMPILER_LIKELY_SIZE;
+  closed.keep_open = false;
   TRY(cli_open(args, &open, args->files.items[0], a, &s));
   CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "the file is compiled already");
   TRY(cli_told_inputs(args, s, a, &inputs));

@@ -32,12 +32,23 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
 }
 
+/* Returns what the dimension is, for the header. */
+static const char *dim_place(const aot_host *h, const rt_size_node *n) {
+  const rt_io *io = &h->program->params[n->a];
+  uint32_t port = io->told ? io->told - 1 : n->a;
+  return arena_printf(h->arena, "%s %u of input %u \"%s\"", io->told ? "element" : "dimension",
+                      io->told ? io->element : (unsigned)n->b, port,
+                      aot_printable(h->arena, h->program->params[port].name));
+}
+
 /* Names the open dimensions, which are the arguments of bind. */
 static void name_dims(aot_host *h) {
   const rt_program *p = h->program;
   const char **texts = ARENA_NEW_N(h->arena, const char *, p->n_sizes);
+  h->dim_descriptions = ARENA_NEW_N(h->arena, const char *, p->n_sizes);
   for (uint32_t k = 0; k < p->n_sizes; k++) {
     if (p->sizes[k].op == DIM_SYMBOL) {
+      h->dim_descriptions[h->n_dims] = dim_place(h, &p->sizes[k]);
       texts[h->n_dims++] = dim_text(h, &p->sizes[k]);
     }
   }

@@ -27,11 +27,12 @@ static void put_dims(aot_lines *t, const char *before) {
   }
 }
 
-static void put_shape(aot_lines *t, const rt_io *io) {
+static void put_shape(aot_lines *t, const aot_ports *ports, uint32_t port) {
+  const rt_io *io = &ports->io[port];
   aot_put(t, "%s[", dtype_name((dtype)io->shape.type));
   for (int k = 0; k < io->shape.rank; k++) {
     aot_put(t, k ? "," : "");
-    aot_put(t, io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
+    aot_put(t, aot_size_output(ports, port, k) || io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
   }
   aot_put(t, "]");
 }
@@ -107,6 +108,16 @@ static void put_errors(aot_lines *t) {
           t->h->options->prefix);
 }
 
+/* Puts what the open dimensions are. */
+static void put_open_sizes(aot_lines *t) {
+  const aot_host *h = t->h;
+  aot_put(t, h->n_dims ? "/* The sizes that are open:\n" : "");
+  for (uint32_t k = 0; k < h->n_dims; k++) {
+    aot_put(t, " * dim_%s: %s\n", h->dims[k], h->dim_descriptions[k]);
+  }
+  aot_put(t, h->n_dims ? " */\n" : "");
+}
+
 static void put_functions(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
@@ -114,6 +125,7 @@ static void put_functions(aot_lines *t) {
       t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
       h->object->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
   aot_put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
+  put_open_sizes(t);
   aot_put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
           h->n_dims ? " for these sizes; 0 if the model cannot take them" : "");
   aot_put(t, "uint64_t %s_arena_bytes(", p);
@@ -155,15 +167,16 @@ static void put_generic(aot_lines *t) {
           p);
 }
 
-/* Puts the constants of a port's shape, where they are known: its elements, and its dimensions. */
-static void put_constants(aot_lines *t, const char *name, const rt_io *io) {
-  bool known = shape_is_static(&io->shape);
-  if (known) {
-    aot_put(t, "#define %s_ELEMENTS ((size_t)%" PRId64 ")\n", name, shape_elements(&io->shape));
+/* Puts the constants of a port's shape, where they are known: its dimensions, and its elements, which are the most that
+ * there may be if dimensions depend on data. */
+static void put_constants(aot_lines *t, const char *name, const aot_ports *ports, uint32_t port) {
+  const shape *s = &ports->io[port].shape;
+  if (shape_is_static(s)) {
+    aot_put(t, "#define %s_ELEMENTS ((size_t)%" PRId64 ")\n", name, shape_elements(s));
   }
-  for (int k = 0; k < io->shape.rank; k++) {
-    if (io->shape.dims[k] >= 0) {
-      aot_put(t, "#define %s_DIM%d ((size_t)%" PRId64 ")\n", name, k, io->shape.dims[k]);
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] >= 0 && !aot_size_output(ports, port, k)) {
+      aot_put(t, "#define %s_DIM%d ((size_t)%" PRId64 ")\n", name, k, s->dims[k]);
     }
   }
 }
@@ -174,12 +187,12 @@ static void put_accessors(aot_lines *t, const aot_ports *ports, const char *shor
     const rt_io *io = &ports->io[k];
     const char *type = c_type((dtype)io->shape.type), *name = ports->names[k];
     aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, io->name));
-    put_shape(t, io);
+    put_shape(t, ports, k);
     aot_put(t, " */\n");
     put_constants(t,
                   arena_printf(t->h->arena, "%s_%s_%s", t->h->object->upper, aot_capitals(t->h->arena, short_word),
                                aot_capitals(t->h->arena, name)),
-                  io);
+                  ports, k);
     aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
             is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
     aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,

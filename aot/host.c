@@ -160,6 +160,21 @@ LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io) {
   return bytes;
 }
 
+uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d) {
+  for (uint32_t j = ports->n_named; j < ports->n; j++) {
+    const rt_io *io = &ports->io[j];
+    if (io->is_size && io->sized == k && io->axis == d) {
+      return j;
+    }
+  }
+  return 0;
+}
+
+LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d) {
+  uint32_t j = aot_size_output(ports, k, d);
+  return j ? aot_load(h, h->ir->i64, aot_get_ptr(h, ports->used + j)) : aot_size(h, ports->io[k].shape.dims[d]);
+}
+
 LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k) {
   LLVMValueRef at = ports->at ? aot_i64(h, (int64_t)ports->at[k]) : aot_get(h, ports->offsets + k);
   return aot_offset(h, aot_get_ptr(h, WORD_ARENA), at);

@@ -91,6 +91,7 @@ typedef struct aot_host {
   uint64_t arena_bytes;
   uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
   const char **dims;
+  const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
   uint32_t n_sequences;
   LLVMValueRef context;                     /* the context of the function that is being written */
   LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
@@ -159,6 +160,11 @@ void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
 LLVMValueRef aot_size(const aot_host *h, rt_size s);
 /* Returns the bytes of a port's array. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
+/* Returns the number of the output that says how long dimension d of output k is, if that depends on data; otherwise 0,
+ * since sizes come after what they are sizes of. */
+uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
+/* Returns dimension d of port k: what the run has computed, if it depends on data. */
+LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
 /* Returns the address of a port's own memory. */
 LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);
 /* Returns the address of a buffer in this run. */

@@ -33,17 +33,6 @@ static void write_get(aot_host *h, const aot_ports *ports) {
   LLVMBuildRet(h->ir->builder, aot_offset(h, aot_get_ptr(h, WORD_ARENA), at));
 }
 
-/* Returns dimension d of port k: what the run has computed, if it depends on data. */
-static LLVMValueRef dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d) {
-  for (uint32_t j = 0; j < ports->n; j++) {
-    const rt_io *io = &ports->io[j];
-    if (io->is_size && io->sized == k && io->axis == d) {
-      return aot_load(h, h->ir->i64, aot_get_ptr(h, ports->used + j));
-    }
-  }
-  return aot_size(h, ports->io[k].shape.dims[d]);
-}
-
 /* Writes int input_dims(context, k, dims). */
 static void write_dims(aot_host *h, const aot_ports *ports) {
   const emit_ir *w = h->ir;
@@ -58,7 +47,7 @@ static void write_dims(aot_host *h, const aot_ports *ports) {
     LLVMAddCase(choose, LLVMConstInt(w->i32, k, 0), block);
     LLVMPositionBuilderAtEnd(w->builder, block);
     for (int d = 0; d < ports->io[k].shape.rank; d++) {
-      aot_store(h, dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
+      aot_store(h, aot_dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
     }
     aot_return(h, AOT_OK);
   }
@@ -73,11 +62,12 @@ static LLVMValueRef number32(const aot_host *h, int64_t v) {
 }
 
 /* Returns the description of a port, an onnx_xla_value of the header. */
-static LLVMValueRef describe(const aot_host *h, const rt_io *io, LLVMTypeRef type) {
+static LLVMValueRef describe(const aot_host *h, const aot_ports *ports, uint32_t port, LLVMTypeRef type) {
+  const rt_io *io = &ports->io[port];
   int64_t dims[SHAPE_MAX_RANK];
   dtype t = (dtype)io->shape.type;
   for (int k = 0; k < io->shape.rank; k++) {
-    dims[k] = io->shape.dims[k] < 0 ? -1 : io->shape.dims[k];
+    dims[k] = io->shape.dims[k] < 0 || aot_size_output(ports, port, k) ? -1 : io->shape.dims[k];
   }
   LLVMValueRef members[] = {aot_text(h, io->name),
                             aot_text(h, dtype_name(t)),
@@ -97,7 +87,7 @@ static void add_values(const aot_host *h, const aot_ports *ports) {
   LLVMValueRef *rows = ARENA_NEW_N(h->arena, LLVMValueRef, ports->n_named + 1);
   rows[0] = LLVMConstNull(type);
   for (uint32_t k = 0; k < ports->n_named; k++) {
-    rows[k] = describe(h, &ports->io[k], type);
+    rows[k] = describe(h, ports, k, type);
   }
   LLVMValueRef table = LLVMConstArray2(type, rows, ports->n_named ? ports->n_named : 1);
   aot_global(h, arena_printf(h->arena, "%ss", ports->word), table);

@@ -108,6 +108,54 @@ static void prepare_outputs(const aot_host *h) {
   }
 }
 
+/* --- outputs whose sizes depend on data --- */
+
+/* An output that is brought from the greatest dimensions to those that the run has computed. */
+typedef struct packing {
+  const aot_host *h;
+  uint32_t output;
+  int last; /* the last dimension that depends on data */
+} packing;
+
+/* Returns the bytes of a step along dimension d, with the dimensions of the run or the greatest ones. */
+static LLVMValueRef step(const packing *p, int d, bool of_run) {
+  const aot_host *h = p->h;
+  const shape *s = &h->outputs.io[p->output].shape;
+  LLVMValueRef bytes = aot_i64(h, (int64_t)dtype_bytes((dtype)s->type));
+  for (int k = d + 1; k < s->rank; k++) {
+    bytes =
+        aot_binary(h, LLVMMul, bytes, of_run ? aot_dimension(h, &h->outputs, p->output, k) : aot_size(h, s->dims[k]));
+  }
+  return bytes;
+}
+
+/* Moves dimensions d and higher.  No element moves to a higher address, so those that follow are still there. */
+static void move_elements(const packing *p, LLVMValueRef to, LLVMValueRef from, int d) {
+  const aot_host *h = p->h;
+  LLVMValueRef n = aot_dimension(h, &h->outputs, p->output, d), in = step(p, d, false), out = step(p, d, true);
+  if (d == p->last) {
+    LLVMBuildMemMove(h->ir->builder, to, 1, from, 1, aot_binary(h, LLVMMul, n, out));
+    return;
+  }
+  emit_loop l;
+  emit_loop_begin(h->ir, &l, aot_i64(h, 0), n, 1, false, 0, NULL);
+  move_elements(p, aot_offset(h, to, aot_binary(h, LLVMMul, l.iv, out)),
+                aot_offset(h, from, aot_binary(h, LLVMMul, l.iv, in)), d + 1);
+  emit_loop_end(h->ir, &l, NULL);
+}
+
+/* Makes an output an array of the dimensions that the run has computed, without gaps (literal_compact). */
+static void pack_output(const aot_host *h, uint32_t k) {
+  packing p = {h, k, 0};
+  for (int d = 1; d < h->outputs.io[k].shape.rank; d++) {
+    p.last = aot_size_output(&h->outputs, k, d) ? d : p.last;
+  }
+  if (p.last) {
+    LLVMValueRef memory = aot_get_ptr(h, h->outputs.used + k);
+    move_elements(&p, memory, memory, 0);
+  }
+}
+
 status aot_write_run(aot_host *h) {
   LLVMValueRef body;
   TRY(aot_write_sequence(h, &h->program->body, &body));
@@ -119,6 +167,7 @@ status aot_write_run(aot_host *h) {
   LLVMValueRef failed = aot_call(h, body, 1, &h->context);
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
   for (uint32_t k = 0; k < h->outputs.n_named; k++) {
+    pack_output(h, k);
     copy_port(h, &h->outputs, k, false);
   }
   aot_return(h, AOT_OK);

@@ -133,6 +133,9 @@ script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
+	tests/aot/test-behaviour \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -286,6 +289,20 @@ tests_files = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
+	tests/aot/behaviour.h \
+	tests/aot/behaviour.py \
+	tests/aot/elements.py \
+	tests/aot/expected-failures \
+	tests/aot/find_tools.sh \
+	tests/aot/objects.py \
+	tests/aot/onnx_files.py \
+	tests/aot/onnx_writer.py \
+	tests/aot/programs.py \
+	tests/aot/run_case.h \
+	tests/aot/sizes.py \
+	tests/aot/test-behaviour \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/api_client.h \
 	tests/api/little_room.h \
 	tests/api/test-api-page \

@@ -43,6 +43,20 @@ static const char *in_output_folder(arena *a, const cli_args *args, const char *
   return arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - args->output) : 0, args->output, name);
 }
 
+/* Returns true if the header could not name a type so: a keyword of C or C++, or what the header uses. */
+static bool is_reserved(arena *a, const char *name) {
+  static const char words[] =
+      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+      "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+      "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
+      "int int8_t int16_t int32_t int64_t long main mutable namespace new noexcept not not_eq nullptr operator or "
+      "or_eq private protected public register reinterpret_cast requires restrict return short signed size_t sizeof "
+      "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid "
+      "typename typeof union unsigned uint8_t uint16_t uint32_t uint64_t using virtual void volatile wchar_t while "
+      "xor xor_eq NULL ";
+  return strstr(words, arena_printf(a, " %s ", name));
+}
+
 /* Returns a C identifier with which the names of the object begin. */
 static const char *prefix_of(arena *a, const cli_args *args) {
   char *name = arena_strdup(a, args->prefix ? args->prefix : stem_of(a, args->output));
@@ -50,12 +64,12 @@ static const char *prefix_of(arena *a, const cli_args *args) {
     bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
     *c = letter || (c > name && *c >= '0' && *c <= '9') ? *c : '_';
   }
-  return *name ? name : "net";
+  return !*name ? "net" : is_reserved(a, name) ? arena_printf(a, "%s_", name) : name;
 }
 
 static status check_prefix(const cli_args *args, const char *prefix) {
   CHECK_THAT(!args->prefix || strcmp(args->prefix, prefix) == 0, STATUS_INVALID_ARGUMENT,
-             "--prefix %s: it must be a C identifier", args->prefix);
+             "--prefix %s: it must be a C identifier and no keyword", args->prefix);
   return NULL;
 }
 
@@ -130,6 +144,7 @@ static status compile_object(const cli_args *args, const session_options *option
   session_inputs inputs;
   open.keep_open = true;
   open.open_dim = COMPILER_LIKELY_SIZE;
+  closed.keep_open = false;
   TRY(cli_open(args, &open, args->files.items[0], a, &s));
   CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "the file is compiled already");
   TRY(cli_told_inputs(args, s, a, &inputs));

@@ -509,7 +509,7 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
   for (session_program *g = s->generals; g && !*out && !failed; g = g->next) {
     shape shapes[g->program->n_params + 1];
     TRY(session_raise_room(s, inputs, g->program));
-    if (shapes_of(s, inputs, g->program, shapes) && session_program_has_contents(g->program, inputs)) {
+    if (shapes_of(s, inputs, g->program, shapes) && rt_program_has_contents(g->program, inputs->values)) {
       failed = bind_one(s, g, shapes, out, &why);
     }
   }

@@ -10,6 +10,7 @@
 #include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
 #include "base/clock.h"
+#include "base/machine.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
@@ -195,11 +196,19 @@ static status target_of(arena *a, const rt_compile_options *o, emit_target *out)
   return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
 }
 
+/* Returns true if the options name a machine with another instruction set than this one's. */
+static bool is_for_others(const rt_compile_options *o) {
+  const char *here = machine_architecture();
+  size_t n = strlen(here);
+  return o->triple && !(strncmp(o->triple, here, n) == 0 && (o->triple[n] == '-' || o->triple[n] == '\0'));
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
                       rt_report *report) {
-  static const rt_compile_options defaults = {.threads = 1};
-  const rt_compile_options *options = given ? given : &defaults;
+  rt_compile_options own = given ? *given : (rt_compile_options){.threads = 1};
+  const rt_compile_options *options = &own;
   assert(options->threads >= 1);
+  own.own_kernels |= is_for_others(options);
   rt_report unused = {0}, *r = report ? report : &unused;
   emit_target *target = ARENA_NEW(a, emit_target);
   double start = clock_seconds(), now;
@@ -207,7 +216,9 @@ static status compile(struct hlo_module *m, const rt_compile_options *given, are
   hlo_report before = hlo_report_of(m);
   preparation p = {.asked = {options, target},
                    .arena = a,
-                   .problems = {.target = target, .threads = shares_of(options), .numerics = options->numerics,
+                   .problems = {.target = target,
+                                .threads = shares_of(options),
+                                .numerics = options->numerics,
                                 .own_kernels = options->own_kernels},
                    .report = r};
   TRY(prepare(m, &p));

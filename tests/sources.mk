@@ -144,7 +144,7 @@ script_tests = \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
-	tests/build/test-other-machines \
+	tests/build/test-runner-machines \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-thread-sanitizer-graphs \
@@ -346,7 +346,7 @@ tests_files = \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
-	tests/build/test-other-machines \
+	tests/build/test-runner-machines \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-thread-sanitizer-graphs \

@@ -23,3 +23,11 @@ struct timespec clock_after(clockid_t clock, uint64_t nanoseconds) {
   t.tv_nsec = (long)(parts % CLOCK_SECOND);
   return t;
 }
+
+uint64_t deadline_after(double seconds) {
+  enum { YEARS = 1000000000 };
+  if (!(seconds > 0)) {
+    return 0;
+  }
+  return seconds < YEARS ? (uint64_t)((clock_seconds() + seconds) * CLOCK_SECOND) : UINT64_MAX;
+}

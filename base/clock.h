@@ -19,4 +19,8 @@ double clock_thread_seconds(void);
  * functions of pthread that wait until a point in time. */
 struct timespec clock_after(clockid_t clock, uint64_t nanoseconds);
 
+/* Returns the time that is `seconds` seconds from now, in nanoseconds of clock_nanoseconds.  A number that is not
+ * positive means no limit: 0 is returned.  UINT64_MAX is returned for a time beyond the clock's range. */
+uint64_t deadline_after(double seconds);
+
 #endif

@@ -134,3 +134,19 @@ void status_free(status s) {
     free(s);
   }
 }
+
+status status_name_file(status s, const char *path) {
+  const char *message = status_message(s);
+  size_t n = strlen(path);
+  if (!s || strncmp(message, path, n) != 0 || (message[n] != ':' && message[n] != ' ')) {
+    return status_prefix(s, "%s", path);
+  }
+  if (message[n] == ':') {
+    return s;
+  }
+  status named =
+      status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path, message + n + 1);
+  named = status_about_node(named, status_get_node(s), strlen(status_get_node(s)));
+  status_free(s);
+  return named;
+}

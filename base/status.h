@@ -46,6 +46,10 @@ STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STAT
 /* Puts "prefix: " before the message of `s`.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
+/* Puts "PATH: " before the message of an error, unless the message begins with the path, followed by a colon or a
+ * blank. Takes over `s` and returns the new status; returns NULL for NULL. */
+STATUS_MUST_USE status status_name_file(status s, const char *path);
+
 status_code status_get_code(status s);
 /* Returns what the failure is about: one of STATUS_ABOUT_..., or 0. */
 status_code status_get_subject(status s);

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 man_pages = \
+	doc/onnx-xla-run.1 \
 	doc/onnx-xla.1
 man3_pages = \
 	doc/onnx-xla.h.3 \

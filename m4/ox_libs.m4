@@ -1,5 +1,14 @@
 # ox_libs.m4: the other libraries. Each macro sets NAME_CPPFLAGS, NAME_LDFLAGS, NAME_LIBS and ox_have_NAME.
 
+# OX_COMPILER: --disable-compiler builds only onnx-xla-run, which needs none of the libraries below but xxHash's header.
+AC_DEFUN([OX_COMPILER], [
+  AC_ARG_ENABLE([compiler],
+    [AS_HELP_STRING([--disable-compiler], [builds only onnx-xla-run, which runs compiled models: needs a C compiler and xxHash])],
+    [ox_compiler=$enableval], [ox_compiler=yes])
+  AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_check=no])
+  AM_CONDITIONAL([COMPILER], [test "$ox_compiler" = yes])
+])
+
 # OX_PROTOBUF_C: the library and its compiler, which the build runs on frontend/onnx.proto.
 AC_DEFUN([OX_PROTOBUF_C], [
   AC_ARG_WITH([protobuf-c], [AS_HELP_STRING([--with-protobuf-c=PREFIX], [where protobuf-c is])], [],

@@ -79,10 +79,12 @@ plugin_cli_sources = \
 	plugin/cli/cli.c \
 	plugin/cli/compile.c \
 	plugin/cli/info.c \
+	plugin/cli/inputs.c \
 	plugin/cli/model.c \
 	plugin/cli/object.c \
 	plugin/cli/opt.c \
 	plugin/cli/options.c \
+	plugin/cli/pb.c \
 	plugin/cli/profile.c \
 	plugin/cli/progress.c \
 	plugin/cli/run.c \
@@ -90,6 +92,9 @@ plugin_cli_sources = \
 	plugin/cli/test.c \
 	plugin/cli/verify.c \
 	plugin/cli/workers.c
+plugin_runner_sources = \
+	plugin/runner/main.c \
+	plugin/runner/program.c
 plugin_public_headers = \
 	plugin/api/onnx-xla.h \
 	plugin/onnxifi/foxi.h \
@@ -101,8 +106,10 @@ plugin_files = \
 	plugin/cli/case.h \
 	plugin/cli/cli.h \
 	plugin/cli/commands.def \
+	plugin/cli/inputs.h \
 	plugin/cli/options.def \
 	plugin/cli/options.h \
+	plugin/cli/tensor.h \
 	plugin/cli/workers.h \
 	plugin/compiler/backend.h \
 	plugin/compiler/compiler.h \
@@ -124,6 +131,7 @@ plugin_files = \
 	plugin/onnxruntime/abi.h \
 	plugin/onnxruntime/internal.h \
 	plugin/onnxruntime/ort.map \
+	plugin/runner/runner.h \
 	plugin/session/cache.h \
 	plugin/session/compile_cache.h \
 	plugin/session/fingerprint.h \

@@ -148,6 +148,7 @@ script_tests = \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
+	tests/build/test-runner-machines \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-thread-sanitizer-graphs \
@@ -169,6 +170,7 @@ script_tests = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
+	tests/e2e/test-runner \
 	tests/e2e/test-skipped-passes \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
@@ -362,6 +364,7 @@ tests_files = \
 	tests/build/test-distcheck \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
+	tests/build/test-runner-machines \
 	tests/build/test-sanitizers \
 	tests/build/test-thread-sanitizer \
 	tests/build/test-thread-sanitizer-graphs \
@@ -417,6 +420,7 @@ tests_files = \
 	tests/e2e/test-ocr \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
+	tests/e2e/test-runner \
 	tests/e2e/test-skipped-passes \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \

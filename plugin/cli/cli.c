@@ -11,7 +11,7 @@
 
 static const cli_command commands[] = {
 #define CLI_COMMAND(bit, name, operands, min, max, summary, more) \
-  {CLI_##bit, #name, operands, summary, more, min, max, cli_##name},
+  {CLI_##bit, #name, "onnx-xla " #name, operands, summary, more, min, max, cli_##name},
 #include "plugin/cli/commands.def"
 };
 

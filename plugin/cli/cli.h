@@ -2,7 +2,9 @@
 #ifndef PLUGIN_CLI_CLI_H
 #define PLUGIN_CLI_CLI_H
 
+#include "plugin/cli/inputs.h"
 #include "plugin/cli/options.h"
+#include "plugin/cli/tensor.h"
 #include "plugin/session/session.h"
 
 /* The commands, each in plugin/cli/<name>.c.  They are called as cli_command.run. */
@@ -47,19 +49,6 @@ session_output *cli_make_outputs(session *s, arena *a);
 /* Runs the program.  `seed` is that of random operators; -1 means a fresh one. */
 STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs,
                                    session_output *outputs, arena *a);
-
-/* --- arrays: tensor.c --- */
-
-/* Reads a .npy or an ONNX .pb file; its contents tell which it is.  `raw` is the type for npy_parse. */
-STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
-/* Writes DIR/output_K.pb or DIR/output_K.npy. */
-STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
-                                        const literal *l);
-/* Makes a random array, which is the same for the same seed: floats in [0, 1), and integers that are small enough to be
- * indices of most arrays.  Fails if the time of the budget is used up. */
-STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
-/* Prints a summary such as "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]". */
-void cli_print_tensor(FILE *f, const char *name, const literal *l);
 
 /* --- progress: progress.c --- */
 

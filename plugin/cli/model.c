@@ -99,73 +99,15 @@ status cli_open(const cli_args *args, const session_options *options, const char
 
 /* --- inputs --- */
 
-static const char *list_inputs(const compiler_model *source, arena *a) {
-  const char *text = source->n_inputs ? source->inputs[0].name : "none";
-  for (uint32_t k = 1; k < source->n_inputs; k++) {
-    text = arena_printf(a, "%s, %s", text, source->inputs[k].name);
-  }
-  return text;
-}
-
-/* Finds the input that NAME=FILE names; names may contain '='. */
-static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
-                         const char **file) {
-  size_t longest = 0;
-  for (uint32_t k = 0; k < source->n_inputs; k++) {
-    const char *name = source->inputs[k].name;
-    size_t n = strlen(name);
-    if (n >= longest && strncmp(text, name, n) == 0 && text[n] == '=') {
-      longest = n;
-      *out = k;
-      *file = text + n + 1;
-    }
-  }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
-             "--%s %s: the model has no such input; its inputs: %s", option, text, list_inputs(source, a));
-  return NULL;
-}
-
-/* Reads a shape such as AxBxC for an input with the type of `declared`. */
-static status read_shape(const char *text, const shape *declared, shape *out) {
-  const char *at = text;
-  *out = shape_make((dtype)declared->type, 0, NULL);
-  do {
-    char *end;
-    int64_t size = strtoll(at, &end, 10);
-    CHECK_THAT(end != at && size >= 0 && size <= DIM_MAX && out->rank < SHAPE_MAX_RANK && strchr("x,", *end),
-               STATUS_INVALID_ARGUMENT, "--shape: '%s' is not written as 1x3x224x224", text);
-    out->dims[out->rank++] = size;
-    at = *end ? end + 1 : end;
-  } while (*at);
-  return NULL;
-}
-
-static status read_shapes(const cli_args *args, const compiler_model *source, arena *a, const shape **known) {
-  for (uint32_t n = 0; n < args->shapes.n; n++) {
-    const char *text;
-    uint32_t k;
-    shape *s = ARENA_NEW(a, shape);
-    TRY(find_input(source, "shape", args->shapes.items[n], a, &k, &text));
-    TRY(read_shape(text, &source->inputs[k].shape, s));
-    known[k] = s;
-  }
-  return NULL;
-}
-
 status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out) {
+  literal *told;
   const compiler_model *source = session_source(s);
+  TRY(cli_tell_inputs(args, source, a, &told));
   const shape **shapes = ARENA_NEW_N(a, const shape *, source->n_inputs);
   const void **values = ARENA_NEW_N(a, const void *, source->n_inputs);
-  TRY(read_shapes(args, source, a, shapes));
-  for (uint32_t n = 0; n < args->inputs.n; n++) {
-    const char *file;
-    uint32_t k;
-    literal *l = ARENA_NEW(a, literal);
-    TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
-    CHECK_THAT(!values[k], STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
-    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, l));
-    shapes[k] = &l->shape;
-    values[k] = l->data;
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    shapes[k] = told[k].shape.type ? &told[k].shape : NULL;
+    values[k] = told[k].data;
   }
   *out = (session_inputs){.shapes = shapes, .values = values};
   return NULL;
@@ -194,22 +136,9 @@ static status shape_inputs(const cli_args *args, const session *s, arena *a, lit
   return NULL;
 }
 
-/* Fills with random numbers the inputs that have no data yet and at most `bytes` bytes. */
-static status fill_inputs(const cli_args *args, const session *s, int64_t bytes, arena *a, literal *inputs) {
-  const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
-  uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
-  for (uint32_t k = 0; k < session_source(s)->n_inputs; k++) {
-    if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
-      status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
-      TRY(status_prefix(failed, "input '%s'", session_source(s)->inputs[k].name));
-    }
-  }
-  return NULL;
-}
-
 status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal **out) {
   TRY(shape_inputs(args, s, a, out));
-  return fill_inputs(args, s, INT64_MAX, a, *out);
+  return cli_fill_inputs(args, session_source(s), INT64_MAX, a, *out);
 }
 
 /* --- running --- */
@@ -235,17 +164,17 @@ status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, co
   const char *path = args->files.items[0];
   TRY(shape_inputs(args, s, a, out));
   literal *inputs = *out;
-  TRY(fill_inputs(args, s, SMALL, a, inputs));
+  TRY(cli_fill_inputs(args, session_source(s), SMALL, a, inputs));
   cli_progress_start(args->quiet, "compiling", 0);
   status failed = cli_compile_for(s, inputs, a, program);
   if (status_get_subject(failed) == STATUS_ABOUT_VALUE) {
     status_free(failed);
-    TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+    TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
     failed = cli_compile_for(s, inputs, a, program);
   }
   TRY(status_name_file(failed, path));
   cli_progress_start(args->quiet, "making inputs", 0);
-  TRY(fill_inputs(args, s, INT64_MAX, a, inputs));
+  TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
   cli_progress_end();
   return NULL;
 }

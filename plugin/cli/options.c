@@ -38,8 +38,14 @@ static const option options[] = {
 #define AT(member) offsetof(cli_args, member)
 #define CLI_OPTION(type, member, value, name, letter, argument, commands, help) \
   {name, letter, argument, option_##type, AT(member), commands, help},
-#define USER_OPTION(member, key, scope, type, name, option, letter, argument, help) \
-  {option, letter, argument, option_##type, AT(session.member), MODEL_COMMANDS, help},
+#define USER_OPTION(member, key, scope, type, name, option, letter, argument, help)       \
+  {option,                                                                                \
+   letter,                                                                                \
+   argument,                                                                              \
+   option_##type,                                                                         \
+   AT(session.member),                                                                    \
+   MODEL_COMMANDS | (AT(session.member) == AT(session.compile.threads) ? CLI_RUNNER : 0), \
+   help},
 #include "plugin/cli/options.def"
 #undef AT
 };
@@ -97,9 +103,9 @@ static int usage(const cli_command *c, const char *format, ...) __attribute__((f
 static int usage(const cli_command *c, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  fprintf(stderr, "onnx-xla %s: ", c->name);
+  fprintf(stderr, "%s: ", c->called);
   vfprintf(stderr, format, args);
-  fprintf(stderr, " (see onnx-xla %s --help)\n", c->name);
+  fprintf(stderr, " (see %s --help)\n", c->called);
   va_end(args);
   return CLI_USAGE;
 }
@@ -260,7 +266,7 @@ static void print_option(FILE *f, const option *o) {
 }
 
 void cli_print_help(FILE *f, const cli_command *c) {
-  fprintf(f, "usage: onnx-xla %s [OPTION]... %s\n\n%s\n\n", c->name, c->operands, c->summary);
+  fprintf(f, "usage: %s [OPTION]... %s\n\n%s\n\n", c->called, c->operands, c->summary);
   for (uint32_t k = 0; k < N_OPTIONS; k++) {
     if (options[k].commands & c->bit) {
       print_option(f, &options[k]);

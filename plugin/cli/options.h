@@ -18,7 +18,8 @@ enum {
 enum {
 #define CLI_COMMAND(bit, ...) CLI_##bit = 1 << CLI_NUMBER_##bit,
 #include "plugin/cli/commands.def"
-  CLI_ALL = (1 << CLI_N_COMMANDS) - 1
+  CLI_RUNNER = 1 << CLI_N_COMMANDS, /* the program onnx-xla-run (plugin/runner), which has no commands */
+  CLI_ALL = 2 * CLI_RUNNER - 1
 };
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 }; /* exit status */
@@ -47,6 +48,7 @@ typedef struct cli_args {
 typedef struct cli_command {
   unsigned bit;
   const char *name;
+  const char *called;   /* how the user calls it, such as "onnx-xla run" */
   const char *operands; /* the operands for the usage line */
   const char *summary;  /* one line */
   const char *more;     /* text that --help prints below the options; NULL if there is none */

@@ -1,4 +1,6 @@
-/* tensor.c - reads and writes arrays in files, makes random arrays, and prints summaries. */
+/* tensor.c - see tensor.h. */
+#include "plugin/cli/tensor.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,14 +10,12 @@
 
 #include "base/file.h"
 #include "base/tensor/npy.h"
-#include "plugin/cli/cli.h"
 
 /* --- files --- */
 
 status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
   static const char npy[] = "\x93NUMPY", zip[] = "PK\x03\x04";
   const uint8_t *bytes;
-  const char *name;
   size_t size;
   TRY(status_name_file(file_map(a, path, &bytes, &size), path));
   if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
@@ -23,9 +23,7 @@ status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
   }
   CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
              "%s: this is an archive of arrays (.npz): give each array as a .npy file, which numpy.save writes", path);
-  const compiler_api *compiler;
-  TRY(session_open_compiler(&compiler));
-  return status_name_file(compiler->read_pb(a, path, &name, out), path);
+  return status_name_file(cli_read_pb(a, path, out), path);
 }
 
 static status make_folder(const char *dir) {
@@ -41,9 +39,7 @@ status cli_write_tensor(arena *a, const char *dir, const char *format, const cha
   if (strcmp(format, "npy") == 0) {
     TRY(npy_format(a, l, &bytes, &size));
   } else {
-    const compiler_api *compiler;
-    TRY(session_open_compiler(&compiler));
-    TRY(compiler->tensor_to_pb(a, name, l, &bytes, &size));
+    TRY(cli_format_pb(a, name, l, &bytes, &size));
   }
   const char *path = arena_printf(a, "%s/output_%" PRIu32 ".%s", dir, k, format);
   return status_name_file(file_write(path, bytes, size), path);

@@ -120,8 +120,6 @@ STATUS_MUST_USE status session_need_model(session *s);
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
 /* Puts the program `with` in the place of `old`, which is freed when it has no users.  Needs the turn. */
 void session_replace_program(session *s, session_program *old, session_program *with);
-/* Returns true if the program is for these contents of inputs, as far as it depends on contents. */
-bool session_program_has_contents(const rt_program *p, const session_inputs *inputs);
 /* Adds the program to the session.  It must be complete, since other threads can find it from then on.  The caller
  * holds the lock, or is the only thread that has the session. */
 void session_add_program(session *s, session_program *c);

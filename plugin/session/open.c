@@ -102,14 +102,6 @@ static void copy_options(session *s, const session_options *o) {
   s->options.carried = o->carried ? carried : NULL;
 }
 
-/* Returns the shape with -1 for each size that is not a number. */
-static shape any_sizes(shape s) {
-  for (int d = 0; d < s.rank; d++) {
-    s.dims[d] = s.dims[d] < 0 ? -1 : s.dims[d];
-  }
-  return s;
-}
-
 /* Describes the model of a .oxla file.  All its programs are of one model, so the first one has the names and types. */
 static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
@@ -119,13 +111,13 @@ static void describe_image(session *s) {
   source->inputs = ARENA_NEW_N(s->arena, model_value, source->n_inputs);
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     source->inputs[k].name = p->params[k].name;
-    source->inputs[k].shape = any_sizes(p->params[k].shape);
+    source->inputs[k].shape = rt_any_sizes(p->params[k].shape);
   }
   source->n_outputs = rt_program_outputs(p);
   source->outputs = ARENA_NEW_N(s->arena, model_value, source->n_outputs);
   for (uint32_t k = 0; k < source->n_outputs; k++) {
     source->outputs[k].name = p->results[k].name;
-    source->outputs[k].shape = any_sizes(p->results[k].shape);
+    source->outputs[k].shape = rt_any_sizes(p->results[k].shape);
   }
   for (uint32_t k = source->n_outputs; k < p->n_results; k++) {
     source->outputs[p->results[k].sized].shape.dims[p->results[k].axis] = -1;
@@ -275,16 +267,6 @@ typedef struct opening {
   const session_options *options;
 } opening;
 
-/* Whether the parameters of a program in a file are the inputs of its first program, and such that tell their contents.
- */
-static bool takes_inputs(const session *s, const rt_program *p) {
-  bool takes = rt_program_inputs(p) == s->source->n_inputs;
-  for (uint32_t k = s->source->n_inputs; takes && k < p->n_params; k++) {
-    takes = p->params[k].told;
-  }
-  return takes;
-}
-
 static status open_image(session *s) {
   rt_image *image;
   const opened_file *f = s->file;
@@ -304,7 +286,8 @@ static status open_image(session *s) {
   }
   for (uint32_t k = 0; k < image->n_programs; k++) {
     session_program *c;
-    CHECK_THAT(!s->image || takes_inputs(s, image->programs[k]), STATUS_INVALID_FILE, "program %u has other inputs", k);
+    CHECK_THAT(!s->image || rt_program_takes_inputs(image->programs[k], s->source->n_inputs), STATUS_INVALID_FILE,
+               "program %u has other inputs", k);
     TRY(session_make_program(s, image->programs[k], NULL, &c));
     if (rt_program_is_static(c->program)) {
       session_add_program(s, c);

@@ -466,25 +466,34 @@ static bool shapes_of(const session *s, const session_inputs *inputs, const rt_p
   return known;
 }
 
+/* Checks that a program which only another machine can load serves these sizes. */
+static status check_sizes(const rt_program *p, const shape *shapes) {
+  int64_t *values = malloc((p->n_sizes + (size_t)1) * sizeof *values);
+  status failed = values ? rt_sizes_evaluate(p, shapes, values) : status_error(STATUS_RESOURCE, "out of memory");
+  free(values);
+  return failed;
+}
+
 static status make_bound(session_program *general, rt_binding *b, session_program **out) {
   session_program *c = *out = calloc(1, sizeof *c);
   CHECK_THAT(c, STATUS_RESOURCE, "out of memory");
   c->general = general;
   c->binding = b;
-  c->program = b->program;
+  c->program = b ? b->program : general->program;
+  c->elsewhere = general->elsewhere; /* belongs to that program */
   c->reads_file = general->reads_file;
   c->untuned = true;
   c->from_cache = general->from_cache;
-  c->bytes = sizeof *c + sizeof *b + arena_used(b->arena);
+  c->bytes = sizeof *c + (b ? sizeof *b + arena_used(b->arena) : 0);
   return NULL;
 }
 
 /* Sets *out to NULL, and *refused to the reason, if the program does not serve these sizes. */
 static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out,
                        status *refused) {
-  rt_binding *b;
+  rt_binding *b = NULL;
   double start = s->options.log ? clock_seconds() : 0;
-  status failed = rt_bind(general->executable, shapes, &b);
+  status failed = general->elsewhere ? check_sizes(general->program, shapes) : rt_bind(general->executable, shapes, &b);
   if (failed && status_get_subject(failed) == STATUS_ABOUT_SHAPE) {
     session_log(s, SESSION_LOG_DEBUG, "another program is needed: %s", status_message(failed));
     status_free(*refused);
@@ -509,7 +518,7 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
   for (session_program *g = s->generals; g && !*out && !failed; g = g->next) {
     shape shapes[g->program->n_params + 1];
     TRY(session_raise_room(s, inputs, g->program));
-    if (shapes_of(s, inputs, g->program, shapes) && session_program_has_contents(g->program, inputs)) {
+    if (shapes_of(s, inputs, g->program, shapes) && rt_program_has_contents(g->program, inputs->values)) {
       failed = bind_one(s, g, shapes, out, &why);
     }
   }

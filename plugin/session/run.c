@@ -8,6 +8,7 @@
 #include "plugin/session/internal.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/sizes.h"
 
 enum { ALIGN = 64 }; /* the alignment of inputs; those with less are copied */
 
@@ -244,7 +245,8 @@ shape session_program_output(const session *s, const session_program *c, uint32_
   if (!c->program) {
     return s->source->outputs[k].shape;
   }
-  shape out = result_shape(&c->program->results[k], session_keeps_output(s, c->program, k));
+  /* a program for all sizes that only another machine can bind has sizes that are not numbers */
+  shape out = rt_any_sizes(result_shape(&c->program->results[k], session_keeps_output(s, c->program, k)));
   for (uint32_t i = k + 1; i < c->program->n_results; i++) {
     if (c->program->results[i].is_size && c->program->results[i].sized == k) {
       out.dims[c->program->results[i].axis] = -1;

@@ -14,30 +14,7 @@
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
 #include "runtime/program/sizes.h"
-
-uint64_t deadline_after(double seconds) {
-  enum { YEARS = 1000000000 };
-  if (!(seconds > 0)) {
-    return 0;
-  }
-  return seconds < YEARS ? (uint64_t)((clock_seconds() + seconds) * CLOCK_SECOND) : UINT64_MAX;
-}
-
-status status_name_file(status s, const char *path) {
-  const char *message = status_message(s);
-  size_t n = strlen(path);
-  if (!s || strncmp(message, path, n) != 0 || (message[n] != ':' && message[n] != ' ')) {
-    return status_prefix(s, "%s", path);
-  }
-  if (message[n] == ':') {
-    return s;
-  }
-  status named =
-      status_error((unsigned)status_get_code(s) | (unsigned)status_get_subject(s), "%s: %s", path, message + n + 1);
-  named = status_about_node(named, status_get_node(s), strlen(status_get_node(s)));
-  status_free(s);
-  return named;
-}
+#include "runtime/program/told.h"
 
 /* --- closing --- */
 
@@ -151,18 +128,6 @@ shape session_input_shape(const session *s, const session_inputs *inputs, uint32
   return wanted;
 }
 
-bool session_program_has_contents(const rt_program *p, const session_inputs *inputs) {
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    const rt_io *io = &p->params[k];
-    const void *value = inputs->values && io->value ? inputs->values[k] : NULL;
-    size_t bytes = io->value ? (size_t)shape_bytes(&io->shape) : 0; /* an empty value has no contents to compare */
-    if (bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
@@ -171,7 +136,7 @@ bool session_program_serves(const session *s, const rt_program *p, const session
       return false;
     }
   }
-  return session_program_has_contents(p, inputs);
+  return rt_program_has_contents(p, inputs->values);
 }
 
 status session_need_model(session *s) {

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "plugin/compiler/compiler.h"
 #include "runtime/exec/executable.h"
 
@@ -81,7 +82,8 @@ typedef struct session_program {
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` or `general` is set */
-  /* The program for all sizes of which `program` is a binding; NULL if this is a program of its own. */
+  /* The program for all sizes of which `program` is a binding, or which it is itself if only another machine can bind
+   * it; NULL if this is a program of its own. */
   struct session_program *general;
   const rt_binding *binding; /* what a run executes; NULL if there is no executable, or if it serves all sizes */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
@@ -220,17 +222,9 @@ const char *session_default_backend(void);
 /* Finds a backend's target.  For backends other than the default one this opens the compiler library. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
-/* Puts "PATH: " before the message of an error, unless the message begins with the path, followed by a colon or a
- * blank. Takes over `s` and returns the new status; returns NULL for NULL. */
-STATUS_MUST_USE status status_name_file(status s, const char *path);
-
 /* Returns text such as "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */
 const char *session_libraries(void);
 /* Returns text such as "onnx-xla 0.1.0 (oneDNN 2.6.3)". */
 const char *session_version(void);
-
-/* Returns the time that is `seconds` seconds from now, in nanoseconds of base/clock.h.  A number that is not positive
- * means no limit: 0 is returned.  UINT64_MAX is returned for a time beyond the clock's range. */
-uint64_t deadline_after(double seconds);
 
 #endif

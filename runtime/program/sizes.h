@@ -11,6 +11,14 @@ static inline bool rt_program_is_static(const rt_program *p) { return p->n_sizes
 /* Returns true if s is a number or a node of the program. */
 static inline bool rt_size_exists(const rt_program *p, rt_size s) { return s >= -(int64_t)p->n_sizes; }
 
+/* Returns the shape with -1 for each size that is not a number. */
+static inline shape rt_any_sizes(shape s) {
+  for (int d = 0; d < s.rank; d++) {
+    s.dims[d] = s.dims[d] < 0 ? -1 : s.dims[d];
+  }
+  return s;
+}
+
 /* Checks nodes, guards, slots and the shapes of parameters and results, which may come from a damaged file.  Thunks are
  * not looked at. */
 STATUS_MUST_USE status rt_sizes_check(const rt_program *p);

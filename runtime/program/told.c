@@ -1,12 +1,22 @@
 /* told.c - see told.h. */
 #include "runtime/program/told.h"
 
+#include <string.h>
+
 uint32_t rt_program_inputs(const rt_program *p) {
   uint32_t n = 0;
   while (n < p->n_params && !p->params[n].told) {
     n++;
   }
   return n;
+}
+
+bool rt_program_takes_inputs(const rt_program *p, uint32_t n) {
+  bool takes = rt_program_inputs(p) == n;
+  for (uint32_t k = n; takes && k < p->n_params; k++) {
+    takes = p->params[k].told;
+  }
+  return takes;
 }
 
 shape rt_told_shape(const rt_io *io, const literal *input) {
@@ -29,6 +39,18 @@ const void *rt_told_content(arena *a, const rt_program *p, uint32_t k) {
     }
   }
   return content;
+}
+
+bool rt_program_has_contents(const rt_program *p, const void *const *values) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    const void *value = values && io->value ? values[k] : NULL;
+    size_t bytes = io->value ? (size_t)shape_bytes(&io->shape) : 0; /* an empty value has no contents to compare */
+    if (bytes && (!value || memcmp(io->value, value, bytes) != 0)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /* Returns true if the parameter tells an element of this list of integers or truth values. */

@@ -12,12 +12,19 @@
 /* Returns the number of parameters that are inputs, which come before those that tell contents. */
 uint32_t rt_program_inputs(const rt_program *p);
 
+/* Returns true if the parameters are n inputs and such that tell contents; false if there are others. */
+bool rt_program_takes_inputs(const rt_program *p, uint32_t n);
+
 /* Returns the shape of a parameter that tells an element of this input.  An element that no symbol can stand for, and
  * an unknown one (data is NULL), is -1. */
 shape rt_told_shape(const rt_io *io, const literal *input);
 
 /* Returns the content of input k as parameters with constant dimensions tell it; NULL if they do not. */
 const void *rt_told_content(arena *a, const rt_program *p, uint32_t k);
+
+/* Returns true if the program is for these contents of inputs, as far as it depends on contents (rt_io.value).  An
+ * entry of `values`, or the whole list, is NULL if it is not known. */
+bool rt_program_has_contents(const rt_program *p, const void *const *values);
 
 /* Checks the parameters that tell contents, which may come from a damaged file. */
 STATUS_MUST_USE status rt_told_check(const rt_program *p);

@@ -53,6 +53,23 @@ START_TEST(contents) {
 }
 END_TEST
 
+/* A program with memory with room (parameter 2 tells nothing) takes other inputs; one for a content takes only that. */
+START_TEST(inputs) {
+  rt_io params[5];
+  rt_program p = program(params);
+  ck_assert(rt_program_takes_inputs(&p, 2) && !rt_program_takes_inputs(&p, 1) && !rt_program_takes_inputs(&p, 3));
+  params[4].told = 0;
+  ck_assert(!rt_program_takes_inputs(&p, 2));
+  int32_t content[N] = {4, 5, 6}, other[N] = {4, 5, 7};
+  program(params);
+  ck_assert(rt_program_has_contents(&p, NULL));
+  params[1].value = content;
+  ck_assert(rt_program_has_contents(&p, (const void *[]){NULL, (int32_t[]){4, 5, 6}}));
+  ck_assert(!rt_program_has_contents(&p, (const void *[]){NULL, other}));
+  ck_assert(!rt_program_has_contents(&p, (const void *[]){NULL, NULL}) && !rt_program_has_contents(&p, NULL));
+}
+END_TEST
+
 static void refused(const rt_program *p) {
   status s = rt_told_check(p);
   ck_assert(s && status_get_code(s) == STATUS_INVALID_FILE);
@@ -89,6 +106,7 @@ int main(void) {
   TCase *c = tcase_create("told");
   tcase_add_test(c, shapes);
   tcase_add_test(c, contents);
+  tcase_add_test(c, inputs);
   tcase_add_test(c, damaged);
   return run_suite("told", c);
 }

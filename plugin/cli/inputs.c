@@ -1,0 +1,84 @@
+/* inputs.c - see inputs.h. */
+#include "plugin/cli/inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "plugin/cli/tensor.h"
+
+static const char *list_inputs(const compiler_model *source, arena *a) {
+  const char *text = source->n_inputs ? source->inputs[0].name : "none";
+  for (uint32_t k = 1; k < source->n_inputs; k++) {
+    text = arena_printf(a, "%s, %s", text, source->inputs[k].name);
+  }
+  return text;
+}
+
+/* Finds the input that NAME=FILE names; names may contain '='. */
+static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
+                         const char **file) {
+  size_t longest = 0;
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const char *name = source->inputs[k].name;
+    size_t n = strlen(name);
+    if (n >= longest && strncmp(text, name, n) == 0 && text[n] == '=') {
+      longest = n;
+      *out = k;
+      *file = text + n + 1;
+    }
+  }
+  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+             "--%s %s: the model has no such input; its inputs: %s", option, text, list_inputs(source, a));
+  return NULL;
+}
+
+/* Reads a shape such as AxBxC for an input with the type of `declared`. */
+static status read_shape(const char *text, const shape *declared, shape *out) {
+  const char *at = text;
+  *out = shape_make((dtype)declared->type, 0, NULL);
+  do {
+    char *end;
+    int64_t size = strtoll(at, &end, 10);
+    CHECK_THAT(end != at && size >= 0 && size <= DIM_MAX && out->rank < SHAPE_MAX_RANK && strchr("x,", *end),
+               STATUS_INVALID_ARGUMENT, "--shape: '%s' is not written as 1x3x224x224", text);
+    out->dims[out->rank++] = size;
+    at = *end ? end + 1 : end;
+  } while (*at);
+  return NULL;
+}
+
+static status read_shapes(const cli_args *args, const compiler_model *source, arena *a, literal *told) {
+  for (uint32_t n = 0; n < args->shapes.n; n++) {
+    const char *text;
+    uint32_t k;
+    TRY(find_input(source, "shape", args->shapes.items[n], a, &k, &text));
+    TRY(read_shape(text, &source->inputs[k].shape, &told[k].shape));
+  }
+  return NULL;
+}
+
+status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena *a, literal **out) {
+  literal *told = *out = ARENA_NEW_N(a, literal, source->n_inputs);
+  TRY(read_shapes(args, source, a, told));
+  for (uint32_t n = 0; n < args->inputs.n; n++) {
+    const char *file;
+    uint32_t k;
+    TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
+    CHECK_THAT(!told[k].data, STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
+    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, &told[k]));
+  }
+  return NULL;
+}
+
+status cli_fill_inputs(const cli_args *args, const compiler_model *source, int64_t bytes, arena *a, literal *inputs) {
+  const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
+  uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
+      status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
+      TRY(status_prefix(failed, "input '%s'", source->inputs[k].name));
+    }
+  }
+  return NULL;
+}

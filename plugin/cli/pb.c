@@ -1,0 +1,15 @@
+/* pb.c - ONNX's tensor files (.pb), which the compiler library reads and writes, since it has protobuf. */
+#include "plugin/cli/cli.h"
+
+status cli_read_pb(arena *a, const char *path, literal *out) {
+  const compiler_api *compiler;
+  const char *name;
+  TRY(session_open_compiler(&compiler));
+  return compiler->read_pb(a, path, &name, out);
+}
+
+status cli_format_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+  const compiler_api *compiler;
+  TRY(session_open_compiler(&compiler));
+  return compiler->tensor_to_pb(a, name, l, bytes, size);
+}

@@ -1,0 +1,26 @@
+/* tensor.h - arrays in files, random arrays, and summaries of arrays. */
+#ifndef PLUGIN_CLI_TENSOR_H
+#define PLUGIN_CLI_TENSOR_H
+
+#include <stdio.h>
+
+#include "base/tensor/literal.h"
+
+/* Reads a .npy file, or another one by cli_read_pb; its contents tell which it is.  `raw` is the type for npy_parse. */
+STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
+/* Writes DIR/output_K.npy, or with another format DIR/output_K.pb by cli_format_pb.  Makes the folder if it is not
+ * there. */
+STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
+                                        const literal *l);
+/* Makes a random array, which is the same for the same seed: floats in [0, 1), and integers that are small enough to be
+ * indices of most arrays.  Fails if the time of the budget is used up. */
+STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
+/* Prints a summary such as "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]". */
+void cli_print_tensor(FILE *f, const char *name, const literal *l);
+
+/* Read and write ONNX's tensor files (.pb).  They need protobuf, so each program has functions of its own: onnx-xla's
+ * ask the compiler (plugin/cli/pb.c), those of onnx-xla-run fail (plugin/runner/main.c). */
+STATUS_MUST_USE status cli_read_pb(arena *a, const char *path, literal *out);
+STATUS_MUST_USE status cli_format_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
+
+#endif

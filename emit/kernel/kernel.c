@@ -105,6 +105,12 @@ LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
   return memory;
 }
 
+LLVMValueRef emit_first_of_part(const emit_writer *w, LLVMValueRef part, dim parts, dim n) {
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef lines = LLVMBuildNSWMul(ir->builder, part, emit_size(&w->e.x, n), "");
+  return LLVMBuildUDiv(ir->builder, lines, emit_size(&w->e.x, parts), "");
+}
+
 /* --- results by loops over their elements --- */
 
 emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {

@@ -13,13 +13,11 @@ enum {
   FLOAT = 4,         /* bytes */
   KEY = 8,           /* bytes of a candidate in the heap */
   COUNT = 8,         /* bytes of the number of boxes that are chosen in a line */
-  AT_LEAST = 64,     /* bytes of scratch memory, also if there is no line */
-  CORNERS = 0,
-  SCORES,
-  MOST,
-  OVERLAP,
-  FLOOR /* the operands */
+  AT_LEAST = 64      /* bytes of scratch memory, also if there is no line */
 };
+
+/* The operands. */
+enum { CORNERS, SCORES, MOST, OVERLAP, FLOOR };
 
 /* The sizes of a suppression, which its scratch memory follows from: a count for each line, then for each part the
  * arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
@@ -317,19 +315,15 @@ static LLVMValueRef choose_boxes(const suppression *s, LLVMValueRef line) {
   return l.carried[1];
 }
 
-/* Returns part * lines / parts: the first line of a part. */
-static LLVMValueRef first_line(const suppression *s, LLVMValueRef part) {
-  LLVMValueRef lines = LLVMBuildNSWMul(s->ir->builder, part, size(s, s->z.lines), "");
-  return LLVMBuildUDiv(s->ir->builder, lines, size(s, s->z.parts), "");
-}
-
 static void write_lines(suppression *s) {
   const emit_ir *ir = s->ir;
   LLVMValueRef scratch = scratch_of(s), classes = size(s, s->z.classes);
   emit_loop parts, lines;
   emit_loop_begin(ir, &parts, s->w->begin, s->w->end, 1, false, 0, NULL);
   set_part(s, scratch, parts.iv);
-  emit_loop_begin(ir, &lines, first_line(s, parts.iv), first_line(s, plus(s, parts.iv, 1)), 1, false, 0, NULL);
+  LLVMValueRef from = emit_first_of_part(s->w, parts.iv, s->z.parts, s->z.lines);
+  LLVMValueRef to = emit_first_of_part(s->w, plus(s, parts.iv, 1), s->z.parts, s->z.lines);
+  emit_loop_begin(ir, &lines, from, to, 1, false, 0, NULL);
   uint32_t mark = emit_table_mark(s->w->e.x.table);
   s->batch = emit_opaque(ir, LLVMBuildUDiv(ir->builder, lines.iv, classes, ""));
   s->class = emit_opaque(ir, LLVMBuildURem(ir->builder, lines.iv, classes, ""));

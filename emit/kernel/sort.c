@@ -4,8 +4,6 @@
  * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs.  If
  * only the first few elements are wanted, items are gathered until there is no more room; they are sorted, and from
  * then on only items are gathered that come before the last wanted one. */
-#include <math.h>
-
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
 
@@ -404,13 +402,6 @@ static void sort_line(sorter *s, LLVMValueRef line, const LLVMValueRef x[2]) {
   emit_table_release(e->x.table, mark);
 }
 
-/* Returns part * lines / parts: the first line of a part. */
-static LLVMValueRef first_line(const sorter *s, LLVMValueRef part) {
-  const emit_indexer *x = &s->w->e.x;
-  LLVMValueRef lines = LLVMBuildNSWMul(s->ir->builder, part, emit_size(x, s->z.lines), "");
-  return LLVMBuildUDiv(s->ir->builder, lines, emit_size(x, s->z.parts), "");
-}
-
 static void sort_parts(sorter *s) {
   const emit_indexer *x = &s->w->e.x;
   const emit_ir *ir = s->ir;
@@ -420,7 +411,9 @@ static void sort_parts(sorter *s) {
   emit_loop_begin(ir, &parts, s->w->begin, s->w->end, 1, false, 0, NULL);
   LLVMValueRef first = LLVMBuildNSWMul(ir->builder, LLVMBuildShl(ir->builder, parts.iv, emit_i64(ir, 1), ""), room, "");
   LLVMValueRef list = address(s, s->item, scratch, first), lists[2] = {list, address(s, s->item, list, room)};
-  emit_loop_begin(ir, &lines, first_line(s, parts.iv), first_line(s, plus(s, parts.iv, 1)), 1, false, 0, NULL);
+  LLVMValueRef from = emit_first_of_part(s->w, parts.iv, s->z.parts, s->z.lines);
+  LLVMValueRef to = emit_first_of_part(s->w, plus(s, parts.iv, 1), s->z.parts, s->z.lines);
+  emit_loop_begin(ir, &lines, from, to, 1, false, 0, NULL);
   sort_line(s, lines.iv, lists);
   emit_loop_end(ir, &lines, NULL);
   emit_loop_end(ir, &parts, NULL);

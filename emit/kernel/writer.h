@@ -53,6 +53,9 @@ typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
+/* Returns the first of n lines that belongs to part number `part` of `parts`, which have equally many, up to one. */
+LLVMValueRef emit_first_of_part(const emit_writer *w, LLVMValueRef part, dim parts, dim n);
+
 /* Returns the position in the results' buffers at which the element at index `at` of the roots is stored. */
 emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
 

@@ -18,7 +18,13 @@ static aot_ports ports_of(arena *a, const char *word, uint32_t n, uint32_t n_nam
   for (uint32_t k = 0; k < n_named; k++) {
     texts[k] = io[k].name;
   }
-  return (aot_ports){.word = word, .n = n, .n_named = n_named, .io = io, .names = aot_identifiers(a, n_named, texts)};
+  return (aot_ports){.word = word,
+                     .n = n,
+                     .n_named = n_named,
+                     .io = io,
+                     .names = aot_identifiers(a, n_named, texts),
+                     .places = ARENA_NEW_N(a, aot_place, n),
+                     .kept_in = ARENA_NEW_N(a, uint32_t, n)};
 }
 
 /* Returns the name of the dimension of an input, or of the element that a parameter tells. */
@@ -27,6 +33,9 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   const aot_options *o = h->options;
   if (io->told) {
     return arena_printf(h->arena, "%s_%u", h->program->params[io->told - 1].name, io->element);
+  }
+  if (n->a >= o->n_inputs) {
+    return "capacity"; /* the room of what grows */
   }
   const char *name = o->dim_names && o->dim_names[n->a] ? o->dim_names[n->a][n->b] : NULL;
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
@@ -70,7 +79,7 @@ static uint64_t place_constant(aot_object *x, rt_span bytes) {
   return at;
 }
 
-static void describe(aot_host *h, aot_object *x, uint32_t number, const aot_version *v) {
+static status describe(aot_host *h, aot_object *x, uint32_t number, const aot_version *v) {
   const rt_program *p = v->program;
   *h = (aot_host){.object = x,
                   .ir = x->ir,
@@ -79,16 +88,18 @@ static void describe(aot_host *h, aot_object *x, uint32_t number, const aot_vers
                   .target = &v->target,
                   .options = x->options,
                   .version = number};
-  h->inputs = ports_of(x->arena, "input", p->n_params, rt_program_inputs(p), p->params);
+  h->inputs = ports_of(x->arena, "input", p->n_params, x->options->n_inputs, p->params);
   h->outputs = ports_of(x->arena, "output", p->n_results, rt_program_outputs(p), p->results);
   name_dims(h);
   h->constants = ARENA_NEW_N(x->arena, uint64_t, p->n_constants);
   for (uint32_t k = 0; k < p->n_constants; k++) {
     h->constants[k] = place_constant(x, p->constants[k]);
   }
+  TRY(aot_choose_places(h));
   aot_lay_out_context(h);
   x->n_words = h->n_words > x->n_words ? h->n_words : x->n_words;
   x->arena_bytes = h->arena_bytes > x->arena_bytes ? h->arena_bytes : x->arena_bytes;
+  return NULL;
 }
 
 /* Fails if two versions differ in what the caller sees. */
@@ -161,6 +172,7 @@ static status write_version(aot_host *h) {
   aot_write_bind(h);
   TRY(aot_write_run(h));
   aot_write_ports(h);
+  aot_write_reset(h);
   return NULL;
 }
 
@@ -188,7 +200,7 @@ status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *v
                   .weights_bytes = o->separate_weights ? RT_KERNEL_ALIGN : 0};
   aot_host *hosts = ARENA_NEW_N(a, aot_host, n);
   for (uint32_t k = 0; k < n; k++) {
-    describe(&hosts[k], &x, k, &versions[k]);
+    TRY(describe(&hosts[k], &x, k, &versions[k]));
   }
   TRY(check_versions(n, hosts));
   CHECK_THAT(o->separate_weights || x.weights_bytes < most_embedded, STATUS_UNSUPPORTED,

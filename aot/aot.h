@@ -11,10 +11,19 @@
 #include "emit/kernel/compile.h"
 #include "runtime/program/program.h"
 
+/* An output whose value is the next run's input: the state of a stream.  Both stay in the context's memory. */
+typedef struct aot_carry {
+  uint32_t output, input;
+  int axis; /* the dimension along which it grows, -1 if it does not */
+} aot_carry;
+
 typedef struct aot_options {
   const char *prefix; /* a C identifier with which all global names begin, such as "net" */
   const char *model;  /* the name of the model, which may be any text */
   const char *about;  /* lines "key: value" for onnx-xla info (runtime/program/object_info.h) */
+  uint32_t n_inputs;  /* the inputs that a caller knows: the first parameters of the program */
+  uint32_t n_carried;
+  const aot_carry *carried;
   /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
   const char *const *const *dim_names;
   const char *file;      /* the name of the object file or library, without its folder */

@@ -54,7 +54,7 @@ static void write_most(aot_host *hosts, const char *name) {
 }
 
 void aot_write_dispatch(aot_host *hosts) {
-  static const char *const names[] = {"bind", "run", "input", "output", "input_dims", "output_dims"};
+  static const char *const names[] = {"bind", "run", "input", "output", "input_dims", "output_dims", "reset"};
   if (hosts[0].object->n_versions == 1) {
     return;
   }

@@ -139,6 +139,13 @@ static void put_functions(aot_lines *t) {
   put_dims(t, ", ");
   aot_put(t, ");\n");
   aot_put(t, "/* Computes the outputs from the inputs. */\nint %s_run(%s *n);\n", p, p);
+  if (h->options->n_carried) {
+    aot_put(
+        t,
+        "/* Sets what is carried from run to run to zeros, as it is after the first bind, and after a bind with other\n"
+        " * memory or another size of it. */\nint %s_reset(%s *n);\n",
+        p, p);
+  }
   aot_put(t,
           "/* Lets runs use threads; NULL: one thread, the caller's.  If ONNX_XLA_POOL is defined before this header "
           "is\n * included, it has a pool of threads. */\n"
@@ -195,6 +202,11 @@ static void put_accessors(aot_lines *t, const aot_ports *ports, const char *shor
                   ports, k);
     aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
             is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
+    if (ports->places[k] != AOT_PLAIN) {
+      aot_put(t, "/* It is carried from run to run%s. */\n",
+              ports->places[k] == AOT_SHARED && is_input ? ", in an array with room for dim_capacity rows" : "");
+      continue;
+    }
     aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,
             short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
   }

@@ -187,7 +187,7 @@ static LLVMValueRef arena_offset(const aot_host *h, const rt_buffer *b) {
 
 LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b) {
   switch (b->space) {
-    case RT_ARENA: return aot_offset(h, aot_get_ptr(h, WORD_ARENA), arena_offset(h, b));
+    case RT_ARENA: return aot_offset(h, aot_get_ptr(h, WORD_SCRATCH), arena_offset(h, b));
     case RT_CONSTANT: {
       LLVMValueRef at = aot_binary(h, LLVMAdd, aot_size(h, b->offset), aot_i64(h, (int64_t)h->constants[b->index]));
       return aot_offset(h, aot_get_ptr(h, WORD_WEIGHTS), at);

@@ -35,6 +35,8 @@ enum {
   WORD_STATE,
   WORD_VERSION,
   WORD_ARENA,
+  WORD_SCRATCH,    /* the arena behind what is kept: for intermediate values, then inputs and outputs */
+  WORD_KEPT_BYTES, /* the bytes of what is kept */
   WORD_WEIGHTS,
   WORD_PARALLEL,
   WORD_USER,
@@ -43,6 +45,14 @@ enum {
   WORD_FIRST_LIST
 };
 
+/* Where the array of a port is. */
+typedef enum aot_place {
+  AOT_PLAIN,  /* in memory of the caller, or in the port's own */
+  AOT_KEPT,   /* in the port's own memory, which keeps its contents from run to run: a state */
+  AOT_SHARED, /* in the memory of an input that is kept */
+  AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
+} aot_place;
+
 /* Inputs, or outputs with the sizes among them. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
@@ -50,10 +60,12 @@ typedef struct aot_ports {
   uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
   const rt_io *io;
   const char **names; /* C identifiers of those that are named */
-  uint32_t given;     /* words: the caller's memory, or NULL */
-  uint32_t used;      /* words: the memory of this run, which is aligned */
-  uint32_t offsets;   /* words: where the port's own memory is in the arena, if sizes are open */
-  uint64_t *at;       /* the same as numbers, if all sizes are */
+  aot_place *places;
+  uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
+  uint32_t given;    /* words: the caller's memory, or NULL */
+  uint32_t used;     /* words: the memory of this run, which is aligned */
+  uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are open */
+  uint64_t *at;      /* the same as numbers, if all sizes are */
 } aot_ports;
 
 /* What the versions of an object have in common. */
@@ -88,7 +100,7 @@ typedef struct aot_host {
   uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
-  uint64_t arena_bytes;
+  uint64_t kept_bytes, arena_bytes;
   uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
@@ -172,6 +184,9 @@ LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
 
 /* --- the parts of the host program --- */
 
+/* state.c: which inputs and outputs are kept from run to run. */
+STATUS_MUST_USE status aot_choose_places(aot_host *h);
+void aot_write_reset(aot_host *h);
 /* layout.c: the words of the context, and the function that binds it to sizes. */
 void aot_lay_out_context(aot_host *h);
 void aot_write_bind(aot_host *h);

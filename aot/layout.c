@@ -13,34 +13,52 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
   h->n_words += n;
 }
 
-/* Gives the ports memory of their own behind the arena of the program. */
-static void place_ports(aot_host *h, aot_ports *ports) {
-  ports->at = ARENA_NEW_N(h->arena, uint64_t, ports->n);
+/* Gives the ports that are kept, or the others, memory of their own. */
+static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    ports->at[k] = h->arena_bytes;
-    h->arena_bytes += padded((uint64_t)shape_bytes(&ports->io[k].shape));
+    if ((ports->places[k] == AOT_KEPT) == kept && ports->places[k] != AOT_SHARED) {
+      ports->at[k] = h->arena_bytes;
+      h->arena_bytes += padded((uint64_t)shape_bytes(&ports->io[k].shape));
+    }
   }
 }
 
-static void lay_out_ports(aot_host *h, aot_ports *ports) {
+static void share_ports(const aot_host *h, aot_ports *ports) {
+  for (uint32_t k = 0; k < ports->n; k++) {
+    ports->at[k] = ports->places[k] == AOT_SHARED ? h->inputs.at[ports->kept_in[k]] : ports->at[k];
+  }
+}
+
+/* Lays out the arena: what is kept, then the arena of the program, then the other inputs and outputs. */
+static void lay_out_arena(aot_host *h) {
+  h->inputs.at = ARENA_NEW_N(h->arena, uint64_t, h->inputs.n);
+  h->outputs.at = ARENA_NEW_N(h->arena, uint64_t, h->outputs.n);
+  place_ports(h, &h->inputs, true);
+  h->kept_bytes = h->arena_bytes;
+  h->arena_bytes += padded(h->program->arena_bytes);
+  place_ports(h, &h->inputs, false);
+  place_ports(h, &h->outputs, false);
+  share_ports(h, &h->inputs);
+  share_ports(h, &h->outputs);
+  h->arena_bytes = h->arena_bytes ? h->arena_bytes : RT_KERNEL_ALIGN; /* 0 says that there is none */
+}
+
+static void take_port_words(aot_host *h, aot_ports *ports) {
   take_words(h, ports->n, &ports->given);
   take_words(h, ports->n, &ports->used);
-  if (aot_is_static(h)) {
-    place_ports(h, ports);
-  } else {
-    take_words(h, ports->n, &ports->offsets);
-  }
+  take_words(h, aot_is_static(h) ? 0 : ports->n, &ports->offsets);
 }
 
 void aot_lay_out_context(aot_host *h) {
   h->n_words = WORD_FIRST_LIST;
-  h->arena_bytes = padded(h->program->arena_bytes);
-  lay_out_ports(h, &h->inputs);
-  lay_out_ports(h, &h->outputs);
-  h->arena_bytes = h->arena_bytes ? h->arena_bytes : RT_KERNEL_ALIGN; /* 0 says that there is none */
+  take_port_words(h, &h->inputs);
+  take_port_words(h, &h->outputs);
   take_words(h, h->program->n_sizes, &h->sizes);
   take_words(h, h->program->n_slots, &h->slots);
   take_words(h, h->program->n_slots, &h->slot_bytes);
+  if (aot_is_static(h)) {
+    lay_out_arena(h);
+  }
 }
 
 /* --- sizes --- */
@@ -277,31 +295,52 @@ static LLVMValueRef checked_io_bytes(const aot_host *h, const rt_io *io) {
   return bytes;
 }
 
-/* Gives the ports memory of their own, from `at` on; returns where it ends. */
-static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, LLVMValueRef at) {
+/* Gives the ports that are kept, or the others, memory of their own from `at` on; returns where it ends. */
+static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, bool kept, LLVMValueRef at) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    aot_set(h, ports->offsets + k, at);
-    at = aot_binary(h, LLVMAdd, at, aot_padded(h, checked_io_bytes(h, &ports->io[k])));
-    return_if_bad(h, is_outside(h, at));
+    if ((ports->places[k] == AOT_KEPT) == kept && ports->places[k] != AOT_SHARED) {
+      aot_set(h, ports->offsets + k, at);
+      at = aot_binary(h, LLVMAdd, at, aot_padded(h, checked_io_bytes(h, &ports->io[k])));
+      return_if_bad(h, is_outside(h, at));
+    }
   }
   return at;
+}
+
+static void write_shared_offsets(const aot_host *h, const aot_ports *ports) {
+  for (uint32_t k = 0; k < ports->n; k++) {
+    if (ports->places[k] == AOT_SHARED) {
+      aot_set(h, ports->offsets + k, aot_get(h, h->inputs.offsets + ports->kept_in[k]));
+    }
+  }
+}
+
+/* Lays out the arena as lay_out_arena does, and returns its bytes. */
+static LLVMValueRef write_arena(const aot_host *h, LLVMValueRef place) {
+  LLVMValueRef context = h->context, end = write_port_offsets(h, &h->inputs, true, aot_i64(h, 0));
+  aot_set(h, WORD_KEPT_BYTES, end);
+  if (place) {
+    end = aot_binary(h, LLVMAdd, end, aot_call(h, place, 1, &context));
+  }
+  end = write_port_offsets(h, &h->inputs, false, end);
+  end = write_port_offsets(h, &h->outputs, false, end);
+  write_shared_offsets(h, &h->inputs);
+  write_shared_offsets(h, &h->outputs);
+  LLVMValueRef none = aot_compare(h, LLVMIntEQ, end, aot_i64(h, 0));
+  return select_value(h, none, aot_i64(h, RT_KERNEL_ALIGN), end);
 }
 
 /* Writes i32 lay_out(context, dims...), which computes all that follows from the sizes. */
 static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *types) {
   LLVMValueRef place = h->program->n_slots ? write_place_slots(h) : NULL;
-  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types), end = aot_i64(h, 0);
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types);
   write_sizes(h);
   write_symbol_checks(h);
   write_dim_checks(h, &h->inputs);
   write_dim_checks(h, &h->outputs);
   write_guards(h);
   write_slot_bytes(h);
-  end = place ? aot_call(h, place, 1, &h->context) : end;
-  end = write_port_offsets(h, &h->inputs, end);
-  end = write_port_offsets(h, &h->outputs, end);
-  LLVMValueRef none = aot_compare(h, LLVMIntEQ, end, aot_i64(h, 0));
-  aot_set(h, WORD_ARENA_BYTES, select_value(h, none, aot_i64(h, RT_KERNEL_ALIGN), end));
+  aot_set(h, WORD_ARENA_BYTES, write_arena(h, place));
   aot_return(h, AOT_OK);
   return f;
 }
@@ -337,6 +376,29 @@ static LLVMValueRef is_no_arena(const aot_host *h, LLVMValueRef memory) {
   return LLVMBuildOr(h->ir->builder, odd, LLVMBuildIsNull(h->ir->builder, memory, ""), "");
 }
 
+/* What was kept before a bind: where, and how many bytes. */
+typedef struct kept_before {
+  LLVMValueRef memory, bytes;
+} kept_before;
+
+/* Sets where the memory for intermediate values begins.  What is kept begins as zeros, unless it was there before. */
+static void write_scratch(const aot_host *h, kept_before before) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef memory = aot_get_ptr(h, WORD_ARENA);
+  if (aot_is_static(h)) {
+    aot_set(h, WORD_KEPT_BYTES, aot_i64(h, (int64_t)h->kept_bytes));
+  }
+  LLVMValueRef bytes = aot_get(h, WORD_KEPT_BYTES);
+  aot_set(h, WORD_SCRATCH, aot_offset(h, memory, bytes));
+  if (h->options->n_carried) {
+    LLVMValueRef moved = aot_compare(h, LLVMIntNE, memory, before.memory);
+    LLVMValueRef other = LLVMBuildOr(w, moved, aot_compare(h, LLVMIntNE, bytes, before.bytes), "");
+    aot_if clear = aot_if_begin(h, other);
+    LLVMBuildMemSet(w, memory, LLVMConstInt(h->ir->i8, 0, 0), bytes, RT_KERNEL_ALIGN);
+    aot_if_end(h, clear);
+  }
+}
+
 /* Writes int bind(context, arena, dims...). */
 static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMTypeRef *types = ARENA_NEW_N(h->arena, LLVMTypeRef, n + 2);
@@ -349,6 +411,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   aot_return_if(h, aot_compare(h, LLVMIntULT, state, ready), aot_error_value(h, AOT_NOT_READY));
   aot_set(h, WORD_STATE, ready);
   aot_return_if(h, is_no_arena(h, aot_param(h, 1)), aot_error_value(h, AOT_WRONG_MEMORY));
+  kept_before kept = {aot_get_ptr(h, WORD_ARENA), aot_get(h, WORD_KEPT_BYTES)};
   aot_set(h, WORD_ARENA, aot_param(h, 1));
   args[0] = h->context;
   for (uint32_t k = 0; k < n; k++) {
@@ -358,6 +421,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
     LLVMValueRef failed = aot_call(h, lay_out, n + 1, args);
     aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
   }
+  write_scratch(h, kept);
   aot_set(h, WORD_STATE, aot_i64(h, AOT_BOUND));
   aot_return(h, AOT_OK);
 }

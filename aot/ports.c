@@ -10,11 +10,24 @@ static LLVMValueRef is_no_port(const aot_host *h, const aot_ports *ports) {
   return aot_compare(h, LLVMIntUGE, number(h), aot_i64(h, ports->n_named));
 }
 
+/* Returns true if the caller can give port k no memory, since it is carried from run to run. */
+static LLVMValueRef is_carried(const aot_host *h, const aot_ports *ports) {
+  int64_t *carried = ARENA_NEW_N(h->arena, int64_t, ports->n_named + 1);
+  for (uint32_t k = 0; k < ports->n_named; k++) {
+    carried[k] = ports->places[k] != AOT_PLAIN;
+  }
+  LLVMValueRef table = aot_numbers(h, ports->n_named + 1, carried);
+  return aot_compare(h, LLVMIntNE, aot_load(h, h->ir->i64, aot_element(h, table, number(h))), aot_i64(h, 0));
+}
+
 /* Writes int set_input(context, k, memory). */
 static void write_set(aot_host *h, const aot_ports *ports) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->i32, h->ir->ptr};
   (void)aot_function(h, AOT_GLOBAL, arena_printf(h->arena, "set_%s", ports->word), h->ir->i32, 3, types);
   aot_return_if(h, is_no_port(h, ports), aot_error_value(h, AOT_NO_SUCH));
+  if (h->options->n_carried) {
+    aot_return_if(h, is_carried(h, ports), aot_error_value(h, AOT_NO_SUCH));
+  }
   aot_store(h, aot_param(h, 2), aot_element(h, aot_word(h, ports->given), number(h)));
   aot_return(h, AOT_OK);
 }

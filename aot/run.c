@@ -83,7 +83,11 @@ static void prepare_inputs(const aot_host *h) {
     }
   }
   for (uint32_t k = h->inputs.n_named; k < h->inputs.n; k++) {
-    check_told(h, &h->inputs.io[k]);
+    if (h->inputs.io[k].told) {
+      check_told(h, &h->inputs.io[k]);
+    } else {
+      (void)choose_memory(h, &h->inputs, k, NULL);
+    }
   }
 }
 
@@ -156,6 +160,15 @@ static void pack_output(const aot_host *h, uint32_t k) {
   }
 }
 
+/* Makes an output that was not computed in place the next value of the input in which it is carried. */
+static void keep_output(const aot_host *h, uint32_t k) {
+  if (h->outputs.places[k] == AOT_COPIED) {
+    LLVMValueRef from = aot_get_ptr(h, h->outputs.used + k),
+                 to = aot_get_ptr(h, h->inputs.used + h->outputs.kept_in[k]);
+    LLVMBuildMemCpy(h->ir->builder, to, 1, from, 1, aot_io_bytes(h, &h->outputs.io[k]));
+  }
+}
+
 status aot_write_run(aot_host *h) {
   LLVMValueRef body;
   TRY(aot_write_sequence(h, &h->program->body, &body));
@@ -169,6 +182,7 @@ status aot_write_run(aot_host *h) {
   for (uint32_t k = 0; k < h->outputs.n_named; k++) {
     pack_output(h, k);
     copy_port(h, &h->outputs, k, false);
+    keep_output(h, k);
   }
   aot_return(h, AOT_OK);
   return NULL;

@@ -12,6 +12,7 @@ aot_sources = \
 	aot/names.c \
 	aot/ports.c \
 	aot/run.c \
+	aot/state.c \
 	aot/text.c \
 	aot/thunks.c
 aot_files = \

@@ -160,6 +160,25 @@ static status compile_object(const cli_args *args, const session_options *option
   return session_write_object(s, &inputs, how, a, out, report);
 }
 
+/* Reads OUTPUT=INPUT or OUTPUT=INPUT,AXIS. */
+static session_carry read_carry(const char *text, arena *a) {
+  const char *equals = strchr(text, '='), *comma = strrchr(equals, ',');
+  size_t digits = comma ? strspn(comma + 1, "0123456789") : 0;
+  bool grows = digits > 0 && digits <= 2 && comma[1 + digits] == '\0';
+  size_t length = grows ? (size_t)(comma - equals - 1) : strlen(equals + 1);
+  return (session_carry){arena_strndup(a, text, (size_t)(equals - text)), arena_strndup(a, equals + 1, length),
+                         grows ? atoi(comma + 1) : -1};
+}
+
+static void set_carried(const cli_args *args, arena *a, session_options *options) {
+  session_carry *carried = ARENA_NEW_N(a, session_carry, args->carry.n);
+  for (uint32_t k = 0; k < args->carry.n; k++) {
+    carried[k] = read_carry(args->carry.items[k], a);
+  }
+  options->carried = carried;
+  options->n_carried = args->carry.n;
+}
+
 status cli_write_object(const cli_args *args, session_options *options, arena *a) {
   compiler_object_options how = {.prefix = prefix_of(a, args),
                                  .file = name_of(args->output),
@@ -172,6 +191,7 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
   TRY(check_prefix(args, how.prefix));
   CHECK_THAT(!args->weights || !args->emit_example, STATUS_INVALID_ARGUMENT,
              "--emit-example does not go with --weights: the example has the weights in the object");
+  set_carried(args, a, options);
   options->compile.own_kernels = true;
   options->compile.threads = options->compile.threads ? options->compile.threads : 1;
   options->tune = options->tune ? options->tune : "off"; /* the same file on every machine */

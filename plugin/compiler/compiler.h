@@ -76,6 +76,8 @@ typedef struct compile_request {
   /* Whether the program is to serve all sizes (frontend/import/symbolic.h); those of the inputs are only likely ones.
    */
   bool all_sizes;
+  /* Whether a program for all sizes is nevertheless for the sizes in `dims` only. */
+  bool fixed_dims;
   /* The outputs that are carried.  A program for all sizes writes those in place for which that is possible: their
    * results are carried in further parameters (rt_io.carried), which come behind those of the inputs. */
   const compiler_carry *carried;

@@ -1,6 +1,8 @@
 /* import.c - imports a compiler_model as an HLO module for the shapes and values of a request. */
 #include "plugin/compiler/internal.h"
 
+#include <inttypes.h>
+
 #include "backend_ref/eval.h"
 #include "frontend/import/part.h"
 #include "frontend/import/symbolic.h"
@@ -71,6 +73,16 @@ static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
   return out;
 }
 
+/* Makes the dimensions that the request names constants. */
+static void fix_dims(arena *a, const compile_request *r, onnx_definitions *out) {
+  dim_table *t = dim_table_create(a);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    const char *symbol = dim_name(t, dim_symbol(t, r->dims[k].name));
+    *ARENA_PUSH(a, out->items, out->n, out->cap) =
+        (onnx_definition){symbol, arena_printf(a, "%" PRId64, r->dims[k].value), "option"};
+  }
+}
+
 onnx_import_options compiler_import_options(arena *a, const compile_request *r) {
   onnx_dim_binding *dims = ARENA_NEW_N(a, onnx_dim_binding, r->n_dims);
   for (uint32_t k = 0; k < r->n_dims; k++) {
@@ -92,6 +104,9 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   onnx_definitions definitions = {0};
   *v = (compiler_validity){.values = ARENA_NEW_N(a, const void *, s->n_inputs),
                            .told = ARENA_NEW_N(a, uint32_t, s->n_inputs)};
+  if (r->all_sizes && r->fixed_dims) {
+    fix_dims(a, r, &definitions);
+  }
   *complete = true;
   if (l->hlo) {
     *out = hlo_module_clone(a, l->hlo);

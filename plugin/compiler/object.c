@@ -39,6 +39,14 @@ static const char *about_model(const compiler_model *s, arena *a) {
                       compiler_versions());
 }
 
+static const aot_carry *carries_of(const compile_request *r, arena *a) {
+  aot_carry *carried = ARENA_NEW_N(a, aot_carry, r->n_carried);
+  for (uint32_t k = 0; k < r->n_carried; k++) {
+    carried[k] = (aot_carry){r->carried[k].output, r->carried[k].input, r->carried[k].axis};
+  }
+  return carried;
+}
+
 static const compiler_text *example_of(arena *a, const aot_files *files) {
   compiler_text *texts = ARENA_NEW_N(a, compiler_text, AOT_EXAMPLE_FILES);
   for (uint32_t k = 0; k < AOT_EXAMPLE_FILES; k++) {
@@ -92,6 +100,9 @@ static status write_object(void *data) {
   aot_options how = {.prefix = c->options->prefix,
                      .model = c->s->name ? c->s->name : "",
                      .about = about_model(c->s, c->a),
+                     .n_inputs = c->s->n_inputs,
+                     .n_carried = c->request->n_carried,
+                     .carried = carries_of(c->request, c->a),
                      .dim_names = names_of_dims(c->s, c->a),
                      .file = c->options->file,
                      .header = c->options->header,

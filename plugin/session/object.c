@@ -22,6 +22,7 @@ status session_write_object(session *s, const session_inputs *inputs, const comp
                             compiler_object *out, rt_report *report) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
+  request.fixed_dims = true;
   request.all_sizes = s->options.keep_open || request.n_ranges;
   TRY(session_open_compiler(&compiler));
   TRY(session_take_turn(s));

@@ -72,6 +72,12 @@ bool machine_find_feature(const char *name, size_t n, machine_feature *out) {
 #include "base/x86_features.def"
 #undef X86_FEATURE
 #undef X86_FEATURE_IF
+#elif defined(__aarch64__)
+  static const char dots[] = "dotprod"; /* the only one that code uses */
+  if (n == sizeof dots - 1 && memcmp(dots, name, n) == 0) {
+    *out = (machine_feature){dots, (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
+    return true;
+  }
 #else
   (void)name, (void)n, (void)out;
 #endif

@@ -22,16 +22,16 @@ uint64_t machine_cache_bytes(int level);
 /* Returns the processor's architecture as in LLVM's triples, or "unknown". */
 const char *machine_architecture(void);
 
-/* A row of x86_features.def. */
+/* A feature of processors that code may use. */
 typedef struct machine_feature {
   const char *name;
   bool here; /* whether this processor has the feature */
 } machine_feature;
 
-/* Searches x86_features.def for a name of n bytes.  Returns false if it is not there; on processors that are not
- * x86-64, no name is. */
+/* Searches for a name of n bytes: on x86-64 in x86_features.def, on aarch64 among the features that code uses.  Returns
+ * false if it is not there; on other processors, no name is. */
 bool machine_find_feature(const char *name, size_t n, machine_feature *out);
-/* Returns true if the name is in x86_features.def and the processor has the feature. */
+/* Returns true if machine_find_feature finds the name and the processor has the feature. */
 bool machine_has_feature(const char *name);
 
 /* The processor's name, such as "AMD EPYC 9R14"; "" if the processor does not report it. */

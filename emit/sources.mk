@@ -43,6 +43,7 @@ emit_sources = \
 	emit/kernel/transpose_tiles.c \
 	emit/kernel/twister.c \
 	emit/kernel/update.c \
+	emit/llvm/cpus.c \
 	emit/llvm/index.c \
 	emit/llvm/ir.c \
 	emit/llvm/likely.c \
@@ -79,6 +80,8 @@ emit_files = \
 	emit/kernel/module.h \
 	emit/kernel/special.h \
 	emit/kernel/writer.h \
+	emit/llvm/compiler_calls.def \
+	emit/llvm/cpus.h \
 	emit/llvm/index.h \
 	emit/llvm/ir.h \
 	emit/llvm/likely.h \

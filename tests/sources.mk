@@ -20,6 +20,7 @@ check_programs = \
 	tests/target/check_checked_runs \
 	tests/target/check_dynamic_m \
 	tests/target/check_exact \
+	tests/target/check_machines \
 	tests/target/check_operations \
 	tests/target/check_own_kernels \
 	tests/target/check_product_programs \
@@ -110,7 +111,8 @@ test_programs = \
 	tests/dynamic/prog_symbols \
 	tests/fuzz/bytes/prog_fuzz_bytes \
 	tests/hlo/prog_run_pass \
-	tests/hostile/prog_hostile
+	tests/hostile/prog_hostile \
+	tests/target/prog_machine_objects
 test_modules = \
 	tests/api/module_device_backend.la \
 	tests/api/module_failing_malloc.la \
@@ -121,6 +123,8 @@ test_helper_sources = \
 	tests/fuzz/bytes/targets.c \
 	tests/hlo/general_program.c \
 	tests/hlo/same_values.c \
+	tests/target/machine_modules.c \
+	tests/target/object_names.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
 	tests/unit/backend_ref/eval_case.c \
@@ -168,6 +172,7 @@ script_tests = \
 	tests/e2e/test-edges \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
+	tests/e2e/test-other-machines \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-runner \
@@ -418,6 +423,7 @@ tests_files = \
 	tests/e2e/test-edges \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
+	tests/e2e/test-other-machines \
 	tests/e2e/test-quantized \
 	tests/e2e/test-real-models \
 	tests/e2e/test-runner \
@@ -718,6 +724,9 @@ tests_files = \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
 	tests/suite.h \
+	tests/target/machine_modules.h \
+	tests/target/object_names.h \
+	tests/target/run_nets.h \
 	tests/target/text_case.h \
 	tests/target/two_targets.h \
 	tests/test-compile-commands \
@@ -798,6 +807,8 @@ tests_target_check_dynamic_m_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_dynamic_m_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_operations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_own_kernels_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -978,6 +989,8 @@ tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hostile_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_hostile_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_prog_machine_objects_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_prog_machine_objects_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_module_device_backend_la_SOURCES = tests/api/module_device_backend.c
 tests_api_module_device_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_api_module_device_backend_la_LIBADD = $(LIBS_OF_MODULES)

@@ -6,7 +6,6 @@
 
 #include "backend_cpu/algorithms/algorithm.h"
 #include "backend_cpu/kernels/dynamic_m.h"
-#include "base/machine.h"
 #include "emit/contraction/product.h"
 #include "emit/llvm/likely.h"
 
@@ -19,7 +18,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .vectors = (int)v->v[VECTORS],
                                   .lanes = (int)v->v[LANES],
                                   .threads = p->options.threads,
-                                  .cache_bytes = (int64_t)machine_cache_bytes(2),
+                                  .cache_bytes = p->options.target->l2_bytes,
                                   .constant_weights = p->constant_weights};
   if (!emit_product_of(p->instr, out)) {
     return false;
@@ -132,6 +131,7 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   b->type = g->type;
   b->quantized_type = g->quantized_type;
   b->dot4 = g->dot4;
+  b->dot4_offset = g->dot4_offset;
   b->dot4_step = g->dot4_step;
   b->lanes = g->lanes;
   b->columns = g->columns;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/algorithm.h"
-#include "base/machine.h"
 #include "emit/contraction/winograd.h"
 #include "emit/llvm/likely.h"
 
@@ -23,7 +22,7 @@ static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->modul
 
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
-                                   p->options.threads, (int64_t)machine_cache_bytes(2)};
+                                   p->options.threads, p->options.target->l2_bytes};
   if (p->options.numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
       !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->options.target, &options, w)) {
     return false;
@@ -46,7 +45,8 @@ static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
   /* whether the plain weights take at most half the memory of the transformed ones */
   bool smaller = emit_winograd_products(w) >= 2 * w->r[0] * w->r[1];
   bool on_the_fly = smaller && transformed_bytes(w) > least_on_the_fly_bytes;
-  return !w->phased || (transformed_bytes(w) > (double)machine_cache_bytes(2) && (w->on_the_fly ? on_the_fly : !same));
+  return !w->phased ||
+         (transformed_bytes(w) > (double)p->options.target->l2_bytes && (w->on_the_fly ? on_the_fly : !same));
 }
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {

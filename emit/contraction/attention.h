@@ -33,8 +33,12 @@ typedef struct emit_attention {
 bool emit_attention_is_f32(const hlo_attention *a);
 bool emit_attention_is_static(const hlo_attention *a);
 
-/* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, at least eight
- * rows of q, few enough keys that the scores of some rows fit in a tile, and contiguous columns of v. */
+/* The bytes of stack that the kernels of this file and of flash_attention.h may take. */
+enum { EMIT_ATTENTION_STACK = 192 << 10 };
+
+/* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, a target whose
+ * stack is large enough, at least eight rows of q, few enough keys that the scores of some rows fit in a tile, and
+ * contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 
 uint32_t emit_attention_phases(const emit_attention *c);

@@ -150,8 +150,25 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
   return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
 }
 
-/* Adds to each lane of `sum` four products of bytes: x is u8, y is s8. */
+int emit_gemm_dot4_offset(const emit_target *t, dtype bytes) {
+  enum { HALF = 128 };
+  return bytes == (t->signed_dots ? DTYPE_S8 : DTYPE_U8) ? 0 : bytes == DTYPE_S8 ? -HALF : HALF;
+}
+
+/* Writes aarch64's sdot. */
+static LLVMValueRef add_signed_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+  static const char name[] = "llvm.aarch64.neon.sdot";
+  LLVMTypeRef bytes = emit_vector_type(w->i8, 4 * (int)emit_lanes(x)), types[] = {LLVMTypeOf(sum), bytes};
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), types, 2);
+  LLVMValueRef args[] = {sum, LLVMBuildBitCast(w->builder, x, bytes, ""), LLVMBuildBitCast(w->builder, y, bytes, "")};
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
+}
+
+/* Adds to each lane of `sum` four products of bytes: x is u8, or s8 with signed_dots; y is s8. */
 static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+  if (w->target->signed_dots) {
+    return add_signed_dot4(w, x, y, sum);
+  }
   static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
                                       "llvm.x86.avx512.vpdpbusd.512"};
   unsigned lanes = emit_lanes(x);
@@ -190,7 +207,7 @@ static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValue
     int64_t row = g->a_row_size ? 0 : g->a_at ? g->a_at[r] : r * g->a_row;
     LLVMValueRef from = apart(w, g, first, r, g->a_row_size);
     LLVMValueRef x = emit_splat(w, load_at(w, g, from, row + here, 1), t->lanes);
-    x = g->dot4 == DTYPE_S8 ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
+    x = g->dot4_flips ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
     for (int v = 0; v < t->vectors; v++) {
       LLVMValueRef *sum = &sums[r * t->vectors + v];
       *sum = g->dot4 ? add_dot4(w, x, columns[v], *sum) : emit_fma(w, x, columns[v], *sum);

@@ -89,6 +89,7 @@ typedef struct emit_gemm {
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
    * of `type`. */
   dtype dot4;
+  bool dot4_flips; /* whether the bytes of A are of the type that the instruction does not read */
   /* A distance in elements (i64).  For each k, the first n_ahead of the vectors at this distance after those of B are
    * prefetched into the second-level cache.  NULL means that none are. */
   LLVMValueRef ahead;
@@ -100,9 +101,10 @@ typedef struct emit_gemm {
 
 /* Sets the sums to zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
-/* The dot4 instruction reads the bytes of A as u8.  If they are S8, 128 is added to each, so sums must start at
- * EMIT_DOT4_OFFSET times the sum of the column of B. */
-#define EMIT_DOT4_OFFSET (-128)
+/* The dot4 instruction of a target reads the bytes of A as u8 or as s8 (emit_target.signed_dots).  To bytes of the
+ * other type, 128 is added or 128 is subtracted, so sums must start at a multiple of the sum of the column of B.
+ * Returns that multiple, which is 0 if the bytes are as the instruction reads them. */
+int emit_gemm_dot4_offset(const emit_target *t, dtype bytes);
 /* Returns emit_fetch.lines for `blocks` blocks of this size that together prefetch the next panels of B, which are as
  * large as those that the blocks read. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);

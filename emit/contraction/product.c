@@ -501,6 +501,7 @@ void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t,
     narrow.lanes = narrow.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
     t = &narrow;
   }
+  p->dot4_offset = p->dot4 ? emit_gemm_dot4_offset(t, (dtype)p->dot4) : 0;
   choose_blocks(dims, p, t, options);
   p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
   if (has_constant_extents(dims, p)) {

@@ -75,7 +75,10 @@ typedef struct emit_product {
   dim padded_elements, images, in[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
   int64_t low[EMIT_PRODUCT_SPATIAL], channels, spatial;
   /* Set by emit_product_choose. */
-  int64_t lanes;                   /* the number of columns in a vector */
+  int64_t lanes; /* the number of columns in a vector */
+  /* With dot4 groups: what multiplies the sum of each column of B to give the initial values of its sums, because the
+   * target's instruction reads the bytes of A as the other of u8 and s8 (emit_gemm_dot4_offset); 0 if it does not. */
+  int64_t dot4_offset;
   int64_t tile_rows, tile_vectors; /* the size of the largest block */
   /* Smaller blocks, the higher ones first, for the rows that are left if the number of rows is not a constant
    * (emit_row_cut.ladder).  They are wider, so that they keep the processor as busy as the largest ones. */
@@ -127,10 +130,9 @@ double emit_product_size(dim_table *t, const emit_product *p);
 
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
  * vector of columns; if there are fewer columns than lanes in the last panel, it is filled up with zeros.  For dot4
- * groups with A in s8, a panel begins with
- * the initial values of its sums (the head; see EMIT_DOT4_OFFSET).  These return the number of elements of all panels,
- * of one panel, and of its head.  Here and below, the table may be NULL if all sizes that matter are constants, as
- * those of a constant B are. */
+ * groups with a dot4_offset, a panel begins with the initial values of its sums (the head).  These return the number of
+ * elements of all panels, of one panel, and of its head.  Here and below, the table may be NULL if all sizes that
+ * matter are constants, as those of a constant B are. */
 dim emit_product_packed(dim_table *t, const emit_product *p);
 dim emit_product_panel(dim_table *t, const emit_product *p);
 int64_t emit_product_head(const emit_product *p);

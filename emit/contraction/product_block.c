@@ -299,6 +299,7 @@ void emit_product_write_block(emit_product_kernel *k, const emit_product_place *
                  .b_vector = k->b_vector,
                  .b_vector_size = size_of(k, k->b_vector),
                  .dot4 = (dtype)p->dot4,
+                 .dot4_flips = p->dot4_offset != 0,
                  .fetch = b->fetch};
   place_rows(k, &g, places);
   g.a = emit_product_at(

@@ -13,7 +13,7 @@ dim emit_product_packed(dim_table *t, const emit_product *p) {
   return emit_dim_times(t, panels, emit_product_panel(t, p));
 }
 
-int64_t emit_product_head(const emit_product *p) { return p->dot4 == DTYPE_S8 ? p->lanes : 0; }
+int64_t emit_product_head(const emit_product *p) { return p->dot4_offset ? p->lanes : 0; }
 
 dim emit_product_panel(dim_table *t, const emit_product *p) {
   dim rows = emit_dim_times(t, p->lanes, emit_product_sums(t, p));
@@ -104,7 +104,7 @@ static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns
         int8_t x = row[c * p->b_column + j * p->dot4_step];
         to[(s * p->lanes + c) * DOT4 + j] = x;
         if (starts) {
-          starts[c] += EMIT_DOT4_OFFSET * x;
+          starts[c] += (int32_t)p->dot4_offset * x;
         }
       }
     }

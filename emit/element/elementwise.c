@@ -51,7 +51,7 @@ static V quotient(W w, V x, V y) {
  * fraction, and those with infinities, NaN or y = 0, call libm. */
 static V remainder_of(W w, V x, V y) {
   const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
-  if (!w->target->fma || !w->target->rounding) {
+  if (!emit_has_fma(w, x) || !emit_has_rounding(w, x)) {
     return emit_call_lanes(w, libm, 2, (V[]){x, y});
   }
   LLVMBuilderRef b = w->builder;
@@ -72,8 +72,8 @@ static V float_binary(W w, hlo_op op, V x, V y) {
     case HLO_MUL: return LLVMBuildFMul(b, x, y, "");
     case HLO_DIV: return quotient(w, x, y);
     case HLO_REM: return remainder_of(w, x, y);
-    case HLO_MAX: return emit_intrinsic2(w, "llvm.maximum", x, y);
-    case HLO_MIN: return emit_intrinsic2(w, "llvm.minimum", x, y);
+    case HLO_MAX: return emit_maximum(w, x, y);
+    case HLO_MIN: return emit_minimum(w, x, y);
     default: return emit_math(w, op, x, y);
   }
 }

@@ -73,8 +73,9 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   LLVMContextSetDiagnosticHandler(m->ir.context, complain, m);
   LLVMModuleRef module = LLVMModuleCreateWithNameInContext(name, m->ir.context);
   emit_ir_init(&m->ir, a, &m->target, m->ir.context, module);
-  m->machine = LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t),
-                                       LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+  m->machine =
+      LLVMCreateTargetMachine(target, t->triple, t->least, emit_target_llvm_features(a, t), LLVMCodeGenLevelDefault,
+                              t->absolute ? LLVMRelocStatic : LLVMRelocPIC, LLVMCodeModelSmall);
   CHECK_THAT(m->machine, STATUS_INTERNAL, "LLVM has no code generator for %s", t->triple);
   LLVMSetTarget(module, t->triple);
   LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(m->machine);
@@ -103,14 +104,17 @@ static bool has_target(LLVMValueRef f) {
 }
 
 /* Marks the functions that have no target yet.  Instructions are scheduled for the target's CPU, but only the listed
- * features are used. */
+ * features are used.  Nothing throws exceptions: on 32-bit ARM, tables for unwinding would ask for a library. */
 static void mark_functions(emit_module *m, bool features) {
+  unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", strlen("nounwind"));
   const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
     if (LLVMIsDeclaration(f) || has_target(f)) {
       continue;
     }
     add_text(m, f, tune_cpu, m->target.cpu);
+    LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(m->ir.context, nounwind, 0));
     if (*text) {
       add_text(m, f, "target-features", text);
     }

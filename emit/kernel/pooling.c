@@ -118,6 +118,12 @@ static int64_t least_columns(const pools *p, const pool *g) {
 
 static dim width_of(const pools *p) { return p->dims[p->rank - 1]; }
 
+/* Returns how many bytes the reduced columns may take on the stack. */
+static int64_t stack_of(const pools *p) {
+  int64_t room = p->w->e.w->target->stack;
+  return room < STACK_BYTES ? room : STACK_BYTES;
+}
+
 /* Returns the length of a block that is as long as a row, or about as long if that is not a constant. */
 static int64_t whole_block(const pools *p) {
   const double longest = STACK_BYTES;
@@ -133,7 +139,7 @@ static int64_t whole_block(const pools *p) {
  * stack.  Returns false if blocks would be too short to be of use, or would have too few positions that are not
  * padding. */
 static bool cut(pools *p) {
-  int64_t room = STACK_BYTES / p->n / (int64_t)sizeof(double);
+  int64_t room = stack_of(p) / p->n / (int64_t)sizeof(double);
   dim width = width_of(p);
   p->block = whole_block(p);
   p->rows = emit_dims_product(&p->w->e.x, p->dims, 0, p->rank - 1);

@@ -34,7 +34,7 @@ static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint3
   const emit_ir *w = e->w;
   LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
   LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
-  LLVMSetAlignment(v, 8);
+  LLVMSetAlignment(v, (unsigned)w->target->pointer_bits / 8);
   emit_set_metadata(w, v, "invariant.load", e->invariant);
   emit_set_metadata_number(w, v, "align", 64);
   if (shape_is_static(s) && shape_bytes(s)) {

@@ -144,7 +144,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
  * which instructions' values are stored for later phases.  Such an instruction is computed only in the first phase that
  * needs it. */
 static void find_stored(emit_row_fusion *r) {
-  int64_t stack = r->w->e.w->target->stack ? STACK_BYTES : 0;
+  int64_t room = r->w->e.w->target->stack, stack = room < STACK_BYTES ? room : STACK_BYTES;
   uint64_t taken = 0;
   r->stored = ARENA_NEW_N(r->w->e.w->arena, stored, r->n_facts);
   for (uint32_t k = 0; k < r->w->n_results; k++) {

@@ -143,11 +143,37 @@ LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x,
   return emit_intrinsic(w, name, 2, (LLVMValueRef[]){x, y});
 }
 
+bool emit_has_fma(const emit_ir *w, LLVMValueRef x) { return w->target->fma && (w->target->f64 || emit_bits(x) < 64); }
+bool emit_has_rounding(const emit_ir *w, LLVMValueRef x) {
+  return w->target->rounding && (w->target->f64 || emit_bits(x) < 64);
+}
+
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z) {
-  if (w->target->fma) {
+  if (emit_has_fma(w, x)) {
     return emit_intrinsic(w, "llvm.fma", 3, (LLVMValueRef[]){x, y, z});
   }
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
+}
+
+/* Returns the one of x and y for which `first` says whether it is x.  If they are equal, both may be zeros: `equal` has
+ * the bits of the result then. */
+static LLVMValueRef choose(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate first,
+                           LLVMValueRef equal) {
+  LLVMValueRef r = emit_select(w, emit_fcmp(w, first, x, y), x, y);
+  r = emit_select(w, emit_fcmp(w, LLVMRealOEQ, x, y), emit_float_of(w, equal), r);
+  return emit_select(w, emit_fcmp(w, LLVMRealUNO, x, y), LLVMBuildFAdd(w->builder, x, y, ""), r);
+}
+
+LLVMValueRef emit_maximum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return (int)emit_bits(x) <= w->target->maximum_bits
+             ? emit_intrinsic2(w, "llvm.maximum", x, y)
+             : choose(w, x, y, LLVMRealOGT, LLVMBuildAnd(w->builder, emit_bits_of(w, x), emit_bits_of(w, y), ""));
+}
+
+LLVMValueRef emit_minimum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return (int)emit_bits(x) <= w->target->maximum_bits
+             ? emit_intrinsic2(w, "llvm.minimum", x, y)
+             : choose(w, x, y, LLVMRealOLT, LLVMBuildOr(w->builder, emit_bits_of(w, x), emit_bits_of(w, y), ""));
 }
 
 /* Returns lanes [from, from + n) of x.  Lanes that x does not have are copies of lane `from`. */
@@ -258,7 +284,7 @@ LLVMValueRef emit_any(const emit_ir *w, LLVMValueRef mask) {
 
 /* Adding and subtracting 2^23 (2^52 for f64) rounds to an integer; larger numbers are integers already. */
 LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x) {
-  if (w->target->rounding) {
+  if (emit_has_rounding(w, x)) {
     return emit_intrinsic1(w, "llvm.roundeven", x);
   }
   LLVMBuilderRef b = w->builder;
@@ -269,7 +295,7 @@ LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x) {
 }
 
 LLVMValueRef emit_floor(const emit_ir *w, LLVMValueRef x) {
-  if (w->target->rounding) {
+  if (emit_has_rounding(w, x)) {
     return emit_intrinsic1(w, "llvm.floor", x);
   }
   LLVMValueRef r = emit_round_even(w, x);
@@ -279,7 +305,7 @@ LLVMValueRef emit_floor(const emit_ir *w, LLVMValueRef x) {
 }
 
 LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x) {
-  if (w->target->rounding) {
+  if (emit_has_rounding(w, x)) {
     return emit_intrinsic1(w, "llvm.ceil", x);
   }
   return LLVMBuildFNeg(w->builder, emit_floor(w, LLVMBuildFNeg(w->builder, x, "")), "");

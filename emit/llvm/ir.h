@@ -55,8 +55,16 @@ LLVMValueRef emit_intrinsic(const emit_ir *w, const char *name, int n, const LLV
 LLVMValueRef emit_intrinsic1(const emit_ir *w, const char *name, LLVMValueRef x);
 LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x, LLVMValueRef y);
 
+/* Return true if the target has instructions for fused multiply-adds, or for floor, ceil, trunc and roundeven, of
+ * numbers like x. */
+bool emit_has_fma(const emit_ir *w, LLVMValueRef x);
+bool emit_has_rounding(const emit_ir *w, LLVMValueRef x);
 /* Returns x * y + z, fused if the target has an instruction for it, otherwise rounded twice. */
 LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z);
+/* Return the larger and the smaller number of floats as IEEE 754's maximum and minimum do: NaN if one is NaN, and -0 is
+ * less than 0. */
+LLVMValueRef emit_maximum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef emit_minimum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 /* Returns x 2^n for an integer n in x's float type, rounded once.  The result is 0 or infinite if it is out of range.
  * Requires target->scalef. */
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);

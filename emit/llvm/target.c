@@ -1,4 +1,4 @@
-/* target.c - the table of known CPUs and the properties of a target; see target.h. */
+/* target.c - the properties of a target; see target.h. */
 #include "emit/llvm/target.h"
 
 #include <pthread.h>
@@ -10,60 +10,8 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
-#include "emit/llvm/target.h"
-
-/* A known CPU: the features that code for it may use beyond the baseline of its architecture. */
-typedef struct cpu_row {
-  const char *arch, *name, *features;
-} cpu_row;
-
-#define V2 "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
-#define SANDY_BRIDGE V2 ",+avx"
-#define V3 SANDY_BRIDGE ",+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"
-#define ALDER_LAKE V3 ",+avxvnni,+gfni,+vaes,+vpclmulqdq"
-#define ZEN V3 ",+sse4a"
-#define ZEN_3 ZEN ",+vaes,+vpclmulqdq"
-#define V4 V3 ",+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
-#define CASCADE_LAKE V4 ",+avx512vnni"
-#define ICE_LAKE \
-  CASCADE_LAKE   \
-  ",+avx512bitalg,+avx512ifma,+avx512vbmi,+avx512vbmi2,+avx512vpopcntdq,+gfni,+vaes,+vpclmulqdq"
-#define SAPPHIRE_RAPIDS ICE_LAKE ",+avx512bf16,+avx512fp16,+avxvnni"
-#define ZEN_4 ICE_LAKE ",+avx512bf16,+sse4a"
-#define ZEN_5 ZEN_4 ",+avxvnni"
-
-static const cpu_row cpus[] = {
-    {"x86_64", "x86-64", ""},
-    {"x86_64", "x86-64-v2", V2},
-    {"x86_64", "nehalem", V2},
-    {"x86_64", "sandybridge", SANDY_BRIDGE},
-    {"x86_64", "x86-64-v3", V3},
-    {"x86_64", "haswell", V3},
-    {"x86_64", "broadwell", V3},
-    {"x86_64", "skylake", V3},
-    {"x86_64", "alderlake", ALDER_LAKE},
-    {"x86_64", "znver1", ZEN},
-    {"x86_64", "znver2", ZEN},
-    {"x86_64", "znver3", ZEN_3},
-    {"x86_64", "x86-64-v4", V4},
-    {"x86_64", "skylake-avx512", V4},
-    {"x86_64", "cascadelake", CASCADE_LAKE},
-    {"x86_64", "icelake-server", ICE_LAKE},
-    {"x86_64", "sapphirerapids", SAPPHIRE_RAPIDS},
-    {"x86_64", "emeraldrapids", SAPPHIRE_RAPIDS},
-    {"x86_64", "graniterapids", SAPPHIRE_RAPIDS},
-    {"x86_64", "znver4", ZEN_4},
-    {"x86_64", "znver5", ZEN_5},
-    {"aarch64", "generic", ""},
-    {"aarch64", "cortex-a53", ""},
-    {"aarch64", "cortex-a72", ""},
-    {"aarch64", "cortex-a76", ""},
-    {"aarch64", "neoverse-n1", ""},
-    {"aarch64", "neoverse-v1", ""},
-    {"aarch64", "apple-m1", ""},
-    {"riscv64", "generic-rv64", "+m,+a,+f,+d,+c"},
-};
-enum { N_CPUS = sizeof cpus / sizeof *cpus };
+#include "base/machine.h"
+#include "emit/llvm/cpus.h"
 
 /* Loop strength reduction takes half of LLVM's time for kernels with many addresses, such as depthwise convolutions,
  * and finds nothing: the emitters write loops whose counters are few and whose addresses the processor adds by itself.
@@ -94,22 +42,6 @@ static const char *take(arena *a, char *message) {
   return s;
 }
 
-static bool is_arch(const char *triple, const char *arch) {
-  size_t n = strlen(arch);
-  return strncmp(triple, arch, n) == 0 && (triple[n] == '-' || triple[n] == '\0');
-}
-
-/* Returns true if "+name" is in the list of features. */
-static bool has(const char *features, const char *name) {
-  size_t n = strlen(name);
-  for (const char *p = features; (p = strstr(p, name)) != NULL; p += n) {
-    if (p > features && p[-1] == '+' && (p[n] == ',' || p[n] == '\0')) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static const char *const x86_features[] = {
 #define X86_FEATURE(name) name,
 #include "base/x86_features.def"
@@ -117,82 +49,159 @@ static const char *const x86_features[] = {
 };
 enum { N_X86_FEATURES = sizeof x86_features / sizeof *x86_features };
 
-/* Returns the features of this machine that code may use. */
-static const char *host_features(arena *a) {
+/* Returns the features of this machine that code may use.  Other architectures have none that programs can name. */
+static const char *host_features(arena *a, emit_family family) {
+  static const char *const aarch64[] = {"dotprod"};
+  const char *const *names = family == EMIT_X86 ? x86_features : aarch64;
   const char *all = take(a, LLVMGetHostCPUFeatures()), *text = "";
-  for (int k = 0; k < N_X86_FEATURES; k++) {
-    if (has(all, x86_features[k])) {
-      text = arena_printf(a, "%s%s+%s", text, *text ? "," : "", x86_features[k]);
+  int n = family == EMIT_X86 ? N_X86_FEATURES : family == EMIT_AARCH64 ? 1 : 0;
+  for (int k = 0; k < n; k++) {
+    if (emit_has_feature(all, names[k])) {
+      text = arena_printf(a, "%s%s+%s", text, *text ? "," : "", names[k]);
     }
   }
   return text;
 }
 
 const char *emit_target_llvm_features(arena *a, const emit_target *t) {
-  const char *text = t->features;
-  for (int k = 0; k < N_X86_FEATURES && is_arch(t->triple, "x86_64"); k++) {
-    if (!has(t->features, x86_features[k])) {
+  const emit_arch *arch = emit_find_arch(t->triple);
+  const char *base = arch ? arch->baseline : "";
+  const char *text = arena_printf(a, "%s%s%s", base, *base && *t->features ? "," : "", t->features);
+  for (int k = 0; k < N_X86_FEATURES && arch && arch->family == EMIT_X86; k++) {
+    if (!emit_has_feature(t->features, x86_features[k])) {
       text = arena_printf(a, "%s%s-%s", text, *text ? "," : "", x86_features[k]);
     }
   }
   return text;
 }
 
-/* Sets the members that follow from the features. */
+/* --- abilities: the members that follow from the features --- */
+
+/* The bytes of a kernel's stack frame on systems whose threads have stacks of a megabyte or so; WebAssembly's linker
+ * gives a program 64 KiB if nobody asks for more, and microcontrollers have stacks of a few KiB. */
+enum { LARGE_STACK = 256 << 10, WASM_STACK = 16 << 10, SMALL_STACK = 1 << 10 };
+
+/* Returns true if code for the target may use a feature, which its architecture's least CPU may have already. */
+static bool can(const emit_target *t, const char *feature) {
+  return emit_has_feature(t->features, feature) || emit_has_feature(emit_find_arch(t->triple)->baseline, feature);
+}
+
+static void x86_abilities(emit_target *t) {
+  bool v4 = can(t, "avx512vl") && can(t, "avx512dq") && can(t, "avx512bw");
+  t->vector_bits = v4 ? 512 : can(t, "avx") ? 256 : 128;
+  t->registers = v4 ? 32 : 16;
+  t->fma = can(t, "fma");
+  t->f64 = true;
+  t->f16 = can(t, "f16c");
+  t->rounding = can(t, "sse4.1");
+  t->scalef = v4;
+  t->permutes = v4 && can(t, "avx512vbmi");
+  t->dots = v4 ? can(t, "avx512vnni") : t->vector_bits == 256 && can(t, "avxvnni");
+}
+
+static void aarch64_abilities(emit_target *t) {
+  t->vector_bits = 128;
+  t->registers = 32;
+  t->dots = t->signed_dots = can(t, "dotprod");
+  t->fma = t->f64 = t->f16 = t->rounding = true;
+}
+
+static void arm_abilities(emit_target *t) {
+  t->vector_bits = 128;
+  t->registers = 16;
+  t->fma = can(t, "vfp4");
+  t->f64 = true;
+  t->maximum_bits = 32;
+  t->f16 = can(t, "fp16");
+}
+
+/* A Cortex-M has no vectors: its registers are those of its floating-point unit, or the few that a Thumb instruction
+ * can name.  LLVM 19 writes a call
+ * for roundeven there, although the newer ones have an instruction. */
+static void cortex_m_abilities(emit_target *t) {
+  bool both = can(t, "fp-armv8d16"), unit = both || can(t, "fp-armv8d16sp") || can(t, "vfp4d16sp");
+  t->registers = unit ? 32 : 8;
+  t->fma = t->f16 = unit;
+  t->f64 = both;
+  t->maximum_bits = unit ? 32 : 0;
+  t->stack = SMALL_STACK;
+}
+
+/* Vectors are of the length that every processor with the features has, as LLVM takes the least length from zvl*b. */
+static void riscv_abilities(emit_target *t) {
+  bool v = can(t, "v");
+  t->vector_bits = !v ? 0 : can(t, "zvl256b") ? 256 : 128;
+  t->registers = 32;
+  t->fma = can(t, "f");
+  t->f64 = can(t, "d");
+  t->maximum_bits = t->f64 ? 64 : t->fma ? 32 : 0;
+  t->f16 = can(t, "zfhmin") && (!v || can(t, "zvfhmin"));
+  t->stack = t->pointer_bits == 32 ? SMALL_STACK : LARGE_STACK;
+}
+
+/* A WebAssembly engine gives its values registers of the machine on which it runs, of which the least has 16. */
+static void wasm_abilities(emit_target *t) {
+  t->vector_bits = can(t, "simd128") ? 128 : 0;
+  t->registers = 16;
+  t->f64 = t->rounding = true;
+  t->absolute = true;
+  t->stack = WASM_STACK;
+}
+
 static void set_abilities(emit_target *t) {
-  const char *f = t->features;
-  if (is_arch(t->triple, "x86_64")) {
-    bool v4 = has(f, "avx512vl") && has(f, "avx512dq") && has(f, "avx512bw");
-    t->least = "x86-64";
-    t->vector_bits = v4 ? 512 : has(f, "avx") ? 256 : 128;
-    t->fma = has(f, "fma");
-    t->f16 = has(f, "f16c");
-    t->rounding = has(f, "sse4.1");
-    t->scalef = v4;
-    t->permutes = v4 && has(f, "avx512vbmi");
-    t->dots = v4 ? has(f, "avx512vnni") : t->vector_bits == 256 && has(f, "avxvnni");
-  } else if (is_arch(t->triple, "aarch64")) {
-    t->least = "generic";
-    t->vector_bits = 128;
-    t->fma = t->f16 = t->rounding = true;
-  } else if (is_arch(t->triple, "riscv64")) {
-    t->least = "generic-rv64";
-    t->fma = true;
-  } else {
-    t->least = t->cpu;
+  static void (*const rows[])(emit_target *) = {
+      [EMIT_X86] = x86_abilities,           [EMIT_AARCH64] = aarch64_abilities, [EMIT_ARM] = arm_abilities,
+      [EMIT_CORTEX_M] = cortex_m_abilities, [EMIT_RISCV] = riscv_abilities,     [EMIT_WASM] = wasm_abilities};
+  const emit_arch *arch = emit_find_arch(t->triple);
+  t->least = t->cpu;
+  t->pointer_bits = 8 * (int)sizeof(void *);
+  t->registers = 32;
+  t->stack = LARGE_STACK;
+  t->maximum_bits = 64;
+  if (arch) {
+    t->least = arch->least;
+    t->pointer_bits = arch->pointer_bits;
+    rows[arch->family](t);
   }
 }
 
+/* --- the machine --- */
+
+/* This is the only place where code may come to depend on the machine that compiles it. */
 static void this_machine(arena *a, emit_target *t) {
+  const emit_arch *arch = emit_find_arch(t->triple);
   t->cpu = take(a, LLVMGetHostCPUName());
-  t->features = is_arch(t->triple, "x86_64") ? host_features(a) : is_arch(t->triple, "riscv64") ? "+m,+a,+f,+d,+c" : "";
+  t->features = arch ? host_features(a, arch->family) : "";
+  t->l2_bytes = (int64_t)machine_cache_bytes(2);
+}
+
+static status unknown_cpu(arena *a, const emit_arch *arch, const char *cpu, const char *triple) {
+  const char *known = "native";
+  for (size_t k = 0; k < emit_n_cpus; k++) {
+    if (arch && strcmp(emit_cpus[k].arch, arch->name) == 0) {
+      known = arena_printf(a, "%s, %s", known, emit_cpus[k].name);
+    }
+  }
+  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, triple, known);
 }
 
 static status named_cpu(arena *a, const char *cpu, emit_target *t) {
-  const char *known = "native";
-  for (int k = 0; k < N_CPUS; k++) {
-    if (!is_arch(t->triple, cpus[k].arch)) {
-      continue;
-    }
-    known = arena_printf(a, "%s, %s", known, cpus[k].name);
-    /* "generic" means the first, and so the least, CPU of the architecture. */
-    bool first = k == 0 || strcmp(cpus[k - 1].arch, cpus[k].arch) != 0;
-    if (strcmp(cpu, cpus[k].name) == 0 || (first && strcmp(cpu, "generic") == 0)) {
-      t->cpu = cpus[k].name;
-      t->features = cpus[k].features;
-      return NULL;
-    }
+  const emit_arch *arch = emit_find_arch(t->triple);
+  const emit_cpu *found = arch ? emit_find_cpu(arch, cpu) : NULL;
+  if (!found) {
+    return unknown_cpu(a, arch, cpu, t->triple);
   }
-  return status_error(STATUS_INVALID_ARGUMENT, "unknown CPU '%s' for %s; known are %s", cpu, t->triple, known);
+  t->cpu = found->llvm;
+  t->features = found->features;
+  t->l2_bytes = found->l2_bytes;
+  return NULL;
 }
 
 status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out) {
   emit_start_llvm();
   const char *host = take(a, LLVMGetDefaultTargetTriple());
-  *out = (emit_target){.triple = triple ? take(a, LLVMNormalizeTargetTriple(triple)) : host,
-                       .libm = true,
-                       .stack = true,
-                       .execution = EMIT_RANGES};
+  *out = (emit_target){
+      .triple = triple ? take(a, LLVMNormalizeTargetTriple(triple)) : host, .libm = true, .execution = EMIT_RANGES};
   LLVMTargetRef target;
   char *message = NULL;
   if (LLVMGetTargetFromTriple(out->triple, &target, &message)) {
@@ -209,15 +218,14 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   set_abilities(out);
   CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
              "%d lanes; 1, 4, 8 and 16 are possible", lanes);
-  /* AVX-512 has 32 vector registers, as have the other known architectures. */
-  out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;
 }
 
 emit_target emit_target_baseline(const emit_target *t) {
   emit_target least = *t;
-  if (is_arch(t->triple, "x86_64")) { /* elsewhere features are part of how functions are called */
+  const emit_arch *arch = emit_find_arch(t->triple);
+  if (arch && arch->family == EMIT_X86) { /* elsewhere features are part of how functions are called */
     least.cpu = t->least;
     least.features = "";
     set_abilities(&least);
@@ -233,7 +241,10 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
                        .features = "+ptx70",
                        .lanes = 1,
                        .registers = 32,
+                       .pointer_bits = 64,
                        .fma = true,
+                       .f64 = true,
+                       .maximum_bits = 64,
                        .f16 = true,
                        .rounding = true,
                        .execution = EMIT_BLOCKS};

@@ -5,6 +5,7 @@
 #define EMIT_LLVM_TARGET_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 
@@ -23,23 +24,34 @@ typedef struct emit_target {
                            or "" */
   int lanes;            /* the f32 lanes of the widest vectors that kernels use: 1, 4, 8 or 16 */
   int vector_bits;      /* the value of LLVM's attribute "prefer-vector-width"; 0 means that there are no vectors */
-  int registers; /* the number of vector registers of that width, or of scalar registers if there are no vectors */
-  bool fma;      /* whether a fused multiply-add is an instruction; if not, LLVM would call libm */
-  bool f16;      /* whether conversions between f16 and f32 are instructions; if not, they are integer arithmetic */
-  bool rounding; /* whether floor, ceil, trunc and roundeven are instructions */
-  bool scalef;   /* whether x 2^n is an instruction for vectors of all widths (AVX-512) */
-  bool dots;     /* whether there is an instruction that adds four products of u8 and s8 to an s32, for vectors up to
-                    vector_bits (VNNI) */
-  bool permutes; /* whether there is an instruction that picks bytes from 128 bytes (AVX-512 VBMI) */
-  bool libm;     /* whether functions of the C library may be called */
-  bool stack;    /* whether a kernel may keep a row of some kilobytes in its stack frame */
+  int registers;    /* the number of vector registers of that width, or of scalar registers if there are no vectors */
+  int pointer_bits; /* 32 or 64 */
+  int64_t l2_bytes; /* the size in bytes of the cache that each core has for itself: that of this machine for the CPU
+                       "native", a constant for every other one; 0 on a GPU */
+  bool fma;         /* whether a fused multiply-add is an instruction; if not, LLVM would call libm */
+  bool f64; /* whether arithmetic of f64 is done by instructions, also what `fma` and `rounding` say; if not, the
+               compiler's runtime library is called */
+  int maximum_bits; /* the width of the widest floats of which LLVM can write llvm.maximum and llvm.minimum: 0, 32, 64
+                     */
+  bool f16;         /* whether conversions between f16 and f32 are instructions; if not, they are integer arithmetic */
+  bool rounding;    /* whether floor, ceil, trunc and roundeven are instructions */
+  bool scalef;      /* whether x 2^n is an instruction for vectors of all widths (AVX-512) */
+  bool dots;        /* whether there is an instruction that adds four products of bytes to an s32, for vectors up to
+                       vector_bits: VNNI's of u8 by s8, or sdot of s8 by s8 */
+  bool signed_dots; /* whether it is sdot */
+  bool permutes;    /* whether there is an instruction that picks bytes from 128 bytes (AVX-512 VBMI) */
+  bool libm;        /* whether functions of the C library may be called */
+  bool absolute; /* whether code has absolute addresses, which the linker fills in; if not, it is independent of where
+                    it lies */
+  int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   emit_execution execution;
 } emit_target;
 
 /* Describes a CPU as a target.  `triple` NULL means that of this machine.  `cpu` is "native" (for this machine's
- * triple only), "generic", or a name of the table in target.c, such as x86-64-v3 or znver4; otherwise the error is
- * INVALID_ARGUMENT and lists the names.  `lanes` is 1, 4, 8 or 16, or 0 for the CPU's widest vectors; it may be more
- * than the CPU has, since LLVM splits vectors.  Strings live on the arena. */
+ * triple only), "generic", or a name of the table in cpus.c, such as x86-64-v3 or znver4; otherwise the error is
+ * INVALID_ARGUMENT and lists the names.  Nothing in *out depends on this machine if the CPU is not native and the
+ * triple is given.  `lanes` is 1, 4, 8 or 16, or 0 for the CPU's widest vectors; it may be more than the CPU has, since
+ * LLVM splits vectors.  Strings live on the arena. */
 STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
 
 /* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
@@ -48,8 +60,8 @@ emit_target emit_target_baseline(const emit_target *t);
 /* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target; `cpu` is such as sm_80. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
-/* Returns `features` in the form that LLVM needs: features that other ones imply, but that are not listed, are
- * disabled: "+avx2,...,-avx512f". */
+/* Returns `features` in the form that LLVM needs: with those of the architecture's least CPU, and on x86-64, features
+ * that other ones imply, but that are not listed, are disabled: "+avx2,...,-avx512f". */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
 
 /* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16".  A

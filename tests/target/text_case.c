@@ -24,7 +24,7 @@ static double random_unit(void) {
   return (double)(random_state >> 11) * 0x1p-53;
 }
 
-static literal random_literal(arena *a, const shape *s, const trial *t) {
+static literal random_literal(arena *a, const shape *s, double low, double high) {
   void *data;
   literal l = literal_new(a, *s, &data);
   int64_t n = shape_elements(s);
@@ -33,12 +33,12 @@ static literal random_literal(arena *a, const shape *s, const trial *t) {
   for (int64_t k = 0; k < n * (real == s->type ? 1 : 2); k++) {
     void *at = (char *)data + (size_t)k * (real == s->type ? size : size / 2);
     if (dtype_is_float(real)) {
-      dtype_store_f64(real, at, t->low + (t->high - t->low) * random_unit(), true, DTYPE_ROUND_NEAREST);
+      dtype_store_f64(real, at, low + (high - low) * random_unit(), true, DTYPE_ROUND_NEAREST);
     } else if (real == DTYPE_PRED) {
       *(uint8_t *)at = random_unit() < 0.5;
     } else {
-      double high = t->high > 20 ? t->high : 20;
-      dtype_store_i64(real, at, (int64_t)((dtype_is_signed(real) ? 2 * random_unit() - 1 : random_unit()) * high));
+      double most = high > 20 ? high : 20;
+      dtype_store_i64(real, at, (int64_t)((dtype_is_signed(real) ? 2 * random_unit() - 1 : random_unit()) * most));
     }
   }
   return l;
@@ -63,7 +63,7 @@ static bool near(double x, double y, double allowed) {
   return (isnan(x) && isnan(y)) || x == y || fabs(x - y) <= allowed;
 }
 
-static void compare(trial *t, int result, const literal *want, const literal *got) {
+const char *case_difference(arena *a, const literal *want, const literal *got, double tolerance) {
   int64_t n = shape_elements(&want->shape);
   size_t size = dtype_bytes((dtype)want->shape.type);
   double most = 0, im, im2;
@@ -76,12 +76,24 @@ static void compare(trial *t, int result, const literal *want, const literal *go
     bool same =
         memcmp((const char *)want->data + (size_t)k * size, (const char *)got->data + (size_t)k * size, size) == 0;
     bool nan = isnan(x) && isnan(y);
-    if (!same && !nan &&
-        (t->tolerance == 0 || !near(x, y, t->tolerance * most) || !near(im, im2, t->tolerance * most))) {
-      snprintf(t->message, sizeof t->message, "%s: result %d, element %" PRId64 " is %.9g, not %.9g\n%.300s", t->v.name,
-               result, k, y, x, t->text);
-      return;
+    if (!same && !nan && (tolerance == 0 || !near(x, y, tolerance * most) || !near(im, im2, tolerance * most))) {
+      return arena_printf(a, "element %" PRId64 " is %.9g, not %.9g", k, y, x);
     }
+  }
+  return NULL;
+}
+
+void case_inputs(arena *a, const hlo_module *m, double low, double high, literal *in) {
+  random_state = 42;
+  for (uint32_t k = 0; k < m->entry->n_params; k++) {
+    in[k] = random_literal(a, hlo_shape(hlo_result(m->entry->params[k], 0)), low, high);
+  }
+}
+
+static void compare(arena *a, trial *t, int result, const literal *want, const literal *got) {
+  const char *difference = case_difference(a, want, got, t->tolerance);
+  if (difference) {
+    snprintf(t->message, sizeof t->message, "%s: result %d, %s\n%.300s", t->v.name, result, difference, t->text);
   }
 }
 
@@ -97,13 +109,11 @@ static status try_it(void *data) {
   uint32_t n_in = m->entry->n_params, n_out = m->entry->n_roots;
   literal *in = ARENA_NEW_N(a, literal, n_in + 1), *want = ARENA_NEW_N(a, literal, n_out),
           *got = ARENA_NEW_N(a, literal, n_out);
-  for (uint32_t k = 0; k < n_in; k++) {
-    in[k] = random_literal(a, hlo_shape(hlo_result(m->entry->params[k], 0)), t);
-  }
+  case_inputs(a, m, t->low, t->high, in);
   s = ref_eval_computation(m->entry, in, a, want);
   s = s ? s : run_on_cpu(a, m, &t->v, in, got);
   for (uint32_t k = 0; k < n_out && !s && !*t->message; k++) {
-    compare(t, (int)k, &want[k], &got[k]);
+    compare(a, t, (int)k, &want[k], &got[k]);
   }
   arena_destroy(a);
   return s;
@@ -112,7 +122,6 @@ static status try_it(void *data) {
 void check_text(const char *text, double tolerance, double low, double high) {
   for (size_t k = 0; k < N_VARIANTS; k++) {
     trial t = {.text = text, .tolerance = tolerance, .low = low, .high = high, .v = variants[k]};
-    random_state = 42;
     status s = guard_run(try_it, &t);
     ck_assert_msg(!s, "%s: %s\n%s", t.v.name, status_message(s), text);
     ck_assert_msg(!*t.message, "%s", t.message);

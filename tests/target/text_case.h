@@ -18,6 +18,13 @@
 #define CONV_LAST(strides, low, high, lhs_dilation, rhs_dilation, groups) \
   CONV_OF(strides, low, high, lhs_dilation, rhs_dilation, groups, "channels-last")
 
+/* Sets in[k] to random contents for each parameter of the module, the same for each call.  Floats lie in [low, high).
+ */
+void case_inputs(arena *a, const hlo_module *m, double low, double high, literal *in);
+/* Returns what differs, or NULL if the elements are equal within the tolerance, which is relative to the largest
+ * magnitude of `want`, or bit for bit (0). */
+const char *case_difference(arena *a, const literal *want, const literal *got, double tolerance);
+
 /* Fails the test unless both give the same: within the tolerance, which is relative to the largest magnitude of a
  * result, or bit for bit (0).  Inputs of floating types lie in [low, high). */
 void check_text(const char *text, double tolerance, double low, double high);

@@ -28,7 +28,8 @@ cpu_compile_sources = \
 	backend_cpu/kernels/jobs.c \
 	backend_cpu/kernels/kernels.c \
 	backend_cpu/kernels/outline.c \
-	backend_cpu/lower/lower.c
+	backend_cpu/lower/lower.c \
+	backend_cpu/lower/special.c
 backend_cpu_files = \
 	backend_cpu/README \
 	backend_cpu/algorithms/algorithm.h \
@@ -46,6 +47,7 @@ backend_cpu_files = \
 	backend_cpu/kernels/kernels.h \
 	backend_cpu/kernels/outline.h \
 	backend_cpu/lower/lower.h \
+	backend_cpu/lower/special.h \
 	backend_cpu/runtime/arm_calls.def \
 	backend_cpu/runtime/contraction.h \
 	backend_cpu/runtime/kinds.h \

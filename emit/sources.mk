@@ -34,11 +34,14 @@ emit_sources = \
 	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
+	emit/kernel/nms.c \
 	emit/kernel/pooling.c \
 	emit/kernel/ranges.c \
 	emit/kernel/row_fusion.c \
+	emit/kernel/sort.c \
 	emit/kernel/support.c \
 	emit/kernel/transpose_tiles.c \
+	emit/kernel/twister.c \
 	emit/kernel/update.c \
 	emit/llvm/index.c \
 	emit/llvm/ir.c \
@@ -74,6 +77,7 @@ emit_files = \
 	emit/kernel/execution.h \
 	emit/kernel/kernel.h \
 	emit/kernel/module.h \
+	emit/kernel/special.h \
 	emit/kernel/writer.h \
 	emit/llvm/index.h \
 	emit/llvm/ir.h \

@@ -12,6 +12,7 @@ plugin_api_sources = \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
 	plugin/session/model_description.c \
+	plugin/session/object.c \
 	plugin/session/open.c \
 	plugin/session/opened_file.c \
 	plugin/session/options.c \
@@ -33,6 +34,7 @@ plugin_compiler_sources = \
 	plugin/compiler/explain.c \
 	plugin/compiler/import.c \
 	plugin/compiler/interpreter.c \
+	plugin/compiler/object.c \
 	plugin/compiler/open.c \
 	plugin/compiler/part.c \
 	plugin/compiler/segment.c \
@@ -79,6 +81,7 @@ plugin_cli_sources = \
 	plugin/cli/info.c \
 	plugin/cli/inputs.c \
 	plugin/cli/model.c \
+	plugin/cli/object.c \
 	plugin/cli/opt.c \
 	plugin/cli/options.c \
 	plugin/cli/pb.c \

@@ -43,6 +43,7 @@ runtime_files = \
 	runtime/program/compile_options.def \
 	runtime/program/image.h \
 	runtime/program/image_internal.h \
+	runtime/program/object_info.h \
 	runtime/program/program.h \
 	runtime/program/size_text.h \
 	runtime/program/sizes.h \

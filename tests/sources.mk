@@ -21,6 +21,7 @@ check_programs = \
 	tests/target/check_dynamic_m \
 	tests/target/check_exact \
 	tests/target/check_operations \
+	tests/target/check_own_kernels \
 	tests/target/check_product_programs \
 	tests/target/check_quantised \
 	tests/target/check_random \
@@ -132,6 +133,9 @@ script_tests = \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
+	tests/aot/test-behaviour \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -287,6 +291,20 @@ tests_files = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
+	tests/aot/behaviour.h \
+	tests/aot/behaviour.py \
+	tests/aot/elements.py \
+	tests/aot/expected-failures \
+	tests/aot/find_tools.sh \
+	tests/aot/objects.py \
+	tests/aot/onnx_files.py \
+	tests/aot/onnx_writer.py \
+	tests/aot/programs.py \
+	tests/aot/run_case.h \
+	tests/aot/sizes.py \
+	tests/aot/test-behaviour \
+	tests/aot/test-objects \
+	tests/aot/test-sizes \
 	tests/api/api_client.h \
 	tests/api/little_room.h \
 	tests/api/test-api-page \
@@ -782,6 +800,8 @@ tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_operations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_own_kernels_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_own_kernels_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_product_programs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_product_programs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_quantised_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

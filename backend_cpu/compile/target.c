@@ -190,8 +190,7 @@ static status add_texts(cpu_kernels *kernels, rt_report *r) {
   return cpu_kernels_text(kernels, true, &r->assembly);
 }
 
-/* Sets *out to the machine for which code is to be written: this one, unless the options name another. */
-static status target_of(arena *a, const rt_compile_options *o, emit_target *out) {
+status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   const char *usual = o->triple ? "generic" : "native";
   return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
 }
@@ -203,53 +202,103 @@ static bool is_for_others(const rt_compile_options *o) {
   return o->triple && !(strncmp(o->triple, here, n) == 0 && (o->triple[n] == '-' || o->triple[n] == '\0'));
 }
 
-static status compile(struct hlo_module *m, const rt_compile_options *given, arena *a, rt_program **out,
-                      rt_report *report) {
-  rt_compile_options own = given ? *given : (rt_compile_options){.threads = 1};
-  const rt_compile_options *options = &own;
-  assert(options->threads >= 1);
-  own.own_kernels |= is_for_others(options);
-  rt_report unused = {0}, *r = report ? report : &unused;
-  emit_target *target = ARENA_NEW(a, emit_target);
-  double start = clock_seconds(), now;
-  TRY(target_of(a, options, target));
-  hlo_report before = hlo_report_of(m);
-  preparation p = {.asked = {options, target},
-                   .arena = a,
-                   .problems = {.target = target,
-                                .threads = shares_of(options),
-                                .numerics = options->numerics,
-                                .own_kernels = options->own_kernels},
-                   .report = r};
-  TRY(prepare(m, &p));
-  report_module(m, &before, r);
-  r->seconds_passes = (now = clock_seconds()) - start - r->seconds_tuning;
-  start = now;
-  bool shares = options->sharing && !options->keep_text;
-  cpu_kernels *kernels = cpu_kernels_create(a, target, shares ? options->sharing->weight_pool : NULL);
-  cpu_jobs *jobs = cpu_jobs_create(a);
-  cpu_lower_options lower = {.target = target,
-                             .threads = p.problems.threads,
-                             .plans = p.plans,
-                             .keep_text = options->keep_text,
-                             .out_of_place = options->out_of_place,
-                             .sharing = options->sharing,
-                             .origins = options->origins,
-                             .jobs = jobs};
+/* A compilation up to the point at which all kernels are collected, but none is written. */
+typedef struct compilation {
+  const rt_compile_options *options; /* on the arena, since jobs use them */
+  arena *arena;
+  emit_target *target;
+  rt_report *report, unused;
+  uint32_t shares;
+  cpu_kernels *kernels;
+  cpu_jobs *jobs;
   size_table sizes;
-  TRY(cpu_lower(m, kernels, &lower, a, &sizes, out, r));
-  r->seconds_lower = (now = clock_seconds()) - start;
-  start = now;
+  rt_program *program;
+  double start; /* when the last step ended */
+} compilation;
+
+/* Returns the seconds since the last step ended. */
+static double step_seconds(compilation *c) {
+  double before = c->start;
+  c->start = clock_seconds();
+  return c->start - before;
+}
+
+static status run_passes(compilation *c, hlo_module *m, preparation *p) {
+  const rt_compile_options *o = c->options;
+  hlo_report before = hlo_report_of(m);
+  cpu_problem_options problems = {
+      .target = c->target, .threads = c->shares, .numerics = o->numerics, .own_kernels = o->own_kernels};
+  *p = (preparation){.asked = {o, c->target}, .arena = c->arena, .problems = problems, .report = c->report};
+  TRY(prepare(m, p));
+  report_module(m, &before, c->report);
+  c->report->seconds_passes = step_seconds(c) - c->report->seconds_tuning;
+  return NULL;
+}
+
+static status lower_module(compilation *c, hlo_module *m) {
+  const rt_compile_options *o = c->options;
+  preparation p;
+  c->start = clock_seconds();
+  TRY(cpu_target_of(c->arena, o, c->target));
+  TRY(run_passes(c, m, &p));
+  bool shares = o->sharing && !o->keep_text;
+  c->kernels = cpu_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
+  c->jobs = cpu_jobs_create(c->arena);
+  cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* the jobs use it, too */
+  *lower = (cpu_lower_options){.target = c->target,
+                               .threads = c->shares,
+                               .plans = p.plans,
+                               .keep_text = o->keep_text,
+                               .out_of_place = o->out_of_place,
+                               .own_kernels = o->own_kernels,
+                               .sharing = o->sharing,
+                               .origins = o->origins,
+                               .jobs = c->jobs};
+  TRY(cpu_lower(m, c->kernels, lower, c->arena, &c->sizes, &c->program, c->report));
+  c->report->seconds_lower = step_seconds(c);
+  return begin(o, "machine code", m);
+}
+
+static void finish(compilation *c) {
+  c->report->seconds_codegen = step_seconds(c);
+  report_program(c->program, c->kernels, c->report);
+}
+
+static void begin_compilation(compilation *c, const rt_compile_options *given, arena *a, rt_report *report) {
+  rt_compile_options *own = ARENA_NEW(a, rt_compile_options);
+  *own = given ? *given : (rt_compile_options){.threads = 1};
+  own->own_kernels |= is_for_others(own);
+  *c = (compilation){.options = own, .arena = a, .target = ARENA_NEW(a, emit_target)};
+  assert(c->options->threads >= 1);
+  c->report = report ? report : &c->unused;
+  c->shares = shares_of(c->options);
+}
+
+static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                      rt_report *report) {
+  compilation c;
   cpu_code code;
-  TRY(begin(options, "machine code", m));
-  TRY(cpu_kernels_compile(kernels, jobs, p.problems.threads, options->threads, &code));
-  TRY(cpu_attach_code(&sizes, kernels, &code));
-  if (options->keep_text) {
-    TRY(add_texts(kernels, r));
-  }
-  (*out)->cpu = code.n ? emit_target_text(a, target) : "";
-  r->seconds_codegen = clock_seconds() - start;
-  report_program(*out, kernels, r);
+  begin_compilation(&c, options, a, report);
+  TRY(lower_module(&c, m));
+  TRY(cpu_kernels_compile(c.kernels, c.jobs, c.shares, c.options->threads, &code));
+  TRY(cpu_attach_code(&c.sizes, c.kernels, &code));
+  TRY(c.options->keep_text ? add_texts(c.kernels, c.report) : NULL);
+  c.program->cpu = code.n ? emit_target_text(a, c.target) : "";
+  *out = c.program;
+  finish(&c);
+  return NULL;
+}
+
+status cpu_compile_into_module(struct hlo_module *m, const rt_compile_options *options, arena *a, const char *prefix,
+                               emit_module *module, rt_program **out, rt_report *report) {
+  compilation c;
+  begin_compilation(&c, options, a, report);
+  TRY(lower_module(&c, m));
+  TRY(cpu_kernels_write(c.kernels, c.jobs, c.options->threads, prefix, module));
+  TRY(cpu_attach_code(&c.sizes, c.kernels, &(cpu_code){0}));
+  c.program->cpu = emit_target_text(a, c.target);
+  *out = c.program;
+  finish(&c);
   return NULL;
 }
 

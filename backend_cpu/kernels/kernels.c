@@ -284,8 +284,7 @@ typedef struct batch {
 
 static const uint32_t all_kernels = UINT32_MAX; /* used in place of the number of a batch */
 
-static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
-  TRY(emit_module_create(a, all->target, "kernels", out));
+static status write_kernels(cpu_kernels *all, uint32_t number, arena *a, emit_module *m) {
   for (uint32_t k = 0; k < all->n; k++) {
     kernel *x = &all->kernels[k];
     if (number != all_kernels && (x->found || x->object != number)) {
@@ -295,14 +294,19 @@ static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_mod
     TRY(budget_check(arena_budget(a)));
     const cpu_writer *w = &x->writer;
     const hlo_instr *i = emit_takes_sizes(x->instr) ? cpu_outline_copy(a, x->instr) : x->instr;
-    status s = w->write ? w->write(*out, x->symbol, i, &options, w->config, w->phase, &x->info)
-                        : emit_kernel(*out, x->symbol, i, &options, &x->info);
+    status s = w->write ? w->write(m, x->symbol, i, &options, w->config, w->phase, &x->info)
+                        : emit_kernel(m, x->symbol, i, &options, &x->info);
     x->dims = i->parent->module->dims;
     if (s) {
       return status_prefix(s, "no kernel for %s", hlo_info(x->instr)->name);
     }
   }
   return NULL;
+}
+
+static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
+  TRY(emit_module_create(a, all->target, "kernels", out));
+  return write_kernels(all, number, a, *out);
 }
 
 static status compile_batch(void *data) {
@@ -416,6 +420,20 @@ status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint
   status s = guard_run(compile_all, &x);
   destroy_batches(x.n, x.batches);
   return s;
+}
+
+status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, const char *prefix, emit_module *module) {
+  emit_target before = *emit_module_target(module);
+  for (uint32_t j = 0; j < k->n; j++) {
+    k->kernels[j].symbol = arena_printf(k->arena, "%s%s", prefix, k->kernels[j].symbol);
+  }
+  emit_module_set_target(module, k->target);
+  TRY(write_kernels(k, all_kernels, k->arena, module));
+  emit_module_set_target(module, &before);
+  for (uint32_t j = 0; j < k->n; j++) {
+    keep_info(k, &k->kernels[j]);
+  }
+  return cpu_jobs_run(jobs, threads);
 }
 
 status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {

@@ -64,11 +64,15 @@ typedef struct cpu_code {
  * compile them and run the other jobs.  A failure names the kernel's operation. */
 STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads,
                                            cpu_code *out);
+/* Writes all kernels into this LLVM module instead, which the caller completes and compiles, and runs the other jobs.
+ * `prefix` is put before the names of the kernels.  cpu_kernels_attach may be called afterwards. */
+STATUS_MUST_USE status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, const char *prefix,
+                                         emit_module *module);
 /* Returns the LLVM IR or assembly of all kernels as one text. */
 STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
 
 /* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of cpu_kernels_add.  May
- * be called only after cpu_kernels_compile. */
+ * be called only after cpu_kernels_compile or cpu_kernels_write. */
 STATUS_MUST_USE status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "backend_cpu/kernels/dynamic_m.h"
+#include "backend_cpu/lower/special.h"
+#include "emit/kernel/special.h"
 #include "backend_cpu/runtime/kinds.h"
-#include "base/nms.h"
 #include "hlo/analysis/cost.h"
 #include "hlo/analysis/in_place_update.h"
-#include "hlo/analysis/sorted_front.h"
 #include "lower/lower.h"
 #include "runtime/program/weight_pool.h"
 
@@ -93,89 +93,16 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
   return access_of(data, i) != HLO_READS_WHILE_WRITING && emit_can_alias(i, operand, result);
 }
 
-/* --- sort, non-maximum suppression --- */
-
-/* Returns a dim as cpu_parts does a number. */
-static dim most_parts(const lowering *l, dim_table *t, dim lines) {
-  return dim_max(t, 1, dim_min(t, lines, (dim)l->options->threads));
-}
-
-static dim sort_scratch(const lowering *l, const hlo_instr *i) {
-  dim_table *t = i->parent->module->dims;
-  int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
-  const shape *s = &i->shapes[0];
-  dim lines = dim_mul(t, shape_dim_product(t, s, 0, (int)d), shape_dim_product(t, s, (int)d + 1, s->rank));
-  dim each = dim_add_const(t, dim_mul(t, s->dims[d], CPU_SORT_BYTES), CPU_SORT_PART_BYTES);
-  return dim_mul(t, each, most_parts(l, t, lines));
-}
-
-static dim nms_scratch_bytes(const lowering *l, const hlo_instr *i) {
-  dim_table *t = i->parent->module->dims;
-  const shape *scores = hlo_shape(i->operands[1]);
-  dim lines = shape_dim_product(t, scores, 0, 2), boxes = scores->dims[2];
-  dim each = dim_add(t, dim_mul(t, boxes, NMS_BOX_BYTES), dim_mul(t, hlo_nms_room(i), NMS_CHOSEN_BYTES));
-  dim parts = dim_mul(t, dim_add_const(t, each, NMS_LINE_BYTES), most_parts(l, t, lines));
-  return dim_add_const(t, dim_add(t, parts, dim_mul(t, lines, CPU_NMS_LINE_BYTES)), CPU_NMS_BYTES);
-}
+/* --- kernels --- */
 
 static dim scratch(void *data, const hlo_instr *i) {
   const lowering *l = data;
-  if (i->op == HLO_NMS) {
-    return nms_scratch_bytes(l, i);
-  }
-  if (i->op == HLO_SORT) {
-    return sort_scratch(l, i);
+  if (emit_is_special(i)) {
+    return cpu_special_scratch(l->options, i);
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
   return plan ? plan->scratch_bytes : 0;
 }
-
-/* Returns the operand that is the iota of positions along the sorted dimension, which need not be read; -1 if there is
- * none. */
-static int64_t places_of(const hlo_instr *sort) {
-  for (uint32_t k = 1; k < sort->n_operands; k++) {
-    const hlo_instr *x = sort->operands[k].def;
-    if (x->op == HLO_IOTA && x->shapes[0].type == DTYPE_S64 &&
-        hlo_int(x, HLO_ATTR_DIMENSION) == hlo_int(sort, HLO_ATTR_DIMENSION)) {
-      return k;
-    }
-  }
-  return -1;
-}
-
-static bool only_places(const hlo_instr *i) {
-  bool only = !hlo_is_root(hlo_result((hlo_instr *)i, 0));
-  for (uint32_t k = 0; k < i->n_uses && only; k++) {
-    const hlo_instr *u = i->uses[k].user;
-    only = u->op == HLO_SORT && (int64_t)i->uses[k].operand == places_of(u);
-  }
-  return only;
-}
-
-static status emit_sort(lowering *l, lower_context *c, const hlo_instr *i) {
-  dtype type = (dtype)i->shapes[0].type;
-  CHECK_THAT(!dtype_is_complex(type) && dtype_get_info(type)->kind != DTYPE_CLASS_STRING, STATUS_UNSUPPORTED,
-             "cannot sort by %s", dtype_name(type));
-  rt_thunk *t = lower_thunk(c, "cpu.sort", i);
-  rt_writer w = {.arena = l->arena};
-  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DIMENSION));
-  rt_put_i64(&w, hlo_int(i, HLO_ATTR_DESCENDING));
-  rt_put_i64(&w, l->options->threads);
-  rt_put_i64(&w, hlo_sorted_front(i));
-  rt_put_i64(&w, places_of(i));
-  t->config = rt_written(&w);
-  return NULL;
-}
-
-static status emit_nms(lowering *l, lower_context *c, const hlo_instr *i) {
-  rt_thunk *t = lower_thunk(c, "cpu.nms", i);
-  rt_writer w = {.arena = l->arena};
-  rt_put_i64(&w, l->options->threads);
-  t->config = rt_written(&w);
-  return NULL;
-}
-
-/* --- kernels --- */
 
 static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
   return a->space == b->space && a->index == b->index && a->offset == b->offset;
@@ -520,15 +447,11 @@ static status emit(lower_context *c, const hlo_instr *i) {
         return NULL;
       }
       return emit_kernel_thunk(l, c, i);
-    case HLO_SORT: return emit_sort(l, c, i);
-    case HLO_NMS: return emit_nms(l, c, i);
-    case HLO_IOTA: return only_places(i) ? NULL : emit_kernel_thunk(l, c, i);
+    case HLO_SORT:
+    case HLO_NMS: return cpu_lower_special(c, l->options, l->kernels, i);
+    case HLO_IOTA: return cpu_only_positions(i) ? NULL : emit_kernel_thunk(l, c, i);
     case HLO_RNG:
-      if (hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937) {
-        (void)lower_thunk(c, "mt19937", i);
-        return NULL;
-      }
-      return emit_kernel_thunk(l, c, i);
+      return emit_is_special(i) ? cpu_lower_special(c, l->options, l->kernels, i) : emit_kernel_thunk(l, c, i);
     case HLO_CUSTOM_CALL:
     case HLO_COMPOSITE:
       return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,

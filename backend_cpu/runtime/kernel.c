@@ -15,17 +15,23 @@ typedef struct kernel_state {
 static int64_t grid_of(const rt_thunk *t) { return t->sizes[0]; }
 static const int64_t *args_of(const rt_thunk *t) { return t->sizes + 1; }
 
-status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
+status cpu_kernel_config_read(const rt_thunk *t, uint32_t n_code, cpu_kernel_config *out) {
   rt_reader r = rt_reader_make(t->config);
-  int64_t code = rt_get_in(&r, 0, (int64_t)l->program->n_code - 1);
-  const char *symbol = rt_get_text(&r);
+  out->code = rt_get_in(&r, 0, (int64_t)n_code - 1);
+  out->symbol = rt_get_text(&r);
+  out->grain = rt_get_in(&r, 1, INT64_MAX);
+  return rt_reader_end(&r, t->kind);
+}
+
+status cpu_kernel_load(rt_thunk *t, rt_loader *l) {
+  cpu_kernel_config c;
+  TRY(cpu_kernel_config_read(t, l->program->n_code, &c));
   kernel_state *s = ARENA_NEW(l->arena, kernel_state);
-  s->grain = rt_get_in(&r, 1, INT64_MAX);
-  TRY(rt_reader_end(&r, t->kind));
+  s->grain = c.grain;
   CHECK_THAT(t->n_buffers <= MAX_KERNEL_BUFFERS, STATUS_INVALID_FILE, "a kernel of %u buffers", t->n_buffers);
   CHECK_THAT(t->n_sizes, STATUS_INVALID_FILE, "a kernel without a grid");
-  s->fn = (rt_kernel_fn *)rt_code_find(l->code[code], symbol);
-  CHECK_THAT(s->fn, STATUS_INVALID_FILE, "there is no kernel '%s'", symbol);
+  s->fn = (rt_kernel_fn *)rt_code_find(l->code[c.code], c.symbol);
+  CHECK_THAT(s->fn, STATUS_INVALID_FILE, "there is no kernel '%s'", c.symbol);
   t->state = s;
   return NULL;
 }

@@ -8,6 +8,12 @@
 /* A compiled kernel.  Its config has the number of the code object, the symbol, and the grain: the least number of grid
  * steps that a thread takes at once.  Its sizes are the grid and then the kernel's arguments, and its buffers the
  * kernel's parameters. */
+typedef struct cpu_kernel_config {
+  int64_t code;
+  const char *symbol;
+  int64_t grain;
+} cpu_kernel_config;
+STATUS_MUST_USE status cpu_kernel_config_read(const rt_thunk *t, uint32_t n_code, cpu_kernel_config *out);
 status cpu_kernel_load(rt_thunk *t, rt_loader *l);
 status cpu_kernel_bind(rt_thunk *t, arena *a);
 status cpu_kernel_run(const rt_thunk *t, rt_run *r);

@@ -89,22 +89,45 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-/* Instructions are scheduled for the target's CPU, but only the listed features are used. */
-static void schedule_for_cpu(emit_module *m) {
-  static const char name[] = "tune-cpu";
-  const char *cpu = m->target.cpu;
-  LLVMAttributeRef a = LLVMCreateStringAttribute(m->ir.context, name, sizeof name - 1, cpu, (unsigned)strlen(cpu));
+static void add_text(const emit_module *m, LLVMValueRef f, const char *name, const char *text) {
+  LLVMAttributeRef a =
+      LLVMCreateStringAttribute(m->ir.context, name, (unsigned)strlen(name), text, (unsigned)strlen(text));
+  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+static const char tune_cpu[] = "tune-cpu";
+
+static bool has_target(LLVMValueRef f) {
+  return LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, tune_cpu,
+                                       sizeof tune_cpu - 1);
+}
+
+/* Marks the functions that have no target yet.  Instructions are scheduled for the target's CPU, but only the listed
+ * features are used. */
+static void mark_functions(emit_module *m, bool features) {
+  const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
-    if (!LLVMIsDeclaration(f)) {
-      LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+    if (LLVMIsDeclaration(f) || has_target(f)) {
+      continue;
+    }
+    add_text(m, f, tune_cpu, m->target.cpu);
+    if (*text) {
+      add_text(m, f, "target-features", text);
     }
   }
+}
+
+const emit_target *emit_module_target(const emit_module *m) { return &m->target; }
+
+void emit_module_set_target(emit_module *m, const emit_target *t) {
+  mark_functions(m, true);
+  m->target = *t;
 }
 
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
-  schedule_for_cpu(m);
+  mark_functions(m, false); /* the features are those of the machine */
   char *message = NULL;
   if (LLVMVerifyModule(m->ir.module, LLVMReturnStatusAction, &message)) {
     return fail(m->ir.arena, "a wrong module", message);

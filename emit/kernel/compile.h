@@ -16,6 +16,12 @@ STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const 
 /* Frees the module before its arena is destroyed.  NULL is allowed. */
 void emit_module_destroy(emit_module *m);
 
+/* Sets the target for which the functions that follow are written; it has the module's triple.  Functions that are
+ * there already keep the target for which they were written, so a module may have code for several CPUs. `t` is copied.
+ */
+void emit_module_set_target(emit_module *m, const emit_target *t);
+const emit_target *emit_module_target(const emit_module *m);
+
 /* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports
  * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  On a GPU target the
  * function is a kernel entry whose parameters are the buffers; it has a grid-stride loop over the elements of its

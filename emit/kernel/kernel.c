@@ -10,6 +10,7 @@
 #include "emit/kernel/module.h"
 #include "emit/llvm/metadata.h"
 #include "emit/element/loop_plan.h"
+#include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
 
 /* Makes two alias scopes: inputs and results, which never overlap.  Accesses to an input that shares a buffer with a
@@ -102,6 +103,12 @@ LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
   LLVMPositionBuilderAtEnd(w->builder, here);
   emit_add_text_attribute(w, "probe-stack", "inline-asm");
   return memory;
+}
+
+LLVMValueRef emit_first_of_part(const emit_writer *w, LLVMValueRef part, dim parts, dim n) {
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef lines = LLVMBuildNSWMul(ir->builder, part, emit_size(&w->e.x, n), "");
+  return LLVMBuildUDiv(ir->builder, lines, emit_size(&w->e.x, parts), "");
 }
 
 /* --- results by loops over their elements --- */
@@ -300,7 +307,7 @@ static status check_target(const emit_target *t, const hlo_instr *i) {
     bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* becomes a call of libm's fmod */
     CHECK_THAT(emit_math_supported(t, j->op, f64) && (t->libm || !remainder), STATUS_UNSUPPORTED,
                "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
-    bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE;
+    bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE || emit_is_special(j);
     CHECK_THAT(!serial || execution_of(t)->serial, STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
                t->triple);
   }
@@ -310,7 +317,8 @@ static status check_target(const emit_target *t, const hlo_instr *i) {
 status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
                          const emit_options *options, uint32_t n_more, emit_kernel_info *info) {
   const char *why = NULL;
-  CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "%s: %s", hlo_info(i)->name, why);
+  bool can = emit_is_special(i) ? emit_supports_special(i, &why) : emit_supports(i, &why);
+  CHECK_THAT(can, STATUS_UNSUPPORTED, "%s: %s", hlo_info(i)->name, why);
   emit_ir *ir = emit_module_ir_of(m);
   TRY(check_target(ir->target, i));
   arena *a = ir->arena;
@@ -360,6 +368,7 @@ status emit_writer_check(const emit_writer *w) {
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                    emit_kernel_info *info) {
   emit_writer w;
+  CHECK_THAT(!emit_is_special(i), STATUS_UNSUPPORTED, "%s: its kernels have writers of their own", hlo_info(i)->name);
   TRY(emit_writer_begin(&w, m, name, i, options, 0, info));
   if (!shape_is_empty(&i->shapes[0])) {
     if (emit_is_update(&w)) {

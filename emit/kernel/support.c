@@ -1,6 +1,6 @@
 /* support.c - which instructions can be a kernel, and which results may overwrite an operand. */
 #include "emit/element/elementwise.h"
-#include "emit/kernel/kernel.h"
+#include "emit/kernel/special.h"
 #include "emit/element/element.h"
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/quantized.h"
@@ -162,6 +162,24 @@ bool emit_supports(const hlo_instr *i, const char **why) {
     return refuse(why, "nothing to compute");
   }
   return supports_one(i, why);
+}
+
+bool emit_is_special(const hlo_instr *i) {
+  bool twister = i->op == HLO_RNG && hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937;
+  return i->op == HLO_SORT || i->op == HLO_NMS || twister;
+}
+
+bool emit_supports_special(const hlo_instr *i, const char **why) {
+  for (uint32_t k = 0; k < i->n_operands; k++) {
+    if (!arrays_only(i->operands[k].def, why)) {
+      return false;
+    }
+  }
+  dtype t = hlo_type(i->operands[0]);
+  if (i->op == HLO_SORT && (dtype_is_complex(t) || t == DTYPE_STR)) {
+    return refuse(why, "its keys have no order");
+  }
+  return arrays_only(i, why);
 }
 
 /* --- overwriting operands --- */

@@ -29,7 +29,8 @@ typedef struct emit_writer {
 } emit_writer;
 
 /* Begins the function `name` for the instruction.  Its buffers are the operands, the results, and then n_more further
- * ones, such as scratch memory.  If emit_supports returns false, the result is UNSUPPORTED with the reason. */
+ * ones, such as scratch memory.  If neither emit_supports nor emit_supports_special (special.h) returns true, the
+ * result is UNSUPPORTED with the reason. */
 STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
@@ -51,6 +52,9 @@ typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at
  * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest. */
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
+
+/* Returns the first of n lines that belongs to part number `part` of `parts`, which have equally many, up to one. */
+LLVMValueRef emit_first_of_part(const emit_writer *w, LLVMValueRef part, dim parts, dim n);
 
 /* Returns the position in the results' buffers at which the element at index `at` of the roots is stored. */
 emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);

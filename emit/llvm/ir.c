@@ -381,6 +381,46 @@ void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next) {
   }
 }
 
+void emit_while_begin(const emit_ir *w, emit_while *l, int n, const LLVMValueRef *init) {
+  assert(n <= EMIT_MAX_CARRIED);
+  LLVMBasicBlockRef before = emit_here(w);
+  l->n = n;
+  l->head = emit_block(w, "head");
+  LLVMBuildBr(w->builder, l->head);
+  LLVMPositionBuilderAtEnd(w->builder, l->head);
+  for (int k = 0; k < n; k++) {
+    l->carried[k] = phi_of(w, LLVMTypeOf(init[k]), init[k], before);
+  }
+}
+
+void emit_while_test(const emit_ir *w, emit_while *l, LLVMValueRef condition) {
+  LLVMBasicBlockRef body = emit_block(w, "body");
+  l->exit = emit_block(w, "done");
+  LLVMBuildCondBr(w->builder, condition, body, l->exit);
+  LLVMPositionBuilderAtEnd(w->builder, body);
+}
+
+void emit_while_end(const emit_ir *w, emit_while *l, const LLVMValueRef *next) {
+  LLVMBasicBlockRef latch = emit_here(w);
+  for (int k = 0; k < l->n; k++) {
+    LLVMAddIncoming(l->carried[k], (LLVMValueRef *)&next[k], &latch, 1);
+  }
+  LLVMBuildBr(w->builder, l->head);
+  LLVMPositionBuilderAtEnd(w->builder, l->exit);
+}
+
+LLVMBasicBlockRef emit_if_begin(const emit_ir *w, LLVMValueRef condition) {
+  LLVMBasicBlockRef then = emit_block(w, "then"), after = emit_block(w, "after");
+  LLVMBuildCondBr(w->builder, condition, then, after);
+  LLVMPositionBuilderAtEnd(w->builder, then);
+  return after;
+}
+
+void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after) {
+  LLVMBuildBr(w->builder, after);
+  LLVMPositionBuilderAtEnd(w->builder, after);
+}
+
 static LLVMValueRef call_expired(const emit_ir *w) {
   static const char name[] = "onnx_xla_expired";
   LLVMTypeRef type = LLVMFunctionType(w->i32, (LLVMTypeRef[]){w->ptr}, 1, false);

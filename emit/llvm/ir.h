@@ -112,6 +112,24 @@ void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValu
                      const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
+/* A loop whose number of iterations is not known in advance.  After begin, the builder is in its head, carried[] has
+ * the values at the start of an iteration, and the caller writes the condition.  After test, it is in the body.  end
+ * takes the next values and moves the builder after the loop, where carried[] has the values for which the condition
+ * was false. */
+typedef struct emit_while {
+  LLVMValueRef carried[EMIT_MAX_CARRIED];
+  LLVMBasicBlockRef head, exit;
+  int n;
+} emit_while;
+void emit_while_begin(const emit_ir *w, emit_while *l, int n, const LLVMValueRef *init);
+void emit_while_test(const emit_ir *w, emit_while *l, LLVMValueRef condition);
+void emit_while_end(const emit_ir *w, emit_while *l, const LLVMValueRef *next);
+
+/* Begins what is executed only if the condition is true; emit_if_end takes what emit_if_begin has returned, and moves
+ * the builder behind it. */
+LLVMBasicBlockRef emit_if_begin(const emit_ir *w, LLVMValueRef condition);
+void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after);
+
 /* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
  * that are computed by division and for the starts of inner loops.  Otherwise LLVM's loop strength reduction, which
  * would take their computation apart, needs half of the time of code generation. */

@@ -79,6 +79,7 @@ static void start_llvm(void) {
   LLVMInitializeAllTargets();
   LLVMInitializeAllTargetMCs();
   LLVMInitializeAllAsmPrinters();
+  LLVMInitializeAllAsmParsers(); /* for inline assembly */
 }
 
 void emit_start_llvm(void) {
@@ -212,6 +213,16 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   out->registers = is_arch(out->triple, "x86_64") && out->vector_bits < 512 ? 16 : 32;
   out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
   return NULL;
+}
+
+emit_target emit_target_baseline(const emit_target *t) {
+  emit_target least = *t;
+  if (is_arch(t->triple, "x86_64")) { /* elsewhere features are part of how functions are called */
+    least.cpu = t->least;
+    least.features = "";
+    set_abilities(&least);
+  }
+  return least;
 }
 
 status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {

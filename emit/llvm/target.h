@@ -42,6 +42,9 @@ typedef struct emit_target {
  * than the CPU has, since LLVM splits vectors.  Strings live on the arena. */
 STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
 
+/* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
+emit_target emit_target_baseline(const emit_target *t);
+
 /* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target; `cpu` is such as sm_80. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 

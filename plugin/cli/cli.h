@@ -66,4 +66,9 @@ status cli_progress_pass(void *data, const char *pass, const struct hlo_module *
 /* Prints "onnx-xla: MESSAGE (code-name)" to standard error. */
 void cli_report(status s);
 
+/* Returns true if a file of this name is an object, a static library or a shared library: .o, .a, .so. */
+bool cli_is_object(const char *path);
+/* Compiles the model to the object file args->output and a header beside it.  In object.c. */
+STATUS_MUST_USE status cli_write_object(const cli_args *args, session_options *options, arena *a);
+
 #endif

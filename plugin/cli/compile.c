@@ -225,6 +225,9 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
   }
+  if (program && cli_is_object(args->output)) {
+    return cli_write_object(args, &options, a);
+  }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
   if (program) {
     return emit_oxla(args, &options, a);

@@ -1,9 +1,12 @@
 /* info.c - the command onnx-xla info. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/file.h"
 #include "plugin/cli/cli.h"
 #include "runtime/program/size_text.h"
 #include "runtime/program/image.h"
+#include "runtime/program/object_info.h"
 #include "runtime/program/sizes.h"
 #include "runtime/program/told.h"
 
@@ -46,10 +49,45 @@ static void print_program(const rt_program *p, uint32_t number) {
   }
 }
 
+/* Returns the next text that describes an object, from `at` on; NULL if there is none.  *at becomes its end. */
+static const char *next_object(const uint8_t **at, const uint8_t *end) {
+  static const char mark[] = RT_OBJECT_MARK;
+  const uint8_t *found = memmem(*at, (size_t)(end - *at), mark, sizeof mark - 1);
+  const uint8_t *last = found ? memchr(found, 0, (size_t)(end - found)) : NULL;
+  *at = last;
+  return last ? (const char *)found : NULL;
+}
+
+/* Prints what objects in the file say of themselves; a static library may have several.  Returns false if there is
+ * none. */
+static bool print_objects(const uint8_t *bytes, size_t size) {
+  const uint8_t *at = bytes;
+  bool any = false;
+  for (const char *text; at && (text = next_object(&at, bytes + size)) != NULL; any = true) {
+    for (; *text; text++) {
+      putchar(*text == '\n' || (*text >= ' ' && *text <= '~') ? *text : '?');
+    }
+  }
+  return any;
+}
+
+static status cli_info_object(arena *a, const char *path, bool *found) {
+  const uint8_t *bytes;
+  size_t size;
+  TRY(file_map(a, path, &bytes, &size));
+  *found = !rt_image_begins(bytes, size) && print_objects(bytes, size);
+  return NULL;
+}
+
 status cli_info(const cli_args *args, arena *a, int *code) {
   (void)code;
   const char *path = args->files.items[0];
   rt_image *image;
+  bool is_object;
+  TRY(cli_info_object(a, path, &is_object));
+  if (is_object) {
+    return NULL;
+  }
   TRY(status_name_file(rt_image_open(a, path, args->verify, &image), path));
   printf("model      %s\nmade by    %s\n", image->model, image->producer);
   for (uint32_t k = 0; k < image->n_programs; k++) {

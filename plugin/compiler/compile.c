@@ -139,8 +139,7 @@ static status carry_outputs(arena *a, const compile_request *r, hlo_module *m) {
   return hlo_carry_roots(m, r->n_carried, pairs, &n);
 }
 
-/* Notes for which contents of inputs the program is valid, and which parameters tell contents. */
-static void set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v) {
+void compiler_set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v) {
   uint32_t next = n_inputs;
   for (uint32_t k = 0; k < n_inputs; k++) {
     p->params[k].value = v->values[k];
@@ -153,30 +152,40 @@ static void set_validity(rt_program *p, uint32_t n_inputs, const compiler_validi
   p->n_definitions = v->n_definitions;
 }
 
+status compiler_import_whole(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
+                             compiler_validity *validity) {
+  bool complete;
+  hlo_module *m;
+  TRY(compiler_import(s, r, a, &m, validity, &complete));
+  if (r->imported) {
+    r->imported(r->imported_data);
+  }
+  *out = complete ? m : NULL;
+  if (!complete) {
+    return NULL;
+  }
+  TRY(r->all_sizes ? NULL : hlo_check_static(m));
+  return carry_outputs(a, r, m);
+}
+
 static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
   hlo_module *m;
-  bool complete;
   TRY(compiler_backend(c->request->backend, &backend));
   TRY(check_skipped(c->a, c->request->options.skip_passes));
   CHECK_THAT(backend->compiler, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s runs programs but compiles none",
              c->request->backend);
   compiler_validity validity;
-  TRY(compiler_import(c->s, c->request, c->a, &m, &validity, &complete));
-  if (c->request->imported) {
-    c->request->imported(c->request->imported_data);
-  }
+  TRY(compiler_import_whole(c->s, c->request, c->a, &m, &validity));
   *c->out = NULL;
-  if (!complete) {
+  if (!m) {
     return NULL;
   }
-  TRY(c->request->all_sizes ? NULL : hlo_check_static(m));
-  TRY(carry_outputs(c->a, c->request, m));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
-  set_validity(*c->out, c->s->n_inputs, &validity);
+  compiler_set_validity(*c->out, c->s->n_inputs, &validity);
   return NULL;
 }
 

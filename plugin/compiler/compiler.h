@@ -161,7 +161,28 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-enum { COMPILER_ABI = 15 };
+/* What an object file is to be (aot/aot.h). */
+typedef struct compiler_object_options {
+  const char *prefix;        /* a C identifier */
+  const char *file, *header; /* the names of the object file or library and of the header, without their folder */
+  bool archive, separate_weights;
+} compiler_object_options;
+
+typedef struct compiler_text {
+  const char *name, *text;
+} compiler_text;
+
+/* An object file and its header, on the arena of the call. */
+typedef struct compiler_object {
+  rt_span object;
+  const char *header;
+  rt_span weights; /* the file of the weights, if they are apart */
+  uint32_t n_example;
+  const compiler_text *example; /* files of a program that runs the object */
+  const rt_program *program;    /* what the object was written from */
+} compiler_object;
+
+enum { COMPILER_ABI = 16 };
 
 typedef struct compiler_api {
   uint32_t abi;
@@ -180,6 +201,10 @@ typedef struct compiler_api {
    * depend on what the model computes; such a model runs segment by segment. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
+  /* Compiles the model to an object file.  The error is UNSUPPORTED if sizes depend on what the model computes in such
+   * a way that it runs segment by segment, or if it needs what no object can contain. */
+  status (*write_object)(const compiler_model *s, const compile_request *request, const compiler_object_options *o,
+                         arena *a, compiler_object *out, rt_report *report);
   /* Creates a segmented_model.  The request's inputs and values are not used; its strings and lists are borrowed.
    * segments_destroy accepts NULL. */
   status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget,

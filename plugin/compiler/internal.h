@@ -34,6 +34,13 @@ onnx_import_options compiler_import_options(arena *a, const compile_request *r);
 STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                                        compiler_validity *validity, bool *complete);
 
+/* Imports the whole model as compiler_import does, with its outputs carried.  *out is NULL if it runs segment by
+ * segment.  In compile.c. */
+STATUS_MUST_USE status compiler_import_whole(const compiler_model *s, const compile_request *r, arena *a,
+                                             hlo_module **out, compiler_validity *validity);
+/* Notes for which contents of inputs the program is valid, and which parameters tell contents.  In compile.c. */
+void compiler_set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v);
+
 /* Returns the same model with other outputs (frontend/import/part.h), which may be used for nothing but importing.  In
  * import.c. */
 compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names);
@@ -52,6 +59,9 @@ STATUS_MUST_USE status compiler_open_hlo(arena *a, const char *name, const char 
                                          compiler_model **out);
 STATUS_MUST_USE status compiler_compile(const compiler_model *s, const compile_request *request, arena *a,
                                         rt_program **out, rt_report *report);
+STATUS_MUST_USE status compiler_write_object(const compiler_model *s, const compile_request *request,
+                                             const compiler_object_options *o, arena *a, compiler_object *out,
+                                             rt_report *report);
 STATUS_MUST_USE status compiler_segments_create(const compiler_model *s, const compile_request *request,
                                                 mem_budget *budget, segmented_model **out);
 STATUS_MUST_USE status compiler_model_bytes(const compiler_model *s, rt_span *out);

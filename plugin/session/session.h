@@ -207,6 +207,11 @@ STATUS_MUST_USE status session_check_dims(arena *a, const session_options *o, co
 /* Returns the request for these inputs with the session's options, for the printing functions of compiler_api. */
 compile_request session_request(const session *s, const session_inputs *inputs);
 
+/* Compiles the model to an object file and a header, on the arena: for all sizes if the options keep sizes open,
+ * otherwise for those of the inputs. */
+STATUS_MUST_USE status session_write_object(session *s, const session_inputs *inputs, const compiler_object_options *o,
+                                            arena *a, compiler_object *out, rt_report *report);
+
 /* Opens the compiler library (plugin/compiler/compiler.h), which then stays open.  Returns RESOURCE if the process has
  * too little memory for it now. */
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);

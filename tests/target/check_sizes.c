@@ -11,6 +11,7 @@
 #include "hlo/text/text.h"
 #include "runtime/program/sizes.h"
 #include "tests/hlo/general_program.h"
+#include "tests/target/two_targets.h"
 #include "tests/unit/hlo/hlo_case.h"
 
 static arena *memory;
@@ -160,7 +161,9 @@ static const char *const modules[] = {
     "  %f = slice(%d) {starts=[1,0], limits=[3,n], strides=[1,1]} : s64[2,n]\n"
     "  %g = negate(%x) : f32[n,m]\n"
     "  %h = sort(%g) {dimension=1, descending=false} : f32[n,m]\n"
-    "  return %a, %b, %e, %f, %h\n}",
+    "  %j = sizes() {elements=[n,m,4,2*n,1]} : s64[5]\n"
+    "  %k = sort(%j) {dimension=0, descending=true} : s64[5]\n"
+    "  return %a, %b, %e, %f, %h, %k\n}",
     /* the best boxes of classes of any number, and of any number of boxes */
     "(%x: f32[n,m], %l: f32[2,m,2], %s: f32[2,n,m], %k: s64[]) {\n"
     "  %a = abs(%l) : f32[2,m,2]\n"
@@ -171,6 +174,11 @@ static const char *const modules[] = {
     "  %w = constant() {value=s64[] 1000} : s64[]\n"
     "  %d, %u = non-max-suppression(%c, %s, %w, %o) {limit=400} : s64[2*n*min(m,400),3], s64[]\n"
     "  return %b, %t, %d, %u\n}",
+    /* random words as many as sizes say */
+    "(%x: f32[n,m], %s: u64[1]) {\n"
+    "  %a = rng-bit-generator(%s) {algorithm=mt19937} : u32[n,m+5]\n"
+    "  %b = rng-bit-generator(%s) {algorithm=mt19937} : u64[30*n]\n"
+    "  return %a, %b, %x\n}",
 };
 
 static hlo_module *parse(const char *text) { return parse_entry(memory, text)->module; }
@@ -178,15 +186,35 @@ static hlo_module *parse(const char *text) { return parse_entry(memory, text)->m
 enum { SIZES = 7, ROUNDS = 2 };
 static const int64_t sizes[SIZES][2] = {{3, 5}, {1, 1}, {0, 4}, {7, 0}, {1, 40}, {33, 2}, {64, 129}};
 
-static status compile(void *data) {
-  general_program *p = ((void **)data)[0];
-  return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], ((void **)data)[2], p);
+static status compile_own(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                          rt_report *report) {
+  rt_compile_options own = *options;
+  own.own_kernels = true;
+  TRY(cpu_compiler.compile(m, &own, a, out, report));
+  CHECK_THAT(is_of_own_kernels(&(*out)->body), STATUS_INTERNAL, "a thunk is not one of own kernels");
+  return NULL;
 }
 
+static const rt_compiler own_compiler = {.abi = RT_ABI, .name = "cpu", .compile = compile_own};
+
+typedef struct wanted_program {
+  const hlo_module *module;
+  const rt_compiler *compiler;
+  const char *file;
+  general_program *program;
+} wanted_program;
+
+static status compile(void *data) {
+  const wanted_program *w = data;
+  return general_program_make(memory, w->compiler, &cpu_target, w->module, w->file, w->program);
+}
+
+/* Each module as it is, through a file, and as a program of own kernels. */
 START_TEST(computes_like_the_evaluator) {
-  const hlo_module *m = parse(modules[_i / 2]);
+  const hlo_module *m = parse(modules[_i / 3]);
   general_program p = {0};
-  ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m, _i % 2 ? path : NULL}));
+  wanted_program w = {m, _i % 3 == 2 ? &own_compiler : &cpu_compiler, _i % 3 == 1 ? path : NULL, &p};
+  ASSERT_OK(guard_run(compile, &w));
   ck_assert(!rt_program_is_static(p.program) && !rt_executable_binding(p.executable));
   for (int k = 0; k < SIZES; k++) {
     hlo_module *bound;
@@ -227,7 +255,7 @@ int main(void) {
   TCase *c = tcase_create("sizes");
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_add_loop_test(c, computes_like_the_evaluator, 0, 2 * (int)(sizeof modules / sizeof *modules));
+  tcase_add_loop_test(c, computes_like_the_evaluator, 0, 3 * (int)(sizeof modules / sizeof *modules));
   tcase_add_test(c, names_of_sizes_do_not_matter);
   return run_suite("sizes", c);
 }

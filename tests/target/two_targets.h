@@ -4,15 +4,20 @@
 
 #include "base/tensor/literal.h"
 #include "hlo/ir/ir.h"
+#include "runtime/program/program.h"
 
 typedef struct variant {
   const char *name, *cpu;
   uint32_t lanes, threads;
-  bool folds; /* what depends on constants only, so that weights made of iotas are packed */
+  bool folds;       /* what depends on constants only, so that weights made of iotas are packed */
+  bool own_kernels; /* the program calls no library and no function of the runtime */
 } variant;
 
-enum { N_VARIANTS = 6 };
+enum { N_VARIANTS = 8 };
 extern const variant variants[N_VARIANTS];
+
+/* Returns true if all thunks are of kinds that a program with rt_compile_options.own_kernels may have. */
+bool is_of_own_kernels(const rt_sequence *s);
 
 /* Compiles m and runs it twice in the same memory; out has room for its results. */
 STATUS_MUST_USE status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, literal *out);

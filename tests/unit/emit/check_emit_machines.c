@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emit/kernel/special.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/kernel_texts.h"
 
@@ -64,6 +65,41 @@ static const char *const triples[][2] = {{"aarch64-unknown-linux-gnu", "generic"
                                          {"x86_64-pc-linux-gnu", "x86-64-v3"},
                                          {"x86_64-pc-linux-gnu", "x86-64-v4"}};
 
+/* Returns the only instruction of a text, by itself. */
+static const hlo_instr *alone(const char *text) {
+  kernel_cases c = {0};
+  return hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;
+}
+
+static status add_sorts(emit_module *m, const char *const *types, int n) {
+  static const int64_t front[] = {INT64_MAX, 3};
+  for (int k = 0; k < 2 * n; k++) {
+    const char *t = types[k / 2];
+    const hlo_instr *i = alone(
+        TEXT("%s[4,99](%%x: %s[4,99]) {\n%%y = sort(%%x) {dimension=%d, descending=true} : %s[4,99]\nreturn %%y\n}", t,
+             t, k % 2, t));
+    emit_sort config = {.parts = 2, .front = front[k % 2], .iota = -1};
+    emit_kernel_info info;
+    TRY(emit_sort_kernel(m, TEXT("sort_%s_%d", t, k), i, NULL, &config, 0, &info));
+  }
+  return NULL;
+}
+
+/* Adds the kernels that emit_kernel does not write. */
+static status add_special(emit_module *m) {
+  emit_kernel_info info;
+  TRY(add_sorts(m, kernel_floats, KERNEL_FLOATS));
+  TRY(add_sorts(m, kernel_ints, KERNEL_INTS));
+  const hlo_instr *i = alone(
+      "s64[18,3](%b: f32[2,50,4], %s: f32[2,3,50], %m: s64[], %o: f32[]) {\n"
+      "%y, %n = non-max-suppression(%b, %s, %m, %o, %o) {limit=3} : s64[18,3], s64[]\nreturn %y\n}");
+  for (uint32_t phase = 0; phase < EMIT_NMS_PHASES; phase++) {
+    TRY(emit_nms_kernel(m, TEXT("nms_%u", phase), i, NULL, &(emit_nms){.parts = 2}, phase, &info));
+  }
+  i = alone("u64[700](%s: u64[1]) {\n%y = rng-bit-generator(%s) {algorithm=mt19937} : u64[700]\nreturn %y\n}");
+  return emit_twister_kernel(m, "twister", i, NULL, NULL, 0, &info);
+}
+
 static status objects_of_all(void *data) {
   kernel_cases *c = data;
   for (size_t j = 0; j < sizeof triples / sizeof *triples; j++) {
@@ -76,6 +112,7 @@ static status objects_of_all(void *data) {
     for (uint32_t k = 0; k < c->n; k++) {
       TRY(emit_kernel(m, TEXT("kernel_%u", k), kernel_parse(&c->items[k]), NULL, &c->items[k].info));
     }
+    TRY(add_special(m));
     TRY(status_prefix(emit_module_object(m, &object, &size), "%s", triples[j][0]));
     ck_assert(size > 64 && memcmp(object, "\177ELF", 4) == 0);
     const char *folder = getenv("ONNX_XLA_PTX_DIR");

@@ -1,0 +1,61 @@
+/* aot.h - writes a compiled program as an object file and a C header, so that a C program can run the model without
+ * onnx-xla.
+ *
+ * The object has the kernels of the program and a host program, both as machine code: what runtime/exec/ does with the
+ * thunks of a loaded program is here written as LLVM IR.  It allocates nothing, has no state but the caller's, and
+ * calls only functions of the C library that kernels call (runtime/kernel_externals.def).  The header that aot_write
+ * returns documents the functions. */
+#ifndef AOT_AOT_H
+#define AOT_AOT_H
+
+#include "emit/kernel/compile.h"
+#include "runtime/program/program.h"
+
+typedef struct aot_options {
+  const char *prefix; /* a C identifier with which all global names begin, such as "net" */
+  const char *model;  /* the name of the model, which may be any text */
+  const char *about;  /* lines "key: value" for onnx-xla info (runtime/program/object_info.h) */
+  /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
+  const char *const *const *dim_names;
+  const char *file;      /* the name of the object file or library, without its folder */
+  const char *header;    /* the name of the header */
+  bool archive;          /* whether the object is to be in a static library */
+  bool separate_weights; /* whether the weights are a file of their own and not in the object */
+} aot_options;
+
+/* A text file to be written beside the object. */
+typedef struct aot_file {
+  const char *name;
+  const char *text;
+} aot_file;
+
+enum { AOT_EXAMPLE_FILES = 3 };
+
+typedef struct aot_files {
+  rt_span object; /* the object file, or a static library with it */
+  const char *header;
+  rt_span weights;                     /* the file of the weights; empty unless they are separate */
+  aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
+} aot_files;
+
+/* The alignment of weights in bytes: that of a page, so that they can be mapped. */
+enum { AOT_WEIGHTS_ALIGN = 4096 };
+
+/* The model, compiled for one CPU.  All versions have the same inputs, outputs and open dimensions. */
+typedef struct aot_version {
+  const rt_program *program;
+  emit_target target;
+} aot_version;
+
+/* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
+ * (backend_cpu/compile/target.h); it is for the least CPU (emit_target_baseline), and can only be destroyed afterwards.
+ * The object runs the last version that the processor can run.  Call this inside guard_run.  The error is UNSUPPORTED
+ * if a program has a thunk that no object can contain. */
+STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
+                                 const aot_options *o, aot_files *out);
+
+/* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
+ * not begin with a digit. */
+const char *aot_identifier(arena *a, const char *text);
+
+#endif

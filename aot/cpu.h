@@ -1,0 +1,11 @@
+/* cpu.h - the check, when an object is initialised, that the processor has the features its code needs. */
+#ifndef AOT_CPU_H
+#define AOT_CPU_H
+
+#include "aot/host.h"
+
+/* Writes an internal function i1() that returns whether this processor has all features of the target.  Returns NULL if
+ * the target needs none. */
+LLVMValueRef aot_write_cpu_check(aot_host *h);
+
+#endif

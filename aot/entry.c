@@ -1,0 +1,157 @@
+/* entry.c - the weights, and the functions that all versions of an object have in common. */
+#include "aot/host.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "aot/cpu.h"
+#include "base/hash.h"
+#include "runtime/kernel_abi.h"
+#include "runtime/program/object_info.h"
+
+/* --- weights --- */
+
+/* Writes the first bytes of a file of weights, by which an object knows its own: a hash of all others. */
+static void weights_mark(const aot_object *x, char *bytes) {
+  static const char name[] = "onnx-xla";
+  uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
+  memcpy(bytes, name, sizeof(uint64_t));
+  memcpy(bytes + sizeof(uint64_t), &hash, sizeof hash);
+}
+
+/* Adds the weights to the module, as one array, or completes the file of weights. */
+void aot_write_weights(aot_object *x) {
+  char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes + 1, RT_KERNEL_ALIGN);
+  for (uint32_t k = 0; k < x->n_constants; k++) {
+    memcpy(bytes + x->constants_at[k], x->constants[k].data, x->constants[k].size);
+  }
+  x->weights_data = (rt_span){bytes, x->weights_bytes};
+  if (x->options->separate_weights) {
+    weights_mark(x, bytes);
+    return;
+  }
+  LLVMValueRef data = LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
+  x->weights = LLVMAddGlobal(x->ir->module, LLVMTypeOf(data), arena_printf(x->arena, "%s_weights", x->options->prefix));
+  LLVMSetInitializer(x->weights, data);
+  LLVMSetGlobalConstant(x->weights, 1);
+  LLVMSetLinkage(x->weights, LLVMInternalLinkage);
+  LLVMSetAlignment(x->weights, AOT_WEIGHTS_ALIGN);
+}
+
+/* Writes: if weights are missing, not aligned, or those of another object, return an error. */
+static void check_weights(const aot_host *h, LLVMValueRef weights) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef bits = LLVMBuildPtrToInt(w, weights, h->ir->i64, "");
+  LLVMValueRef odd =
+      aot_compare(h, LLVMIntNE, aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1)), aot_i64(h, 0));
+  LLVMValueRef bad = LLVMBuildOr(w, odd, LLVMBuildIsNull(w, weights, ""), "");
+  aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_MEMORY));
+  for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {
+    LLVMValueRef word = aot_load(h, h->ir->i64, aot_element(h, weights, aot_i64(h, k)));
+    LLVMValueRef wanted = aot_i64(h, ((const int64_t *)h->object->weights_data.data)[k]);
+    aot_return_if(h, aot_compare(h, LLVMIntNE, word, wanted), aot_error_value(h, AOT_WRONG_MEMORY));
+  }
+}
+
+/* Sets the version to the last one that the processor can run. */
+static void choose_version(aot_host *hosts, LLVMValueRef *checks) {
+  const aot_host *h = &hosts[0];
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef version = aot_i64(h, -1);
+  for (uint32_t k = 0; k < h->object->n_versions; k++) {
+    LLVMValueRef can = checks[k] ? aot_call(h, checks[k], 0, NULL) : LLVMConstInt(h->ir->i1, 1, 0);
+    version = LLVMBuildSelect(w, can, aot_i64(h, k), version, "");
+  }
+  aot_return_if(h, aot_compare(h, LLVMIntSLT, version, aot_i64(h, 0)), aot_error_value(h, AOT_WRONG_CPU));
+  aot_set(h, WORD_VERSION, version);
+}
+
+/* Writes int init(context, weights). */
+static void write_init(aot_host *hosts) {
+  aot_host *h = &hosts[0];
+  const aot_object *x = h->object;
+  LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr};
+  LLVMValueRef *checks = ARENA_NEW_N(h->arena, LLVMValueRef, x->n_versions);
+  for (uint32_t k = 0; k < x->n_versions; k++) {
+    checks[k] = aot_write_cpu_check(&hosts[k]);
+  }
+  (void)aot_function(h, AOT_GLOBAL, "init", h->ir->i32, 2, types);
+  LLVMBuildMemSet(h->ir->builder, h->context, LLVMConstInt(h->ir->i8, 0, 0), aot_i64(h, (int64_t)x->n_words * 8), 8);
+  choose_version(hosts, checks);
+  LLVMValueRef weights = aot_param(h, 1);
+  if (x->weights) {
+    LLVMValueRef none = LLVMBuildIsNull(h->ir->builder, weights, "");
+    weights = LLVMBuildSelect(h->ir->builder, none, x->weights, weights, "");
+  }
+  check_weights(h, weights);
+  aot_set(h, WORD_WEIGHTS, weights);
+  aot_set(h, WORD_STATE, aot_i64(h, AOT_INITIALISED));
+  aot_return(h, AOT_OK);
+}
+
+/* --- settings --- */
+
+/* Writes void set_parallel(context, function, user). */
+static void write_set_parallel(aot_host *h) {
+  LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr, h->ir->ptr};
+  (void)aot_function(h, AOT_GLOBAL, "set_parallel", LLVMVoidTypeInContext(h->ir->context), 3, types);
+  aot_set(h, WORD_PARALLEL, aot_param(h, 1));
+  aot_set(h, WORD_USER, aot_param(h, 2));
+  LLVMBuildRetVoid(h->ir->builder);
+}
+
+/* Writes void set_seed(context, seed). */
+static void write_set_seed(aot_host *h) {
+  LLVMTypeRef types[] = {h->ir->ptr, h->ir->i64};
+  (void)aot_function(h, AOT_GLOBAL, "set_seed", LLVMVoidTypeInContext(h->ir->context), 2, types);
+  aot_set(h, WORD_SEED, aot_param(h, 1));
+  LLVMBuildRetVoid(h->ir->builder);
+}
+
+/* --- texts and tables --- */
+
+/* Writes const char *error_text(code). */
+static void write_error_text(aot_host *h) {
+  static const char *const texts[AOT_FIRST_SITE] = {
+      [AOT_OK] = "no error",
+      [AOT_NOT_READY] = "the context is not initialised, or not bound",
+      [AOT_WRONG_CPU] = "the processor lacks features that the code needs",
+      [AOT_WRONG_SIZES] = "sizes are negative, too large, or not those of the model",
+      [AOT_WRONG_MEMORY] = "the arena or the weights are missing or not aligned",
+      [AOT_WRONG_VALUE] = "an input that decides sizes has other contents than the object is bound to",
+      [AOT_NO_SUCH] = "there is no such input or output"};
+  uint32_t n = AOT_FIRST_SITE + h->object->n_sites;
+  LLVMValueRef *list = ARENA_NEW_N(h->arena, LLVMValueRef, n);
+  for (uint32_t k = 0; k < n; k++) {
+    list[k] = aot_text(h, k < AOT_FIRST_SITE ? texts[k] : h->object->sites[k - AOT_FIRST_SITE]);
+  }
+  LLVMValueRef table = aot_table(h, h->ir->ptr, n, list);
+  (void)aot_function(h, AOT_GLOBAL, "error_text", h->ir->ptr, 1, &h->ir->i32);
+  LLVMValueRef code = LLVMBuildZExt(h->ir->builder, aot_param(h, 0), h->ir->i64, "");
+  aot_return_if(h, aot_compare(h, LLVMIntUGE, code, aot_i64(h, n)), aot_text(h, "unknown error"));
+  LLVMValueRef at = LLVMBuildGEP2(h->ir->builder, h->ir->ptr, table, &code, 1, "");
+  LLVMBuildRet(h->ir->builder, aot_load(h, h->ir->ptr, at));
+}
+
+static const char *info_text(const aot_host *hosts) {
+  const aot_object *x = hosts[0].object;
+  const char *targets = "";
+  for (uint32_t k = 0; k < x->n_versions; k++) {
+    targets = arena_printf(x->arena, "%starget: %s\n", targets, emit_target_text(x->arena, hosts[k].target));
+  }
+  const char *memory =
+      aot_is_static(hosts) ? arena_printf(x->arena, "%" PRIu64 " bytes", x->arena_bytes) : "depends on sizes";
+  return arena_printf(x->arena, "%smodel: %s\n%sprefix: %s\n%sweights: %" PRIu64 " bytes%s\narena: %s\n",
+                      RT_OBJECT_MARK, aot_printable(x->arena, x->options->model), x->options->about, x->options->prefix,
+                      targets, x->weights_bytes, x->options->separate_weights ? " in a file" : "", memory);
+}
+
+void aot_write_entries(aot_host *hosts) {
+  aot_host *h = &hosts[0];
+  write_init(hosts);
+  write_set_parallel(h);
+  write_set_seed(h);
+  write_error_text(h);
+  const char *info = info_text(hosts);
+  aot_global(h, "info", LLVMConstStringInContext2(h->ir->context, info, strlen(info), 0));
+}

@@ -1,0 +1,30 @@
+/* example.c - a program that runs the object once, and what builds it. */
+#include "aot/text.h"
+
+enum { LIKELY = 64 }; /* the size that the example takes for an open dimension */
+
+/* Returns the sizes of the open dimensions as arguments, each with `before` in front. */
+static const char *sizes(const aot_host *h, const char *first, const char *before) {
+  const char *text = "";
+  for (uint32_t k = 0; k < h->n_dims; k++) {
+    text = arena_printf(h->arena, "%s%s%d", text, k ? before : first, LIKELY);
+  }
+  return text;
+}
+
+static aot_file write_file(const aot_host *h, const char *name, aot_template which, uint32_t n,
+                           const aot_field *fields) {
+  aot_lines t = {.h = h};
+  aot_put_template(&t, which, n, fields);
+  return (aot_file){name, t.bytes};
+}
+
+void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]) {
+  const aot_field fields[] = {{"PREFIX", h->options->prefix}, {"CAPITALS", h->object->upper},
+                              {"HEADER", h->options->header}, {"OBJECT", h->options->file},
+                              {"SIZES", sizes(h, "", ", ")},  {"BOUND", sizes(h, ", ", ", ")}};
+  enum { N = sizeof fields / sizeof *fields };
+  out[0] = write_file(h, "main.c", AOT_MAIN, N, fields);
+  out[1] = write_file(h, "Makefile", AOT_MAKEFILE, N, fields);
+  out[2] = write_file(h, "CMakeLists.txt", AOT_CMAKE_LISTS, N, fields);
+}

@@ -1,0 +1,220 @@
+/* header.c - the C header of an object.  It is C99, and documents the functions for whoever calls them. */
+#include "aot/host.h"
+#include "aot/text.h"
+
+#include <inttypes.h>
+
+/* Returns C's type of the elements.  Types that C has not are integers of as many bytes. */
+static const char *c_type(dtype t) {
+  const dtype_info *info = dtype_get_info(t);
+  static const char *const integers[][2] = {
+      {"int8_t", "uint8_t"}, {"int16_t", "uint16_t"}, {"int32_t", "uint32_t"}, {"int64_t", "uint64_t"}};
+  switch (t) {
+    case DTYPE_F32: return "float";
+    case DTYPE_F64: return "double";
+    case DTYPE_C64: return "float";
+    case DTYPE_C128: return "double";
+    default: break;
+  }
+  int size = info->bytes == 1 ? 0 : info->bytes == 2 ? 1 : info->bytes == 4 ? 2 : 3;
+  return integers[size][info->kind != DTYPE_CLASS_SIGNED];
+}
+
+/* Puts the parameters of functions that take the open dimensions. */
+static void put_dims(aot_lines *t, const char *before) {
+  for (uint32_t k = 0; k < t->h->n_dims; k++) {
+    aot_put(t, "%sint64_t dim_%s", k ? ", " : before, t->h->dims[k]);
+  }
+}
+
+static void put_shape(aot_lines *t, const aot_ports *ports, uint32_t port) {
+  const rt_io *io = &ports->io[port];
+  aot_put(t, "%s[", dtype_name((dtype)io->shape.type));
+  for (int k = 0; k < io->shape.rank; k++) {
+    aot_put(t, k ? "," : "");
+    aot_put(t, aot_size_output(ports, port, k) || io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
+  }
+  aot_put(t, "]");
+}
+
+/* --- the parts --- */
+
+static void put_beginning(aot_lines *t) {
+  const aot_host *h = t->h;
+  aot_put(
+      t,
+      "/* %s.h - runs the model %s, whose code is in the object beside this file.\n"
+      " *\n"
+      " * Written by onnx-xla compile.  The functions allocate nothing and keep no state but the context, so several\n"
+      " * contexts may be used in several threads at once.  A context lies in the caller's memory and may be moved "
+      "only\n"
+      " * before %s_init.  Functions that return int return 0, or an error for which %s_error_text has a text.\n"
+      " *\n"
+      " *   static %s net;\n"
+      " *   %s_init(&net, NULL);\n"
+      " *   %s_bind(&net, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
+      " *   fill the inputs, %s_run(&net), read the outputs\n"
+      " */\n"
+      "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
+      h->options->prefix, aot_printable(h->arena, h->options->model), h->options->prefix, h->options->prefix,
+      h->options->prefix, h->options->prefix, h->options->prefix, h->n_dims ? ", sizes" : "", h->options->prefix,
+      h->n_dims ? "sizes" : "", h->object->upper, h->options->prefix, h->object->upper, h->object->upper);
+}
+
+/* Puts the types that all headers of this kind have in common. */
+static void put_common(aot_lines *t) {
+  aot_put(
+      t,
+      "#ifndef ONNX_XLA_OBJECT\n"
+      "#define ONNX_XLA_OBJECT 1\n"
+      "/* An input or output: its name in the model, the name, ONNX number and size in bytes of its element type, and\n"
+      " * its dimensions, which are -1 where they are open or depend on data. */\n"
+      "typedef struct onnx_xla_value {\n"
+      "  const char *name, *type;\n"
+      "  int32_t onnx_type, element_bytes, rank;\n"
+      "  const int64_t *dims;\n"
+      "} onnx_xla_value;\n\n"
+      "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
+      " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread. */\n"
+      "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
+      "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
+      "#endif\n\n");
+}
+
+/* Puts the pool of threads, for programs that ask for it. */
+static void put_pool(aot_lines *t) { aot_put_template(t, AOT_POOL, 0, NULL); }
+
+static void put_context(aot_lines *t) {
+  const aot_host *h = t->h;
+  const char *p = h->options->prefix;
+  aot_put(t, "enum { %s_ALIGN = 64, %s_INPUTS = %" PRIu32 ", %s_OUTPUTS = %" PRIu32 " };\n", h->object->upper,
+          h->object->upper, h->inputs.n_named, h->object->upper, h->outputs.n_named);
+  if (aot_is_static(h)) {
+    aot_put(t, "#define %s_ARENA_BYTES ((size_t)%" PRIu64 "u)\n", h->object->upper, h->object->arena_bytes);
+  }
+  aot_put(t, "/* The context.  Only the functions below know what is in it. */\n");
+  aot_put(t, "typedef struct %s {\n  uint64_t words[%" PRIu32 "];\n} %s;\n\n", p, h->object->n_words, p);
+}
+
+static void put_errors(aot_lines *t) {
+  static const char *const names[AOT_FIRST_SITE] = {"OK",           "ERROR_NOT_READY", "ERROR_CPU",    "ERROR_SIZES",
+                                                    "ERROR_MEMORY", "ERROR_VALUE",     "ERROR_NO_SUCH"};
+  aot_put(t, "/* Errors; other numbers say which size or which index the model cannot take. */\nenum {\n");
+  for (int k = 0; k < AOT_FIRST_SITE; k++) {
+    aot_put(t, "  %s_%s = %d%s\n", t->h->object->upper, names[k], k, k + 1 < AOT_FIRST_SITE ? "," : "");
+  }
+  aot_put(t, "};\n");
+  aot_put(t, "/* Returns a text in static memory. */\nconst char *%s_error_text(int error);\n\n",
+          t->h->options->prefix);
+}
+
+/* Puts what the open dimensions are. */
+static void put_open_sizes(aot_lines *t) {
+  const aot_host *h = t->h;
+  aot_put(t, h->n_dims ? "/* The sizes that are open:\n" : "");
+  for (uint32_t k = 0; k < h->n_dims; k++) {
+    aot_put(t, " * dim_%s: %s\n", h->dims[k], h->dim_descriptions[k]);
+  }
+  aot_put(t, h->n_dims ? " */\n" : "");
+}
+
+static void put_functions(aot_lines *t) {
+  const aot_host *h = t->h;
+  const char *p = h->options->prefix;
+  aot_put(
+      t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
+      h->object->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
+  aot_put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
+  put_open_sizes(t);
+  aot_put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
+          h->n_dims ? " for these sizes; 0 if the model cannot take them" : "");
+  aot_put(t, "uint64_t %s_arena_bytes(", p);
+  put_dims(t, "");
+  aot_put(t, "%s);\n", h->n_dims ? "" : "void");
+  aot_put(t,
+          "/* Gives the context its memory, aligned to %s_ALIGN%s.  It may be called again.  Inputs and outputs for\n"
+          " * which the caller gives no memory lie in it. */\n",
+          h->object->upper, h->n_dims ? ", and the sizes of the inputs" : "");
+  aot_put(t, "int %s_bind(%s *n, void *arena", p, p);
+  put_dims(t, ", ");
+  aot_put(t, ");\n");
+  aot_put(t, "/* Computes the outputs from the inputs. */\nint %s_run(%s *n);\n", p, p);
+  aot_put(t,
+          "/* Lets runs use threads; NULL: one thread, the caller's.  If ONNX_XLA_POOL is defined before this header "
+          "is\n * included, it has a pool of threads. */\n"
+          "void %s_set_parallel(%s *n, onnx_xla_parallel *parallel, void *user);\n",
+          p, p);
+  aot_put(t,
+          "/* Sets the seed of random operators, which is 0 at first. */\nvoid %s_set_seed(%s *n, uint64_t seed);\n\n",
+          p, p);
+}
+
+static void put_generic(aot_lines *t) {
+  const char *p = t->h->options->prefix, *u = t->h->object->upper;
+  aot_put(
+      t,
+      "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
+      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.\n"
+      " * %s_output_dims returns dimensions that depend on data after a run only. */\n",
+      p, u, p, p);
+  aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
+  aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
+  aot_put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);
+  aot_put(t, "void *%s_input(%s *n, uint32_t k);\nvoid *%s_output(%s *n, uint32_t k);\n", p, p, p, p);
+  aot_put(t, "int %s_input_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
+  aot_put(t, "int %s_output_dims(const %s *n, uint32_t k, int64_t *dims);\n", p, p);
+  aot_put(t, "/* Says what the object was compiled from, and for which processor. */\nextern const char %s_info[];\n\n",
+          p);
+}
+
+/* Puts the constants of a port's shape, where they are known: its dimensions, and its elements, which are the most that
+ * there may be if dimensions depend on data. */
+static void put_constants(aot_lines *t, const char *name, const aot_ports *ports, uint32_t port) {
+  const shape *s = &ports->io[port].shape;
+  if (shape_is_static(s)) {
+    aot_put(t, "#define %s_ELEMENTS ((size_t)%" PRId64 ")\n", name, shape_elements(s));
+  }
+  for (int k = 0; k < s->rank; k++) {
+    if (s->dims[k] >= 0 && !aot_size_output(ports, port, k)) {
+      aot_put(t, "#define %s_DIM%d ((size_t)%" PRId64 ")\n", name, k, s->dims[k]);
+    }
+  }
+}
+
+static void put_accessors(aot_lines *t, const aot_ports *ports, const char *short_word, bool is_input) {
+  const char *p = t->h->options->prefix;
+  for (uint32_t k = 0; k < ports->n_named; k++) {
+    const rt_io *io = &ports->io[k];
+    const char *type = c_type((dtype)io->shape.type), *name = ports->names[k];
+    aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, io->name));
+    put_shape(t, ports, k);
+    aot_put(t, " */\n");
+    put_constants(t,
+                  arena_printf(t->h->arena, "%s_%s_%s", t->h->object->upper, aot_capitals(t->h->arena, short_word),
+                               aot_capitals(t->h->arena, name)),
+                  ports, k);
+    aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
+            is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
+    aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,
+            short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
+  }
+  aot_put(t, "\n");
+}
+
+static void put_end(aot_lines *t) { aot_put(t, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"); }
+
+const char *aot_header(const aot_host *h) {
+  aot_lines t = {.h = h};
+  put_beginning(&t);
+  put_common(&t);
+  put_pool(&t);
+  aot_put(&t, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  put_context(&t);
+  put_errors(&t);
+  put_functions(&t);
+  put_generic(&t);
+  put_accessors(&t, &h->inputs, "in", true);
+  put_accessors(&t, &h->outputs, "out", false);
+  put_end(&t);
+  return t.bytes;
+}

@@ -1,0 +1,195 @@
+/* host.h - the host program of an object while it is written: its context in the caller's memory, and short functions
+ * that write LLVM IR.
+ *
+ * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
+ * a number of the run.  What is known while compiling (all sizes of a program for one set of sizes) is not in the
+ * context but in the code. */
+#ifndef AOT_HOST_H
+#define AOT_HOST_H
+
+#include "aot/aot.h"
+#include "aot/names.h"
+#include "emit/llvm/ir.h"
+#include "runtime/program/sizes.h"
+
+/* The errors that functions of an object return; those from AOT_FIRST_SITE on say which guard or which check failed. */
+typedef enum aot_error {
+  AOT_OK,
+  AOT_NOT_READY,
+  AOT_WRONG_CPU,
+  AOT_WRONG_SIZES,
+  AOT_WRONG_MEMORY,
+  AOT_WRONG_VALUE,
+  AOT_NO_SUCH,
+  AOT_FIRST_SITE
+} aot_error;
+
+/* A file of weights begins with a mark of the object to which it belongs, in a place of RT_KERNEL_ALIGN bytes. */
+enum { AOT_MARK_WORDS = 2, AOT_MARK_BYTES = 64 };
+
+/* What the word WORD_STATE says. */
+enum { AOT_INITIALISED = 1, AOT_BOUND };
+
+/* The first words of the context.  The others are lists, whose first words aot_host has. */
+enum {
+  WORD_STATE,
+  WORD_VERSION,
+  WORD_ARENA,
+  WORD_WEIGHTS,
+  WORD_PARALLEL,
+  WORD_USER,
+  WORD_SEED,
+  WORD_ARENA_BYTES,
+  WORD_FIRST_LIST
+};
+
+/* Inputs, or outputs with the sizes among them. */
+typedef struct aot_ports {
+  const char *word; /* "input" or "output" */
+  uint32_t n;
+  uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
+  const rt_io *io;
+  const char **names; /* C identifiers of those that are named */
+  uint32_t given;     /* words: the caller's memory, or NULL */
+  uint32_t used;      /* words: the memory of this run, which is aligned */
+  uint32_t offsets;   /* words: where the port's own memory is in the arena, if sizes are open */
+  uint64_t *at;       /* the same as numbers, if all sizes are */
+} aot_ports;
+
+/* What the versions of an object have in common. */
+typedef struct aot_object {
+  emit_ir *ir;
+  arena *arena;
+  const aot_options *options;
+  uint32_t n_versions;
+  const char *upper;  /* the prefix in capitals */
+  const char **sites; /* guards and checks that may fail: the texts of errors from AOT_FIRST_SITE on */
+  uint32_t n_sites, cap_sites;
+  rt_span *constants;     /* each array of weights once */
+  uint64_t *constants_at; /* where it is in the weights */
+  uint32_t n_constants, cap_constants, cap_constants_at, n_constants_at;
+  uint64_t weights_bytes;
+  rt_span weights_data;
+  LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
+  uint32_t n_words;     /* of the context, for any version */
+  uint64_t arena_bytes; /* for any version, if all sizes are numbers */
+} aot_object;
+
+/* A version while it is written. */
+typedef struct aot_host {
+  aot_object *object;
+  emit_ir *ir;
+  arena *arena;
+  const rt_program *program;
+  const emit_target *target;
+  const aot_options *options;
+  uint32_t version;
+  aot_ports inputs, outputs;
+  uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
+  uint32_t n_words;
+  uint64_t *constants; /* where each constant is in the weights */
+  uint64_t arena_bytes;
+  uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
+  const char **dims;
+  const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
+  uint32_t n_sequences;
+  LLVMValueRef context;                     /* the context of the function that is being written */
+  LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
+  LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
+} aot_host;
+
+static inline bool aot_is_static(const aot_host *h) { return rt_program_is_static(h->program); }
+
+/* --- functions --- */
+
+/* Who calls a function. */
+typedef enum aot_scope {
+  AOT_INTERNAL,  /* the version */
+  AOT_VERSIONED, /* the caller, but each version has its own (dispatch.c) */
+  AOT_GLOBAL     /* the caller */
+} aot_scope;
+
+/* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */
+LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTypeRef result, uint32_t n,
+                          const LLVMTypeRef *parameters);
+LLVMValueRef aot_param(const aot_host *h, uint32_t k);
+LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
+void aot_return(const aot_host *h, int32_t error);
+/* Writes: if `bad`, return the error.  The builder is then where it is not. */
+void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
+/* Returns an error whose text is `text`. */
+LLVMValueRef aot_site_error(aot_host *h, const char *text);
+LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
+
+/* --- blocks: a condition whose body has no result --- */
+
+typedef struct aot_if {
+  LLVMBasicBlockRef after;
+} aot_if;
+
+aot_if aot_if_begin(const aot_host *h, LLVMValueRef condition);
+void aot_if_end(const aot_host *h, aot_if x);
+
+/* --- values --- */
+
+LLVMValueRef aot_i64(const aot_host *h, int64_t v);
+/* Returns the address `bytes` bytes behind `base`. */
+LLVMValueRef aot_offset(const aot_host *h, LLVMValueRef base, LLVMValueRef bytes);
+LLVMValueRef aot_binary(const aot_host *h, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef aot_compare(const aot_host *h, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b);
+/* Returns x, rounded up to a multiple of the alignment of buffers. */
+LLVMValueRef aot_padded(const aot_host *h, LLVMValueRef x);
+LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
+void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
+/* Returns the address of element k of an array of 64-bit words. */
+LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
+/* Returns an internal constant. */
+LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
+LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
+LLVMValueRef aot_text(const aot_host *h, const char *text);
+/* Adds a constant that the caller sees. */
+void aot_global(const aot_host *h, const char *name, LLVMValueRef value);
+
+/* --- the context --- */
+
+LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* its address */
+LLVMValueRef aot_get(const aot_host *h, uint32_t word);
+LLVMValueRef aot_get_ptr(const aot_host *h, uint32_t word);
+void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
+/* Returns a size of the program, as a constant or from the context. */
+LLVMValueRef aot_size(const aot_host *h, rt_size s);
+/* Returns the bytes of a port's array. */
+LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
+/* Returns the number of the output that says how long dimension d of output k is, if that depends on data; otherwise 0,
+ * since sizes come after what they are sizes of. */
+uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
+/* Returns dimension d of port k: what the run has computed, if it depends on data. */
+LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
+/* Returns the address of a port's own memory. */
+LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);
+/* Returns the address of a buffer in this run. */
+LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
+
+/* --- the parts of the host program --- */
+
+/* layout.c: the words of the context, and the function that binds it to sizes. */
+void aot_lay_out_context(aot_host *h);
+void aot_write_bind(aot_host *h);
+/* thunks.c: sets *out to a function i32(context) that runs the sequence. */
+STATUS_MUST_USE status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out);
+/* run.c: the function that runs the program. */
+STATUS_MUST_USE status aot_write_run(aot_host *h);
+/* ports.c: the functions for inputs and outputs, and their tables. */
+void aot_write_ports(aot_host *h);
+void aot_write_tables(aot_host *h);
+/* dispatch.c: the functions that call those of the version that the processor can run. */
+void aot_write_dispatch(aot_host *hosts);
+/* entry.c: the weights; the functions that all versions have in common. */
+void aot_write_weights(aot_object *x);
+void aot_write_entries(aot_host *hosts);
+/* header.c */
+const char *aot_header(const aot_host *h);
+/* example.c */
+void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]);
+
+#endif

@@ -1,0 +1,16 @@
+/* names.h - C identifiers from the names of a model, which may be any text. */
+#ifndef AOT_NAMES_H
+#define AOT_NAMES_H
+
+#include "base/arena.h"
+
+/* Returns identifiers for n texts, all different, in capitals too: a number is appended to one that is
+ * there already. */
+const char **aot_identifiers(arena *a, uint32_t n, const char *const *texts);
+/* Returns the text in capitals. */
+const char *aot_capitals(arena *a, const char *text);
+/* Returns the text as it may stand in a comment and in a string of C: printable ASCII without '"', '\\', '*', '/' and
+ * '?', which become '_'; cut after 80 characters. */
+const char *aot_printable(arena *a, const char *text);
+
+#endif

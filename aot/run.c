@@ -1,0 +1,175 @@
+/* run.c - the function that runs the program once: it brings inputs and outputs into aligned memory and runs the
+ * thunks, as rt_execute does (runtime/exec/executable.c). */
+#include "aot/host.h"
+
+#include "runtime/kernel_abi.h"
+
+static LLVMValueRef is_odd(const aot_host *h, LLVMValueRef address) {
+  LLVMValueRef bits = LLVMBuildPtrToInt(h->ir->builder, address, h->ir->i64, "");
+  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1));
+  return aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
+}
+
+static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildOr(h->ir->builder, a, b, "");
+}
+
+/* Sets the memory that the run uses for port k: the caller's, or its own if the caller's is missing or not aligned.
+ * Returns whether it is the port's own. */
+static LLVMValueRef choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef given = aot_get_ptr(h, ports->given + k);
+  LLVMValueRef own = either(h, LLVMBuildIsNull(w, given, ""), is_odd(h, given));
+  own = must_own ? either(h, own, must_own) : own;
+  aot_set(h, ports->used + k, LLVMBuildSelect(w, own, aot_own_memory(h, ports, k), given, ""));
+  return own;
+}
+
+/* Copies the array of port k between the caller's memory and the port's own, if both are there and differ. */
+static void copy_port(const aot_host *h, const aot_ports *ports, uint32_t k, bool in) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef given = aot_get_ptr(h, ports->given + k), used = aot_get_ptr(h, ports->used + k);
+  LLVMValueRef there = LLVMBuildIsNotNull(w, given, ""), differs = LLVMBuildICmp(w, LLVMIntNE, given, used, "");
+  aot_if copies = aot_if_begin(h, LLVMBuildAnd(w, there, differs, ""));
+  LLVMBuildMemCpy(w, in ? used : given, 1, in ? given : used, 1, aot_io_bytes(h, &ports->io[k]));
+  aot_if_end(h, copies);
+}
+
+/* --- contents on which sizes depend --- */
+
+static void return_if_value(const aot_host *h, LLVMValueRef bad) {
+  aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_VALUE));
+}
+
+/* Checks that an input has the contents for which the program was compiled. */
+static void check_value(const aot_host *h, uint32_t k) {
+  const emit_ir *w = h->ir;
+  const rt_io *io = &h->inputs.io[k];
+  int64_t bytes = shape_bytes(&io->shape);
+  LLVMValueRef value = LLVMConstStringInContext2(w->context, io->value, (size_t)bytes, 1);
+  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMTypeOf(value), ""), used = aot_get_ptr(h, h->inputs.used + k);
+  LLVMSetInitializer(table, value);
+  LLVMSetGlobalConstant(table, 1);
+  LLVMSetLinkage(table, LLVMPrivateLinkage);
+  LLVMValueRef none = LLVMConstInt(w->i1, 0, 0);
+  emit_loop l;
+  emit_loop_begin(w, &l, aot_i64(h, 0), aot_i64(h, bytes), 1, false, 1, &none);
+  LLVMValueRef a = aot_load(h, w->i8, aot_offset(h, table, l.iv)), b = aot_load(h, w->i8, aot_offset(h, used, l.iv));
+  LLVMValueRef bad = either(h, l.carried[0], aot_compare(h, LLVMIntNE, a, b));
+  emit_loop_end(w, &l, &bad);
+  return_if_value(h, l.carried[0]);
+}
+
+/* Checks that an element of an input is the size that `bind` was told. */
+static void check_told(const aot_host *h, const rt_io *io) {
+  const emit_ir *w = h->ir;
+  const rt_io *input = &h->inputs.io[io->told - 1];
+  dtype type = (dtype)input->shape.type;
+  LLVMTypeRef t = LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes(type) * 8);
+  LLVMValueRef index = aot_i64(h, io->element), used = aot_get_ptr(h, h->inputs.used + io->told - 1);
+  LLVMValueRef x = aot_load(h, t, LLVMBuildGEP2(w->builder, t, used, &index, 1, ""));
+  x = dtype_is_signed(type) ? LLVMBuildSExt(w->builder, x, w->i64, "") : LLVMBuildZExt(w->builder, x, w->i64, "");
+  return_if_value(h, aot_compare(h, LLVMIntNE, x, aot_size(h, io->shape.dims[0])));
+}
+
+/* --- the run --- */
+
+static void prepare_inputs(const aot_host *h) {
+  for (uint32_t k = 0; k < h->inputs.n_named; k++) {
+    (void)choose_memory(h, &h->inputs, k, NULL);
+    copy_port(h, &h->inputs, k, true);
+    if (h->inputs.io[k].value && shape_bytes(&h->inputs.io[k].shape)) {
+      check_value(h, k);
+    }
+  }
+  for (uint32_t k = h->inputs.n_named; k < h->inputs.n; k++) {
+    check_told(h, &h->inputs.io[k]);
+  }
+}
+
+/* A result that is carried, but not computed in place, has other memory than its parameter during the run.  One that is
+ * computed in place begins as a copy of the parameter. */
+static void prepare_outputs(const aot_host *h) {
+  LLVMBuilderRef w = h->ir->builder;
+  for (uint32_t k = 0; k < h->outputs.n; k++) {
+    const rt_io *io = &h->outputs.io[k];
+    LLVMValueRef given = aot_get_ptr(h, h->outputs.given + k), source = NULL, same = NULL;
+    if (io->carried) {
+      source = aot_get_ptr(h, h->inputs.used + io->carried - 1);
+      same = io->in_place ? NULL : LLVMBuildICmp(w, LLVMIntEQ, given, source, "");
+    }
+    (void)choose_memory(h, &h->outputs, k, same);
+    if (io->in_place) {
+      LLVMValueRef used = aot_get_ptr(h, h->outputs.used + k);
+      aot_if differs = aot_if_begin(h, LLVMBuildICmp(w, LLVMIntNE, used, source, ""));
+      LLVMBuildMemCpy(w, used, 1, source, 1, aot_io_bytes(h, io));
+      aot_if_end(h, differs);
+    }
+  }
+}
+
+/* --- outputs whose sizes depend on data --- */
+
+/* An output that is brought from the greatest dimensions to those that the run has computed. */
+typedef struct packing {
+  const aot_host *h;
+  uint32_t output;
+  int last; /* the last dimension that depends on data */
+} packing;
+
+/* Returns the bytes of a step along dimension d, with the dimensions of the run or the greatest ones. */
+static LLVMValueRef step(const packing *p, int d, bool of_run) {
+  const aot_host *h = p->h;
+  const shape *s = &h->outputs.io[p->output].shape;
+  LLVMValueRef bytes = aot_i64(h, (int64_t)dtype_bytes((dtype)s->type));
+  for (int k = d + 1; k < s->rank; k++) {
+    bytes =
+        aot_binary(h, LLVMMul, bytes, of_run ? aot_dimension(h, &h->outputs, p->output, k) : aot_size(h, s->dims[k]));
+  }
+  return bytes;
+}
+
+/* Moves dimensions d and higher.  No element moves to a higher address, so those that follow are still there. */
+static void move_elements(const packing *p, LLVMValueRef to, LLVMValueRef from, int d) {
+  const aot_host *h = p->h;
+  LLVMValueRef n = aot_dimension(h, &h->outputs, p->output, d), in = step(p, d, false), out = step(p, d, true);
+  if (d == p->last) {
+    LLVMBuildMemMove(h->ir->builder, to, 1, from, 1, aot_binary(h, LLVMMul, n, out));
+    return;
+  }
+  emit_loop l;
+  emit_loop_begin(h->ir, &l, aot_i64(h, 0), n, 1, false, 0, NULL);
+  move_elements(p, aot_offset(h, to, aot_binary(h, LLVMMul, l.iv, out)),
+                aot_offset(h, from, aot_binary(h, LLVMMul, l.iv, in)), d + 1);
+  emit_loop_end(h->ir, &l, NULL);
+}
+
+/* Makes an output an array of the dimensions that the run has computed, without gaps (literal_compact). */
+static void pack_output(const aot_host *h, uint32_t k) {
+  packing p = {h, k, 0};
+  for (int d = 1; d < h->outputs.io[k].shape.rank; d++) {
+    p.last = aot_size_output(&h->outputs, k, d) ? d : p.last;
+  }
+  if (p.last) {
+    LLVMValueRef memory = aot_get_ptr(h, h->outputs.used + k);
+    move_elements(&p, memory, memory, 0);
+  }
+}
+
+status aot_write_run(aot_host *h) {
+  LLVMValueRef body;
+  TRY(aot_write_sequence(h, &h->program->body, &body));
+  (void)aot_function(h, AOT_VERSIONED, "run", h->ir->i32, 1, &h->ir->ptr);
+  LLVMValueRef bound = aot_compare(h, LLVMIntEQ, aot_get(h, WORD_STATE), aot_i64(h, AOT_BOUND));
+  aot_return_if(h, LLVMBuildNot(h->ir->builder, bound, ""), aot_error_value(h, AOT_NOT_READY));
+  prepare_inputs(h);
+  prepare_outputs(h);
+  LLVMValueRef failed = aot_call(h, body, 1, &h->context);
+  aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
+  for (uint32_t k = 0; k < h->outputs.n_named; k++) {
+    pack_output(h, k);
+    copy_port(h, &h->outputs, k, false);
+  }
+  aot_return(h, AOT_OK);
+  return NULL;
+}

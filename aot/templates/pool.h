@@ -1,0 +1,127 @@
+#ifdef ONNX_XLA_POOL
+#ifndef ONNX_XLA_POOL_DEFINED
+#define ONNX_XLA_POOL_DEFINED 1
+/* A pool of threads for parallel loops, for POSIX systems and GCC or Clang; link with -pthread.  One thread at a time
+ * may run loops in it, so each context that is used at the same time as others needs a pool of its own.
+ *
+ *   static onnx_xla_pool pool;
+ *   onnx_xla_pool_start(&pool, 4);        4 threads with the caller's
+ *   ..._set_parallel(&net, onnx_xla_pool_run, &pool);
+ *   onnx_xla_pool_stop(&pool);            after the last run */
+#include <pthread.h>
+
+enum { ONNX_XLA_POOL_MOST = 64 };
+
+typedef struct onnx_xla_pool {
+  pthread_t threads[ONNX_XLA_POOL_MOST];
+  int n_threads; /* without the caller's */
+  pthread_mutex_t lock;
+  pthread_cond_t work, done;
+  uint32_t round; /* the number of the loop */
+  int stop, busy; /* busy: the threads that have not finished this loop */
+  int64_t n, step, next;
+  void (*body)(void *data, int64_t begin, int64_t end);
+  void *data;
+} onnx_xla_pool;
+
+static inline void onnx_xla_pool_take(onnx_xla_pool *p) {
+  int64_t begin;
+  while ((begin = __atomic_fetch_add(&p->next, p->step, __ATOMIC_RELAXED)) < p->n) {
+    p->body(p->data, begin, p->n - begin < p->step ? p->n : begin + p->step);
+  }
+}
+
+/* Waits until the number of the loop is another one: a short time by looking at it, since loops follow each other
+ * closely, then asleep. */
+static inline uint32_t onnx_xla_pool_await(onnx_xla_pool *p, uint32_t round) {
+  int k;
+  for (k = 0; k < 20000; k++) {
+    uint32_t now = __atomic_load_n(&p->round, __ATOMIC_ACQUIRE);
+    if (now != round) {
+      return now;
+    }
+  }
+  pthread_mutex_lock(&p->lock);
+  while (p->round == round) {
+    pthread_cond_wait(&p->work, &p->lock);
+  }
+  round = p->round;
+  pthread_mutex_unlock(&p->lock);
+  return round;
+}
+
+static inline void *onnx_xla_pool_thread(void *data) {
+  onnx_xla_pool *p = (onnx_xla_pool *)data;
+  uint32_t round = 0;
+  for (;;) {
+    round = onnx_xla_pool_await(p, round);
+    if (p->stop) {
+      return NULL;
+    }
+    onnx_xla_pool_take(p);
+    if (__atomic_sub_fetch(&p->busy, 1, __ATOMIC_RELEASE) == 0) {
+      pthread_mutex_lock(&p->lock);
+      pthread_cond_signal(&p->done);
+      pthread_mutex_unlock(&p->lock);
+    }
+  }
+}
+
+/* Begins a loop, or tells the threads to end. */
+static inline void onnx_xla_pool_announce(onnx_xla_pool *p) {
+  pthread_mutex_lock(&p->lock);
+  __atomic_store_n(&p->round, p->round + 1, __ATOMIC_RELEASE);
+  pthread_cond_broadcast(&p->work);
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* The onnx_xla_parallel of a pool, which is `user`. */
+static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
+                                     void (*body)(void *data, int64_t begin, int64_t end), void *data) {
+  onnx_xla_pool *p = (onnx_xla_pool *)user;
+  int64_t parts = 4 * ((int64_t)p->n_threads + 1), step = (n + parts - 1) / parts;
+  int k;
+  p->n = n;
+  p->step = step < grain ? grain : step;
+  p->next = 0;
+  p->body = body;
+  p->data = data;
+  p->busy = p->n_threads;
+  onnx_xla_pool_announce(p);
+  onnx_xla_pool_take(p);
+  for (k = 0; k < 20000 && __atomic_load_n(&p->busy, __ATOMIC_ACQUIRE); k++) {
+  }
+  pthread_mutex_lock(&p->lock);
+  while (__atomic_load_n(&p->busy, __ATOMIC_ACQUIRE)) {
+    pthread_cond_wait(&p->done, &p->lock);
+  }
+  pthread_mutex_unlock(&p->lock);
+}
+
+/* Ends the threads.  The pool may be started again. */
+static inline void onnx_xla_pool_stop(onnx_xla_pool *p) {
+  p->stop = 1;
+  onnx_xla_pool_announce(p);
+  while (p->n_threads > 0) {
+    pthread_join(p->threads[--p->n_threads], NULL);
+  }
+  pthread_cond_destroy(&p->done);
+  pthread_cond_destroy(&p->work);
+  pthread_mutex_destroy(&p->lock);
+}
+
+/* Starts a pool of n threads, one of them the caller's.  Returns how many there are, which may be fewer. */
+static inline int onnx_xla_pool_start(onnx_xla_pool *p, int n) {
+  p->n_threads = p->stop = p->busy = 0;
+  p->round = 0;
+  pthread_mutex_init(&p->lock, NULL);
+  pthread_cond_init(&p->work, NULL);
+  pthread_cond_init(&p->done, NULL);
+  while (p->n_threads < n - 1 && p->n_threads < ONNX_XLA_POOL_MOST &&
+         pthread_create(&p->threads[p->n_threads], NULL, onnx_xla_pool_thread, p) == 0) {
+    p->n_threads++;
+  }
+  return p->n_threads + 1;
+}
+#endif
+#endif

@@ -1,0 +1,18 @@
+/* special.h - lowers sorts, non-maximum suppression and the Mersenne twister (emit_is_special): to thunks of the
+ * runtime, or to kernels if the program must consist of kernels only. */
+#ifndef BACKEND_CPU_LOWER_SPECIAL_H
+#define BACKEND_CPU_LOWER_SPECIAL_H
+
+#include "backend_cpu/lower/lower.h"
+#include "lower/lower.h"
+
+/* Returns the bytes of scratch memory that `i` needs. */
+dim cpu_special_scratch(const cpu_lower_options *o, const hlo_instr *i);
+/* Returns true if only sorts read the iota `i`, and only as positions in their lines, so that it need not be computed.
+ */
+bool cpu_only_positions(const hlo_instr *i);
+/* Appends the thunks of `i`; kernels are added to `kernels`. */
+STATUS_MUST_USE status cpu_lower_special(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels,
+                                         const hlo_instr *i);
+
+#endif

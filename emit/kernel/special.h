@@ -1,0 +1,39 @@
+/* special.h - kernels of what a target may also compute by functions of its runtime: sorts, non-maximum suppression,
+ * the Mersenne twister.
+ *
+ * A program of kernels only needs them.  Their results are, bit for bit, those of the reference evaluator.  They are
+ * never part of a fusion, so emit_supports returns false for them, and emit_kernel does not write them. */
+#ifndef EMIT_KERNEL_SPECIAL_H
+#define EMIT_KERNEL_SPECIAL_H
+
+#include "emit/kernel/compile.h"
+
+/* Returns true for an instruction for which one of the functions below is. */
+bool emit_is_special(const hlo_instr *i);
+/* Returns true if that function can write it.  Otherwise *why is set as by emit_supports. */
+bool emit_supports_special(const hlo_instr *i, const char **why);
+
+/* The config of a sort. */
+typedef struct emit_sort {
+  int64_t parts; /* the grid: lines are divided into at most this many parts, each with scratch memory of its own */
+  int64_t front; /* how many of the first elements are wanted; INT64_MAX: all.  The others are undefined */
+  int64_t iota;  /* the operand that is an iota of positions along the line, which is not read; -1: none */
+} emit_sort;
+/* Writes a stable sort by operand 0.  -0 equals 0, and NaN is above all numbers.  The config is an emit_sort. */
+emit_write_fn emit_sort_kernel;
+/* Returns the bytes of its scratch memory. */
+dim emit_sort_scratch(const hlo_instr *i, const emit_sort *s);
+
+/* The config of a non-maximum suppression, whose kernels are EMIT_NMS_PHASES. */
+typedef struct emit_nms {
+  int64_t parts; /* as in emit_sort */
+} emit_nms;
+enum { EMIT_NMS_PHASES = 2 };
+/* Phase 0 chooses boxes for each batch and class, phase 1 joins their lists to one.  The config is an emit_nms. */
+emit_write_fn emit_nms_kernel;
+dim emit_nms_scratch(const hlo_instr *i, const emit_nms *s);
+
+/* Writes the words of the Mersenne twister (base/random.h); without config and scratch memory. */
+emit_write_fn emit_twister_kernel;
+
+#endif

@@ -1,0 +1,186 @@
+/* object.c - onnx-xla compile -o FILE.o: writes an object file and its header. */
+#include <errno.h>
+#include <inttypes.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "plugin/cli/cli.h"
+#include "runtime/program/size_text.h"
+
+static bool has_ending(const char *path, const char *ending) {
+  const char *dot = strrchr(path, '.');
+  return dot && strcmp(dot, ending) == 0;
+}
+
+bool cli_is_object(const char *path) {
+  return has_ending(path, ".o") || has_ending(path, ".a") || has_ending(path, ".so");
+}
+
+/* Returns the file's name without its folder. */
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* Returns the file's name without its ending, and that of a library without "lib". */
+static const char *stem_of(arena *a, const char *path) {
+  const char *name = name_of(path), *dot = strrchr(name, '.');
+  name += !has_ending(path, ".o") && strncmp(name, "lib", 3) == 0 && dot > name + 3 ? 3 : 0;
+  return arena_strndup(a, name, (size_t)(dot - name));
+}
+
+static const char *header_of(arena *a, const cli_args *args) {
+  return arena_printf(a, "%s.h", stem_of(a, args->output));
+}
+
+/* Returns the path of a file of this name in the folder of the object. */
+static const char *in_output_folder(arena *a, const cli_args *args, const char *name) {
+  const char *slash = strrchr(args->output, '/');
+  return arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - args->output) : 0, args->output, name);
+}
+
+/* Returns true if the header could not name a type so: a keyword of C or C++, or what the header uses. */
+static bool is_reserved(arena *a, const char *name) {
+  static const char words[] =
+      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
+      "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
+      "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
+      "int int8_t int16_t int32_t int64_t long main mutable namespace new noexcept not not_eq nullptr operator or "
+      "or_eq private protected public register reinterpret_cast requires restrict return short signed size_t sizeof "
+      "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid "
+      "typename typeof union unsigned uint8_t uint16_t uint32_t uint64_t using virtual void volatile wchar_t while "
+      "xor xor_eq NULL ";
+  return strstr(words, arena_printf(a, " %s ", name));
+}
+
+/* Returns a C identifier with which the names of the object begin. */
+static const char *prefix_of(arena *a, const cli_args *args) {
+  char *name = arena_strdup(a, args->prefix ? args->prefix : stem_of(a, args->output));
+  for (char *c = name; *c; c++) {
+    bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
+    *c = letter || (c > name && *c >= '0' && *c <= '9') ? *c : '_';
+  }
+  return !*name ? "net" : is_reserved(a, name) ? arena_printf(a, "%s_", name) : name;
+}
+
+static status check_prefix(const cli_args *args, const char *prefix) {
+  CHECK_THAT(!args->prefix || strcmp(args->prefix, prefix) == 0, STATUS_INVALID_ARGUMENT,
+             "--prefix %s: it must be a C identifier and no keyword", args->prefix);
+  return NULL;
+}
+
+static status write_file(const char *path, const void *data, size_t size) {
+  return status_name_file(file_write(path, data, size), path);
+}
+
+/* Writes the files of the example to the folder of the object.  What is there already is an error, since it may be
+ * somebody's work. */
+static status write_example(const cli_args *args, const compiler_object *o, arena *a) {
+  for (uint32_t k = 0; k < o->n_example; k++) {
+    const char *path = in_output_folder(a, args, o->example[k].name);
+    CHECK_THAT(access(path, F_OK) != 0, STATUS_INVALID_ARGUMENT, "%s exists already", path);
+    TRY(write_file(path, o->example[k].text, strlen(o->example[k].text)));
+  }
+  return NULL;
+}
+
+/* Makes a shared library of the object by the system's compiler, which has the linker. */
+static status link_shared(const char *object, const char *library, arena *a) {
+  const char *given = getenv("CC"), *cc = given && *given ? given : "cc";
+  char *const command[] = {(char *)(uintptr_t)cc,     "-shared", "-o", (char *)(uintptr_t)library,
+                           (char *)(uintptr_t)object, "-lm",     NULL};
+  pid_t child;
+  int result = 1;
+  bool started = posix_spawnp(&child, cc, NULL, NULL, command, environ) == 0;
+  while (started && waitpid(child, &result, 0) < 0 && errno == EINTR) {
+  }
+  const char *text = arena_printf(a, "%s -shared -o %s %s -lm", cc, library, object);
+  CHECK_THAT(started && result == 0, STATUS_IO, "%s failed; the object is %s", text, object);
+  (void)unlink(object);
+  return NULL;
+}
+
+static status write_library(const cli_args *args, const compiler_object *o, arena *a) {
+  if (!has_ending(args->output, ".so")) {
+    return write_file(args->output, o->object.data, o->object.size);
+  }
+  const char *object = arena_printf(a, "%s.o", args->output);
+  TRY(write_file(object, o->object.data, o->object.size));
+  return link_shared(object, args->output, a);
+}
+
+static status write_files(const cli_args *args, const compiler_object *o, arena *a) {
+  const char *header = in_output_folder(a, args, header_of(a, args));
+  TRY(write_library(args, o, a));
+  TRY(write_file(header, o->header, strlen(o->header)));
+  TRY(args->emit_example ? write_example(args, o, a) : NULL);
+  return args->weights ? write_file(args->weights, o->weights.data, o->weights.size) : NULL;
+}
+
+static void print_report(const cli_args *args, const compiler_object *o, const rt_report *r, const char *reason) {
+  const rt_program *p = o->program;
+  if (p->n_sizes) {
+    printf("%-18sone object for all sizes\n", "sizes");
+    size_write_lines(stdout, 0, 17, p);
+  }
+  if (reason) {
+    printf("%-18sdimensions without a size are taken as 1 (--dim and --shape set them): %s\n", "sizes", reason);
+  }
+  printf("kernels           %" PRIu32 " of %" PRIu32 " uses\n", r->kernels_unique, r->kernels);
+  printf("thunks            %" PRIu32 "\n", r->thunks);
+  printf("weights           %" PRIu64 " bytes\n", r->constant_bytes);
+  printf("object            %" PRIu64 " bytes, %s\n", o->object.size, args->output);
+}
+
+/* Compiles the model for all sizes that are open; if that is impossible, for one set of sizes, and says why. */
+static status compile_object(const cli_args *args, const session_options *options, const compiler_object_options *how,
+                             arena *a, compiler_object *out, rt_report *report, const char **reason) {
+  session_options open = *options, closed = *options;
+  session *s;
+  session_inputs inputs;
+  open.keep_open = true;
+  open.open_dim = COMPILER_LIKELY_SIZE;
+  closed.keep_open = false;
+  TRY(cli_open(args, &open, args->files.items[0], a, &s));
+  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "the file is compiled already");
+  TRY(cli_told_inputs(args, s, a, &inputs));
+  cli_progress_start(args->quiet, "compiling", 0);
+  status failed = session_write_object(s, &inputs, how, a, out, report);
+  if (!failed || open.n_ranges || status_get_code(failed) == STATUS_RESOURCE) {
+    return failed;
+  }
+  *reason = arena_strdup(a, status_message(failed));
+  status_free(failed);
+  TRY(cli_open(args, &closed, args->files.items[0], a, &s));
+  TRY(cli_told_inputs(args, s, a, &inputs));
+  return session_write_object(s, &inputs, how, a, out, report);
+}
+
+status cli_write_object(const cli_args *args, session_options *options, arena *a) {
+  compiler_object_options how = {.prefix = prefix_of(a, args),
+                                 .file = name_of(args->output),
+                                 .header = header_of(a, args),
+                                 .archive = has_ending(args->output, ".a"),
+                                 .separate_weights = args->weights};
+  compiler_object object;
+  rt_report report = {0};
+  const char *reason = NULL;
+  TRY(check_prefix(args, how.prefix));
+  CHECK_THAT(!args->weights || !args->emit_example, STATUS_INVALID_ARGUMENT,
+             "--emit-example does not go with --weights: the example has the weights in the object");
+  options->compile.own_kernels = true;
+  options->compile.threads = options->compile.threads ? options->compile.threads : 1;
+  options->tune = options->tune ? options->tune : "off"; /* the same file on every machine */
+  status failed = compile_object(args, options, &how, a, &object, &report, &reason);
+  cli_progress_end();
+  TRY(status_name_file(failed, args->files.items[0]));
+  TRY(write_files(args, &object, a));
+  if (!args->quiet) {
+    print_report(args, &object, &report, reason);
+  }
+  return NULL;
+}

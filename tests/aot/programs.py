@@ -1,0 +1,154 @@
+"""programs.py: compiles models to objects and links several objects to a C program, whose main function is in run_case.h."""
+import os
+import re
+import struct
+import subprocess
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CC = os.environ.get("CC", "cc").split()
+STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
+# What an object may call: memory functions of C, and the functions of runtime/kernel_externals.def.
+LIBC = {"memcpy", "memmove", "memset"}
+
+
+def libm_functions():
+    with open(f"{HERE}/../../runtime/kernel_externals.def", encoding="utf-8") as f:
+        return set(re.findall(r"^EXTERNAL\([^,]+, (\w+),", f.read(), re.M)) - {"onnx_xla_expired"}
+
+
+class Object:
+    """An object as it was compiled: its prefix, and its open dimensions as the header describes them."""
+
+    def __init__(self, folder, prefix):
+        self.folder, self.prefix, self.number = folder, prefix, None
+        self.failure, self.dims = None, []
+
+    def path(self, ending):
+        return f"{self.folder}/{self.prefix}.{ending}"
+
+    def compile(self, model, inputs=(), more=()):
+        """Compiles the model for inputs, pairs of a name and a file; sets failure to the message if that is refused."""
+        command = [os.environ["ONNX_XLA"], "compile", model, "-q", "--no-cache", "-o", self.path("o"), "--prefix", self.prefix]
+        for name, path in inputs:
+            command += ["--input", f"{name}={path}"]
+        done = subprocess.run(command + list(more), capture_output=True, text=True, errors="replace", check=False, timeout=600)
+        if done.returncode == 0:
+            self.read_header()
+        elif done.returncode == 1:
+            lines = done.stderr.strip().splitlines()
+            self.failure = lines[-1] if lines else "no message"
+        else:
+            self.failure = f"crashed with status {done.returncode}: {done.stderr[-500:]}"
+
+    def read_header(self):
+        """Reads which dimensions are open: for each argument its name, `dimension` or `element`, a number and an input."""
+        with open(self.path("h"), encoding="utf-8") as f:
+            text = f.read()
+        self.dims = [(name, kind, int(number), int(port)) for name, kind, number, port in re.findall(
+            r"^ \* (dim_\w+): (dimension|element) (\d+) of input (\d+)", text, re.M)]
+
+    def sizes(self, inputs):
+        """Returns the arguments for the open dimensions, which depend on the inputs, tensors."""
+        out = []
+        for _, kind, number, port in self.dims:
+            tensor = inputs[port]
+            size = len(tensor.data) // max(1, tensor.elements())
+            content = tensor.data[number * size:(number + 1) * size]
+            out.append(tensor.dims[number] if kind == "dimension" else int.from_bytes(content, "little", signed=True))
+        return out
+
+
+ADAPTERS = """
+static int {p}_case_init(void *n) {{ return {p}_init(({p} *)n, NULL); }}
+static uint64_t {p}_case_arena_bytes(const int64_t *dims) {{ (void)dims; return {p}_arena_bytes({dims}); }}
+static int {p}_case_bind(void *n, void *arena, const int64_t *dims) {{ (void)dims; return {p}_bind(({p} *)n, arena{more}); }}
+static int {p}_case_run(void *n) {{ return {p}_run(({p} *)n); }}
+static int {p}_case_set_input(void *n, uint32_t k, const void *m) {{ return {p}_set_input(({p} *)n, k, m); }}
+static int {p}_case_set_output(void *n, uint32_t k, void *m) {{ return {p}_set_output(({p} *)n, k, m); }}
+static void *{p}_case_input(void *n, uint32_t k) {{ return {p}_input(({p} *)n, k); }}
+static void *{p}_case_output(void *n, uint32_t k) {{ return {p}_output(({p} *)n, k); }}
+static int {p}_case_input_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_input_dims((const {p} *)n, k, d); }}
+static int {p}_case_output_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_output_dims((const {p} *)n, k, d); }}
+"""
+FUNCTIONS = "run set_input set_output input output input_dims output_dims".split()
+
+
+def adapters(o):
+    dims = ", ".join(f"dims[{k}]" for k in range(len(o.dims)))
+    return ADAPTERS.format(p=o.prefix, dims=dims, more=", " + dims if dims else "")
+
+
+def row(o):
+    p, u = o.prefix, o.prefix.upper()
+    functions = [f"{p}_case_init", f"{p}_case_arena_bytes", f"{p}_case_bind", f"{p}_case_run", f"{p}_error_text"]
+    functions += [f"{p}_case_{name}" for name in FUNCTIONS[1:]]
+    return f"  {{sizeof({p}), {len(o.dims)}, {u}_INPUTS, {u}_OUTPUTS, {p}_inputs, {p}_outputs, {', '.join(functions)}}},\n"
+
+
+def glue(objects):
+    """Returns the C program of the objects; object k of the list is number k for its main function."""
+    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects)
+    text += f'#include "{HERE}/run_case.h"\n' + "".join(adapters(o) for o in objects)
+    text += "\nstatic const object_case cases[] = {\n" + "".join(row(o) for o in objects) + "};\n"
+    return text + "\nint main(int argc, char **argv) { return run_cases(cases, argc, argv); }\n"
+
+
+def link(objects, path):
+    """Links the objects to a program; returns an error message, or None."""
+    with open(f"{path}.c", "w", encoding="utf-8") as f:
+        f.write(glue(objects))
+    for k, o in enumerate(objects):
+        o.number = k
+    command = [*CC, *STRICT, "-o", path, f"{path}.c", *(o.path("o") for o in objects), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr or "the C compiler failed" if done.returncode else None
+
+
+def check_symbols(objects):
+    """Returns for each prefix of an object with wrong symbols what is wrong."""
+    allowed, wrong = LIBC | libm_functions(), {}
+    listed = subprocess.run(["nm", "-g", "-A", *(o.path("o") for o in objects)], capture_output=True, text=True, check=True)
+    for line in listed.stdout.splitlines():
+        file, rest = line.split(":", 1)
+        *_, kind, name = rest.split()
+        prefix = os.path.basename(file)[:-2]
+        if kind == "U" and name not in allowed:
+            wrong[prefix] = f"the object calls {name}"
+        elif kind != "U" and name != prefix and not name.startswith(prefix + "_"):
+            wrong[prefix] = f"the object defines {name}, which has not its prefix"
+    return wrong
+
+
+class Failed(Exception):
+    """A program that failed, or inputs that it cannot take."""
+
+
+def run(program, o, inputs, path, timeout=120):
+    """Runs an object of a program on tensors; returns pairs of dimensions and bytes."""
+    dims = o.sizes(inputs)
+    with open(f"{path}.in", "wb") as f:
+        f.write(struct.pack(f"={len(dims) + 2}q", len(dims), *dims, len(inputs)))
+        for tensor in inputs:
+            f.write(struct.pack("=q", len(tensor.data)) + tensor.data)
+    try:
+        done = subprocess.run([program, str(o.number), f"{path}.in", f"{path}.out"], capture_output=True, text=True, check=False,
+                              timeout=timeout)
+    except subprocess.TimeoutExpired as e:
+        raise Failed("the program does not end") from e
+    if done.returncode:
+        raise Failed(done.stderr.strip() if done.returncode == 1 else f"the program crashed: status {done.returncode}")
+    return read_outputs(f"{path}.out")
+
+
+def read_outputs(path):
+    out, at = [], 0
+    with open(path, "rb") as f:
+        data = f.read()
+    while at < len(data):
+        rank, = struct.unpack_from("=q", data, at)
+        dims = list(struct.unpack_from(f"={rank}q", data, at + 8))
+        n, = struct.unpack_from("=q", data, at + 8 + 8 * rank)
+        at += 16 + 8 * rank
+        out.append((dims, data[at:at + n]))
+        at += n
+    return out

@@ -1,0 +1,130 @@
+"""sizes.py DATA WORK: models with open dimensions, each as one object that is run for several sizes.
+
+The outputs are compared with those of `onnx-xla run`, which may use libraries, so they are not the same bits.  Sizes that an
+object cannot take must give an error whose text says why.
+"""
+import os
+import random
+import re
+import struct
+import subprocess
+import sys
+
+import elements
+import onnx_files
+import onnx_writer
+import programs
+
+FLOAT, INT32, INT64 = 1, 6, 7
+MODELS = "rapidocr_onnxruntime/models/"
+SILERO = "silero_vad/data/"
+
+
+def silero(batch):
+    return {"input": (FLOAT, [batch, 576]), "state": (FLOAT, [2, batch, 128]), "sr": (INT64, [])}
+
+
+def image(*dims):
+    return {"x": (FLOAT, list(dims))}
+
+
+# A model, what is told when it is compiled (shapes, and whether the content of sr), the tolerances, the inputs of each run, and
+# inputs that are refused with a part of the message.
+ROWS = [
+    ("magika/models/standard_v3_3/model.onnx", [], 1e-3, 1e-6,
+     [{"bytes": (INT32, [n, 2048])} for n in (1, 2, 5)], []),
+    (SILERO + "silero_vad_16k_sequence.onnx", [], 1e-3, 1e-5,
+     [{"input": (FLOAT, [n, 576]), "h": (FLOAT, [1, 1, 128]), "c": (FLOAT, [1, 1, 128])} for n in (1, 3, 40)],
+     [({"input": (FLOAT, [0, 576]), "h": (FLOAT, [1, 1, 128]), "c": (FLOAT, [1, 1, 128])}, "LSTM: the object is for sizes with")]),
+    (SILERO + "silero_vad.onnx", ["--shape", "input=2x576", "--shape", "state=2x2x128"], 1e-3, 1e-5, [silero(n) for n in (1, 2, 5)], []),
+    (SILERO + "silero_vad_16k_op15.onnx", ["--dim", "sequence=576"], 1e-3, 1e-5, [silero(n) for n in (1, 2, 5)], []),
+    (MODELS + "ch_ppocr_mobile_v2.0_cls_infer.onnx", ["--shape", "x=1x3x48x192"], 1e-3, 1e-5,
+     [image(1, 3, 48, 192), image(2, 3, 48, 96), image(3, 3, 64, 100)], []),
+    (MODELS + "ch_PP-OCRv4_rec_infer.onnx", ["--shape", "x=1x3x48x320"], 1e-3, 1e-5,
+     [image(1, 3, 48, 320), image(2, 3, 48, 97), image(1, 3, 48, 500)],
+     [(image(1, 3, 48, 1), "the object is for sizes with")]),
+    (MODELS + "ch_PP-OCRv4_det_infer.onnx", ["--shape", "x=1x3x64x96"], 1e-3, 1e-5,
+     [image(1, 3, 64, 96), image(1, 3, 96, 32), image(2, 3, 32, 160)],
+     [(image(1, 3, 33, 64), "sizes are negative, too large, or not those of the model")]),
+]
+
+
+def fill(rng, kind, dims):
+    """Returns a random tensor; a scalar integer is the sampling rate."""
+    tensor = onnx_files.Tensor(kind, dims, b"")
+    n = tensor.elements()
+    if kind == FLOAT:
+        tensor.data = struct.pack(f"={n}f", *(rng.gauss(0, 0.5) for _ in range(n)))
+    elif kind == INT32:
+        tensor.data = struct.pack(f"={n}i", *(rng.randrange(257) for _ in range(n)))
+    else:
+        tensor.data = struct.pack("=q", 16000)
+    return tensor
+
+
+class Model:
+    """A model with the object that was compiled from it."""
+
+    def __init__(self, data, work, number, row):
+        self.model, self.how, self.rtol, self.atol, self.runs, self.refused = row
+        self.path, self.work, self.prefix = f"{data}/{self.model}", work, f"m{number}"
+        self.rng = random.Random(number)
+        self.names = [v.name for v in onnx_files.read_model(self.path)[0]]
+        self.object = programs.Object(work, self.prefix)
+        rate = f"{work}/sr.pb"
+        onnx_writer.write(rate, onnx_writer.tensor(INT64, [], struct.pack("=q", 16000)))
+        self.object.compile(self.path, [("sr", rate)] if "sr" in self.names else [], self.how)
+
+    def inputs(self, described):
+        return [fill(self.rng, *described[name]) for name in self.names]
+
+    def expected(self, inputs):
+        """Returns the outputs of onnx-xla run."""
+        command = [os.environ["ONNX_XLA"], "run", self.path, "-q", "-t", "1", "--no-cache", "-O", self.work]
+        for k, (name, x) in enumerate(zip(self.names, inputs)):
+            onnx_writer.write(f"{self.work}/{self.prefix}_{k}.pb", onnx_writer.tensor(x.kind, x.dims, x.data))
+            command += ["--input", f"{name}={self.work}/{self.prefix}_{k}.pb"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return onnx_files.read_tensors(self.work, "output")
+
+    def compare(self, program, described):
+        """Returns what is wrong with a run, or None."""
+        inputs = self.inputs(described)
+        try:
+            outputs = programs.run(program, self.object, inputs, f"{self.work}/{self.prefix}")
+        except programs.Failed as e:
+            return str(e)
+        for k, (tensor, (dims, data)) in enumerate(zip(self.expected(inputs), outputs)):
+            wrong = elements.difference(tensor.kind, data, tensor.data, self.rtol, self.atol)
+            if dims != tensor.dims or wrong:
+                return f"output {k}: {dims} for {tensor.dims}: {wrong}"
+        return None
+
+    def is_refused(self, program, described, text):
+        try:
+            programs.run(program, self.object, self.inputs(described), f"{self.work}/{self.prefix}")
+        except programs.Failed as e:
+            return None if re.match(r"bind \d+: ", str(e)) and text in str(e) else f"the message is {e}"
+        return "it is not refused"
+
+
+def main():
+    data, work = sys.argv[1:]
+    models = [Model(data, work, k, row) for k, row in enumerate(ROWS)]
+    findings = [(m.model, m.object.failure) for m in models if m.object.failure]
+    models = [m for m in models if not m.object.failure]
+    error = programs.link([m.object for m in models], f"{work}/program")
+    wrong = programs.check_symbols([m.object for m in models])
+    findings += [("the program", error)] + [(m.model, wrong.get(m.prefix)) for m in models]
+    for m in models if not error else ():
+        findings += [(f"{m.model} for {described}", m.compare(f"{work}/program", described)) for described in m.runs]
+        findings += [(f"{m.model} for {d}", m.is_refused(f"{work}/program", d, text)) for d, text in m.refused]
+    for what, failure in findings:
+        if failure:
+            print(f"FAIL {what}: {failure}")
+    failed = sum(1 for _, failure in findings if failure)
+    print(f"{len(findings) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())

@@ -48,6 +48,7 @@ backend_cpu_files = \
 	backend_cpu/kernels/outline.h \
 	backend_cpu/lower/lower.h \
 	backend_cpu/lower/special.h \
+	backend_cpu/runtime/arm_calls.def \
 	backend_cpu/runtime/contraction.h \
 	backend_cpu/runtime/kinds.h \
 	backend_cpu/runtime/onednn.h \

@@ -44,10 +44,32 @@ const char *machine_architecture(void) {
   return "x86_64";
 #elif defined(__aarch64__)
   return "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+  return "riscv64";
+#elif defined(__arm__) && __ARM_ARCH == 7
+  return "armv7";
 #else
   return "unknown";
 #endif
 }
+
+/* Features that the kernel tells in AT_HWCAP (word 0) or AT_HWCAP2 (word 1), by LLVM's names. */
+#if !defined(__x86_64__)
+static const struct {
+  const char *name;
+  int word, bit;
+} kernel_features[] = {
+#if defined(__aarch64__)
+    {"neon", 0, 1},  {"crc", 0, 7},   {"lse", 0, 8},      {"fullfp16", 0, 10}, {"rdm", 0, 12},
+    {"rcpc", 0, 15}, {"sha3", 0, 17}, {"dotprod", 0, 20}, {"sve", 0, 22},      {"fp16fml", 0, 23},
+    {"sve2", 1, 1},  {"i8mm", 1, 13}, {"bf16", 1, 14},
+#elif defined(__riscv)
+    {"a", 0, 0}, {"c", 0, 2}, {"d", 0, 3}, {"f", 0, 5}, {"m", 0, 12}, {"v", 0, 21},
+#elif defined(__arm__)
+    {"neon", 0, 12}, {"vfp3", 0, 13}, {"vfp4", 0, 16}, {"fp16", 0, 16}, {"hwdiv-arm", 0, 17}, {"hwdiv", 0, 18},
+#endif
+    {"", 0, 0}};
+#endif
 
 #if defined(__x86_64__)
 enum { EAX, EBX, ECX, EDX };
@@ -72,14 +94,14 @@ bool machine_find_feature(const char *name, size_t n, machine_feature *out) {
 #include "base/x86_features.def"
 #undef X86_FEATURE
 #undef X86_FEATURE_IF
-#elif defined(__aarch64__)
-  static const char dots[] = "dotprod"; /* the only one that code uses */
-  if (n == sizeof dots - 1 && memcmp(dots, name, n) == 0) {
-    *out = (machine_feature){dots, (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0};
-    return true;
-  }
 #else
-  (void)name, (void)n, (void)out;
+  const unsigned long words[] = {getauxval(AT_HWCAP), getauxval(AT_HWCAP2)};
+  for (size_t k = 0; n && k < sizeof kernel_features / sizeof *kernel_features; k++) {
+    if (strlen(kernel_features[k].name) == n && memcmp(kernel_features[k].name, name, n) == 0) {
+      *out = (machine_feature){kernel_features[k].name, words[kernel_features[k].word] >> kernel_features[k].bit & 1};
+      return true;
+    }
+  }
 #endif
   return false;
 }

@@ -22,16 +22,15 @@ uint64_t machine_cache_bytes(int level);
 /* Returns the processor's architecture as in LLVM's triples, or "unknown". */
 const char *machine_architecture(void);
 
-/* A feature of processors that code may use. */
+/* A feature of processors by LLVM's name: on x86-64 a row of x86_features.def, elsewhere what the kernel tells. */
 typedef struct machine_feature {
   const char *name;
   bool here; /* whether this processor has the feature */
 } machine_feature;
 
-/* Searches for a name of n bytes: on x86-64 in x86_features.def, on aarch64 among the features that code uses.  Returns
- * false if it is not there; on other processors, no name is. */
+/* Searches the features that are known here for a name of n bytes.  Returns false if it is not there. */
 bool machine_find_feature(const char *name, size_t n, machine_feature *out);
-/* Returns true if machine_find_feature finds the name and the processor has the feature. */
+/* Returns true if the name is known here and the processor has the feature. */
 bool machine_has_feature(const char *name);
 
 /* The processor's name, such as "AMD EPYC 9R14"; "" if the processor does not report it. */

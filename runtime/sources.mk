@@ -11,6 +11,7 @@ runtime_sources = \
 	runtime/exec/random.c \
 	runtime/exec/trial.c \
 	runtime/host/code_loader.c \
+	runtime/host/relocation.c \
 	runtime/host/roofline.c \
 	runtime/host/stack.c \
 	runtime/host/thread_pool.c \
@@ -33,6 +34,7 @@ runtime_files = \
 	runtime/exec/random.h \
 	runtime/exec/trial.h \
 	runtime/host/code_loader.h \
+	runtime/host/relocation.h \
 	runtime/host/roofline.h \
 	runtime/host/stack.h \
 	runtime/host/thread_pool.h \

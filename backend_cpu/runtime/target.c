@@ -15,6 +15,11 @@
  * Kernels get it as the last entry of their table of buffers. */
 static int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 
+#if defined(__arm__)
+#define ARM_CALL(function) extern void function(void);
+#include "backend_cpu/runtime/arm_calls.def"
+#endif
+
 static void *resolve(const char *name) {
 #define EXTERNAL(result, function, parameters) {#function, (void *)(result(*) parameters)function},
   static const struct {
@@ -22,6 +27,10 @@ static void *resolve(const char *name) {
     void *address;
   } table[] = {
 #include "runtime/kernel_externals.def"
+#if defined(__arm__)
+#define ARM_CALL(function) {#function, (void *)function},
+#include "backend_cpu/runtime/arm_calls.def"
+#endif
   };
 #undef EXTERNAL
   for (size_t k = 0; k < sizeof table / sizeof *table; k++) {

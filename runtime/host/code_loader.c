@@ -1,16 +1,33 @@
-/* code_loader.c - lays out, relocates and protects the sections of an ELF object. */
+/* code_loader.c - lays out, relocates and protects the sections of an ELF object of this machine. */
 #include "runtime/host/code_loader.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/arith.h"
 #include "base/hash.h"
 #include "base/machine.h"
+#include "runtime/host/relocation.h"
 
-enum { MAX_SECTIONS = 65000, SLOT_BYTES = 16 };
+/* Objects have the word size of the machine. */
+typedef ElfW(Ehdr) elf_header;
+typedef ElfW(Shdr) elf_section;
+typedef ElfW(Sym) elf_symbol;
+typedef ElfW(Rel) elf_rel;
+typedef ElfW(Rela) elf_rela;
+#if __SIZEOF_POINTER__ == 8
+#define SYMBOL_OF ELF64_R_SYM
+#define TYPE_OF ELF64_R_TYPE
+enum { ELF_CLASS = ELFCLASS64 };
+#else
+#define SYMBOL_OF ELF32_R_SYM
+#define TYPE_OF ELF32_R_TYPE
+enum { ELF_CLASS = ELFCLASS32 };
+#endif
+
+enum { MAX_SECTIONS = 65000 };
 /* so that 32-bit relative addresses reach everything in the image */
 static const uint64_t max_image = (uint64_t)1 << 30;
 
@@ -32,12 +49,12 @@ typedef struct loading {
   rt_resolve_fn *resolve;
   const uint8_t *bytes; /* the object */
   uint64_t size;
-  Elf64_Ehdr header;
-  Elf64_Shdr *sections;
+  elf_header header;
+  elf_section *sections;
   uint64_t *place; /* the offset of each section in the image; UINT64_MAX if it is not loaded */
   uint64_t group_end[GROUP_COUNT];
   uint32_t n_symbols;
-  const uint8_t *symbol_table; /* an array of Elf64_Sym, perhaps unaligned */
+  const uint8_t *symbol_table; /* an array of elf_symbol, perhaps unaligned */
   const char *names;
   uint64_t names_size;
   uint64_t *addresses; /* the addresses of symbols; 0 if not known */
@@ -52,33 +69,23 @@ static bool inside(const loading *l, uint64_t offset, uint64_t size) {
 
 /* --- reading the tables --- */
 
-static uint16_t this_machine(void) {
-#if defined(__x86_64__)
-  return EM_X86_64;
-#elif defined(__aarch64__)
-  return EM_AARCH64;
-#else
-  return EM_NONE;
-#endif
-}
-
 static status read_header(loading *l) {
-  static const uint8_t magic[] = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT};
+  static const uint8_t magic[] = {0x7f, 'E', 'L', 'F', ELF_CLASS, ELFDATA2LSB, EV_CURRENT};
   if (l->size < sizeof l->header || memcmp(l->bytes, magic, sizeof magic) != 0) {
-    return DAMAGED("no 64-bit ELF object");
+    return DAMAGED("no ELF object of this machine's kind");
   }
   memcpy(&l->header, l->bytes, sizeof l->header);
-  const Elf64_Ehdr *h = &l->header;
-  CHECK_THAT(h->e_machine == this_machine(), STATUS_INVALID_FILE,
+  const elf_header *h = &l->header;
+  CHECK_THAT(h->e_machine == RT_ELF_MACHINE, STATUS_INVALID_FILE,
              "machine code is for another processor (ELF machine %u)", h->e_machine);
-  if (h->e_type != ET_REL || h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum > MAX_SECTIONS ||
-      !inside(l, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr))) {
+  if (h->e_type != ET_REL || h->e_shentsize != sizeof(elf_section) || h->e_shnum > MAX_SECTIONS ||
+      !inside(l, h->e_shoff, (uint64_t)h->e_shnum * sizeof(elf_section))) {
     return DAMAGED("bad section table");
   }
-  l->sections = ARENA_NEW_N(l->scratch, Elf64_Shdr, h->e_shnum);
-  memcpy(l->sections, l->bytes + h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr));
+  l->sections = ARENA_NEW_N(l->scratch, elf_section, h->e_shnum);
+  memcpy(l->sections, l->bytes + h->e_shoff, h->e_shnum * sizeof(elf_section));
   for (uint32_t k = 0; k < h->e_shnum; k++) {
-    const Elf64_Shdr *s = &l->sections[k];
+    const elf_section *s = &l->sections[k];
     if ((s->sh_type != SHT_NOBITS && s->sh_type != SHT_NULL && !inside(l, s->sh_offset, s->sh_size)) ||
         s->sh_size > max_image || (s->sh_addralign & (s->sh_addralign - 1)) || s->sh_addralign > 4096) {
       return DAMAGED("section %u lies outside of the file", k);
@@ -89,16 +96,16 @@ static status read_header(loading *l) {
 
 static status read_symbol_table(loading *l) {
   for (uint32_t k = 0; k < l->header.e_shnum; k++) {
-    const Elf64_Shdr *s = &l->sections[k];
+    const elf_section *s = &l->sections[k];
     if (s->sh_type != SHT_SYMTAB) {
       continue;
     }
     if (s->sh_link >= l->header.e_shnum || l->sections[s->sh_link].sh_type != SHT_STRTAB || l->symbol_table) {
       return DAMAGED("bad symbol table");
     }
-    const Elf64_Shdr *strings = &l->sections[s->sh_link];
+    const elf_section *strings = &l->sections[s->sh_link];
     l->symtab = k;
-    l->n_symbols = (uint32_t)(s->sh_size / sizeof(Elf64_Sym));
+    l->n_symbols = (uint32_t)(s->sh_size / sizeof(elf_symbol));
     l->symbol_table = l->bytes + s->sh_offset;
     l->names = (const char *)l->bytes + strings->sh_offset;
     l->names_size = strings->sh_size;
@@ -109,25 +116,25 @@ static status read_symbol_table(loading *l) {
   return NULL;
 }
 
-static Elf64_Sym symbol_at(const loading *l, uint32_t k) {
-  Elf64_Sym s;
+static elf_symbol symbol_at(const loading *l, uint32_t k) {
+  elf_symbol s;
   memcpy(&s, l->symbol_table + (uint64_t)k * sizeof s, sizeof s);
   return s;
 }
 
 /* --- layout --- */
 
-static group group_of(const Elf64_Shdr *s) {
+static group group_of(const elf_section *s) {
   return s->sh_flags & SHF_EXECINSTR ? GROUP_CODE : s->sh_flags & SHF_WRITE ? GROUP_DATA : GROUP_CONSTANT;
 }
 
 static status lay_out(loading *l) {
-  uint64_t page = machine_page_bytes(), at = (uint64_t)l->n_symbols * SLOT_BYTES;
+  uint64_t page = machine_page_bytes(), at = (uint64_t)l->n_symbols * RT_SLOT_BYTES;
   l->place = ARENA_NEW_N(l->scratch, uint64_t, l->header.e_shnum);
   memset(l->place, 0xff, l->header.e_shnum * sizeof *l->place);
   for (group g = 0; g < GROUP_COUNT; g++) {
     for (uint32_t k = 0; k < l->header.e_shnum; k++) {
-      const Elf64_Shdr *s = &l->sections[k];
+      const elf_section *s = &l->sections[k];
       if (!(s->sh_flags & SHF_ALLOC) || s->sh_type == SHT_NULL || group_of(s) != g) {
         continue;
       }
@@ -161,7 +168,7 @@ static status map(loading *l, arena *a) {
   CHECK_THAT(p != MAP_FAILED, STATUS_RESOURCE, "no %zu bytes for machine code: %s", c->size, strerror(errno));
   c->base = p;
   for (uint32_t k = 0; k < l->header.e_shnum; k++) {
-    const Elf64_Shdr *s = &l->sections[k];
+    const elf_section *s = &l->sections[k];
     if (l->place[k] != UINT64_MAX && s->sh_type != SHT_NOBITS && s->sh_size) {
       memcpy(c->base + l->place[k], l->bytes + s->sh_offset, s->sh_size);
     }
@@ -184,18 +191,8 @@ static status protect(const loading *l) {
 
 /* --- symbols --- */
 
-static void write_slot(uint8_t *slot, uint64_t address) {
-  memcpy(slot, &address, 8);
-#if defined(__aarch64__)
-  static const uint32_t jump[] = {0x58ffffd0 /* ldr x16, slot */, 0xd61f0200 /* br x16 */};
-#else
-  static const uint8_t jump[] = {0xff, 0x25, 0xf2, 0xff, 0xff, 0xff /* jmp *slot(%rip) */, 0xcc, 0xcc};
-#endif
-  memcpy(slot + 8, jump, sizeof jump);
-}
-
 static status define_symbol(loading *l, uint32_t k) {
-  Elf64_Sym s = symbol_at(l, k);
+  elf_symbol s = symbol_at(l, k);
   if (s.st_name >= l->names_size) {
     return DAMAGED("symbol %u has no name", k);
   }
@@ -213,7 +210,7 @@ static status define_symbol(loading *l, uint32_t k) {
       *str_map_put(&l->code->symbols, name) = (void *)(uintptr_t)l->addresses[k];
     }
   }
-  write_slot(l->code->base + (uint64_t)k * SLOT_BYTES, l->addresses[k]);
+  rt_slot_write(l->code->base + (uint64_t)k * RT_SLOT_BYTES, l->addresses[k]);
   return NULL;
 }
 
@@ -225,132 +222,87 @@ static status define_symbols(loading *l) {
   return NULL;
 }
 
-/* --- relocation, in the terms of the ABI: S is the symbol's address, P the patched address, G the symbol's slot --- */
+/* --- relocation --- */
 
-typedef struct patch {
-  uint32_t type;
-  uint8_t *at;
-  uint64_t room; /* the bytes from `at` to the end of the section */
-  uint64_t S, P, G;
-  int64_t addend;
-  bool external;
-} patch;
-
-static status bad_patch(const patch *p, const char *why) { return DAMAGED("relocation of type %u %s", p->type, why); }
-
-static status put(const patch *p, uint64_t value, unsigned bytes) {
-  if (p->room < bytes) {
-    return bad_patch(p, "lies outside of its section");
-  }
-  int64_t v = (int64_t)value;
-  if (bytes == 4 && v != (int32_t)v) {
-    return bad_patch(p, "does not reach its target");
-  }
-  memcpy(p->at, &value, bytes);
-  return NULL;
+/* A relocation of a section, with or without an addend of its own. */
+static elf_rela relocation_at(const loading *l, const elf_section *table, uint32_t k) {
+  const uint8_t *at = l->bytes + table->sh_offset + (uint64_t)k * table->sh_entsize;
+  elf_rela r = {0};
+  memcpy(&r, at, table->sh_type == SHT_RELA ? sizeof(elf_rela) : sizeof(elf_rel));
+  return r;
 }
 
-static status patch_x86_64(const patch *p) {
-  uint64_t call = p->external ? p->G + 8 + (uint64_t)p->addend : p->S;
-  switch (p->type) {
-    case R_X86_64_NONE: return NULL;
-    case R_X86_64_64: return put(p, p->S, 8);
-    case R_X86_64_PC64: return put(p, p->S - p->P, 8);
-    case R_X86_64_32S: return put(p, p->S, 4);
-    case R_X86_64_PC32: return put(p, p->S - p->P, 4);
-    case R_X86_64_PLT32: return put(p, call - p->P, 4);
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX: return put(p, p->G + (uint64_t)p->addend - p->P, 4);
-    default: return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
-  }
-}
-
-/* Replaces the bits from bit `shift` on of an instruction by the low `bits` bits of the value. */
-static status put_bits(const patch *p, uint64_t value, unsigned bits, unsigned shift) {
-  uint32_t word, mask = (uint32_t)((((uint64_t)1 << bits) - 1) << shift);
-  if (p->room < 4) {
-    return bad_patch(p, "lies outside of its section");
-  }
-  memcpy(&word, p->at, 4);
-  word = (word & ~mask) | (((uint32_t)value << shift) & mask);
-  memcpy(p->at, &word, 4);
-  return NULL;
-}
-
-static status patch_page(const patch *p, uint64_t target) {
-  int64_t pages = ((int64_t)(target & ~(uint64_t)4095) - (int64_t)(p->P & ~(uint64_t)4095)) / 4096;
-  if (pages < -(1 << 20) || pages >= 1 << 20) {
-    return bad_patch(p, "does not reach its target");
-  }
-  TRY(put_bits(p, (uint64_t)pages & 3, 2, 29));
-  return put_bits(p, (uint64_t)pages >> 2, 19, 5);
-}
-
-static status patch_aarch64(const patch *p) {
-  int64_t call = (int64_t)((p->external ? p->G + 8 : p->S) - p->P);
-  switch (p->type) {
-    case R_AARCH64_NONE: return NULL;
-    case R_AARCH64_ABS64: return put(p, p->S, 8);
-    case R_AARCH64_PREL64: return put(p, p->S - p->P, 8);
-    case R_AARCH64_PREL32: return put(p, p->S - p->P, 4);
-    case R_AARCH64_ADR_PREL_PG_HI21: return patch_page(p, p->S);
-    case R_AARCH64_ADR_GOT_PAGE: return patch_page(p, p->G);
-    case R_AARCH64_ADD_ABS_LO12_NC:
-    case R_AARCH64_LDST8_ABS_LO12_NC: return put_bits(p, p->S & 4095, 12, 10);
-    case R_AARCH64_LDST16_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 1, 12, 10);
-    case R_AARCH64_LDST32_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 2, 12, 10);
-    case R_AARCH64_LDST64_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 3, 12, 10);
-    case R_AARCH64_LDST128_ABS_LO12_NC: return put_bits(p, (p->S & 4095) >> 4, 12, 10);
-    case R_AARCH64_LD64_GOT_LO12_NC: return put_bits(p, (p->G & 4095) >> 3, 12, 10);
-    case R_AARCH64_CALL26:
-    case R_AARCH64_JUMP26:
-      if (call < -(1 << 27) || call >= 1 << 27) {
-        return bad_patch(p, "does not reach its target");
-      }
-      return put_bits(p, (uint64_t)call >> 2, 26, 0);
-    default: return status_error(STATUS_UNSUPPORTED, "machine code has a relocation of the unknown type %u", p->type);
-  }
-}
-
-static status relocate_one(const loading *l, uint32_t section, const Elf64_Rela *r) {
-  uint32_t symbol = (uint32_t)ELF64_R_SYM(r->r_info);
+/* Describes relocation k of a table, which patches section table->sh_info. */
+static status read_patch(const loading *l, const elf_section *table, uint32_t k, rt_patch *out) {
+  elf_rela r = relocation_at(l, table, k);
+  uint32_t symbol = (uint32_t)SYMBOL_OF(r.r_info), section = table->sh_info;
   uint64_t size = l->sections[section].sh_size, base = (uint64_t)(uintptr_t)l->code->base;
-  if (symbol >= l->n_symbols || r->r_offset > size || l->sections[section].sh_type == SHT_NOBITS) {
+  if (symbol >= l->n_symbols || r.r_offset > size || l->sections[section].sh_type == SHT_NOBITS) {
     return DAMAGED("a relocation lies outside of its section");
   }
-  Elf64_Sym s = symbol ? symbol_at(l, symbol) : (Elf64_Sym){0};
-  CHECK_THAT(!symbol || s.st_shndx != SHN_UNDEF || l->addresses[symbol], STATUS_UNSUPPORTED,
+  elf_symbol s = symbol ? symbol_at(l, symbol) : (elf_symbol){0};
+  uint64_t place = l->place[section] + r.r_offset;
+  *out = (rt_patch){.type = (uint32_t)TYPE_OF(r.r_info),
+                    .at = l->code->base + place,
+                    .room = size - r.r_offset,
+                    .P = base + place,
+                    .G = base + (uint64_t)symbol * RT_SLOT_BYTES,
+                    .addend = r.r_addend,
+                    .external = symbol && s.st_shndx == SHN_UNDEF};
+  if (table->sh_type == SHT_REL) {
+    out->addend = rt_patch_addend(out->type, out->at, out->room);
+  }
+  out->S = l->addresses[symbol] + (uint64_t)out->addend;
+  CHECK_THAT(!out->type || !out->external || l->addresses[symbol], STATUS_UNSUPPORTED,
              "machine code calls '%s', which this onnx-xla does not have", l->names + s.st_name);
-  uint64_t place = l->place[section] + r->r_offset;
-  patch p = {.type = (uint32_t)ELF64_R_TYPE(r->r_info),
-             .at = l->code->base + place,
-             .room = size - r->r_offset,
-             .S = l->addresses[symbol] + (uint64_t)r->r_addend,
-             .P = base + place,
-             .G = base + (uint64_t)symbol * SLOT_BYTES,
-             .addend = r->r_addend,
-             .external = symbol && s.st_shndx == SHN_UNDEF};
-  return l->header.e_machine == EM_X86_64 ? patch_x86_64(&p) : patch_aarch64(&p);
+  return NULL;
+}
+
+/* Finds the patch at address P, which is usually just before relocation k; sets out->at to NULL if there is none. */
+static status find_high(const loading *l, const elf_section *table, uint32_t k, uint64_t P, rt_patch *out) {
+  uint32_t n = (uint32_t)(table->sh_size / table->sh_entsize);
+  uint64_t base = (uint64_t)(uintptr_t)l->code->base + l->place[table->sh_info];
+  for (uint32_t back = 1; back < n; back++) {
+    uint32_t j = (k + n - back) % n;
+    elf_rela r = relocation_at(l, table, j);
+    if (base + r.r_offset == P && !rt_patch_is_low((uint32_t)TYPE_OF(r.r_info)) && TYPE_OF(r.r_info) != R_RISCV_RELAX) {
+      return read_patch(l, table, j, out);
+    }
+  }
+  *out = (rt_patch){0};
+  return NULL;
+}
+
+static status relocate_section(const loading *l, const elf_section *table) {
+  for (uint32_t k = 0; k < table->sh_size / table->sh_entsize; k++) {
+    rt_patch p, high;
+    TRY(read_patch(l, table, k, &p));
+    if (rt_patch_is_low(p.type)) {
+      TRY(find_high(l, table, k, p.S, &high));
+      p.high = high.at ? &high : NULL;
+    }
+    TRY(rt_patch_apply(&p));
+  }
+  return NULL;
 }
 
 static status relocate(const loading *l) {
   for (uint32_t k = 0; k < l->header.e_shnum; k++) {
-    const Elf64_Shdr *s = &l->sections[k];
-    if (s->sh_type == SHT_REL && s->sh_info < l->header.e_shnum && l->place[s->sh_info] != UINT64_MAX) {
-      return DAMAGED("relocations without addends");
-    }
-    if (s->sh_type != SHT_RELA || s->sh_info >= l->header.e_shnum || l->place[s->sh_info] == UINT64_MAX) {
+    const elf_section *s = &l->sections[k];
+    bool is_table = s->sh_type == SHT_RELA || s->sh_type == SHT_REL;
+    if (!is_table || s->sh_info >= l->header.e_shnum || l->place[s->sh_info] == UINT64_MAX) {
       continue; /* debug information is not loaded */
+    }
+    if ((s->sh_type == SHT_REL) != (RT_ELF_MACHINE == EM_ARM)) {
+      return DAMAGED("relocations %s addends", s->sh_type == SHT_REL ? "without" : "with");
+    }
+    if (s->sh_entsize != (s->sh_type == SHT_REL ? sizeof(elf_rel) : sizeof(elf_rela))) {
+      return DAMAGED("bad relocations");
     }
     if (s->sh_link != l->symtab || !l->symbol_table) {
       return DAMAGED("relocations without symbols");
     }
-    for (uint64_t at = 0; at + sizeof(Elf64_Rela) <= s->sh_size; at += sizeof(Elf64_Rela)) {
-      Elf64_Rela r;
-      memcpy(&r, l->bytes + s->sh_offset + at, sizeof r);
-      TRY(relocate_one(l, s->sh_info, &r));
-    }
+    TRY(relocate_section(l, s));
   }
   return NULL;
 }

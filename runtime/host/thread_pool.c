@@ -77,7 +77,7 @@ static bool is_of_parent(const rt_thread_pool *p) {
 static void pause_cpu(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__arm__)
   __asm__ volatile("yield");
 #endif
 }

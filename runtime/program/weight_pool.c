@@ -223,7 +223,7 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
 }
 
 /* The following functions must copy what each pointer of a thunk points to. */
-_Static_assert(sizeof(rt_thunk) == 136, "rt_thunk has changed: does it have a new pointer?");
+_Static_assert(sizeof(void *) != 8 || sizeof(rt_thunk) == 136, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {
   rt_sequence s = {from->n, from->n, arena_memdup(a, from->thunks, from->n * sizeof *from->thunks)};

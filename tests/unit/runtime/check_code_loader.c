@@ -96,7 +96,7 @@ static void expect(status s, status_code code, const char *text) {
 START_TEST(wrong_objects_are_refused) {
   rt_code *c;
   expect(rt_code_load(a, object, resolve_nothing, &c), STATUS_UNSUPPORTED, "which this onnx-xla does not have");
-  expect(rt_code_load(a, (rt_span){"", 0}, resolve, &c), STATUS_INVALID_FILE, "no 64-bit ELF object");
+  expect(rt_code_load(a, (rt_span){"", 0}, resolve, &c), STATUS_INVALID_FILE, "no ELF object of this machine's kind");
   uint8_t *copy = arena_memdup(a, object.data, object.size);
   copy[18] ^= 0x55;
   expect(rt_code_load(a, (rt_span){copy, object.size}, resolve, &c), STATUS_INVALID_FILE, "another processor");

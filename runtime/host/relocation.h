@@ -1,0 +1,48 @@
+/* relocation.h - patches machine code of this machine's kind; code_loader.c reads the objects. */
+#ifndef RUNTIME_HOST_RELOCATION_H
+#define RUNTIME_HOST_RELOCATION_H
+
+#include <elf.h>
+
+#include "base/status.h"
+
+/* The machine, as in the header of an ELF object, and the bytes of a slot. */
+#if defined(__x86_64__)
+enum { RT_ELF_MACHINE = EM_X86_64, RT_SLOT_BYTES = 16 };
+#elif defined(__aarch64__)
+enum { RT_ELF_MACHINE = EM_AARCH64, RT_SLOT_BYTES = 16 };
+#elif defined(__riscv) && __riscv_xlen == 64
+enum { RT_ELF_MACHINE = EM_RISCV, RT_SLOT_BYTES = 24 };
+#elif defined(__arm__)
+enum { RT_ELF_MACHINE = EM_ARM, RT_SLOT_BYTES = 16 };
+#else
+enum { RT_ELF_MACHINE = EM_NONE, RT_SLOT_BYTES = 16 };
+#endif
+
+/* One relocation, in the terms of the ABIs: S is the symbol's address with the addend, P the patched address, G the
+ * address of the symbol's slot. */
+typedef struct rt_patch {
+  uint32_t type;
+  uint8_t *at;   /* the bytes that are patched */
+  uint64_t room; /* the bytes from `at` to the end of the section */
+  uint64_t S, P, G;
+  int64_t addend;
+  bool external; /* whether the symbol is not in the object */
+  /* For the lower half of an address on RISC-V, whose symbol is the instruction with the upper half: that half's
+   * patch; NULL if there is none. */
+  const struct rt_patch *high;
+} rt_patch;
+
+/* A slot has a symbol's address, which is used as an entry of a global offset table, and a jump to it, which is used
+ * for calls of symbols that are too far away for a relative call. */
+void rt_slot_write(uint8_t *slot, uint64_t address);
+
+/* Returns true for the lower half of an address on RISC-V (rt_patch.high). */
+bool rt_patch_is_low(uint32_t type);
+/* Returns the addend of a relocation that has it in the patched bytes, of which there are `room`, as on ARM. */
+int64_t rt_patch_addend(uint32_t type, const uint8_t *at, uint64_t room);
+
+/* Patches.  Returns INVALID_FILE if the patch does not fit, and UNSUPPORTED for an unknown type. */
+STATUS_MUST_USE status rt_patch_apply(const rt_patch *p);
+
+#endif

@@ -1,9 +1,11 @@
-/* behaviour.h - the main function of a program that uses three objects as a careless user would: in the wrong order,
+/* behaviour.h - the main function of a program that uses four objects as a careless user would: in the wrong order,
  * with wrong memory and wrong sizes, and in several threads.
  *
- * behaviour.py makes the models, compiles them to still.o, open.o and pick.o, and includes this file behind their
- * headers: still   y = Tanh(a) + b          for f32[3,5] open    y = the means of three neighbours in x, f32[1,1,n]; n
- * is open, and must be at least 3 pick    y = data[index]          for f32[5] and s64[2] */
+ * behaviour.py makes the models, compiles them, and includes this file behind their headers:
+ * - still: y = Tanh(a) + b for f32[3,5];
+ * - open: y = the means of three neighbours in x, f32[1,1,n], whose n is open and must be at least 3;
+ * - pick: y = data[index] for f32[5] and s64[2];
+ * - some: y = the indices of x's elements that are not 0, for f32[2,3]. */
 #ifndef BEHAVIOUR_H
 #define BEHAVIOUR_H
 
@@ -138,6 +140,25 @@ static void test_index(void) {
   EXPECT(pick_out_y(&n)[0] == 11 && pick_out_y(&n)[1] == 2);
 }
 
+/* The second dimension of the output is known after a run, and not again after the next bind. */
+static void test_data_sizes(void) {
+  static const float x[2][6] = {{0, 1, 0, 1, 0, 0}, {0, 0, 0, 0, 0, 0}};
+  static const int64_t wanted[] = {0, 1, 1, 0};
+  some n;
+  int64_t dims[2] = {0, 0};
+  EXPECT(some_outputs[0].dims[0] == 2 && some_outputs[0].dims[1] == -1);
+  EXPECT(some_init(&n, NULL) == SOME_OK && some_bind(&n, aligned(room)) == SOME_OK);
+  EXPECT(some_output_dims(&n, 0, dims) == SOME_ERROR_NOT_READY);
+  for (int k = 0; k < 2; k++) {
+    memcpy(some_in_x(&n), x[k], sizeof x[k]);
+    EXPECT(some_run(&n) == SOME_OK && some_output_dims(&n, 0, dims) == SOME_OK);
+    EXPECT(dims[0] == 2 && dims[1] == (k ? 0 : 2));
+    EXPECT(k || memcmp(some_out_y(&n), wanted, sizeof wanted) == 0);
+  }
+  EXPECT(some_bind(&n, aligned(room)) == SOME_OK);
+  EXPECT(some_output_dims(&n, 0, dims) == SOME_ERROR_NOT_READY);
+}
+
 /* --- threads --- */
 
 typedef struct worker {
@@ -204,6 +225,7 @@ int main(void) {
   test_bad_sizes();
   test_sizes();
   test_index();
+  test_data_sizes();
   test_threads();
   test_parallel();
   printf("%d checks, %d failures\n", checks, failures);

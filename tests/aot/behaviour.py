@@ -38,6 +38,8 @@ def models():
     yield "still", w.model([w.node("Tanh", ["a"], ["t"]), w.node("Add", ["t", "b"], ["y"])], [a, b], [y])
     pool = w.node("AveragePool", ["x"], ["y"], attribute("kernel_shape", [3]))
     yield "open", w.model([pool], [w.value("x", FLOAT, [1, 1, "n"])], [w.value("y", FLOAT, [1, 1, None])])
+    some = w.node("NonZero", ["x"], ["y"])
+    yield "some", w.model([some], [w.value("x", FLOAT, [2, 3])], [w.value("y", INT64, [2, None])])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
 

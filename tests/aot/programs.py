@@ -69,8 +69,9 @@ static void *{p}_case_input(void *n, uint32_t k) {{ return {p}_input(({p} *)n, k
 static void *{p}_case_output(void *n, uint32_t k) {{ return {p}_output(({p} *)n, k); }}
 static int {p}_case_input_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_input_dims((const {p} *)n, k, d); }}
 static int {p}_case_output_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_output_dims((const {p} *)n, k, d); }}
+static void {p}_case_set_parallel(void *n, onnx_xla_parallel *f, void *u) {{ {p}_set_parallel(({p} *)n, f, u); }}
 """
-FUNCTIONS = "run set_input set_output input output input_dims output_dims".split()
+FUNCTIONS = "run set_input set_output input output input_dims output_dims set_parallel".split()
 
 
 def adapters(o):

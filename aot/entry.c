@@ -114,7 +114,7 @@ static void write_set_seed(aot_host *h) {
 static void write_error_text(aot_host *h) {
   static const char *const texts[AOT_FIRST_SITE] = {
       [AOT_OK] = "no error",
-      [AOT_NOT_READY] = "the context is not initialised, or not bound",
+      [AOT_NOT_READY] = "the context is not initialised, not bound, or has not run",
       [AOT_WRONG_CPU] = "the processor lacks features that the code needs",
       [AOT_WRONG_SIZES] = "sizes are negative, too large, or not those of the model",
       [AOT_WRONG_MEMORY] = "the arena or the weights are missing or not aligned",

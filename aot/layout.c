@@ -417,6 +417,9 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
     args[k + 1] = aot_param(h, k + 2);
   }
+  for (uint32_t k = h->outputs.n_named; k < h->outputs.n; k++) {
+    aot_set(h, h->outputs.used + k, aot_i64(h, 0)); /* no run has computed this size yet */
+  }
   if (lay_out) {
     LLVMValueRef failed = aot_call(h, lay_out, n + 1, args);
     aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);

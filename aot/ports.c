@@ -46,6 +46,17 @@ static void write_get(aot_host *h, const aot_ports *ports) {
   LLVMBuildRet(h->ir->builder, aot_offset(h, aot_get_ptr(h, WORD_ARENA), at));
 }
 
+/* Writes: if no run has computed a dimension of port k that depends on data, return an error. */
+static void return_if_unknown(const aot_host *h, const aot_ports *ports, uint32_t k) {
+  for (int d = 0; d < ports->io[k].shape.rank; d++) {
+    uint32_t j = aot_size_output(ports, k, d);
+    if (j) {
+      LLVMValueRef none = LLVMBuildIsNull(h->ir->builder, aot_get_ptr(h, ports->used + j), "");
+      aot_return_if(h, none, aot_error_value(h, AOT_NOT_READY));
+    }
+  }
+}
+
 /* Writes int input_dims(context, k, dims). */
 static void write_dims(aot_host *h, const aot_ports *ports) {
   const emit_ir *w = h->ir;
@@ -59,6 +70,7 @@ static void write_dims(aot_host *h, const aot_ports *ports) {
     LLVMBasicBlockRef block = emit_block(w, "port");
     LLVMAddCase(choose, LLVMConstInt(w->i32, k, 0), block);
     LLVMPositionBuilderAtEnd(w->builder, block);
+    return_if_unknown(h, ports, k);
     for (int d = 0; d < ports->io[k].shape.rank; d++) {
       aot_store(h, aot_dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
     }

@@ -139,6 +139,7 @@ script_tests = \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
 	tests/aot/test-objects \
+	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/test-api-page \
 	tests/api/test-locale \
@@ -300,6 +301,7 @@ tests_files = \
 	tests/aot/behaviour.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
+	tests/aot/expected-failures-open \
 	tests/aot/find_tools.sh \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
@@ -309,6 +311,7 @@ tests_files = \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-objects \
+	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/api_client.h \
 	tests/api/little_room.h \

@@ -1,9 +1,13 @@
-/* behaviour.h - the main function of a program that uses three objects as a careless user would: in the wrong order,
+/* behaviour.h - the main function of a program that uses several objects as a careless user would: in the wrong order,
  * with wrong memory and wrong sizes, and in several threads.
  *
- * behaviour.py makes the models, compiles them to still.o, open.o and pick.o, and includes this file behind their
- * headers: still   y = Tanh(a) + b          for f32[3,5] open    y = the means of three neighbours in x, f32[1,1,n]; n
- * is open, and must be at least 3 pick    y = data[index]          for f32[5] and s64[2] */
+ * behaviour.py makes the models, compiles them, and includes this file behind their headers:
+ * - still: y = Tanh(a) + b for f32[3,5];
+ * - open: y = the means of three neighbours in x, f32[1,1,n], whose n is open and must be at least 3;
+ * - pick: y = data[index] for f32[5] and s64[2];
+ * - some: y = the indices of x's elements that are not 0, for f32[2,3];
+ * - update: y = x with x[index] replaced by value, for f32[5], s64[1] and f32[1];
+ * - apart: y = table[index] for s64[2], with the table, 0, 1, 2, ... 99, in a file of weights. */
 #ifndef BEHAVIOUR_H
 #define BEHAVIOUR_H
 
@@ -138,6 +142,56 @@ static void test_index(void) {
   EXPECT(pick_out_y(&n)[0] == 11 && pick_out_y(&n)[1] == 2);
 }
 
+/* The second dimension of the output is known after a run, and not again after the next bind. */
+static void test_data_sizes(void) {
+  static const float x[2][6] = {{0, 1, 0, 1, 0, 0}, {0, 0, 0, 0, 0, 0}};
+  static const int64_t wanted[] = {0, 1, 1, 0};
+  some n;
+  int64_t dims[2] = {0, 0};
+  EXPECT(some_outputs[0].dims[0] == 2 && some_outputs[0].dims[1] == -1);
+  EXPECT(some_init(&n, NULL) == SOME_OK && some_bind(&n, aligned(room)) == SOME_OK);
+  EXPECT(some_output_dims(&n, 0, dims) == SOME_ERROR_NOT_READY);
+  for (int k = 0; k < 2; k++) {
+    memcpy(some_in_x(&n), x[k], sizeof x[k]);
+    EXPECT(some_run(&n) == SOME_OK && some_output_dims(&n, 0, dims) == SOME_OK);
+    EXPECT(dims[0] == 2 && dims[1] == (k ? 0 : 2));
+    EXPECT(k || memcmp(some_out_y(&n), wanted, sizeof wanted) == 0);
+  }
+  EXPECT(some_bind(&n, aligned(room)) == SOME_OK);
+  EXPECT(some_output_dims(&n, 0, dims) == SOME_ERROR_NOT_READY);
+}
+
+/* The output may lie in the memory of the input that it is an update of, or elsewhere. */
+static void test_update(void) {
+  static const int64_t index = 3;
+  static const float value = 9;
+  float memory[5] = {0, 1, 2, 3, 4}, other[5];
+  update n;
+  EXPECT(update_init(&n, NULL) == UPDATE_OK && update_bind(&n, aligned(room)) == UPDATE_OK);
+  EXPECT(update_set_in_x(&n, memory) == UPDATE_OK && update_set_out_y(&n, other) == UPDATE_OK);
+  EXPECT(update_set_in_index(&n, &index) == UPDATE_OK && update_set_in_value(&n, &value) == UPDATE_OK);
+  EXPECT(update_run(&n) == UPDATE_OK && other[2] == 2 && other[3] == 9 && memory[3] == 3);
+  EXPECT(update_set_out_y(&n, memory) == UPDATE_OK);
+  EXPECT(update_run(&n) == UPDATE_OK && memory[2] == 2 && memory[3] == 9 && memory[4] == 4);
+}
+
+/* --- weights --- */
+
+static void test_weights(const char *path) {
+  static const int64_t index[2] = {99, 7};
+  static unsigned char memory[ROOM];
+  unsigned char *weights = aligned(memory);
+  apart n;
+  FILE *f = fopen(path, "rb");
+  EXPECT(f && fread(weights, 1, ROOM - 64, f) >= 100 * sizeof(float));
+  EXPECT(apart_init(&n, NULL) == APART_ERROR_MEMORY);
+  EXPECT(apart_init(&n, weights + 4) == APART_ERROR_MEMORY);
+  EXPECT(apart_init(&n, weights) == APART_OK && apart_bind(&n, aligned(room)) == APART_OK);
+  EXPECT(apart_set_in_index(&n, index) == APART_OK && apart_run(&n) == APART_OK);
+  EXPECT(apart_out_y(&n)[0] == 99 && apart_out_y(&n)[1] == 7);
+  EXPECT(!f || fclose(f) == 0);
+}
+
 /* --- threads --- */
 
 typedef struct worker {
@@ -197,13 +251,16 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   test_order();
   test_memory();
   test_texts();
   test_bad_sizes();
   test_sizes();
   test_index();
+  test_data_sizes();
+  test_update();
+  test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();
   printf("%d checks, %d failures\n", checks, failures);

@@ -2,6 +2,7 @@
 that no C program could have.
 """
 import os
+import struct
 import subprocess
 import sys
 
@@ -38,14 +39,21 @@ def models():
     yield "still", w.model([w.node("Tanh", ["a"], ["t"]), w.node("Add", ["t", "b"], ["y"])], [a, b], [y])
     pool = w.node("AveragePool", ["x"], ["y"], attribute("kernel_shape", [3]))
     yield "open", w.model([pool], [w.value("x", FLOAT, [1, 1, "n"])], [w.value("y", FLOAT, [1, 1, None])])
+    some = w.node("NonZero", ["x"], ["y"])
+    yield "some", w.model([some], [w.value("x", FLOAT, [2, 3])], [w.value("y", INT64, [2, None])])
+    inputs = [w.value("x", FLOAT, [5]), w.value("index", INT64, [1]), w.value("value", FLOAT, [1])]
+    yield "update", w.model([w.node("ScatterElements", ["x", "index", "value"], ["y"])], inputs, [w.value("y", FLOAT, [5])])
+    table = w.tensor(FLOAT, [100], struct.pack("=100f", *range(100)), "table")
+    apart = w.node("Gather", ["table", "index"], ["y"])
+    yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
 
 
-def compile_model(work, prefix, model):
+def compile_model(work, prefix, model, more=()):
     w.write(f"{work}/{prefix}.onnx", model)
     o = programs.Object(work, prefix)
-    o.compile(f"{work}/{prefix}.onnx")
+    o.compile(f"{work}/{prefix}.onnx", (), more)
     check(prefix, o.failure)
     return o
 
@@ -57,7 +65,8 @@ def works(work, flags):
 
 
 def test_behaviour(work):
-    objects = [compile_model(work, name, model) for name, model in models()]
+    weights = f"{work}/weights"
+    objects = [compile_model(work, name, model, ["--weights", weights] if name == "apart" else ()) for name, model in models()]
     for prefix, failure in programs.check_symbols(objects).items():
         check(prefix, failure)
     text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/behaviour.h"\n'
@@ -68,7 +77,7 @@ def test_behaviour(work):
             print(f"no programs with {' '.join(flags)} here")
             continue
         program = f"{work}/behaviour"
-        check(f"behaviour with {flags}", run([*programs.CC, *programs.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program]))
+        check(f"behaviour with {flags}", run([*programs.CC, *programs.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program, weights]))
 
 
 LONG = "x" * 5000

@@ -33,6 +33,17 @@ def unpacked(kind, raw, n):
     return bytes(out)
 
 
+def packed(kind, data):
+    """Returns the bytes in a file of an array in memory."""
+    bits = KINDS[kind][1]
+    if bits == 6 or bits >= 8:
+        return data
+    per_byte, out = 8 // bits, bytearray(-(-len(data) * bits // 8))
+    for k, x in enumerate(data):
+        out[k // per_byte] |= (x & (1 << bits) - 1) << k % per_byte * bits
+    return bytes(out)
+
+
 def from_numbers(kind, values, n):
     """Returns the bytes in memory of n elements that a file has as integers."""
     size, bits, _ = KINDS[kind]

@@ -3,6 +3,8 @@
 LIST has the cases that do not pass, with the causes; a listed case that passes is a failure, and so is a case in the list that
 does not exist.  With UPDATE=1 set the list is written; wrong numbers are only kept if they are there already.  SAMPLE=N takes every
 Nth case only.  LEAST is the number of cases that must pass if all are run.
+
+With OPEN=1 set the models are changed: their inputs have open dimensions, and the objects are run for other sizes as well.
 """
 import concurrent.futures
 import json
@@ -12,19 +14,23 @@ import sys
 
 import elements
 import onnx_files
+import onnx_writer
 import programs
 
 RTOL, ATOL = 1e-3, 1e-7
 IN_A_PROGRAM = 60
 WORKERS = os.cpu_count() or 1
+OPEN = "OPEN" in os.environ
+OTHER_SIZES = (lambda d: 1, lambda d: 2 * d, lambda d: d + (d > 1))
 
 
 class Case:
-    """A case: its model, its tolerances, and what became of it: failure, and whether only its numbers were wrong."""
+    """A case: its model, its tolerances, and what became of it: failure, whether only its numbers were
+    wrong, and the number of runs for other sizes."""
 
     def __init__(self, number, name, folder):
         self.number, self.name, self.folder, self.model = number, name, folder, f"{folder}/model.onnx"
-        self.rtol, self.atol, self.light, self.failure, self.differs = RTOL, ATOL, None, None, False
+        self.rtol, self.atol, self.light, self.failure, self.differs, self.others = RTOL, ATOL, None, None, False, 0
         if os.path.exists(f"{folder}/data.json"):
             self.read_json()
 
@@ -58,9 +64,13 @@ class Case:
 
     def compile(self, folder):
         o = programs.Object(folder, f"c{self.number}")
-        o.compile(self.model, self.told())
+        self.compiled = self.model
+        if OPEN and not self.light:
+            self.compiled = f"{folder}/{o.prefix}.onnx"
+            onnx_writer.write(self.compiled, onnx_writer.opened(self.model))
+        o.compile(self.compiled, self.told())
         if o.failure:
-            self.failure = o.failure.replace(f"{self.model}: ", "").replace("onnx-xla: ", "").replace("error: ", "")
+            self.failure = o.failure.replace(f"{self.compiled}: ", "").replace("onnx-xla: ", "").replace("error: ", "")
         return o
 
     def compare(self, outputs, expected):
@@ -72,12 +82,42 @@ class Case:
                 self.differs = True
                 raise programs.Failed(f"output {k}: {wrong}")
 
+    def compare_sizes(self, program, o, inputs, path):
+        """Runs an object for other sizes, and compares with onnx-xla run, unless one of both refuses these sizes."""
+        try:
+            outputs = programs.run(program, o, inputs, path)
+        except programs.Failed as e:
+            if "crash" in str(e):
+                raise
+            return
+        sizes = [x.dims for x in inputs]
+        expected = programs.run_model(self.compiled, [name for name, _ in self.told()], inputs, path)
+        if isinstance(expected, str):
+            raise programs.Failed(f"{sizes} are refused by onnx-xla run only: {expected}")
+        try:
+            self.compare(outputs, expected)
+        except programs.Failed as e:
+            raise programs.Failed(f"for {sizes}: {e}") from e
+        self.others += 1
+
     def run(self, program, o, path):
         try:
             for inputs, expected in self.sets():
                 self.compare(programs.run(program, o, inputs, path), expected)
+                for size in OTHER_SIZES if any(kind == "dimension" for _, kind, _, _ in o.dims) else ():
+                    self.compare_sizes(program, o, [resized(x, size) for x in inputs], path)
         except programs.Failed as e:
             self.failure = str(e).replace("\n", " ")
+
+
+def resized(tensor, size):
+    """Returns an array whose dimensions are those that size gives, with the same elements again and again."""
+    if len(tensor.dims) < 2 or 0 in tensor.dims:
+        return tensor
+    out = onnx_files.Tensor(tensor.kind, [size(d) for d in tensor.dims], b"")
+    bytes_wanted = out.elements() * (len(tensor.data) // tensor.elements())
+    out.data = (tensor.data * (bytes_wanted // len(tensor.data) + 1))[:bytes_wanted]
+    return out
 
 
 def find_cases(data):
@@ -141,7 +181,7 @@ def report(cases, expected, whole):
     for name in sorted(set(expected) - {c.name for c in cases}) if whole else ():
         print(f"FAIL {name}: listed, but there is no such case")
         failed += 1
-    print(f"{len(cases)} cases, {listed} expected failures")
+    print(f"{len(cases)} cases, {listed} expected failures, {sum(c.others for c in cases)} runs for other sizes")
     return passed, failed
 
 

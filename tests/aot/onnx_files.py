@@ -61,6 +61,10 @@ class Tensor:
     def __init__(self, kind, dims, data):
         self.kind, self.dims, self.data = kind, dims, data
 
+    def packed(self):
+        """Returns the bytes of the array in a file."""
+        return elements.packed(self.kind, self.data)
+
     def elements(self):
         n = 1
         for d in self.dims:

@@ -1,4 +1,5 @@
 """onnx_writer.py: writes tensors and small models as ONNX's files, with Python's standard library only."""
+import onnx_files
 
 
 def varint(x):
@@ -46,3 +47,37 @@ def model(nodes, inputs, outputs, initializers=(), name="graph"):
 def write(path, data):
     with open(path, "wb") as f:
         f.write(data)
+
+
+def opened(path):
+    """Returns the model of a file without the sizes of its inputs' dimensions, and without the shapes of its other values.
+    Inputs of at most one dimension keep their sizes, since many decide by their contents what the operator does."""
+    names = {v.name for v in onnx_files.read_model(path)[0]}
+    with open(path, "rb") as f:
+        return b"".join(opened_graph(value, names) if number == 7 else field(number, value)
+                        for number, value in onnx_files.fields(f.read()))
+
+
+def opened_graph(graph, names):
+    out = b""
+    for number, value in onnx_files.fields(graph):
+        if number in (11, 12, 13):
+            v = onnx_files.Value(value)
+            open_it = v.is_tensor and (number != 11 or (v.name in names and len(v.dims) > 1))
+            value = opened_value(value, number == 11) if open_it else value
+        out += field(number, value)
+    return field(7, out)
+
+
+def opened_value(data, keep_rank):
+    """Returns a value with open dimensions, or without a shape."""
+    def shape(content):
+        return b"".join(field(1, b"") for number, _ in onnx_files.fields(content) if number == 1)
+
+    def tensor_type(content):
+        return b"".join(field(n, shape(x) if n == 2 else x) for n, x in onnx_files.fields(content) if n != 2 or keep_rank)
+
+    def type_of(content):
+        return b"".join(field(n, tensor_type(x) if n == 1 else x) for n, x in onnx_files.fields(content))
+
+    return b"".join(field(n, type_of(x) if n == 2 else x) for n, x in onnx_files.fields(data))

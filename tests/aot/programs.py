@@ -1,8 +1,12 @@
 """programs.py: compiles models to objects and links several objects to a C program, whose main function is in run_case.h."""
 import os
 import re
+import shutil
 import struct
 import subprocess
+
+import onnx_files
+import onnx_writer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CC = os.environ.get("CC", "cc").split()
@@ -69,8 +73,9 @@ static void *{p}_case_input(void *n, uint32_t k) {{ return {p}_input(({p} *)n, k
 static void *{p}_case_output(void *n, uint32_t k) {{ return {p}_output(({p} *)n, k); }}
 static int {p}_case_input_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_input_dims((const {p} *)n, k, d); }}
 static int {p}_case_output_dims(const void *n, uint32_t k, int64_t *d) {{ return {p}_output_dims((const {p} *)n, k, d); }}
+static void {p}_case_set_parallel(void *n, onnx_xla_parallel *f, void *u) {{ {p}_set_parallel(({p} *)n, f, u); }}
 """
-FUNCTIONS = "run set_input set_output input output input_dims output_dims".split()
+FUNCTIONS = "run set_input set_output input output input_dims output_dims set_parallel".split()
 
 
 def adapters(o):
@@ -152,3 +157,16 @@ def read_outputs(path):
         out.append((dims, data[at:at + n]))
         at += n
     return out
+
+
+def run_model(model, names, inputs, path):
+    """Returns the outputs of onnx-xla run, tensors, or its message if it fails."""
+    folder = f"{path}.run"
+    shutil.rmtree(folder, ignore_errors=True)
+    os.mkdir(folder)
+    command = [os.environ["ONNX_XLA"], "run", model, "-q", "-t", "1", "--no-cache", "--seed", "0", "-O", folder]
+    for k, (name, x) in enumerate(zip(names, inputs)):
+        onnx_writer.write(f"{folder}/in_{k}.pb", onnx_writer.tensor(x.kind, x.dims, x.packed()))
+        command += ["--input", f"{name}={folder}/in_{k}.pb"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return done.stderr.strip() if done.returncode else onnx_files.read_tensors(folder, "output")

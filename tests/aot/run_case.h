@@ -27,6 +27,7 @@ typedef struct object_case {
   void *(*output)(void *n, uint32_t k);
   int (*input_dims)(const void *n, uint32_t k, int64_t *dims);
   int (*output_dims)(const void *n, uint32_t k, int64_t *dims);
+  void (*set_parallel)(void *n, onnx_xla_parallel *parallel, void *user);
 } object_case;
 
 enum { MOST_RANK = 64, ALIGN = 64, GUARD = 256, GUARD_BYTE = 0x5a };
@@ -148,10 +149,31 @@ static arrays write_outputs(FILE *f, const object_case *c, void *n) {
   return x;
 }
 
-/* Runs again with inputs and outputs at odd addresses, which must give the same bytes. */
-static void run_at_odd_addresses(const object_case *c, void *n, const arrays *inputs, const arrays *outputs,
-                                 uint64_t arena_bytes) {
+/* Runs again with the outputs in `memory`, which must give the same bytes. */
+static void run_again(const object_case *c, void *n, unsigned char *const *memory, const arrays *outputs,
+                      const char *what) {
   int64_t dims[MOST_RANK];
+  check(c, c->run(n), what);
+  for (uint32_t k = 0; k < c->n_outputs; k++) {
+    int64_t bytes = output_bytes(c, n, k, dims);
+    if (bytes != outputs->bytes[k] || memcmp(memory[k], outputs->data[k], (size_t)bytes) != 0) {
+      fail(what, (long)k, "this output differs from that of the first run");
+    }
+  }
+}
+
+/* A loop that does the parts from the last to the first. */
+static void backwards(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
+                      void *data) {
+  (void)user;
+  for (int64_t end = n; end > 0; end -= grain) {
+    body(data, end > grain ? end - grain : 0, end);
+  }
+}
+
+/* Runs with inputs and outputs at odd addresses, and then with loops that are divided into parts. */
+static void run_in_other_ways(const object_case *c, void *n, const arrays *inputs, const arrays *outputs,
+                              uint64_t arena_bytes) {
   unsigned char **memory = calloc(c->n_outputs + 1, sizeof *memory);
   for (uint32_t k = 0; k < c->n_inputs; k++) {
     check(c, c->set_input(n, k, inputs->data[k]), "set_input");
@@ -160,12 +182,10 @@ static void run_at_odd_addresses(const object_case *c, void *n, const arrays *in
     memory[k] = take(arena_bytes, 1); /* whose bytes are at least those of any output */
     check(c, c->set_output(n, k, memory[k]), "set_output");
   }
-  check(c, c->run(n), "second run");
+  run_again(c, n, memory, outputs, "run at odd addresses");
+  c->set_parallel(n, backwards, NULL);
+  run_again(c, n, memory, outputs, "run in parts");
   for (uint32_t k = 0; memory && k < c->n_outputs; k++) {
-    int64_t bytes = output_bytes(c, n, k, dims);
-    if (bytes != outputs->bytes[k] || memcmp(memory[k], outputs->data[k], (size_t)bytes) != 0) {
-      fail("output", (long)k, "the second run, at odd addresses, gives another one");
-    }
     check_guard(memory[k], arena_bytes, "output", k);
   }
 }
@@ -188,7 +208,7 @@ static int run_case(const object_case *c, const char *in, const char *out) {
   fill_inputs(c, n, &inputs);
   check(c, c->run(n), "run");
   arrays outputs = write_outputs(g, c, n);
-  run_at_odd_addresses(c, n, &inputs, &outputs, bytes);
+  run_in_other_ways(c, n, &inputs, &outputs, bytes);
   check_guard(arena, bytes, "arena", 0);
   check_guard(n, c->context_bytes, "context", 0);
   return fclose(g);

@@ -23,7 +23,7 @@ static aot_ports ports_of(arena *a, const char *word, uint32_t n, uint32_t n_nam
                      .n_named = n_named,
                      .io = io,
                      .names = aot_identifiers(a, n_named, texts),
-                     .places = ARENA_NEW_N(a, aot_place, n),
+                     .storage = ARENA_NEW_N(a, aot_storage, n),
                      .kept_in = ARENA_NEW_N(a, uint32_t, n)};
 }
 
@@ -95,7 +95,7 @@ static status describe(aot_host *h, aot_object *x, uint32_t number, const aot_ve
   for (uint32_t k = 0; k < p->n_constants; k++) {
     h->constants[k] = place_constant(x, p->constants[k]);
   }
-  TRY(aot_choose_places(h));
+  TRY(aot_choose_storage(h));
   aot_lay_out_context(h);
   x->n_words = h->n_words > x->n_words ? h->n_words : x->n_words;
   x->arena_bytes = h->arena_bytes > x->arena_bytes ? h->arena_bytes : x->arena_bytes;

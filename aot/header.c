@@ -202,9 +202,9 @@ static void put_accessors(aot_lines *t, const aot_ports *ports, const char *shor
                   ports, k);
     aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
             is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
-    if (ports->places[k] != AOT_PLAIN) {
+    if (ports->storage[k] != AOT_PLAIN) {
       aot_put(t, "/* It is carried from run to run%s. */\n",
-              ports->places[k] == AOT_SHARED && is_input ? ", in an array with room for dim_capacity rows" : "");
+              ports->storage[k] == AOT_SHARED && is_input ? ", in an array with room for dim_capacity rows" : "");
       continue;
     }
     aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,

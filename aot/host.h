@@ -46,12 +46,12 @@ enum {
 };
 
 /* Where the array of a port is. */
-typedef enum aot_place {
+typedef enum aot_storage {
   AOT_PLAIN,  /* in memory of the caller, or in the port's own */
   AOT_KEPT,   /* in the port's own memory, which keeps its contents from run to run: a state */
   AOT_SHARED, /* in the memory of an input that is kept */
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
-} aot_place;
+} aot_storage;
 
 /* Inputs, or outputs with the sizes among them. */
 typedef struct aot_ports {
@@ -60,7 +60,7 @@ typedef struct aot_ports {
   uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
   const rt_io *io;
   const char **names; /* C identifiers of those that are named */
-  aot_place *places;
+  aot_storage *storage;
   uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory of this run, which is aligned */
@@ -185,7 +185,7 @@ LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
 /* --- the parts of the host program --- */
 
 /* state.c: which inputs and outputs are kept from run to run. */
-STATUS_MUST_USE status aot_choose_places(aot_host *h);
+STATUS_MUST_USE status aot_choose_storage(aot_host *h);
 void aot_write_reset(aot_host *h);
 /* layout.c: the words of the context, and the function that binds it to sizes. */
 void aot_lay_out_context(aot_host *h);

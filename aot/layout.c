@@ -16,7 +16,7 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
 /* Gives the ports that are kept, or the others, memory of their own. */
 static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    if ((ports->places[k] == AOT_KEPT) == kept && ports->places[k] != AOT_SHARED) {
+    if ((ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED) {
       ports->at[k] = h->arena_bytes;
       h->arena_bytes += padded((uint64_t)shape_bytes(&ports->io[k].shape));
     }
@@ -25,7 +25,7 @@ static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
 
 static void share_ports(const aot_host *h, aot_ports *ports) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    ports->at[k] = ports->places[k] == AOT_SHARED ? h->inputs.at[ports->kept_in[k]] : ports->at[k];
+    ports->at[k] = ports->storage[k] == AOT_SHARED ? h->inputs.at[ports->kept_in[k]] : ports->at[k];
   }
 }
 
@@ -298,7 +298,7 @@ static LLVMValueRef checked_io_bytes(const aot_host *h, const rt_io *io) {
 /* Gives the ports that are kept, or the others, memory of their own from `at` on; returns where it ends. */
 static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, bool kept, LLVMValueRef at) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    if ((ports->places[k] == AOT_KEPT) == kept && ports->places[k] != AOT_SHARED) {
+    if ((ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED) {
       aot_set(h, ports->offsets + k, at);
       at = aot_binary(h, LLVMAdd, at, aot_padded(h, checked_io_bytes(h, &ports->io[k])));
       return_if_bad(h, is_outside(h, at));
@@ -309,7 +309,7 @@ static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports
 
 static void write_shared_offsets(const aot_host *h, const aot_ports *ports) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    if (ports->places[k] == AOT_SHARED) {
+    if (ports->storage[k] == AOT_SHARED) {
       aot_set(h, ports->offsets + k, aot_get(h, h->inputs.offsets + ports->kept_in[k]));
     }
   }

@@ -14,7 +14,7 @@ static LLVMValueRef is_no_port(const aot_host *h, const aot_ports *ports) {
 static LLVMValueRef is_carried(const aot_host *h, const aot_ports *ports) {
   int64_t *carried = ARENA_NEW_N(h->arena, int64_t, ports->n_named + 1);
   for (uint32_t k = 0; k < ports->n_named; k++) {
-    carried[k] = ports->places[k] != AOT_PLAIN;
+    carried[k] = ports->storage[k] != AOT_PLAIN;
   }
   LLVMValueRef table = aot_numbers(h, ports->n_named + 1, carried);
   return aot_compare(h, LLVMIntNE, aot_load(h, h->ir->i64, aot_element(h, table, number(h))), aot_i64(h, 0));

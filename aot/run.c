@@ -162,7 +162,7 @@ static void pack_output(const aot_host *h, uint32_t k) {
 
 /* Makes an output that was not computed in place the next value of the input in which it is carried. */
 static void keep_output(const aot_host *h, uint32_t k) {
-  if (h->outputs.places[k] == AOT_COPIED) {
+  if (h->outputs.storage[k] == AOT_COPIED) {
     LLVMValueRef from = aot_get_ptr(h, h->outputs.used + k),
                  to = aot_get_ptr(h, h->inputs.used + h->outputs.kept_in[k]);
     LLVMBuildMemCpy(h->ir->builder, to, 1, from, 1, aot_io_bytes(h, &h->outputs.io[k]));

@@ -12,11 +12,11 @@ static uint32_t parameter_of(const aot_host *h, uint32_t output) {
 }
 
 static void share(aot_ports *ports, uint32_t k, uint32_t input) {
-  ports->places[k] = AOT_SHARED;
+  ports->storage[k] = AOT_SHARED;
   ports->kept_in[k] = input;
 }
 
-static status choose_place(aot_host *h, const aot_carry *c) {
+static status choose_storage(aot_host *h, const aot_carry *c) {
   const rt_io *output = &h->outputs.io[c->output], *input = &h->inputs.io[c->input];
   uint32_t parameter = parameter_of(h, c->output);
   bool grows = c->axis >= 0;
@@ -24,22 +24,22 @@ static status choose_place(aot_host *h, const aot_carry *c) {
              STATUS_UNSUPPORTED, "output '%s' cannot be carried in input '%s': it is not that input with %s",
              output->name, input->name, grows ? "more rows" : "other elements");
   if (grows) {
-    h->inputs.places[parameter] = AOT_KEPT;
+    h->inputs.storage[parameter] = AOT_KEPT;
     share(&h->inputs, c->input, parameter);
     share(&h->outputs, c->output, parameter);
     return NULL;
   }
-  h->inputs.places[c->input] = AOT_KEPT;
+  h->inputs.storage[c->input] = AOT_KEPT;
   share(&h->outputs, c->output, c->input);
   if (!output->in_place || parameter != c->input) {
-    h->outputs.places[c->output] = AOT_COPIED;
+    h->outputs.storage[c->output] = AOT_COPIED;
   }
   return NULL;
 }
 
-status aot_choose_places(aot_host *h) {
+status aot_choose_storage(aot_host *h) {
   for (uint32_t k = 0; k < h->options->n_carried; k++) {
-    TRY(choose_place(h, &h->options->carried[k]));
+    TRY(choose_storage(h, &h->options->carried[k]));
   }
   return NULL;
 }

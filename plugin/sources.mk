@@ -12,7 +12,6 @@ plugin_api_sources = \
 	plugin/session/libraries.c \
 	plugin/session/log.c \
 	plugin/session/model_description.c \
-	plugin/session/object.c \
 	plugin/session/open.c \
 	plugin/session/opened_file.c \
 	plugin/session/options.c \

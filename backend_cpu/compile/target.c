@@ -10,7 +10,6 @@
 #include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
 #include "base/clock.h"
-#include "base/machine.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
@@ -195,16 +194,9 @@ status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
 }
 
-/* Returns true if the options name a machine with another instruction set than this one's. */
-static bool is_for_others(const rt_compile_options *o) {
-  const char *here = machine_architecture();
-  size_t n = strlen(here);
-  return o->triple && !(strncmp(o->triple, here, n) == 0 && (o->triple[n] == '-' || o->triple[n] == '\0'));
-}
-
 /* A compilation up to the point at which all kernels are collected, but none is written. */
 typedef struct compilation {
-  const rt_compile_options *options; /* on the arena, since jobs use them */
+  rt_compile_options *options; /* on the arena, since jobs use them */
   arena *arena;
   emit_target *target;
   rt_report *report, unused;
@@ -236,10 +228,11 @@ static status run_passes(compilation *c, hlo_module *m, preparation *p) {
 }
 
 static status lower_module(compilation *c, hlo_module *m) {
-  const rt_compile_options *o = c->options;
+  rt_compile_options *o = c->options;
   preparation p;
   c->start = clock_seconds();
   TRY(cpu_target_of(c->arena, o, c->target));
+  o->own_kernels |= emit_target_is_foreign(c->target); /* this machine's libraries are not there */
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
   c->kernels = cpu_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
@@ -267,7 +260,6 @@ static void finish(compilation *c) {
 static void begin_compilation(compilation *c, const rt_compile_options *given, arena *a, rt_report *report) {
   rt_compile_options *own = ARENA_NEW(a, rt_compile_options);
   *own = given ? *given : (rt_compile_options){.threads = 1};
-  own->own_kernels |= is_for_others(own);
   *c = (compilation){.options = own, .arena = a, .target = ARENA_NEW(a, emit_target)};
   assert(c->options->threads >= 1);
   c->report = report ? report : &c->unused;

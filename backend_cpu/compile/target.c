@@ -232,7 +232,6 @@ static status lower_module(compilation *c, hlo_module *m) {
   preparation p;
   c->start = clock_seconds();
   TRY(cpu_target_of(c->arena, o, c->target));
-  o->own_kernels |= emit_target_is_foreign(c->target); /* this machine's libraries are not there */
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
   c->kernels = cpu_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
@@ -260,6 +259,7 @@ static void finish(compilation *c) {
 static void begin_compilation(compilation *c, const rt_compile_options *given, arena *a, rt_report *report) {
   rt_compile_options *own = ARENA_NEW(a, rt_compile_options);
   *own = given ? *given : (rt_compile_options){.threads = 1};
+  own->own_kernels |= own->triple != NULL; /* whichever machine compiles it, the program is the same */
   *c = (compilation){.options = own, .arena = a, .target = ARENA_NEW(a, emit_target)};
   assert(c->options->threads >= 1);
   c->report = report ? report : &c->unused;

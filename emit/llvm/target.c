@@ -222,13 +222,6 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   return NULL;
 }
 
-bool emit_target_is_foreign(const emit_target *t) {
-  char *host = LLVMGetDefaultTargetTriple();
-  bool same = emit_find_arch(t->triple) == emit_find_arch(host);
-  LLVMDisposeMessage(host);
-  return !same;
-}
-
 emit_target emit_target_baseline(const emit_target *t) {
   emit_target least = *t;
   const emit_arch *arch = emit_find_arch(t->triple);

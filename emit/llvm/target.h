@@ -54,9 +54,6 @@ typedef struct emit_target {
  * LLVM splits vectors.  Strings live on the arena. */
 STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
 
-/* Returns true if the target has another instruction set than this machine. */
-bool emit_target_is_foreign(const emit_target *t);
-
 /* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
 emit_target emit_target_baseline(const emit_target *t);
 

@@ -251,6 +251,25 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
+static void test_pool(void) {
+  static onnx_xla_pool pools[2];
+  open a, b;
+  for (int round = 0; round < 2; round++) {
+    EXPECT(onnx_xla_pool_start(&pools[0], 3) == 3);
+    EXPECT(open_init(&a, NULL) == OPEN_OK && open_init(&b, NULL) == OPEN_OK);
+    open_set_parallel(&a, onnx_xla_pool_run, &pools[0]);
+    open_set_parallel(&b, onnx_xla_pool_run, &pools[1]);
+    EXPECT(onnx_xla_pool_start(&pools[1], 1) == 1);
+    for (int k = 0; k < 5; k++) {
+      run_open(&a, 100000 + k);
+      run_open(&b, 200000 - k);
+      run_open(&a, 3 + k);
+    }
+    onnx_xla_pool_stop(&pools[0]);
+    onnx_xla_pool_stop(&pools[1]);
+  }
+}
+
 int main(int argc, char **argv) {
   test_order();
   test_memory();
@@ -263,6 +282,7 @@ int main(int argc, char **argv) {
   test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();
+  test_pool();
   printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

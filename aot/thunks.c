@@ -295,8 +295,8 @@ static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *b
   return f;
 }
 
-/* Lets the caller's function run the members at the same time.  Loops inside of them are not divided, since the caller's
- * function need not allow calls of itself. */
+/* Lets the caller's function run the members at the same time.  Loops inside of them are not divided, since the
+ * caller's function need not allow calls of itself. */
 static void call_group(const aot_host *h, uint32_t n, LLVMValueRef members) {
   const emit_ir *w = h->ir;
   LLVMValueRef record = frame_words(h, GROUP_WORDS), error = word_of(h, record, GROUP_ERROR);

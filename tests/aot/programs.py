@@ -134,7 +134,7 @@ def run(program, o, inputs, path, timeout=120):
     with open(f"{path}.in", "wb") as f:
         f.write(struct.pack(f"={len(dims) + 2}q", len(dims), *dims, len(inputs)))
         for tensor in inputs:
-            f.write(struct.pack("=q", len(tensor.data)) + tensor.data)
+            f.write(struct.pack(f"={len(tensor.dims) + 2}q", len(tensor.dims), *tensor.dims, len(tensor.data)) + tensor.data)
     try:
         done = subprocess.run([program, str(o.number), f"{path}.in", f"{path}.out"], capture_output=True, text=True, check=False,
                               timeout=timeout)

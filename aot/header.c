@@ -143,7 +143,7 @@ static void put_functions(aot_lines *t) {
     aot_put(
         t,
         "/* Sets what is carried from run to run to zeros, as it is after the first bind, and after a bind with other\n"
-        " * memory or another size of it. */\nint %s_reset(%s *n);\n",
+        " * memory, or with other sizes of what is carried. */\nint %s_reset(%s *n);\n",
         p, p);
   }
   aot_put(t,

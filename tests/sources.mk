@@ -138,6 +138,7 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
@@ -299,6 +300,8 @@ tests_files = \
 	tests/allowed-skips \
 	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
+	tests/aot/carry.h \
+	tests/aot/carry.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
@@ -310,6 +313,7 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \

@@ -106,6 +106,7 @@ typedef struct aot_host {
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
   uint32_t n_sequences;
+  uint32_t n_groups;        /* the concurrent groups in whose members the sequence is that is being written */
   LLVMValueRef context;     /* the context of the function that is being written */
   LLVMValueRef kernel_call; /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */

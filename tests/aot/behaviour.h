@@ -7,6 +7,7 @@
  * - pick: y = data[index] for f32[5] and s64[2];
  * - some: y = the indices of x's elements that are not 0, for f32[2,3];
  * - update: y = x with x[index] replaced by value, for f32[5], s64[1] and f32[1];
+ * - group: y200 = the sums of x200's rows, f32[200,1000], and so on to y205, as a concurrent group;
  * - apart: y = table[index] for s64[2], with the table, 0, 1, 2, ... 99, in a file of weights. */
 #ifndef BEHAVIOUR_H
 #define BEHAVIOUR_H
@@ -251,6 +252,90 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
+/* --- the pool of the header, and concurrent groups --- */
+
+enum { GROUP_ROWS = 200, GROUP_COLUMNS = 1000, SHORT_LOOPS = 1000 };
+
+static int calls_now, calls_nested, calls_all;
+
+/* A loop on the caller's thread that counts the calls which begin within another one. */
+static void counting(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
+                     void *data) {
+  (void)user;
+  calls_all++;
+  calls_nested += calls_now++ > 0;
+  for (int64_t begin = 0; begin < n; begin += grain) {
+    body(data, begin, n - begin < grain ? n : begin + grain);
+  }
+  calls_now--;
+}
+
+static void run_group(group *n) {
+  for (uint32_t k = 0; k < GROUP_INPUTS; k++) {
+    memset(group_output(n, k), 0, (GROUP_ROWS + k) * sizeof(float));
+  }
+  EXPECT(group_run(n) == GROUP_OK);
+  for (uint32_t k = 0; k < GROUP_INPUTS; k++) {
+    for (uint32_t row = 0; row < GROUP_ROWS + k; row++) {
+      EXPECT(((const float *)group_output(n, k))[row] == (float)(k + row) * GROUP_COLUMNS);
+    }
+  }
+}
+
+static void test_group(void) {
+  static group n;
+  static unsigned char memory[GROUP_ARENA_BYTES + 64];
+  onnx_xla_pool pool;
+  EXPECT(group_init(&n, NULL) == GROUP_OK && group_bind(&n, aligned(memory)) == GROUP_OK);
+  for (uint32_t k = 0; k < GROUP_INPUTS; k++) {
+    for (uint32_t i = 0; i < (GROUP_ROWS + k) * GROUP_COLUMNS; i++) {
+      ((float *)group_input(&n, k))[i] = (float)(k + i / GROUP_COLUMNS);
+    }
+  }
+  run_group(&n);
+  group_set_parallel(&n, counting, NULL);
+  run_group(&n);
+  EXPECT(calls_all > 0 && calls_nested == 0);
+  EXPECT(onnx_xla_pool_start(&pool, 3) == 3);
+  group_set_parallel(&n, onnx_xla_pool_run, &pool);
+  for (int k = 0; k < 20; k++) {
+    run_group(&n);
+  }
+  onnx_xla_pool_stop(&pool);
+}
+
+static void add_up(void *data, int64_t begin, int64_t end) {
+  for (int64_t k = begin; k < end; k++) {
+    ++((int *)data)[k];
+  }
+}
+
+/* Loops of n parts, one after the other. */
+static void run_loops(int threads, int64_t n, int64_t grain, int loops) {
+  onnx_xla_pool pool;
+  int counts[64] = {0}, right = 1;
+  EXPECT(onnx_xla_pool_start(&pool, threads) == threads);
+  for (int k = 0; k < loops; k++) {
+    onnx_xla_pool_run(&pool, n, grain, add_up, counts);
+  }
+  onnx_xla_pool_stop(&pool);
+  for (int64_t k = 0; k < n; k++) {
+    right &= counts[k] == loops;
+  }
+  EXPECT(right);
+}
+
+static void test_pool(void) {
+  run_loops(1, 64, 1, 100);
+  run_loops(3, 64, 1, SHORT_LOOPS);
+  run_loops(3, 3, 1, SHORT_LOOPS);
+  run_loops(3, 2, 100, SHORT_LOOPS / 10); /* fewer than the grain */
+  run_loops(8, 0, 1, 10);
+  for (int k = 0; k < 20; k++) {
+    run_loops(4, 5, 1, k % 3); /* stopped while it starts or is idle */
+  }
+}
+
 int main(int argc, char **argv) {
   test_order();
   test_memory();
@@ -263,6 +348,8 @@ int main(int argc, char **argv) {
   test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();
+  test_group();
+  test_pool();
   printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

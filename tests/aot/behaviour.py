@@ -48,6 +48,15 @@ def models():
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
+    yield "group", group_model()
+
+
+def group_model():
+    """Returns a model whose nodes are worth to be run at the same time, each in parts."""
+    axis = w.tensor(INT64, [1], struct.pack("=q", 1), "axis")
+    sizes = range(200, 206)
+    nodes = [w.node("ReduceSum", [f"x{n}", "axis"], [f"y{n}"]) for n in sizes]
+    return w.model(nodes, [w.value(f"x{n}", FLOAT, [n, 1000]) for n in sizes], [w.value(f"y{n}", FLOAT, [n, 1]) for n in sizes], [axis])
 
 
 def compile_model(work, prefix, model, more=()):
@@ -66,10 +75,14 @@ def works(work, flags):
 
 def test_behaviour(work):
     weights = f"{work}/weights"
-    objects = [compile_model(work, name, model, ["--weights", weights] if name == "apart" else ()) for name, model in models()]
+    more = {"apart": ["--weights", weights], "group": ["--threads", "4"]}
+    objects = [compile_model(work, name, model, more.get(name, ())) for name, model in models()]
+    with open(objects[-1].path("o"), "rb") as f:
+        check("group", None if b"_members" in f.read() else "the model has no concurrent group any more")
     for prefix, failure in programs.check_symbols(objects).items():
         check(prefix, failure)
-    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/behaviour.h"\n'
+    text = "#define ONNX_XLA_POOL\n" + "".join(f'#include "{o.prefix}.h"\n' for o in objects)
+    text += f'#include "{programs.HERE}/behaviour.h"\n'
     w.write(f"{work}/behaviour.c", text.encode())
     files = [f"{work}/behaviour.c", *(o.path("o") for o in objects), "-lm"]
     for flags in ([], ADDRESS, THREAD):

@@ -139,6 +139,7 @@ script_tests = \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-files \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
@@ -305,6 +306,7 @@ tests_files = \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
+	tests/aot/files.py \
 	tests/aot/find_tools.sh \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
@@ -314,6 +316,7 @@ tests_files = \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-files \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \

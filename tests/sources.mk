@@ -138,6 +138,8 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
+	tests/aot/test-files \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
@@ -299,9 +301,12 @@ tests_files = \
 	tests/allowed-skips \
 	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
+	tests/aot/carry.h \
+	tests/aot/carry.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
+	tests/aot/files.py \
 	tests/aot/find_tools.sh \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
@@ -310,6 +315,8 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
+	tests/aot/test-files \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \

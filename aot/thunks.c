@@ -299,18 +299,14 @@ static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *b
   return f;
 }
 
-/* Lets the caller's function run the members at the same time.  Loops inside of them are not divided, since the
- * caller's function need not allow calls of itself. */
+/* Lets the caller's function run the members at the same time. */
 static void call_group(const aot_host *h, uint32_t n, LLVMValueRef members) {
   const emit_ir *w = h->ir;
   LLVMValueRef record = frame_words(h, GROUP_WORDS), error = word_of(h, record, GROUP_ERROR);
   aot_store(h, h->context, word_of(h, record, GROUP_CONTEXT));
   aot_store(h, aot_error_value(h, AOT_OK), error);
   LLVMValueRef all[] = {aot_get_ptr(h, WORD_USER), aot_i64(h, n), aot_i64(h, 1), members, record};
-  LLVMValueRef parallel = aot_get_ptr(h, WORD_PARALLEL);
-  aot_set(h, WORD_PARALLEL, LLVMConstNull(w->ptr));
-  LLVMBuildCall2(w->builder, parallel_type(w), parallel, all, 5, "");
-  aot_set(h, WORD_PARALLEL, parallel);
+  LLVMBuildCall2(w->builder, parallel_type(w), aot_get_ptr(h, WORD_PARALLEL), all, 5, "");
   LLVMValueRef failed = aot_load(h, w->i32, error);
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
 }

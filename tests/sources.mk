@@ -139,6 +139,7 @@ script_tests = \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
 	tests/aot/test-objects \
+	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/test-api-page \
@@ -303,6 +304,7 @@ tests_files = \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
 	tests/aot/find_tools.sh \
+	tests/aot/machines.py \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
@@ -311,6 +313,7 @@ tests_files = \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-objects \
+	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/api_client.h \

@@ -138,6 +138,7 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
@@ -300,6 +301,7 @@ tests_files = \
 	tests/allowed-skips \
 	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
+	tests/aot/cpus.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
@@ -312,6 +314,7 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CC = os.environ.get("CC", "cc").split()
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
 # What an object may call: memory functions of C, and the functions of runtime/kernel_externals.def.
 LIBC = {"memcpy", "memmove", "memset"}
@@ -29,7 +30,7 @@ class Machine:
     """A machine: the options of `onnx-xla compile` for it, its C compiler, and the emulator with its options."""
 
     def __init__(self, compile_options=(), cc=None, emulator=()):
-        self.compile_options, self.cc, self.emulator = list(compile_options), cc or native_compiler(), list(emulator)
+        self.compile_options, self.cc, self.emulator = list(compile_options), cc or CC, list(emulator)
 
     def lacks(self):
         """Returns which tool is missing, or None."""
@@ -58,7 +59,11 @@ class Machine:
 
     def symbols(self, objects):
         """Yields for each global symbol of the object files the file, the letter of its kind, and its name."""
-        listed = subprocess.run(["nm", "-g", "-A", *objects], capture_output=True, text=True, check=True)
+        return self.list_symbols(["nm", "-g", "-A", *objects])
+
+    @staticmethod
+    def list_symbols(command):
+        listed = subprocess.run(command, capture_output=True, text=True, check=True)
         for line in listed.stdout.splitlines():
             file, rest = line.split(":", 1)
             *_, kind, name = rest.split()
@@ -67,10 +72,6 @@ class Machine:
     def allowed(self):
         """Returns the names of the functions that objects may call."""
         return LIBC | libm_functions()
-
-
-def native_compiler():
-    return os.environ.get("CC", "cc").split()
 
 
 def cross(triple, cpu, emulator):
@@ -87,4 +88,7 @@ MACHINES = {
 
 
 def machine(name):
+    if name.startswith("wasm"):
+        import wasm_machine
+        return wasm_machine.Wasm({"wasm": "generic", "wasm-simd": "simd128"}[name])
     return MACHINES[name]()

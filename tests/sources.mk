@@ -319,6 +319,10 @@ tests_files = \
 	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
+	tests/aot/wasm/stdio.h \
+	tests/aot/wasm/stdlib.h \
+	tests/aot/wasm/string.h \
+	tests/aot/wasm_machine.py \
 	tests/api/api_client.h \
 	tests/api/little_room.h \
 	tests/api/test-api-page \

@@ -143,6 +143,7 @@ script_tests = \
 	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
+	tests/aot/test-small-nets \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -301,6 +302,9 @@ tests_files = \
 	tests/allowed-skips \
 	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
+	tests/aot/cortex_m/mps2.ld \
+	tests/aot/cortex_m/start.h \
+	tests/aot/cortex_machine.py \
 	tests/aot/cpus.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
@@ -313,12 +317,14 @@ tests_files = \
 	tests/aot/programs.py \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
+	tests/aot/small_nets.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
+	tests/aot/test-small-nets \
 	tests/aot/wasm/stdio.h \
 	tests/aot/wasm/stdlib.h \
 	tests/aot/wasm/string.h \

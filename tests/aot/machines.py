@@ -29,6 +29,8 @@ def outcome(command, timeout=None):
 class Machine:
     """A machine: the options of `onnx-xla compile` for it, its C compiler, and the emulator with its options."""
 
+    small = False  # whether it has little memory
+
     def __init__(self, compile_options=(), cc=None, emulator=()):
         self.compile_options, self.cc, self.emulator = list(compile_options), cc or CC, list(emulator)
 
@@ -37,11 +39,17 @@ class Machine:
         for tool in (self.cc[0], *self.emulator[:1], "nm"):
             if not shutil.which(tool):
                 return f"there is no {tool}"
+        return None if self.has_c_library() else f"{self.cc[0]} has no C library"
+
+    def has_c_library(self):
+        return self.try_link([])
+
+    def try_link(self, more):
+        """Returns whether the compiler makes a program of a main function and more."""
         with tempfile.TemporaryDirectory() as folder:
             with open(f"{folder}/main.c", "w", encoding="utf-8") as f:
                 f.write("#include <stdlib.h>\nint main(void) { return abs(0); }\n")
-            done = outcome([*self.cc, "-o", f"{folder}/main", f"{folder}/main.c", "-lm"])
-        return f"{self.cc[0]} has no C library" if done.returncode else None
+            return outcome([*self.cc, "-o", f"{folder}/main", f"{folder}/main.c", *more, "-lm"]).returncode == 0
 
     def link(self, source, objects, program):
         """Links the file of C with the object files; returns an error message, or None."""
@@ -78,17 +86,29 @@ def cross(triple, cpu, emulator):
     return Machine(["--target", triple, "--cpu", cpu], [f"{triple}-gcc", "-static"], emulator.split())
 
 
+def wasm(cpu):
+    import wasm_machine
+    return wasm_machine.Wasm(cpu)
+
+
+def cortex_m(cpu, board):
+    import cortex_machine
+    return cortex_machine.CortexM(cpu, board)
+
+
 # Each machine has a name; Debian's packages are qemu-user, gcc-NAME-linux-gnu and libc6-dev-NAME-cross.
 MACHINES = {
     "native": Machine,
     "aarch64": lambda: cross("aarch64-linux-gnu", "generic", "qemu-aarch64 -cpu cortex-a53"),
     "cortex-a76": lambda: cross("aarch64-linux-gnu", "cortex-a76", "qemu-aarch64 -cpu max"),
     "riscv64": lambda: cross("riscv64-linux-gnu", "generic-rv64", "qemu-riscv64"),
+    "wasm": lambda: wasm("generic"),
+    "wasm-simd": lambda: wasm("simd128"),
+    "cortex-m0": lambda: cortex_m("cortex-m0", "mps2-an386"),
+    "cortex-m4": lambda: cortex_m("cortex-m4", "mps2-an386"),
+    "cortex-m7": lambda: cortex_m("cortex-m7", "mps2-an500"),
 }
 
 
 def machine(name):
-    if name.startswith("wasm"):
-        import wasm_machine
-        return wasm_machine.Wasm({"wasm": "generic", "wasm-simd": "simd128"}[name])
     return MACHINES[name]()

@@ -42,7 +42,7 @@ class CortexM(machines.Machine):
         arguments = ",".join(f"arg={x}" for x in (program, number, *files))
         command = [*self.emulator, "-kernel", program, "-semihosting-config", f"enable=on,target=native,{arguments}"]
         try:
-            done = machines.outcome(command, timeout)
+            done = machines.outcome(command, self.slowness() * timeout)
         except subprocess.TimeoutExpired as e:
             raise machines.Failed("the program does not end") from e
         if done.returncode:

@@ -1,5 +1,5 @@
-/* start.h - the vectors of a program for a Cortex-M, which every program includes: a reset switches the floating-point unit
- * on and begins newlib's start-up code; any fault ends the program with a message. */
+/* start.h - the vectors of a program for a Cortex-M, which every program includes: a reset switches the floating-point
+ * unit on and begins newlib's start-up code; any fault ends the program with a message. */
 #ifndef START_H
 #define START_H
 
@@ -25,8 +25,12 @@ static void fault(void) {
   _exit(1);
 }
 
-__attribute__((section(".vectors"), used)) static void *const vectors[] = {
-    &__stack, (void *)(uintptr_t)reset, (void *)(uintptr_t)fault, (void *)(uintptr_t)fault,
-    (void *)(uintptr_t)fault, (void *)(uintptr_t)fault, (void *)(uintptr_t)fault};
+__attribute__((section(".vectors"), used)) static void *const vectors[] = {&__stack,
+                                                                           (void *)(uintptr_t)reset,
+                                                                           (void *)(uintptr_t)fault,
+                                                                           (void *)(uintptr_t)fault,
+                                                                           (void *)(uintptr_t)fault,
+                                                                           (void *)(uintptr_t)fault,
+                                                                           (void *)(uintptr_t)fault};
 
 #endif

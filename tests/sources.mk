@@ -140,9 +140,12 @@ script_tests = \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
 	tests/aot/test-files \
+	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
+	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
+	tests/aot/test-small-nets \
 	tests/api/test-api-page \
 	tests/api/test-locale \
 	tests/api/test-malloc \
@@ -303,23 +306,36 @@ tests_files = \
 	tests/aot/behaviour.py \
 	tests/aot/carry.h \
 	tests/aot/carry.py \
+	tests/aot/cortex_m/mps2.ld \
+	tests/aot/cortex_m/start.h \
+	tests/aot/cortex_machine.py \
+	tests/aot/cpus.py \
 	tests/aot/elements.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
 	tests/aot/files.py \
 	tests/aot/find_tools.sh \
+	tests/aot/machines.py \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
 	tests/aot/programs.py \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
+	tests/aot/small_nets.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
 	tests/aot/test-files \
+	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
+	tests/aot/test-objects-machines \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
+	tests/aot/test-small-nets \
+	tests/aot/wasm/stdio.h \
+	tests/aot/wasm/stdlib.h \
+	tests/aot/wasm/string.h \
+	tests/aot/wasm_machine.py \
 	tests/api/api_client.h \
 	tests/api/little_room.h \
 	tests/api/test-api-page \

@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 
+import machines
 import onnx_writer as w
 import programs
 
@@ -72,7 +73,7 @@ def compile_model(work, prefix, model, more=()):
 def works(work, flags):
     """Returns whether programs can be compiled with these flags and run."""
     w.write(f"{work}/empty.c", b"int main(void) { return 0; }\n")
-    return not run([*programs.CC, *flags, "-o", f"{work}/empty", f"{work}/empty.c"]) and not run([f"{work}/empty"])
+    return not run([*machines.CC, *flags, "-o", f"{work}/empty", f"{work}/empty.c"]) and not run([f"{work}/empty"])
 
 
 def test_behaviour(work):
@@ -89,7 +90,7 @@ def test_behaviour(work):
             print(f"no programs with {' '.join(flags)} here")
             continue
         program = f"{work}/behaviour"
-        check(f"behaviour with {flags}", run([*programs.CC, *programs.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program, weights]))
+        check(f"behaviour with {flags}", run([*machines.CC, *machines.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program, weights]))
 
 
 LONG = "x" * 5000
@@ -123,7 +124,7 @@ def test_names(work):
                                            for k, o in enumerate(objects)) + "  return 0;\n}\n"
     w.write(f"{work}/names.c", text.encode())
     files = [o.path("o") for o in objects]
-    check("names in C", run([*programs.CC, *programs.STRICT, "-o", f"{work}/names", f"{work}/names.c", *files, "-lm"])
+    check("names in C", run([*machines.CC, *machines.STRICT, "-o", f"{work}/names", f"{work}/names.c", *files, "-lm"])
           or run([f"{work}/names"]))
     check("names in C++", run([*CXX, *CXX_STRICT, "-c", "-o", f"{work}/names.cc.o", f"{work}/names.c"])
           or run([*CXX, "-o", f"{work}/names_cxx", f"{work}/names.cc.o", *files, "-lm"]) or run([f"{work}/names_cxx"]))
@@ -142,7 +143,7 @@ def test_prefixes(work):
         os.makedirs(folder, exist_ok=True)
         failure = run([os.environ["ONNX_XLA"], "compile", model, "-q", "--no-cache", "-o", f"{folder}/{name}"])
         header = f"{folder}/{name[:-2]}.h"
-        check(f"the file {name}", failure or run([*programs.CC, *programs.STRICT, "-fsyntax-only", "-x", "c", header])
+        check(f"the file {name}", failure or run([*machines.CC, *machines.STRICT, "-fsyntax-only", "-x", "c", header])
               or run([*CXX, *CXX_STRICT, "-fsyntax-only", header]))
 
 

@@ -5,26 +5,20 @@ import shutil
 import struct
 import subprocess
 
+import machines
 import onnx_files
 import onnx_writer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CC = os.environ.get("CC", "cc").split()
-STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
-# What an object may call: memory functions of C, and the functions of runtime/kernel_externals.def.
-LIBC = {"memcpy", "memmove", "memset"}
-
-
-def libm_functions():
-    with open(f"{HERE}/../../runtime/kernel_externals.def", encoding="utf-8") as f:
-        return set(re.findall(r"^EXTERNAL\([^,]+, (\w+),", f.read(), re.M)) - {"onnx_xla_expired"}
+NATIVE = machines.machine("native")
+Failed = machines.Failed
 
 
 class Object:
     """An object as it was compiled: its prefix, and its open dimensions as the header describes them."""
 
-    def __init__(self, folder, prefix):
-        self.folder, self.prefix, self.number = folder, prefix, None
+    def __init__(self, folder, prefix, machine=NATIVE):
+        self.folder, self.prefix, self.machine, self.number = folder, prefix, machine, None
         self.failure, self.dims = None, []
 
     def path(self, ending):
@@ -33,6 +27,7 @@ class Object:
     def compile(self, model, inputs=(), more=()):
         """Compiles the model for inputs, pairs of a name and a file; sets failure to the message if that is refused."""
         command = [os.environ["ONNX_XLA"], "compile", model, "-q", "--no-cache", "-o", self.path("o"), "--prefix", self.prefix]
+        command += self.machine.compile_options
         for name, path in inputs:
             command += ["--input", f"{name}={path}"]
         done = subprocess.run(command + list(more), capture_output=True, text=True, errors="replace", check=False, timeout=600)
@@ -99,33 +94,25 @@ def glue(objects):
 
 
 def link(objects, path):
-    """Links the objects to a program; returns an error message, or None."""
+    """Links the objects, which are for one machine, to a program; returns an error message, or None."""
     with open(f"{path}.c", "w", encoding="utf-8") as f:
         f.write(glue(objects))
     for k, o in enumerate(objects):
         o.number = k
-    command = [*CC, *STRICT, "-o", path, f"{path}.c", *(o.path("o") for o in objects), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stderr or "the C compiler failed" if done.returncode else None
+    return objects[0].machine.link(f"{path}.c", [o.path("o") for o in objects], path)
 
 
 def check_symbols(objects):
     """Returns for each prefix of an object with wrong symbols what is wrong."""
-    allowed, wrong = LIBC | libm_functions(), {}
-    listed = subprocess.run(["nm", "-g", "-A", *(o.path("o") for o in objects)], capture_output=True, text=True, check=True)
-    for line in listed.stdout.splitlines():
-        file, rest = line.split(":", 1)
-        *_, kind, name = rest.split()
+    machine, wrong = objects[0].machine, {}
+    allowed = machine.allowed()
+    for file, kind, name in machine.symbols([o.path("o") for o in objects]):
         prefix = os.path.basename(file)[:-2]
         if kind == "U" and name not in allowed:
             wrong[prefix] = f"the object calls {name}"
         elif kind != "U" and name != prefix and not name.startswith(prefix + "_"):
             wrong[prefix] = f"the object defines {name}, which has not its prefix"
     return wrong
-
-
-class Failed(Exception):
-    """A program that failed, or inputs that it cannot take."""
 
 
 def run(program, o, inputs, path, timeout=120):
@@ -135,13 +122,7 @@ def run(program, o, inputs, path, timeout=120):
         f.write(struct.pack(f"={len(dims) + 2}q", len(dims), *dims, len(inputs)))
         for tensor in inputs:
             f.write(struct.pack(f"={len(tensor.dims) + 2}q", len(tensor.dims), *tensor.dims, len(tensor.data)) + tensor.data)
-    try:
-        done = subprocess.run([program, str(o.number), f"{path}.in", f"{path}.out"], capture_output=True, text=True, check=False,
-                              timeout=timeout)
-    except subprocess.TimeoutExpired as e:
-        raise Failed("the program does not end") from e
-    if done.returncode:
-        raise Failed(done.stderr.strip() if done.returncode == 1 else f"the program crashed: status {done.returncode}")
+    o.machine.run(program, o.number, (f"{path}.in", f"{path}.out"), timeout)
     return read_outputs(f"{path}.out")
 
 

@@ -138,6 +138,7 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-examples \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
@@ -300,6 +301,7 @@ tests_files = \
 	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
 	tests/aot/elements.py \
+	tests/aot/examples.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
 	tests/aot/find_tools.sh \
@@ -310,6 +312,7 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-examples \
 	tests/aot/test-objects \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \

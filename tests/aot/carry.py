@@ -55,7 +55,7 @@ def main():
         if o.failure:
             print(f"FAIL {prefix}: {o.failure}")
             return 1
-    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/carry.h"\n'
+    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/mains/carry.h"\n'
     w.write(f"{work}/carry.c", text.encode())
     for flags in ([], SANITIZE):
         error = run([*programs.CC, *programs.STRICT, *flags, "-o", f"{work}/carry", f"{work}/carry.c",

@@ -88,7 +88,7 @@ def row(o):
 def glue(objects):
     """Returns the C program of the objects; object k of the list is number k for its main function."""
     text = "".join(f'#include "{o.prefix}.h"\n' for o in objects)
-    text += f'#include "{HERE}/run_case.h"\n' + "".join(adapters(o) for o in objects)
+    text += f'#include "{HERE}/mains/run_case.h"\n' + "".join(adapters(o) for o in objects)
     text += "\nstatic const object_case cases[] = {\n" + "".join(row(o) for o in objects) + "};\n"
     return text + "\nint main(int argc, char **argv) { return run_cases(cases, argc, argv); }\n"
 

@@ -51,15 +51,6 @@ def models():
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
-    yield "group", group_model()
-
-
-def group_model():
-    """Returns a model whose nodes are worth to be run at the same time, each in parts."""
-    axis = w.tensor(INT64, [1], struct.pack("=q", 1), "axis")
-    sizes = range(200, 206)
-    nodes = [w.node("ReduceSum", [f"x{n}", "axis"], [f"y{n}"]) for n in sizes]
-    return w.model(nodes, [w.value(f"x{n}", FLOAT, [n, 1000]) for n in sizes], [w.value(f"y{n}", FLOAT, [n, 1]) for n in sizes], [axis])
 
 
 def compile_model(work, prefix, model, more=()):

@@ -3,6 +3,7 @@ import struct
 import subprocess
 import sys
 
+import machines
 import onnx_writer as w
 import programs
 
@@ -58,7 +59,7 @@ def main():
     text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/mains/carry.h"\n'
     w.write(f"{work}/carry.c", text.encode())
     for flags in ([], SANITIZE):
-        error = run([*programs.CC, *programs.STRICT, *flags, "-o", f"{work}/carry", f"{work}/carry.c",
+        error = run([*machines.CC, *machines.STRICT, *flags, "-o", f"{work}/carry", f"{work}/carry.c",
                      *(o.path("o") for o in objects), "-lm"]) or run([f"{work}/carry"])
         failed += error is not None
         print(f"FAIL states with {flags}: {error}" if error else f"passed with {flags}")

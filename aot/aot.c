@@ -45,6 +45,9 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
 static const char *dim_place(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   uint32_t port = io->told ? io->told - 1 : n->a;
+  if (port >= h->options->n_inputs) {
+    return "the rows for which arrays that are carried have room";
+  }
   return arena_printf(h->arena, "%s %u of input %u \"%s\"", io->told ? "element" : "dimension",
                       io->told ? io->element : (unsigned)n->b, port,
                       aot_printable(h->arena, h->program->params[port].name));

@@ -162,7 +162,8 @@ static void write_guards(aot_host *h) {
     const rt_guard *g = &h->program->guards[k];
     LLVMIntPredicate fails = opposite_of((dim_relation)g->relation);
     LLVMValueRef bad = aot_compare(h, fails, aot_size(h, g->a), aot_size(h, g->b));
-    const char *text = arena_printf(h->arena, "%s: the object is for sizes with %s", g->source, g->text);
+    const char *text =
+        arena_printf(h->arena, "%s%sthe object is for sizes with %s", g->source, *g->source ? ": " : "", g->text);
     aot_return_if(h, bad, aot_site_error(h, text));
   }
 }
@@ -370,9 +371,9 @@ static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *ty
   LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types);
   write_sizes(h);
   write_symbol_checks(h);
+  write_guards(h); /* first, since their texts say more */
   write_dim_checks(h, &h->inputs);
   write_dim_checks(h, &h->outputs);
-  write_guards(h);
   write_slot_bytes(h);
   aot_set(h, WORD_ARENA_BYTES, write_arena(h, place));
   aot_return(h, AOT_OK);

@@ -162,9 +162,10 @@ static void put_generic(aot_lines *t) {
   aot_put(
       t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
-      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.  No\n"
-      " * memory of an output may overlap that of an input or of another output; only an output that is an input with\n"
-      " * some elements replaced may lie exactly over that input.\n"
+      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.  An\n"
+      " * output may begin exactly where an input does, and is copied there after the run, unless it can be computed "
+      "there.\n"
+      " * Otherwise the memory of an output overlaps that of no other input or output.\n"
       " * %s_output_dims returns dimensions that depend on data after a run only%s. */\n",
       p, u, p, p,
       t->h->options->n_carried ? ", and of an output that\n * is carried and grows those of the array with its room"

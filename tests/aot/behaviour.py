@@ -48,6 +48,8 @@ def models():
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
+    square = w.node("MatMul", ["x", "x"], ["y"])
+    yield "square", w.model([square], [w.value("x", FLOAT, [2, 2])], [w.value("y", FLOAT, [2, 2])])
     yield "group", group_model()
 
 

@@ -162,6 +162,7 @@ static status compile(arena *a, const aot_object *x, emit_module *module, aot_fi
   uint32_t n_names;
   const char **names = global_names(a, x->ir, &n_names);
   size_t size;
+  TRY(budget_check(arena_budget(a)));
   TRY(emit_module_object(module, &out->object.data, &size));
   out->object.size = size;
   if (x->options->archive) {

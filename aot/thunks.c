@@ -462,6 +462,7 @@ status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out) 
     return write_part(h, s, out);
   }
   for (uint32_t k = 0; k < n_parts; k++) {
+    TRY(budget_check(arena_budget(h->arena)));
     uint32_t begin = k * PART, n = s->n - begin < PART ? s->n - begin : PART;
     TRY(write_part(h, &(rt_sequence){.thunks = s->thunks + begin, .n = n}, &parts[k]));
   }

@@ -105,14 +105,22 @@ static status describe(aot_host *h, aot_object *x, uint32_t number, const aot_ve
   return NULL;
 }
 
+/* Returns true if the versions have the same inputs and outputs, and the same arguments of bind in the same order. */
+static bool look_alike(const aot_host *x, const aot_host *y) {
+  bool same = x->n_dims == y->n_dims && x->inputs.n == y->inputs.n && x->outputs.n == y->outputs.n &&
+              x->outputs.n_named == y->outputs.n_named && aot_is_static(x) == aot_is_static(y);
+  for (uint32_t k = 0; same && k < x->n_dims; k++) {
+    same = strcmp(x->dim_descriptions[k], y->dim_descriptions[k]) == 0;
+  }
+  return same;
+}
+
 /* Fails if two versions differ in what the caller sees. */
 static status check_versions(uint32_t n, const aot_host *hosts) {
-  bool same = true;
   for (uint32_t k = 1; k < n; k++) {
-    same = same && hosts[k].n_dims == hosts[0].n_dims && hosts[k].inputs.n == hosts[0].inputs.n &&
-           hosts[k].outputs.n == hosts[0].outputs.n && aot_is_static(&hosts[k]) == aot_is_static(&hosts[0]);
+    CHECK_THAT(look_alike(&hosts[0], &hosts[k]), STATUS_UNSUPPORTED,
+               "the model is not for the same sizes on all of these CPUs");
   }
-  CHECK_THAT(same, STATUS_UNSUPPORTED, "the model is not for the same sizes on all of these CPUs");
   return NULL;
 }
 

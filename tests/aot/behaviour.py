@@ -51,6 +51,8 @@ def models():
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
+    square = w.node("MatMul", ["x", "x"], ["y"])
+    yield "square", w.model([square], [w.value("x", FLOAT, [2, 2])], [w.value("y", FLOAT, [2, 2])])
 
 
 def compile_model(work, prefix, model, more=()):
@@ -124,12 +126,12 @@ def test_names(work):
 def test_prefixes(work):
     """Names of C and C++ are no prefixes; a file may have any name."""
     model = f"{work}/still.onnx"
-    for prefix in ("int", "class", "main", "1st", "a-b", "", "\u00fc", "a" * 3000):
+    for prefix in ("int", "class", "main", "_Bool", "linux", "onnx_xla_pool", "1st", "a-b", "", "\u00fc", "a" * 3000):
         o = programs.Object(work, "prefix")
         o.compile(model, (), ["--prefix", prefix])
         good = prefix == "a" * 3000
         check(f"the prefix {prefix[:20]!r}", None if bool(o.failure) != good else o.failure or "it is not refused")
-    for name in ("int.o", "class.o", "1st.o", "a b.o", "\u00fc.o", "*.o", '".o', ".o", "a.b.o"):
+    for name in ("int.o", "unix.o", "class.o", "1st.o", "a b.o", "\u00fc.o", "*.o", '".o', ".o", "a.b.o"):
         folder = f"{work}/files"
         os.makedirs(folder, exist_ok=True)
         failure = run([os.environ["ONNX_XLA"], "compile", model, "-q", "--no-cache", "-o", f"{folder}/{name}"])

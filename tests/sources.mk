@@ -140,6 +140,7 @@ script_tests = \
 	tests/aot/test-behaviour \
 	tests/aot/test-examples \
 	tests/aot/test-objects \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/test-api-page \
@@ -308,12 +309,14 @@ tests_files = \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
+	tests/aot/page_models.py \
 	tests/aot/programs.py \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-examples \
 	tests/aot/test-objects \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/api/api_client.h \

@@ -50,10 +50,10 @@ static void put_beginning(aot_lines *t) {
       "only\n"
       " * before %s_init.  Functions that return int return 0, or an error for which %s_error_text has a text.\n"
       " *\n"
-      " *   static %s net;\n"
-      " *   %s_init(&net, NULL);\n"
-      " *   %s_bind(&net, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
-      " *   fill the inputs, %s_run(&net), read the outputs\n"
+      " *   static %s context;\n"
+      " *   %s_init(&context, NULL);\n"
+      " *   %s_bind(&context, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
+      " *   fill the inputs, %s_run(&context), read the outputs\n"
       " */\n"
       "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
       h->options->prefix, aot_printable(h->arena, h->options->model), h->options->prefix, h->options->prefix,
@@ -204,7 +204,9 @@ static void put_accessors(aot_lines *t, const aot_ports *ports, const char *shor
             is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
     if (ports->storage[k] != AOT_PLAIN) {
       aot_put(t, "/* It is carried from run to run%s. */\n",
-              ports->storage[k] == AOT_SHARED && is_input ? ", in an array with room for dim_capacity rows" : "");
+              (is_input ? ports->storage[k] == AOT_SHARED : io->has_room)
+                  ? ", in an array with room for dim_capacity rows"
+                  : "");
       continue;
     }
     aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,

@@ -138,6 +138,7 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-objects \
 	tests/aot/test-objects-page \
@@ -314,6 +315,7 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-objects \
 	tests/aot/test-objects-page \

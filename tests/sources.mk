@@ -138,6 +138,7 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-cmake \
 	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-objects \
@@ -315,6 +316,7 @@ tests_files = \
 	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-cmake \
 	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-objects \

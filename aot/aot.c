@@ -35,7 +35,7 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
     return arena_printf(h->arena, "%s_%u", h->program->params[io->told - 1].name, io->element);
   }
   if (n->a >= o->n_inputs) {
-    return "capacity"; /* the room of what grows */
+    return AOT_ROOM;
   }
   const char *name = o->dim_names && o->dim_names[n->a] ? o->dim_names[n->a][n->b] : NULL;
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);

@@ -116,7 +116,8 @@ static void write_error_text(aot_host *h) {
       [AOT_NOT_READY] = "the context is not initialised, not bound, or has not run",
       [AOT_WRONG_CPU] = "the processor lacks features that the code needs",
       [AOT_WRONG_SIZES] = "sizes are negative, too large, or not those of the model",
-      [AOT_WRONG_MEMORY] = "the arena or the weights are missing or not aligned",
+      [AOT_WRONG_MEMORY] =
+          "the arena or the weights are missing or not aligned, or the weights are those of another object",
       [AOT_WRONG_VALUE] = "an input that decides sizes has other contents than the object is bound to",
       [AOT_NO_SUCH] = "there is no such input or output"};
   uint32_t n = AOT_FIRST_SITE + h->object->n_sites;

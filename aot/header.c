@@ -50,10 +50,10 @@ static void put_beginning(aot_lines *t) {
       "only\n"
       " * before %s_init.  Functions that return int return 0, or an error for which %s_error_text has a text.\n"
       " *\n"
-      " *   static %s n;\n"
-      " *   %s_init(&n, NULL);\n"
-      " *   %s_bind(&n, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
-      " *   fill the inputs, %s_run(&n), read the outputs\n"
+      " *   static %s context;\n"
+      " *   %s_init(&context, NULL);\n"
+      " *   %s_bind(&context, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
+      " *   fill the inputs, %s_run(&context), read the outputs\n"
       " */\n"
       "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
       aot_printable(h->arena, h->options->header), aot_printable(h->arena, h->options->model), h->options->prefix,

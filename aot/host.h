@@ -25,6 +25,8 @@ typedef enum aot_error {
 } aot_error;
 
 /* A file of weights begins with a mark of the object to which it belongs, in a place of RT_KERNEL_ALIGN bytes. */
+#define AOT_ROOM "capacity" /* the name of the dimension that says how much room there is for what grows */
+
 enum { AOT_MARK_WORDS = 2, AOT_MARK_BYTES = 64 };
 
 /* What the word WORD_STATE says. */

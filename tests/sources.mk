@@ -139,11 +139,14 @@ script_tests = \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-cmake \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/aot/test-small-nets \
@@ -322,16 +325,20 @@ tests_files = \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
+	tests/aot/page_models.py \
 	tests/aot/programs.py \
 	tests/aot/sizes.py \
 	tests/aot/small_nets.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-cmake \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/aot/test-small-nets \

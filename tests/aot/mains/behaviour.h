@@ -219,6 +219,9 @@ static void test_weights(const char *path) {
   EXPECT(apart_init(&n, weights) == APART_OK && apart_bind(&n, aligned(room)) == APART_OK);
   EXPECT(apart_set_in_index(&n, index) == APART_OK && apart_run(&n) == APART_OK);
   EXPECT(apart_out_y(&n)[0] == 99 && apart_out_y(&n)[1] == 7);
+  weights[0] ^= 1; /* the mark of another object */
+  EXPECT(apart_init(&n, weights) == APART_ERROR_MEMORY);
+  EXPECT(strstr(apart_error_text(APART_ERROR_MEMORY), "another object") != NULL);
   EXPECT(!f || fclose(f) == 0);
 }
 

@@ -13,9 +13,8 @@
 
 /* Writes the first bytes of a file of weights, by which an object knows its own: a hash of all others. */
 static void weights_mark(const aot_object *x, char *bytes) {
-  static const char name[] = "onnx-xla";
   uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
-  memcpy(bytes, name, sizeof(uint64_t));
+  memcpy(bytes, RT_WEIGHTS_MARK, sizeof(uint64_t));
   memcpy(bytes + sizeof(uint64_t), &hash, sizeof hash);
 }
 

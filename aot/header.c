@@ -43,22 +43,23 @@ static void put_beginning(aot_lines *t) {
   const aot_host *h = t->h;
   aot_put(
       t,
-      "/* %s.h - runs the model %s, whose code is in the object beside this file.\n"
+      "/* %s - runs the model %s, whose code is in the object beside this file.\n"
       " *\n"
       " * Written by onnx-xla compile.  The functions allocate nothing and keep no state but the context, so several\n"
       " * contexts may be used in several threads at once.  A context lies in the caller's memory and may be moved "
       "only\n"
       " * before %s_init.  Functions that return int return 0, or an error for which %s_error_text has a text.\n"
       " *\n"
-      " *   static %s net;\n"
-      " *   %s_init(&net, NULL);\n"
-      " *   %s_bind(&net, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
-      " *   fill the inputs, %s_run(&net), read the outputs\n"
+      " *   static %s n;\n"
+      " *   %s_init(&n, NULL);\n"
+      " *   %s_bind(&n, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
+      " *   fill the inputs, %s_run(&n), read the outputs\n"
       " */\n"
       "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
-      h->options->prefix, aot_printable(h->arena, h->options->model), h->options->prefix, h->options->prefix,
-      h->options->prefix, h->options->prefix, h->options->prefix, h->n_dims ? ", sizes" : "", h->options->prefix,
-      h->n_dims ? "sizes" : "", h->object->upper, h->options->prefix, h->object->upper, h->object->upper);
+      aot_printable(h->arena, h->options->header), aot_printable(h->arena, h->options->model), h->options->prefix,
+      h->options->prefix, h->options->prefix, h->options->prefix, h->options->prefix, h->n_dims ? ", sizes" : "",
+      h->options->prefix, h->n_dims ? "sizes" : "", h->object->upper, h->options->prefix, h->object->upper,
+      h->object->upper);
 }
 
 /* Puts the types that all headers of this kind have in common. */
@@ -143,7 +144,7 @@ static void put_functions(aot_lines *t) {
     aot_put(
         t,
         "/* Sets what is carried from run to run to zeros, as it is after the first bind, and after a bind with other\n"
-        " * memory or another size of it. */\nint %s_reset(%s *n);\n",
+        " * memory, or with other sizes of what is carried. */\nint %s_reset(%s *n);\n",
         p, p);
   }
   aot_put(t,

@@ -98,6 +98,7 @@ typedef struct aot_host {
   uint32_t version;
   aot_ports inputs, outputs;
   uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
+  uint32_t kept_sizes;               /* words: the open sizes of what is kept, as the last bind set them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
   uint64_t kept_bytes, arena_bytes;
@@ -105,8 +106,9 @@ typedef struct aot_host {
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
   uint32_t n_sequences;
-  LLVMValueRef context;                     /* the context of the function that is being written */
-  LLVMValueRef kernel_call;                 /* the function that calls a kernel, once it is written */
+  uint32_t n_groups;        /* the concurrent groups in whose members the sequence is that is being written */
+  LLVMValueRef context;     /* the context of the function that is being written */
+  LLVMValueRef kernel_call; /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
 } aot_host;
 

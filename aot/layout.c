@@ -49,13 +49,31 @@ static void take_port_words(aot_host *h, aot_ports *ports) {
   take_words(h, aot_is_static(h) ? 0 : ports->n, &ports->offsets);
 }
 
+/* Returns the open sizes of what is kept from run to run. */
+static const rt_size *kept_sizes(const aot_host *h, uint32_t *n) {
+  rt_size *sizes = ARENA_NEW_N(h->arena, rt_size, (size_t)h->inputs.n * SHAPE_MAX_RANK);
+  *n = 0;
+  for (uint32_t k = 0; k < h->inputs.n; k++) {
+    const shape *s = &h->inputs.io[k].shape;
+    for (int d = 0; d < s->rank && h->inputs.storage[k] == AOT_KEPT; d++) {
+      if (s->dims[d] < 0) {
+        sizes[(*n)++] = s->dims[d];
+      }
+    }
+  }
+  return sizes;
+}
+
 void aot_lay_out_context(aot_host *h) {
+  uint32_t n_kept;
+  (void)kept_sizes(h, &n_kept);
   h->n_words = WORD_FIRST_LIST;
   take_port_words(h, &h->inputs);
   take_port_words(h, &h->outputs);
   take_words(h, h->program->n_sizes, &h->sizes);
   take_words(h, h->program->n_slots, &h->slots);
   take_words(h, h->program->n_slots, &h->slot_bytes);
+  take_words(h, n_kept, &h->kept_sizes);
   if (aot_is_static(h)) {
     lay_out_arena(h);
   }
@@ -376,30 +394,38 @@ static LLVMValueRef is_no_arena(const aot_host *h, LLVMValueRef memory) {
   return LLVMBuildOr(h->ir->builder, odd, LLVMBuildIsNull(h->ir->builder, memory, ""), "");
 }
 
-/* What was kept before a bind: where, and how many bytes. */
-typedef struct kept_before {
-  LLVMValueRef memory, bytes;
-} kept_before;
+/* Returns whether what is kept lies in other memory, or has other sizes, than at the last bind that succeeded, and
+ * notes its sizes. */
+static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
+  LLVMValueRef other = aot_compare(h, LLVMIntNE, memory, aot_get_ptr(h, WORD_ARENA));
+  uint32_t n;
+  const rt_size *sizes = kept_sizes(h, &n);
+  for (uint32_t k = 0; k < n; k++) {
+    LLVMValueRef size = aot_size(h, sizes[k]);
+    LLVMValueRef differs = aot_compare(h, LLVMIntNE, size, aot_get(h, h->kept_sizes + k));
+    other = LLVMBuildOr(h->ir->builder, other, differs, "");
+    aot_set(h, h->kept_sizes + k, size);
+  }
+  return other;
+}
 
-/* Sets where the memory for intermediate values begins.  What is kept begins as zeros, unless it was there before. */
-static void write_scratch(const aot_host *h, kept_before before) {
-  LLVMBuilderRef w = h->ir->builder;
-  LLVMValueRef memory = aot_get_ptr(h, WORD_ARENA);
+/* Sets the arena, and where the memory for intermediate values begins in it.  What is kept begins as zeros. */
+static void write_arena_words(const aot_host *h, LLVMValueRef memory) {
+  LLVMValueRef other = h->options->n_carried ? is_kept_elsewhere(h, memory) : NULL;
   if (aot_is_static(h)) {
     aot_set(h, WORD_KEPT_BYTES, aot_i64(h, (int64_t)h->kept_bytes));
   }
   LLVMValueRef bytes = aot_get(h, WORD_KEPT_BYTES);
+  aot_set(h, WORD_ARENA, memory);
   aot_set(h, WORD_SCRATCH, aot_offset(h, memory, bytes));
-  if (h->options->n_carried) {
-    LLVMValueRef moved = aot_compare(h, LLVMIntNE, memory, before.memory);
-    LLVMValueRef other = LLVMBuildOr(w, moved, aot_compare(h, LLVMIntNE, bytes, before.bytes), "");
+  if (other) {
     aot_if clear = aot_if_begin(h, other);
-    LLVMBuildMemSet(w, memory, LLVMConstInt(h->ir->i8, 0, 0), bytes, RT_KERNEL_ALIGN);
+    LLVMBuildMemSet(h->ir->builder, memory, LLVMConstInt(h->ir->i8, 0, 0), bytes, RT_KERNEL_ALIGN);
     aot_if_end(h, clear);
   }
 }
 
-/* Writes int bind(context, arena, dims...). */
+/* Writes int bind(context, arena, dims...).  If it fails, what is kept stays as it is for the next bind. */
 static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMTypeRef *types = ARENA_NEW_N(h->arena, LLVMTypeRef, n + 2);
   LLVMValueRef *args = ARENA_NEW_N(h->arena, LLVMValueRef, n + 1);
@@ -411,8 +437,6 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   aot_return_if(h, aot_compare(h, LLVMIntULT, state, ready), aot_error_value(h, AOT_NOT_READY));
   aot_set(h, WORD_STATE, ready);
   aot_return_if(h, is_no_arena(h, aot_param(h, 1)), aot_error_value(h, AOT_WRONG_MEMORY));
-  kept_before kept = {aot_get_ptr(h, WORD_ARENA), aot_get(h, WORD_KEPT_BYTES)};
-  aot_set(h, WORD_ARENA, aot_param(h, 1));
   args[0] = h->context;
   for (uint32_t k = 0; k < n; k++) {
     args[k + 1] = aot_param(h, k + 2);
@@ -424,7 +448,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
     LLVMValueRef failed = aot_call(h, lay_out, n + 1, args);
     aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
   }
-  write_scratch(h, kept);
+  write_arena_words(h, aot_param(h, 1));
   aot_set(h, WORD_STATE, aot_i64(h, AOT_BOUND));
   aot_return(h, AOT_OK);
 }

@@ -139,9 +139,10 @@ static status write_kernel(aot_host *h, const rt_thunk *t) {
   if (t->sizes[0] == 0) {
     return NULL;
   }
+  int64_t grain = h->n_groups ? INT64_MAX : c.grain; /* no loop of the caller begins within another one */
   LLVMValueRef grid = aot_size(h, t->sizes[0]), args = kernel_args(h, t->n_sizes - 1, t->sizes + 1);
-  LLVMValueRef all[] = {h->context, kernel, kernel_buffers(h, t), args, grid, aot_i64(h, c.grain)};
-  if (t->sizes[0] >= 0 && t->sizes[0] <= c.grain) {
+  LLVMValueRef all[] = {h->context, kernel, kernel_buffers(h, t), args, grid, aot_i64(h, grain)};
+  if (t->sizes[0] >= 0 && t->sizes[0] <= grain) {
     LLVMValueRef direct[] = {all[2], args, aot_i64(h, 0), grid};
     LLVMBuildCall2(h->ir->builder, kernel_type(h->ir), kernel, direct, 4, "");
     return NULL;
@@ -215,10 +216,13 @@ static void run_sequence(const aot_host *h, LLVMValueRef sequence) {
 }
 
 static status write_bodies(aot_host *h, const rt_thunk *t, LLVMValueRef **out) {
+  bool group = strcmp(t->kind, "concurrent") == 0;
   *out = ARENA_NEW_N(h->arena, LLVMValueRef, t->n_bodies);
+  h->n_groups += group;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     TRY(aot_write_sequence(h, &t->bodies[k], &(*out)[k]));
   }
+  h->n_groups -= group;
   return NULL;
 }
 
@@ -307,23 +311,38 @@ static void call_group(const aot_host *h, uint32_t n, LLVMValueRef members) {
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
 }
 
+/* Writes the function of the members, and goes on with the current function. */
+static LLVMValueRef write_members_apart(aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
+  LLVMValueRef function = h->ir->function, context = h->context;
+  LLVMBasicBlockRef here = emit_here(h->ir);
+  LLVMValueRef members = write_members(h, n, bodies);
+  h->ir->function = function;
+  h->context = context;
+  LLVMPositionBuilderAtEnd(h->ir->builder, here);
+  return members;
+}
+
+static void run_in_turn(const aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
+  for (uint32_t k = 0; k < n; k++) {
+    run_sequence(h, bodies[k]);
+  }
+}
+
+/* A group within a member of another one runs on that member's thread. */
 static void write_concurrent(aot_host *h, const rt_thunk *t, const LLVMValueRef *bodies) {
   emit_ir *w = h->ir;
-  LLVMValueRef function = w->function, context = h->context;
-  LLVMBasicBlockRef here = emit_here(w);
-  LLVMValueRef members = write_members(h, t->n_bodies, bodies);
-  w->function = function;
-  h->context = context;
-  LLVMPositionBuilderAtEnd(w->builder, here);
+  if (h->n_groups) {
+    run_in_turn(h, t->n_bodies, bodies);
+    return;
+  }
+  LLVMValueRef members = write_members_apart(h, t->n_bodies, bodies);
   LLVMBasicBlockRef alone = emit_block(w, "alone"), group = emit_block(w, "group"), done = emit_block(w, "joined");
   LLVMBuildCondBr(w->builder, LLVMBuildIsNull(w->builder, aot_get_ptr(h, WORD_PARALLEL), ""), alone, group);
   LLVMPositionBuilderAtEnd(w->builder, group);
   call_group(h, t->n_bodies, members);
   LLVMBuildBr(w->builder, done);
   LLVMPositionBuilderAtEnd(w->builder, alone);
-  for (uint32_t k = 0; k < t->n_bodies; k++) {
-    run_sequence(h, bodies[k]);
-  }
+  run_in_turn(h, t->n_bodies, bodies);
   LLVMBuildBr(w->builder, done);
   LLVMPositionBuilderAtEnd(w->builder, done);
 }

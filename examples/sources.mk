@@ -3,6 +3,9 @@ example_programs = \
 	examples/ocr
 examples_files = \
 	examples/README \
-	examples/draw-text
+	examples/draw-text \
+	examples/objects/Makefile \
+	examples/objects/filetype.c \
+	examples/objects/vad.c
 examples_ocr_CPPFLAGS = $(FLAGS_OF_CLIENTS)
 examples_ocr_LDADD = $(LIBS_OF_CLIENTS)

@@ -138,6 +138,9 @@ script_tests = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
+	tests/aot/test-examples \
+	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
@@ -300,25 +303,32 @@ tests_files = \
 	tests/abi/test-backend-abi \
 	tests/abi/test-kernel-abi \
 	tests/allowed-skips \
-	tests/aot/behaviour.h \
 	tests/aot/behaviour.py \
+	tests/aot/carry.py \
 	tests/aot/cortex_m/mps2.ld \
 	tests/aot/cortex_m/start.h \
 	tests/aot/cortex_machine.py \
 	tests/aot/cpus.py \
 	tests/aot/elements.py \
+	tests/aot/examples.py \
 	tests/aot/expected-failures \
 	tests/aot/expected-failures-open \
+	tests/aot/files.py \
 	tests/aot/find_tools.sh \
 	tests/aot/machines.py \
+	tests/aot/mains/behaviour.h \
+	tests/aot/mains/carry.h \
+	tests/aot/mains/run_case.h \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
 	tests/aot/programs.py \
-	tests/aot/run_case.h \
 	tests/aot/sizes.py \
 	tests/aot/small_nets.py \
 	tests/aot/test-behaviour \
+	tests/aot/test-carry \
+	tests/aot/test-examples \
+	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \

@@ -4,11 +4,13 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "plugin/cli/cli.h"
+#include "runtime/program/object_info.h"
 #include "runtime/program/size_text.h"
 
 static bool has_ending(const char *path, const char *ending) {
@@ -73,16 +75,80 @@ static status check_prefix(const cli_args *args, const char *prefix) {
   return NULL;
 }
 
+/* --- what must not be overwritten --- */
+
+static const char *folder_of(arena *a, const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? arena_strndup(a, path, (size_t)(slash + 1 - path)) : ".";
+}
+
+static bool is_one_inode(const char *x, const char *y) {
+  struct stat a, b;
+  return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Returns true if both paths are those of one regular file, which need not exist yet. */
+static bool is_one_file(arena *a, const char *x, const char *y) {
+  struct stat st;
+  bool named = strcmp(name_of(x), name_of(y)) == 0 && is_one_inode(folder_of(a, x), folder_of(a, y));
+  return stat(x, &st) == 0 ? S_ISREG(st.st_mode) && is_one_inode(x, y) : named;
+}
+
+/* Fails if two of the files that are read and written are one. */
+static status check_files(const cli_args *args, arena *a) {
+  const char *const files[] = {args->files.items[0], args->output, in_output_folder(a, args, header_of(a, args)),
+                               args->weights};
+  const int n = args->weights ? 4 : 3;
+  for (int k = 0; k < n; k++) {
+    for (int j = 0; j < k; j++) {
+      CHECK_THAT(!is_one_file(a, files[j], files[k]), STATUS_INVALID_ARGUMENT,
+                 "%s would be overwritten: %s is that file", files[j], files[k]);
+    }
+  }
+  return NULL;
+}
+
+/* Fails if the file of weights is there and is something else: perhaps weights that the model refers to. */
+static status check_weights(const char *path, arena *a) {
+  const uint8_t *bytes;
+  size_t size, mark = strlen(RT_WEIGHTS_MARK);
+  struct stat st;
+  if (!path || stat(path, &st) || !S_ISREG(st.st_mode) || st.st_size == 0) {
+    return NULL;
+  }
+  TRY(file_map(a, path, &bytes, &size));
+  CHECK_THAT(size >= mark && memcmp(bytes, RT_WEIGHTS_MARK, mark) == 0, STATUS_INVALID_ARGUMENT,
+             "%s exists already, and is no file of weights", path);
+  return NULL;
+}
+
+/* Fails if Makefile and CMakeLists.txt of the example could not name the object. */
+static status check_example_name(const char *name) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
+  CHECK_THAT(name[strspn(name, plain)] == '\0', STATUS_INVALID_ARGUMENT,
+             "--emit-example goes with a name of letters, digits and '.', '_', '+', '-', not with '%s'", name);
+  return NULL;
+}
+
+/* Fails if a file of the example exists already, since it may be somebody's work. */
+static status check_example(const cli_args *args, const compiler_object *o, arena *a) {
+  for (uint32_t k = 0; k < o->n_example; k++) {
+    const char *path = in_output_folder(a, args, o->example[k].name);
+    CHECK_THAT(access(path, F_OK) != 0, STATUS_INVALID_ARGUMENT, "%s exists already", path);
+  }
+  return NULL;
+}
+
+/* --- writing --- */
+
 static status write_file(const char *path, const void *data, size_t size) {
   return status_name_file(file_write(path, data, size), path);
 }
 
-/* Writes the files of the example to the folder of the object.  What is there already is an error, since it may be
- * somebody's work. */
+/* Writes the files of the example to the folder of the object. */
 static status write_example(const cli_args *args, const compiler_object *o, arena *a) {
   for (uint32_t k = 0; k < o->n_example; k++) {
     const char *path = in_output_folder(a, args, o->example[k].name);
-    CHECK_THAT(access(path, F_OK) != 0, STATUS_INVALID_ARGUMENT, "%s exists already", path);
     TRY(write_file(path, o->example[k].text, strlen(o->example[k].text)));
   }
   return NULL;
@@ -115,6 +181,7 @@ static status write_library(const cli_args *args, const compiler_object *o, aren
 
 static status write_files(const cli_args *args, const compiler_object *o, arena *a) {
   const char *header = in_output_folder(a, args, header_of(a, args));
+  TRY(args->emit_example ? check_example(args, o, a) : NULL);
   TRY(write_library(args, o, a));
   TRY(write_file(header, o->header, strlen(o->header)));
   TRY(args->emit_example ? write_example(args, o, a) : NULL);
@@ -192,6 +259,9 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
   TRY(check_prefix(args, how.prefix));
   CHECK_THAT(!args->weights || !args->emit_example, STATUS_INVALID_ARGUMENT,
              "--emit-example does not go with --weights: the example has the weights in the object");
+  TRY(args->emit_example ? check_example_name(name_of(args->output)) : NULL);
+  TRY(check_files(args, a));
+  TRY(check_weights(args->weights, a));
   set_carried(args, a, options);
   options->compile.own_kernels = true;
   options->compile.threads = options->compile.threads ? options->compile.threads : 1;

@@ -12,7 +12,7 @@ import programs
 
 FLOAT, INT64 = 1, 7
 CXX = os.environ.get("CXX", "g++").split()
-CXX_STRICT = ["-std=c++11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-x", "c++"]
+CXX_STRICT = ["-std=c++11", "-DONNX_XLA_POOL", "-Wall", "-Wextra", "-pedantic", "-Werror", "-x", "c++"]
 POSIX = ["-D_POSIX_C_SOURCE=200809L", "-pthread"]
 ADDRESS, THREAD = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"], ["-g", "-fsanitize=thread"]
 findings = []
@@ -44,6 +44,8 @@ def models():
     yield "some", w.model([some], [w.value("x", FLOAT, [2, 3])], [w.value("y", INT64, [2, None])])
     inputs = [w.value("x", FLOAT, [5]), w.value("index", INT64, [1]), w.value("value", FLOAT, [1])]
     yield "update", w.model([w.node("ScatterElements", ["x", "index", "value"], ["y"])], inputs, [w.value("y", FLOAT, [5])])
+    inputs, outputs = ([w.value(f"{word}{k}", FLOAT, [64, 500]) for k in range(6)] for word in "xy")
+    yield "group", w.model([w.node("Tanh", [f"x{k}"], [f"y{k}"]) for k in range(6)], inputs, outputs)
     table = w.tensor(FLOAT, [100], struct.pack("=100f", *range(100)), "table")
     apart = w.node("Gather", ["table", "index"], ["y"])
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
@@ -67,10 +69,11 @@ def works(work, flags):
 
 def test_behaviour(work):
     weights = f"{work}/weights"
-    objects = [compile_model(work, name, model, ["--weights", weights] if name == "apart" else ()) for name, model in models()]
+    more = {"apart": ["--weights", weights], "group": ["--threads", "2"]}
+    objects = [compile_model(work, name, model, more.get(name, ())) for name, model in models()]
     for prefix, failure in programs.check_symbols(objects).items():
         check(prefix, failure)
-    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/behaviour.h"\n'
+    text = "#define ONNX_XLA_POOL\n" + "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/mains/behaviour.h"\n'
     w.write(f"{work}/behaviour.c", text.encode())
     files = [f"{work}/behaviour.c", *(o.path("o") for o in objects), "-lm"]
     for flags in ([], ADDRESS, THREAD):

@@ -24,7 +24,7 @@ IN_A_PROGRAM = 60
 WORKERS = os.cpu_count() or 1
 OPEN = "OPEN" in os.environ
 MACHINE = machines.machine(os.environ.get("MACHINE", "native"))
-OTHER_SIZES = (lambda d: 1, lambda d: 2 * d, lambda d: d + (d > 1))
+OTHER_SIZES = (lambda d: 0, lambda d: 1, lambda d: 2 * d, lambda d: d + (d > 1))
 
 
 class Case:

@@ -88,7 +88,7 @@ def row(o):
 def glue(objects):
     """Returns the C program of the objects; object k of the list is number k for its main function."""
     text = "".join(f'#include "{o.prefix}.h"\n' for o in objects)
-    text += f'#include "{HERE}/run_case.h"\n' + "".join(adapters(o) for o in objects)
+    text += f'#include "{HERE}/mains/run_case.h"\n' + "".join(adapters(o) for o in objects)
     text += "\nstatic const object_case cases[] = {\n" + "".join(row(o) for o in objects) + "};\n"
     return text + "\nint main(int argc, char **argv) { return run_cases(cases, argc, argv); }\n"
 
@@ -121,7 +121,7 @@ def run(program, o, inputs, path, timeout=120):
     with open(f"{path}.in", "wb") as f:
         f.write(struct.pack(f"={len(dims) + 2}q", len(dims), *dims, len(inputs)))
         for tensor in inputs:
-            f.write(struct.pack("=q", len(tensor.data)) + tensor.data)
+            f.write(struct.pack(f"={len(tensor.dims) + 2}q", len(tensor.dims), *tensor.dims, len(tensor.data)) + tensor.data)
     o.machine.run(program, o.number, (f"{path}.in", f"{path}.out"), timeout)
     return read_outputs(f"{path}.out")
 

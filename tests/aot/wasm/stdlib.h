@@ -1,5 +1,5 @@
-/* stdlib.h - the part of C's that tests/aot/run_case.h needs, for WebAssembly without a C library.  A program includes
- * these headers in one file only, which defines the functions. */
+/* stdlib.h - the part of C's that tests/aot/mains/run_case.h needs, for WebAssembly without a C library.  A program
+ * includes these headers in one file only, which defines the functions. */
 #ifndef STDLIB_H
 #define STDLIB_H
 

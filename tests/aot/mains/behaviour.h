@@ -7,7 +7,8 @@
  * - pick: y = data[index] for f32[5] and s64[2];
  * - some: y = the indices of x's elements that are not 0, for f32[2,3];
  * - update: y = x with x[index] replaced by value, for f32[5], s64[1] and f32[1];
- * - apart: y = table[index] for s64[2], with the table, 0, 1, 2, ... 99, in a file of weights. */
+ * - apart: y = table[index] for s64[2], with the table, 0, 1, 2, ... 99, in a file of weights;
+ * - group: y0 to y5 = Tanh(x0) to Tanh(x5) for f32[64,500], which are independent, so they may be computed at once. */
 #ifndef BEHAVIOUR_H
 #define BEHAVIOUR_H
 
@@ -251,6 +252,61 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
+/* A loop that finds out how deep its calls are nested. */
+typedef struct nesting {
+  int calls, now, most;
+} nesting;
+
+static void count_nesting(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
+                          void *data) {
+  nesting *x = user;
+  x->calls++;
+  x->now++;
+  x->most = x->now > x->most ? x->now : x->most;
+  for (int64_t begin = 0; begin < n; begin += grain) {
+    body(data, begin, n - begin < grain ? n : begin + grain);
+  }
+  x->now--;
+}
+
+/* Steps that run at the same time make no parallel loops of their own, since few thread pools allow that. */
+static void test_group(void) {
+  nesting x = {0, 0, 0};
+  group n;
+  EXPECT(group_init(&n, NULL) == GROUP_OK && group_bind(&n, aligned(room)) == GROUP_OK);
+  group_set_parallel(&n, count_nesting, &x);
+  for (uint32_t k = 0; k < GROUP_INPUTS; k++) {
+    float *in = group_input(&n, k);
+    for (size_t i = 0; i < GROUP_IN_X0_ELEMENTS; i++) {
+      in[i] = (float)k / 8;
+    }
+  }
+  EXPECT(group_run(&n) == GROUP_OK && x.calls > 0 && x.most == 1);
+  EXPECT(group_run(&n) == GROUP_OK && x.calls % 2 == 0);
+  for (uint32_t k = 0; k < GROUP_OUTPUTS; k++) {
+    EXPECT(fabsf(((float *)group_output(&n, k))[77] - tanhf((float)k / 8)) < 1e-5f);
+  }
+}
+
+static void test_pool(void) {
+  static onnx_xla_pool pools[2];
+  open a, b;
+  for (int round = 0; round < 2; round++) {
+    EXPECT(onnx_xla_pool_start(&pools[0], 3) == 3);
+    EXPECT(open_init(&a, NULL) == OPEN_OK && open_init(&b, NULL) == OPEN_OK);
+    open_set_parallel(&a, onnx_xla_pool_run, &pools[0]);
+    open_set_parallel(&b, onnx_xla_pool_run, &pools[1]);
+    EXPECT(onnx_xla_pool_start(&pools[1], 1) == 1);
+    for (int k = 0; k < 5; k++) {
+      run_open(&a, 100000 + k);
+      run_open(&b, 200000 - k);
+      run_open(&a, 3 + k);
+    }
+    onnx_xla_pool_stop(&pools[0]);
+    onnx_xla_pool_stop(&pools[1]);
+  }
+}
+
 int main(int argc, char **argv) {
   test_order();
   test_memory();
@@ -263,6 +319,8 @@ int main(int argc, char **argv) {
   test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();
+  test_group();
+  test_pool();
   printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

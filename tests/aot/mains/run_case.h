@@ -1,9 +1,10 @@
 /* run_case.h - the main function of a program with several objects, which runs one of them on inputs from a file and
  * writes its outputs to another.
  *
- * objects.py writes the table of objects, and includes this file behind the headers of the objects.  All numbers in the
- * files are 64-bit integers.  The file of inputs has the open dimensions, and for each input its bytes; the file of
- * outputs has for each output its rank, its dimensions and its bytes.  Numbers of items and bytes stand before them. */
+ * programs.py writes the table of objects, and includes this file behind the headers of the objects.  All numbers in
+ * the files are 64-bit integers.  The file of inputs has the open dimensions behind their number, and the number of
+ * inputs; then for each input its rank and its dimensions, as the file of outputs has for each output, the number of
+ * its bytes, and its bytes. */
 #ifndef RUN_CASE_H
 #define RUN_CASE_H
 
@@ -103,13 +104,27 @@ static int64_t output_bytes(const object_case *c, void *n, uint32_t k, int64_t *
   return bytes_of(&c->outputs[k], dims);
 }
 
-/* The inputs as they are in the file, at odd addresses. */
+/* The inputs as they are in the file, at odd addresses, or copies of outputs. */
 typedef struct arrays {
   unsigned char **data;
   int64_t *bytes;
 } arrays;
 
-static arrays read_inputs(FILE *f, const object_case *c) {
+/* Reads the dimensions of an input, which must be those to which the object is bound. */
+static void read_dims(FILE *f, const object_case *c, const void *n, uint32_t k) {
+  int64_t dims[MOST_RANK];
+  check(c, c->input_dims(n, k, dims), "input_dims");
+  if (read_number(f) != c->inputs[k].rank) {
+    fail("input", (long)k, "the case has another rank");
+  }
+  for (int32_t d = 0; d < c->inputs[k].rank; d++) {
+    if (read_number(f) != dims[d]) {
+      fail("input", (long)k, "the object has another dimension");
+    }
+  }
+}
+
+static arrays read_inputs(FILE *f, const object_case *c, const void *n) {
   arrays x = {calloc(c->n_inputs + 1, sizeof *x.data), calloc(c->n_inputs + 1, sizeof *x.bytes)};
   if (!x.data || !x.bytes) {
     fail("memory", 0, "there is not enough");
@@ -118,6 +133,7 @@ static arrays read_inputs(FILE *f, const object_case *c) {
     fail("inputs", (long)c->n_inputs, "the case has another number of them");
   }
   for (uint32_t k = 0; k < c->n_inputs; k++) {
+    read_dims(f, c, n, k);
     x.data[k] = read_bytes(f, &x.bytes[k]);
   }
   return x;
@@ -204,7 +220,7 @@ static int run_case(const object_case *c, const char *in, const char *out) {
   uint64_t bytes = c->arena_bytes(dims);
   unsigned char *arena = take(bytes, 0);
   check(c, c->bind(n, arena, dims), "bind");
-  arrays inputs = read_inputs(f, c);
+  arrays inputs = read_inputs(f, c, n);
   fill_inputs(c, n, &inputs);
   check(c, c->run(n), "run");
   arrays outputs = write_outputs(g, c, n);

@@ -221,6 +221,8 @@ status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *v
   TRY(write_object(&x, hosts));
   out->header = aot_header(&hosts[0]);
   aot_write_example(&hosts[0], out->example);
+  out->is_static = aot_is_static(&hosts[0]);
+  out->arena_bytes = x.arena_bytes;
   out->weights = o->separate_weights ? x.weights_data : (rt_span){NULL, 0};
   return compile(a, &x, module, out);
 }

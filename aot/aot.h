@@ -44,6 +44,8 @@ typedef struct aot_files {
   rt_span object; /* the object file, or a static library with it */
   const char *header;
   rt_span weights;                     /* the file of the weights; empty unless they are separate */
+  bool is_static;                      /* whether all sizes are numbers */
+  uint64_t arena_bytes;                /* the memory that bind needs; 0 unless all sizes are numbers */
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
@@ -62,6 +64,10 @@ typedef struct aot_version {
  * if a program has a thunk that no object can contain. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
+
+/* Returns RESOURCE if the arena of an object has more than `most` bytes, or if its size is open; 0 allows any arena.
+ * The message lists the largest values in `table` (rt_report.buffers). */
+STATUS_MUST_USE status aot_check_room(arena *a, const aot_files *files, uint64_t most, const char *table);
 
 /* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
  * not begin with a digit. */

@@ -11,6 +11,7 @@ aot_sources = \
 	aot/layout.c \
 	aot/names.c \
 	aot/ports.c \
+	aot/room.c \
 	aot/run.c \
 	aot/state.c \
 	aot/text.c \

@@ -337,13 +337,15 @@ static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contractio
 }
 
 /* Returns true if the contraction, followed by the operations from there to `end` and by `last`, is computed as one.
- * Without a library "gemm" or "depthwise" does so, which take any number of steps. */
+ * Without a library "gemm" or "depthwise" does so, which take any number of steps; in small code the plain loops do,
+ * too, so that no sums are kept in memory. */
 static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
   emit_product product;
   emit_depthwise depthwise;
   if (needs_own_kernel(about, contraction)) {
-    return last->is_post_op && (emit_product_of(contraction, &product) || emit_depthwise_of(contraction, &depthwise));
+    return last->is_post_op && (about->target->small || emit_product_of(contraction, &product) ||
+                                emit_depthwise_of(contraction, &depthwise));
   }
   return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
          cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last);
@@ -526,7 +528,8 @@ static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype l
   return bad ? NULL : i;
 }
 
-/* Returns true if an algorithm that takes sizes multiplies bytes in this contraction. */
+/* Returns true if an algorithm that takes sizes multiplies bytes in this contraction.  In small code the plain loops
+ * do, since bytes take a quarter of the memory of f32. */
 static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
   enum { NARROWEST = 4 }; /* lanes of a vector of dot4 groups */
   emit_product product;
@@ -535,8 +538,9 @@ static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contractio
   const hlo_instr *i = of_bytes(a, contraction, lhs);
   bool depthwise_takes = i && emit_depthwise_of(i, &depthwise) && depthwise.group == 1;
   bool takes = depthwise_takes || (i && emit_product_of(i, &product) && product.columns >= NARROWEST);
+  takes = t->small ? i != NULL : t->dots && takes;
   arena_destroy(a);
-  return t->dots && takes && cpu_multiplications(contraction) >= CPU_SMALL_CONTRACTION;
+  return takes && (t->small || cpu_multiplications(contraction) >= CPU_SMALL_CONTRACTION);
 }
 
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {

@@ -32,7 +32,8 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                      out->lanes * 32 <= p->options.target->vector_bits)) {
     return false;
   }
-  if (emit_product_scratch(dims_of(p), out) == DIM_OVERFLOW) {
+  dim scratch = emit_product_scratch(dims_of(p), out);
+  if (scratch == DIM_OVERFLOW || (scratch && p->options.target->small)) {
     return false;
   }
   /* Weights that are small integers are read in whole vectors. */

@@ -98,7 +98,8 @@ static void fill_config(const cpu_problem *p, const cpu_config *tile, const emit
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   emit_winograd w;
-  for (size_t k = 0; k < N_TILES && n < room; k++) {
+  bool small = p->options.target->small; /* transformed tiles take several times the memory of the operand */
+  for (size_t k = 0; k < N_TILES && n < room && !small; k++) {
     if (plan_of(p, &tiles[k], &w) && is_worth_listing(p, &w)) {
       fill_config(p, &tiles[k], &w, &out[n++]);
     }

@@ -191,7 +191,11 @@ static status add_texts(cpu_kernels *kernels, rt_report *r) {
 
 status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   const char *usual = o->triple ? "generic" : "native";
-  return emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out);
+  TRY(emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out));
+  if (o->small) {
+    emit_target_make_small(out);
+  }
+  return NULL;
 }
 
 /* A compilation up to the point at which all kernels are collected, but none is written. */

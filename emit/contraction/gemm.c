@@ -269,11 +269,13 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
   p->place = p->place ? l.carried[n + 2] : NULL;
 }
 
-/* Returns the number of steps in the loop's body: about 32 multiplications, and whole bytes of small integers.  More
- * makes the code no faster, and compiling slower. */
-static int choose_unroll(const emit_gemm *g) {
+enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
+
+/* Returns the number of steps in the loop's body: at most `most`, about 32 multiplications, and whole bytes of small
+ * integers.  More makes the code no faster, and compiling slower. */
+static int choose_unroll(const emit_gemm *g, int most) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
-  while (unroll < 8 && unroll * 2 * n <= 32) {
+  while (unroll < most && unroll * 2 * n <= 32) {
     unroll *= 2;
   }
   return unroll;
@@ -284,7 +286,7 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
   position p = {.a = emit_opaque(w, g->a), .b = emit_opaque(w, g->b)};
   LLVMValueRef zero = emit_i64(w, 0);
-  int unroll = g->unroll ? g->unroll : choose_unroll(g);
+  int unroll = g->unroll ? g->unroll : choose_unroll(g, w->target->small ? SMALL_UNROLL : MOST_UNROLL);
   if (!LLVMIsAConstantInt(g->k)) {
     LLVMValueRef rest = LLVMBuildURem(w->builder, g->k, emit_i64(w, unroll), "");
     LLVMValueRef whole = LLVMBuildNSWSub(w->builder, g->k, rest, "");
@@ -309,6 +311,7 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
 }
 
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks) {
-  int unroll = choose_unroll(&(emit_gemm){.tile = *t}), bytes = t->vectors * t->lanes * unroll * (int)dtype_bytes(type);
+  int unroll = choose_unroll(&(emit_gemm){.tile = *t}, MOST_UNROLL),
+      bytes = t->vectors * t->lanes * unroll * (int)dtype_bytes(type);
   return (bytes / LINE + blocks - 1) / blocks;
 }

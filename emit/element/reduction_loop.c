@@ -7,6 +7,9 @@
 
 enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
 
+/* Returns how many steps of a loop whose steps are small are written out. */
+static int most_unrolled(const emit_reduction_loop *f) { return f->e->w->target->small ? SHORT : UNROLL; }
+
 /* Returns the number of values that the loop carries: copies * n vectors, and with `rows` also n scalars for the
  * elements after the last whole vector of a row. */
 static int carried(const emit_reduction_loop *f) { return f->n * (f->copies + f->rows); }
@@ -36,7 +39,7 @@ static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t 
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;
   int64_t stride = (int64_t)width * copies, trips = (to - from) / stride;
-  int64_t written_out = f->unroll && !f->compact                    ? UNROLL / copies
+  int64_t written_out = f->unroll && !f->compact                    ? most_unrolled(f) / copies
                         : f->rank > 1 && copies == 1 && !f->compact ? SHORT
                                                                     : 1;
   bool unrolled = trips <= written_out;

@@ -103,18 +103,26 @@ static bool has_target(LLVMValueRef f) {
                                        sizeof tune_cpu - 1);
 }
 
+static void add_flag(const emit_module *m, LLVMValueRef f, const char *name) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                          LLVMCreateEnumAttribute(m->ir.context, kind, 0));
+}
+
 /* Marks the functions that have no target yet.  Instructions are scheduled for the target's CPU, but only the listed
  * features are used.  Nothing throws exceptions: on 32-bit ARM, tables for unwinding would ask for a library. */
 static void mark_functions(emit_module *m, bool features) {
-  unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", strlen("nounwind"));
   const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
     if (LLVMIsDeclaration(f) || has_target(f)) {
       continue;
     }
     add_text(m, f, tune_cpu, m->target.cpu);
-    LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                            LLVMCreateEnumAttribute(m->ir.context, nounwind, 0));
+    add_flag(m, f, "nounwind");
+    if (m->target.small) {
+      add_flag(m, f, "minsize");
+      add_flag(m, f, "optsize");
+    }
     if (*text) {
       add_text(m, f, "target-features", text);
     }

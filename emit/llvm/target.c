@@ -222,6 +222,11 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
   return NULL;
 }
 
+void emit_target_make_small(emit_target *t) {
+  t->small = true;
+  t->stack = t->stack < SMALL_STACK ? t->stack : SMALL_STACK;
+}
+
 emit_target emit_target_baseline(const emit_target *t) {
   emit_target least = *t;
   const emit_arch *arch = emit_find_arch(t->triple);

@@ -44,6 +44,7 @@ typedef struct emit_target {
   bool absolute; /* whether code has absolute addresses, which the linker fills in; if not, it is independent of where
                     it lies */
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
+  bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
 } emit_target;
 
@@ -53,6 +54,10 @@ typedef struct emit_target {
  * triple is given.  `lanes` is 1, 4, 8 or 16, or 0 for the CPU's widest vectors; it may be more than the CPU has, since
  * LLVM splits vectors.  Strings live on the arena. */
 STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
+
+/* Changes a target so that code and memory become small: kernels keep no more on the stack than a microcontroller has,
+ * loops are hardly unrolled, and no algorithm takes much memory for the sake of time. */
+void emit_target_make_small(emit_target *t);
 
 /* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
 emit_target emit_target_baseline(const emit_target *t);

@@ -254,7 +254,8 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
                                  .file = name_of(args->output),
                                  .header = header_of(a, args),
                                  .archive = has_ending(args->output, ".a"),
-                                 .separate_weights = args->weights};
+                                 .separate_weights = args->weights,
+                                 .most_arena = (uint64_t)args->max_arena};
   compiler_object object;
   rt_report report = {0};
   const char *reason = NULL;

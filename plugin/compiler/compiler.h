@@ -168,6 +168,7 @@ typedef struct compiler_object_options {
   const char *prefix;        /* a C identifier */
   const char *file, *header; /* the names of the object file or library and of the header, without their folder */
   bool archive, separate_weights;
+  uint64_t most_arena; /* the arena may have so many bytes; 0 means any number */
 } compiler_object_options;
 
 typedef struct compiler_text {
@@ -184,7 +185,7 @@ typedef struct compiler_object {
   const rt_program *program;    /* what the object was written from */
 } compiler_object;
 
-enum { COMPILER_ABI = 16 };
+enum { COMPILER_ABI = 17 };
 
 typedef struct compiler_api {
   uint32_t abi;

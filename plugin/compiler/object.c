@@ -64,6 +64,7 @@ static status add_version(const object_call *c, const char *cpu, uint32_t number
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   options.own_kernels = true;
+  options.keep_text = c->options->most_arena != 0; /* for the table of buffers */
   options.cpu = cpu;
   TRY(cpu_target_of(c->a, &options, &out->target));
   emit_target least = emit_target_baseline(&out->target);
@@ -110,6 +111,7 @@ static status write_object(void *data) {
                      .separate_weights = c->options->separate_weights};
   TRY(aot_write(c->a, module, n, versions, &how, &files));
   emit_module_destroy(module);
+  TRY(aot_check_room(c->a, &files, c->options->most_arena, c->report->buffers));
   *c->out = (compiler_object){.object = files.object,
                               .header = files.header,
                               .weights = files.weights,

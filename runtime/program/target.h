@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 20 };
+enum { RT_ABI = 21 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;

@@ -24,11 +24,11 @@ class CortexM(machines.Machine):
 
     small = True
 
-    def __init__(self, cpu, board):
+    def __init__(self, cpu, board, more=()):
         triple, options = CPUS[cpu]
         cc = ["arm-none-eabi-gcc", "-mthumb", *options, "--specs=rdimon.specs", f"-Wl,--defsym=RAM={BOARDS[board]}",
               f"-T{START}/mps2.ld"]
-        super().__init__(["--target", triple, "--cpu", cpu], cc, ["qemu-system-arm", "-M", board, "-display", "none"])
+        super().__init__(["--target", triple, "--cpu", cpu, *more], cc, ["qemu-system-arm", "-M", board, "-display", "none"])
 
     def has_c_library(self):
         return self.try_link(["-include", f"{START}/start.h"])

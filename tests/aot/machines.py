@@ -95,14 +95,15 @@ def wasm(cpu):
     return wasm_machine.Wasm(cpu)
 
 
-def cortex_m(cpu, board):
+def cortex_m(cpu, board, more=()):
     import cortex_machine
-    return cortex_machine.CortexM(cpu, board)
+    return cortex_machine.CortexM(cpu, board, more)
 
 
-# Each machine has a name; Debian's packages are qemu-user, gcc-NAME-linux-gnu and libc6-dev-NAME-cross.
+# Each machine has a name; those with "small" get small code (--small). Debian's packages are qemu-user, gcc-NAME-linux-gnu and libc6-dev-NAME-cross.
 MACHINES = {
     "native": Machine,
+    "small": lambda: Machine(["--small"]),
     "aarch64": lambda: cross("aarch64-linux-gnu", "generic", "qemu-aarch64 -cpu cortex-a53"),
     "cortex-a76": lambda: cross("aarch64-linux-gnu", "cortex-a76", "qemu-aarch64 -cpu max"),
     "riscv64": lambda: cross("riscv64-linux-gnu", "generic-rv64", "qemu-riscv64"),
@@ -111,6 +112,7 @@ MACHINES = {
     "cortex-m0": lambda: cortex_m("cortex-m0", "mps2-an386"),
     "cortex-m4": lambda: cortex_m("cortex-m4", "mps2-an386"),
     "cortex-m7": lambda: cortex_m("cortex-m7", "mps2-an500"),
+    "cortex-m4-small": lambda: cortex_m("cortex-m4", "mps2-an386", ["--small"]),
 }
 
 

@@ -156,6 +156,8 @@ START_TEST(rows) {
   ck_assert_int_eq(t.l2_bytes, c->l2_bytes);
   ck_assert_int_eq(t.pointer_bits, strstr(c->arch, "64") ? 64 : 32);
   ck_assert_int_eq(t.lanes, t.vector_bits ? t.vector_bits / 32 : 1);
+  emit_target_make_small(&t);
+  ck_assert(t.small && t.stack <= 1024);
 }
 END_TEST
 

@@ -62,6 +62,7 @@ START_TEST(keys) {
                                     {.compile.threads = 2},
                                     {.compile.skip_passes = "cse"},
                                     {.compile.unchecked = true},
+                                    {.compile.small = true},
                                     {.compile.numerics.exact = true},
                                     {.compile.numerics.deterministic = true},
                                     {.compile.numerics.reduced_precision = DTYPE_BF16},

@@ -314,8 +314,8 @@ tests_files = \
 	tests/aot/cpus.py \
 	tests/aot/elements.py \
 	tests/aot/examples.py \
-	tests/aot/expected-failures \
-	tests/aot/expected-failures-open \
+	tests/aot/expected/failures \
+	tests/aot/expected/failures-open \
 	tests/aot/files.py \
 	tests/aot/find_tools.sh \
 	tests/aot/machines.py \

@@ -173,6 +173,7 @@ static status compile(arena *a, const aot_object *x, emit_module *module, aot_fi
   TRY(budget_check(arena_budget(a)));
   TRY(emit_module_object(module, &out->object.data, &size));
   out->object.size = size;
+  TRY(aot_fill_weights(x, &out->object));
   if (x->options->archive) {
     out->object = aot_archive(a, arena_printf(a, "%.12s.o", x->options->prefix), out->object, n_names, names);
   }

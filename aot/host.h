@@ -205,6 +205,8 @@ void aot_write_tables(aot_host *h);
 void aot_write_dispatch(aot_host *hosts);
 /* entry.c: the weights; the functions that all versions have in common. */
 void aot_write_weights(aot_object *x);
+/* Gives the weights in the object their contents, once LLVM has written it. */
+STATUS_MUST_USE status aot_fill_weights(const aot_object *x, rt_span *object);
 void aot_write_entries(aot_host *hosts);
 /* header.c */
 const char *aot_header(const aot_host *h);

@@ -382,6 +382,12 @@ tests_files = \
 	tests/bench/engine_ours.c \
 	tests/bench/floor.c \
 	tests/bench/floor.py \
+	tests/bench/linked/README \
+	tests/bench/linked/emx_engine.c \
+	tests/bench/linked/object_engine.c \
+	tests/bench/linked/object_memory.h \
+	tests/bench/linked/object_start.c \
+	tests/bench/linked/objects.py \
 	tests/bench/make-model \
 	tests/bench/make_model.py \
 	tests/bench/models \

@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 
 import machines
 import onnx_writer as w
@@ -86,6 +87,28 @@ def test_behaviour(work):
         check(f"behaviour with {flags}", run([*machines.CC, *machines.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program, weights]))
 
 
+def peak_megabytes(command):
+    """Runs the command; returns its peak of memory as it was last seen, which is not that of this process."""
+    peak = 0
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            with open(f"/proc/{process.pid}/status", encoding="utf-8") as f:
+                peak = max([peak, *(int(line.split()[1]) >> 10 for line in f if line.startswith("VmHWM:"))])
+            time.sleep(0.002)
+    return peak
+
+
+def test_memory(work, megabytes=96):
+    """Compiling needs memory for the model and for the object, not for the copies of the weights that LLVM would make."""
+    table = w.tensor(FLOAT, [megabytes << 18], struct.pack("=4096f", *range(4096)) * (megabytes << 6), "table")
+    nodes = [w.node("Gather", ["table", "index"], ["y"])]
+    w.write(f"{work}/large.onnx", w.model(nodes, [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table]))
+    small, large = (peak_megabytes([os.environ["ONNX_XLA"], "compile", "-q", "--no-cache", f"{work}/{name}.onnx", "-o", f"{work}/{name}.o"])
+                    for name in ("apart", "large"))
+    grown = large - small
+    check("memory", f"{grown} MB for {megabytes} MB of weights" if not megabytes < grown < 4 * megabytes else None)
+
+
 LONG = "x" * 5000
 NAMES = [
     ["a b", "a-b", "A.B", "a_b", "a_b_2"],
@@ -143,6 +166,8 @@ def test_prefixes(work):
 def main():
     work = sys.argv[1]
     test_behaviour(work)
+    if os.path.exists("/proc/self/status"):
+        test_memory(work)
     test_names(work)
     test_prefixes(work)
     failed = sum(1 for f in findings if f)

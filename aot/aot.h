@@ -49,8 +49,9 @@ typedef struct aot_files {
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
-/* The alignment of weights in bytes: that of a page, so that they can be mapped. */
-enum { AOT_WEIGHTS_ALIGN = 4096 };
+/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share none with code or data; fewer, as
+ * microcontrollers have them, as buffers are. */
+enum { AOT_PAGE = 4096, AOT_MANY_WEIGHTS = 1 << 16 };
 
 /* The model, compiled for one CPU.  All versions have the same inputs, outputs and open dimensions. */
 typedef struct aot_version {

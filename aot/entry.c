@@ -33,8 +33,29 @@ static const char *weights_section(const aot_object *x) {
   return arena_printf(x->arena, ".rodata.%s_weights", x->options->prefix);
 }
 
-/* Completes the file of weights, or adds the weights to the module: a section without its contents, of which LLVM must
- * assume nothing. */
+static uint32_t weights_align(const aot_object *x) {
+  return x->weights_bytes < AOT_MANY_WEIGHTS ? RT_KERNEL_ALIGN : AOT_PAGE;
+}
+
+/* Returns true if the object is an ELF file, which gets its weights when LLVM has written it. */
+static bool writes_elf(const aot_object *x) {
+  static const char *const others[] = {"wasm", "windows", "darwin", "macos", "apple"};
+  bool elf = true;
+  for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+    elf = elf && !strstr(x->ir->target->triple, others[k]);
+  }
+  return elf;
+}
+
+/* Returns the weights as a constant of the module. */
+static LLVMValueRef weights_constant(const aot_object *x) {
+  char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes + 1, RT_KERNEL_ALIGN);
+  copy_weights(x, bytes);
+  return LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
+}
+
+/* Completes the file of weights, or adds the weights to the module: of an ELF file a section without its contents, of
+ * which LLVM must assume nothing. */
 void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
     char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);
@@ -43,22 +64,24 @@ void aot_write_weights(aot_object *x) {
     x->weights_data = (rt_span){bytes, x->weights_bytes};
     return;
   }
-  LLVMTypeRef type = LLVMArrayType2(x->ir->i8, RT_KERNEL_ALIGN);
-  x->weights = LLVMAddGlobal(x->ir->module, type, arena_printf(x->arena, "%s_weights", x->options->prefix));
-  LLVMSetInitializer(x->weights, LLVMConstNull(type));
-  LLVMSetExternallyInitialized(x->weights, 1);
+  LLVMValueRef data = writes_elf(x) ? LLVMConstNull(LLVMArrayType2(x->ir->i8, RT_KERNEL_ALIGN)) : weights_constant(x);
+  x->weights = LLVMAddGlobal(x->ir->module, LLVMTypeOf(data), arena_printf(x->arena, "%s_weights", x->options->prefix));
+  LLVMSetInitializer(x->weights, data);
   LLVMSetGlobalConstant(x->weights, 1);
   LLVMSetLinkage(x->weights, LLVMInternalLinkage);
-  LLVMSetAlignment(x->weights, AOT_WEIGHTS_ALIGN);
-  LLVMSetSection(x->weights, weights_section(x));
+  LLVMSetAlignment(x->weights, weights_align(x));
+  if (writes_elf(x)) {
+    LLVMSetExternallyInitialized(x->weights, 1);
+    LLVMSetSection(x->weights, weights_section(x));
+  }
 }
 
 status aot_fill_weights(const aot_object *x, rt_span *object) {
   char *bytes;
-  if (!x->weights || !x->weights_bytes) {
+  if (!x->weights || !x->weights_bytes || !writes_elf(x)) {
     return NULL;
   }
-  TRY(aot_elf_make_room(x->arena, *object, weights_section(x), x->weights_bytes, AOT_WEIGHTS_ALIGN, object, &bytes));
+  TRY(aot_elf_make_room(x->arena, *object, weights_section(x), x->weights_bytes, weights_align(x), object, &bytes));
   copy_weights(x, bytes);
   return NULL;
 }

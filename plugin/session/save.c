@@ -86,26 +86,31 @@ static status write_guarded(void *data) {
   return c->compiler->write_object(c->s->source, c->request, c->options, c->a, c->out, c->report);
 }
 
+static void destroy_arena(void *a) { arena_destroy(a); }
+
+/* Returns an arena that lives as long as `a` and has a budget of its own, which can get a deadline. */
+static arena *arena_with_budget(arena *a, mem_budget **budget) {
+  *budget = ARENA_NEW(a, mem_budget);
+  (*budget)->outer = arena_budget(a);
+  arena *inner = arena_create(*budget);
+  arena_cleanup(a, destroy_arena, inner);
+  return inner;
+}
+
 status session_write_object(session *s, const session_inputs *inputs, const compiler_object_options *o, arena *a,
                             compiler_object *out, rt_report *report) {
   const compiler_api *compiler;
+  mem_budget *time;
   compile_request request = session_request(s, inputs);
+  arena *inner = arena_with_budget(a, &time);
   request.fixed_dims = true;
   request.all_sizes = s->options.keep_open || request.n_ranges;
   TRY(session_open_compiler(&compiler));
   TRY(session_take_turn(s));
-  mem_budget *time = arena_budget(a); /* what is compiled lies on the caller's arena */
-  uint64_t before = time ? time->deadline : 0;
-  s->compiling.deadline = deadline_after(s->options.max_seconds);
-  if (time) {
-    time->deadline = s->compiling.deadline;
-  }
-  object_call c = {s, compiler, &request, o, a, out, report};
+  time->deadline = s->compiling.deadline = deadline_after(s->options.max_seconds);
+  object_call c = {s, compiler, &request, o, inner, out, report};
   status failed = run_with_stack(SESSION_COMPILE_STACK, write_guarded, &c);
-  s->compiling.deadline = 0;
-  if (time) {
-    time->deadline = before;
-  }
+  time->deadline = s->compiling.deadline = 0;
   session_end_turn(s);
   return failed;
 }

@@ -93,7 +93,7 @@ def test_limits(work):
     axes = [w.tensor(7, [], struct.pack("=q", k), f"axis{k}") for k in range(2)]
     nodes = [w.node("CumSum", [f"t{k}", f"axis{k % 2}"], [f"t{k + 1}"]) for k in range(3000)]
     w.write(f"{work}/long.onnx", w.model(nodes, [w.value("t0", FLOAT, ["n", "m"])], [w.value("t3000", FLOAT, [None, None])], axes))
-    for limit, value, text in ("--max-time", "0.1", "time limit"), ("--max-memory", "16M", "memory"):
+    for limit, value, text in ("--max-time", "0.02", "time limit"), ("--max-memory", "16M", "memory"):
         refused = compile_model(f"{work}/long.onnx", f"{work}/long.o", limit, value)
         check(f"{limit} {value}", None if refused and text in refused and "onnx-xla: " in refused else f"it is not refused: {refused}")
     check("files after a limit", "long.o is there" if os.path.exists(f"{work}/long.o") else None)

@@ -35,7 +35,7 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
     return arena_printf(h->arena, "%s_%u", h->program->params[io->told - 1].name, io->element);
   }
   if (n->a >= o->n_inputs) {
-    return "capacity"; /* the room of what grows */
+    return AOT_ROOM;
   }
   const char *name = o->dim_names && o->dim_names[n->a] ? o->dim_names[n->a][n->b] : NULL;
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
@@ -45,6 +45,9 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
 static const char *dim_place(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   uint32_t port = io->told ? io->told - 1 : n->a;
+  if (port >= h->options->n_inputs) {
+    return "the rows for which arrays that are carried have room";
+  }
   return arena_printf(h->arena, "%s %u of input %u \"%s\"", io->told ? "element" : "dimension",
                       io->told ? io->element : (unsigned)n->b, port,
                       aot_printable(h->arena, h->program->params[port].name));
@@ -102,14 +105,22 @@ static status describe(aot_host *h, aot_object *x, uint32_t number, const aot_ve
   return NULL;
 }
 
+/* Returns true if the versions have the same inputs and outputs, and the same arguments of bind in the same order. */
+static bool look_alike(const aot_host *x, const aot_host *y) {
+  bool same = x->n_dims == y->n_dims && x->inputs.n == y->inputs.n && x->outputs.n == y->outputs.n &&
+              x->outputs.n_named == y->outputs.n_named && aot_is_static(x) == aot_is_static(y);
+  for (uint32_t k = 0; same && k < x->n_dims; k++) {
+    same = strcmp(x->dim_descriptions[k], y->dim_descriptions[k]) == 0;
+  }
+  return same;
+}
+
 /* Fails if two versions differ in what the caller sees. */
 static status check_versions(uint32_t n, const aot_host *hosts) {
-  bool same = true;
   for (uint32_t k = 1; k < n; k++) {
-    same = same && hosts[k].n_dims == hosts[0].n_dims && hosts[k].inputs.n == hosts[0].inputs.n &&
-           hosts[k].outputs.n == hosts[0].outputs.n && aot_is_static(&hosts[k]) == aot_is_static(&hosts[0]);
+    CHECK_THAT(look_alike(&hosts[0], &hosts[k]), STATUS_UNSUPPORTED,
+               "the model is not for the same sizes on all of these CPUs");
   }
-  CHECK_THAT(same, STATUS_UNSUPPORTED, "the model is not for the same sizes on all of these CPUs");
   return NULL;
 }
 
@@ -159,8 +170,10 @@ static status compile(arena *a, const aot_object *x, emit_module *module, aot_fi
   uint32_t n_names;
   const char **names = global_names(a, x->ir, &n_names);
   size_t size;
+  TRY(budget_check(arena_budget(a)));
   TRY(emit_module_object(module, &out->object.data, &size));
   out->object.size = size;
+  TRY(aot_fill_weights(x, &out->object));
   if (x->options->archive) {
     out->object = aot_archive(a, arena_printf(a, "%.12s.o", x->options->prefix), out->object, n_names, names);
   }

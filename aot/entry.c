@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "aot/cpu.h"
+#include "aot/elf.h"
 #include "base/hash.h"
 #include "runtime/kernel_abi.h"
 #include "runtime/program/object_info.h"
@@ -18,23 +19,48 @@ static void weights_mark(const aot_object *x, char *bytes) {
   memcpy(bytes + sizeof(uint64_t), &hash, sizeof hash);
 }
 
-/* Adds the weights to the module, as one array, or completes the file of weights. */
-void aot_write_weights(aot_object *x) {
-  char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes + 1, RT_KERNEL_ALIGN);
+/* Copies all weights to `bytes`, and zeros between them. */
+static void copy_weights(const aot_object *x, char *bytes) {
+  memset(bytes, 0, x->options->separate_weights ? AOT_MARK_BYTES : 0);
   for (uint32_t k = 0; k < x->n_constants; k++) {
-    memcpy(bytes + x->constants_at[k], x->constants[k].data, x->constants[k].size);
+    uint64_t at = x->constants_at[k], end = k + 1 < x->n_constants ? x->constants_at[k + 1] : x->weights_bytes;
+    memcpy(bytes + at, x->constants[k].data, x->constants[k].size);
+    memset(bytes + at + x->constants[k].size, 0, end - at - x->constants[k].size);
   }
-  x->weights_data = (rt_span){bytes, x->weights_bytes};
+}
+
+static const char *weights_section(const aot_object *x) {
+  return arena_printf(x->arena, ".rodata.%s_weights", x->options->prefix);
+}
+
+/* Completes the file of weights, or adds the weights to the module: a section without its contents, of which LLVM must
+ * assume nothing. */
+void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
+    char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);
+    copy_weights(x, bytes);
     weights_mark(x, bytes);
+    x->weights_data = (rt_span){bytes, x->weights_bytes};
     return;
   }
-  LLVMValueRef data = LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
-  x->weights = LLVMAddGlobal(x->ir->module, LLVMTypeOf(data), arena_printf(x->arena, "%s_weights", x->options->prefix));
-  LLVMSetInitializer(x->weights, data);
+  LLVMTypeRef type = LLVMArrayType2(x->ir->i8, RT_KERNEL_ALIGN);
+  x->weights = LLVMAddGlobal(x->ir->module, type, arena_printf(x->arena, "%s_weights", x->options->prefix));
+  LLVMSetInitializer(x->weights, LLVMConstNull(type));
+  LLVMSetExternallyInitialized(x->weights, 1);
   LLVMSetGlobalConstant(x->weights, 1);
   LLVMSetLinkage(x->weights, LLVMInternalLinkage);
   LLVMSetAlignment(x->weights, AOT_WEIGHTS_ALIGN);
+  LLVMSetSection(x->weights, weights_section(x));
+}
+
+status aot_fill_weights(const aot_object *x, rt_span *object) {
+  char *bytes;
+  if (!x->weights || !x->weights_bytes) {
+    return NULL;
+  }
+  TRY(aot_elf_make_room(x->arena, *object, weights_section(x), x->weights_bytes, AOT_WEIGHTS_ALIGN, object, &bytes));
+  copy_weights(x, bytes);
+  return NULL;
 }
 
 /* Writes: if weights are missing, not aligned, or those of another object, return an error. */
@@ -116,7 +142,8 @@ static void write_error_text(aot_host *h) {
       [AOT_NOT_READY] = "the context is not initialised, not bound, or has not run",
       [AOT_WRONG_CPU] = "the processor lacks features that the code needs",
       [AOT_WRONG_SIZES] = "sizes are negative, too large, or not those of the model",
-      [AOT_WRONG_MEMORY] = "the arena or the weights are missing or not aligned",
+      [AOT_WRONG_MEMORY] =
+          "the arena or the weights are missing or not aligned, or the weights are those of another object",
       [AOT_WRONG_VALUE] = "an input that decides sizes has other contents than the object is bound to",
       [AOT_NO_SUCH] = "there is no such input or output"};
   uint32_t n = AOT_FIRST_SITE + h->object->n_sites;

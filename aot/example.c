@@ -1,15 +1,25 @@
 /* example.c - a program that runs the object once, and what builds it. */
 #include "aot/text.h"
 
+#include <string.h>
+
 enum { LIKELY = 64 }; /* the size that the example takes for an open dimension */
 
-/* Returns the sizes of the open dimensions as arguments, each with `before` in front. */
+/* Returns the sizes of the open dimensions as arguments, each with `before` in front.  The room of what grows is
+ * larger than what is there at first. */
 static const char *sizes(const aot_host *h, const char *first, const char *before) {
   const char *text = "";
   for (uint32_t k = 0; k < h->n_dims; k++) {
-    text = arena_printf(h->arena, "%s%s%d", text, k ? before : first, LIKELY);
+    bool is_room = strncmp(h->dims[k], AOT_ROOM, sizeof AOT_ROOM - 1) == 0;
+    text = arena_printf(h->arena, "%s%s%d", text, k ? before : first, is_room ? 2 * LIKELY : LIKELY);
   }
   return text;
+}
+
+/* Returns what the linker is told so that the program finds the library beside itself. */
+static const char *link_option(const aot_options *o) {
+  const char *dot = strrchr(o->file, '.');
+  return dot && strcmp(dot, ".so") == 0 ? " -Wl,-rpath,'$$ORIGIN'" : "";
 }
 
 static aot_file write_file(const aot_host *h, const char *name, aot_template which, uint32_t n,
@@ -20,9 +30,10 @@ static aot_file write_file(const aot_host *h, const char *name, aot_template whi
 }
 
 void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]) {
-  const aot_field fields[] = {{"PREFIX", h->options->prefix}, {"CAPITALS", h->object->upper},
-                              {"HEADER", h->options->header}, {"OBJECT", h->options->file},
-                              {"SIZES", sizes(h, "", ", ")},  {"BOUND", sizes(h, ", ", ", ")}};
+  const aot_field fields[] = {{"PREFIX", h->options->prefix},     {"CAPITALS", h->object->upper},
+                              {"HEADER", h->options->header},     {"OBJECT", h->options->file},
+                              {"SIZES", sizes(h, "", ", ")},      {"BOUND", sizes(h, ", ", ", ")},
+                              {"LINKED", link_option(h->options)}};
   enum { N = sizeof fields / sizeof *fields };
   out[0] = write_file(h, "main.c", AOT_MAIN, N, fields);
   out[1] = write_file(h, "Makefile", AOT_MAKEFILE, N, fields);

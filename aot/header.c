@@ -50,10 +50,10 @@ static void put_beginning(aot_lines *t) {
       "only\n"
       " * before %s_init.  Functions that return int return 0, or an error for which %s_error_text has a text.\n"
       " *\n"
-      " *   static %s n;\n"
-      " *   %s_init(&n, NULL);\n"
-      " *   %s_bind(&n, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
-      " *   fill the inputs, %s_run(&n), read the outputs\n"
+      " *   static %s context;\n"
+      " *   %s_init(&context, NULL);\n"
+      " *   %s_bind(&context, memory%s);      memory: %s_arena_bytes(%s) bytes, aligned to %s_ALIGN\n"
+      " *   fill the inputs, %s_run(&context), read the outputs\n"
       " */\n"
       "#ifndef %s_H\n#define %s_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n",
       aot_printable(h->arena, h->options->header), aot_printable(h->arena, h->options->model), h->options->prefix,
@@ -162,9 +162,14 @@ static void put_generic(aot_lines *t) {
   aot_put(
       t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
-      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.\n"
-      " * %s_output_dims returns dimensions that depend on data after a run only. */\n",
-      p, u, p, p);
+      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.  An\n"
+      " * output may begin exactly where an input does, and is copied there after the run, unless it can be computed "
+      "there.\n"
+      " * Otherwise the memory of an output overlaps that of no other input or output.\n"
+      " * %s_output_dims returns dimensions that depend on data after a run only%s. */\n",
+      p, u, p, p,
+      t->h->options->n_carried ? ", and of an output that\n * is carried and grows those of the array with its room"
+                               : "");
   aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
   aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
   aot_put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);
@@ -189,27 +194,32 @@ static void put_constants(aot_lines *t, const char *name, const aot_ports *ports
   }
 }
 
+/* Puts a comment that describes a port. */
+static void put_description(aot_lines *t, const aot_ports *ports, uint32_t port) {
+  aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, ports->io[port].name));
+  put_shape(t, ports, port);
+  if (ports->storage[port] != AOT_PLAIN) {
+    bool grows = ports->storage[port] == AOT_SHARED && ports->kept_in[port] >= t->h->inputs.n_named;
+    aot_put(t, ", carried from run to run%s", grows ? ";\n * it is the beginning of an array with more room" : "");
+  }
+  aot_put(t, " */\n");
+}
+
 static void put_accessors(aot_lines *t, const aot_ports *ports, const char *short_word, bool is_input) {
   const char *p = t->h->options->prefix;
   for (uint32_t k = 0; k < ports->n_named; k++) {
-    const rt_io *io = &ports->io[k];
-    const char *type = c_type((dtype)io->shape.type), *name = ports->names[k];
-    aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, io->name));
-    put_shape(t, ports, k);
-    aot_put(t, " */\n");
+    const char *type = c_type((dtype)ports->io[k].shape.type), *name = ports->names[k];
+    put_description(t, ports, k);
     put_constants(t,
                   arena_printf(t->h->arena, "%s_%s_%s", t->h->object->upper, aot_capitals(t->h->arena, short_word),
                                aot_capitals(t->h->arena, name)),
                   ports, k);
     aot_put(t, "static inline %s%s *%s_%s_%s(%s *n) { return (%s *)%s_%s(n, %" PRIu32 "); }\n",
             is_input ? "" : "const ", type, p, short_word, name, p, type, p, ports->word, k);
-    if (ports->storage[k] != AOT_PLAIN) {
-      aot_put(t, "/* It is carried from run to run%s. */\n",
-              ports->storage[k] == AOT_SHARED && is_input ? ", in an array with room for dim_capacity rows" : "");
-      continue;
+    if (ports->storage[k] == AOT_PLAIN) {
+      aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n",
+              p, short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
     }
-    aot_put(t, "static inline int %s_set_%s_%s(%s *n, %s%s *memory) { return %s_set_%s(n, %" PRIu32 ", memory); }\n", p,
-            short_word, name, p, is_input ? "const " : "", type, p, ports->word, k);
   }
   aot_put(t, "\n");
 }

@@ -25,6 +25,8 @@ typedef enum aot_error {
 } aot_error;
 
 /* A file of weights begins with a mark of the object to which it belongs, in a place of RT_KERNEL_ALIGN bytes. */
+#define AOT_ROOM "capacity" /* the name of the dimension that says how much room there is for what grows */
+
 enum { AOT_MARK_WORDS = 2, AOT_MARK_BYTES = 64 };
 
 /* What the word WORD_STATE says. */
@@ -203,6 +205,8 @@ void aot_write_tables(aot_host *h);
 void aot_write_dispatch(aot_host *hosts);
 /* entry.c: the weights; the functions that all versions have in common. */
 void aot_write_weights(aot_object *x);
+/* Gives the weights in the object their contents, once LLVM has written it. */
+STATUS_MUST_USE status aot_fill_weights(const aot_object *x, rt_span *object);
 void aot_write_entries(aot_host *hosts);
 /* header.c */
 const char *aot_header(const aot_host *h);

@@ -162,7 +162,8 @@ static void write_guards(aot_host *h) {
     const rt_guard *g = &h->program->guards[k];
     LLVMIntPredicate fails = opposite_of((dim_relation)g->relation);
     LLVMValueRef bad = aot_compare(h, fails, aot_size(h, g->a), aot_size(h, g->b));
-    const char *text = arena_printf(h->arena, "%s: the object is for sizes with %s", g->source, g->text);
+    const char *text =
+        arena_printf(h->arena, "%s%sthe object is for sizes with %s", g->source, *g->source ? ": " : "", g->text);
     aot_return_if(h, bad, aot_site_error(h, text));
   }
 }
@@ -288,18 +289,34 @@ static LLVMValueRef write_place_slots(aot_host *h) {
   return f;
 }
 
-/* Sets the bytes of the slots, whose sum must be a size, too. */
-static void write_slot_bytes(const aot_host *h) {
-  LLVMValueRef sum = aot_i64(h, 0);
+/* Returns the sizes of the slots as they stand in the program: numbers, or numbers of sizes. */
+static LLVMValueRef slot_sizes(const aot_host *h) {
+  int64_t *sizes = ARENA_NEW_N(h->arena, int64_t, h->program->n_slots);
   for (uint32_t k = 0; k < h->program->n_slots; k++) {
-    LLVMValueRef bytes = aot_size(h, h->program->slots[k].bytes);
-    LLVMValueRef room = aot_padded(h, bytes);
-    sum = aot_binary(h, LLVMAdd, sum, room);
-    return_if_bad(
-        h, LLVMBuildOr(h->ir->builder, aot_compare(h, LLVMIntSLT, bytes, aot_i64(h, 0)), is_outside(h, sum), ""));
-    aot_set(h, h->slot_bytes + k, room);
-    aot_set(h, h->slots + k, aot_i64(h, -1));
+    sizes[k] = h->program->slots[k].bytes;
   }
+  return aot_numbers(h, h->program->n_slots, sizes);
+}
+
+/* Returns the value of a size that is known in a run only: a number, or ~k for size k. */
+static LLVMValueRef size_value(const aot_host *h, LLVMValueRef size) {
+  LLVMValueRef zero = aot_i64(h, 0), is_number = aot_compare(h, LLVMIntSGE, size, zero);
+  LLVMValueRef k = select_value(h, is_number, zero, LLVMBuildNot(h->ir->builder, size, ""));
+  return select_value(h, is_number, size, aot_load(h, h->ir->i64, aot_element(h, aot_word(h, h->sizes), k)));
+}
+
+/* Sets the bytes of the slots, whose sum must be a size, too.  There may be thousands of slots, so this is a loop. */
+static void write_slot_bytes(const aot_host *h) {
+  LLVMValueRef table = slot_sizes(h), zero = aot_i64(h, 0), start[] = {zero, LLVMConstInt(h->ir->i1, 0, 0)};
+  emit_loop l;
+  emit_loop_begin(h->ir, &l, zero, aot_i64(h, h->program->n_slots), 1, false, 2, start);
+  LLVMValueRef bytes = size_value(h, aot_load(h, h->ir->i64, aot_element(h, table, l.iv)));
+  LLVMValueRef room = aot_padded(h, bytes), sum = aot_binary(h, LLVMAdd, l.carried[0], room);
+  LLVMValueRef wrong = LLVMBuildOr(h->ir->builder, aot_compare(h, LLVMIntSLT, bytes, zero), is_outside(h, sum), "");
+  aot_store(h, room, aot_element(h, aot_word(h, h->slot_bytes), l.iv));
+  aot_store(h, aot_i64(h, -1), aot_element(h, aot_word(h, h->slots), l.iv));
+  emit_loop_end(h->ir, &l, (LLVMValueRef[]){sum, LLVMBuildOr(h->ir->builder, wrong, l.carried[1], "")});
+  return_if_bad(h, l.carried[1]);
 }
 
 /* Returns the bytes of the port's array, after a check that they are not too many. */
@@ -354,9 +371,9 @@ static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *ty
   LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types);
   write_sizes(h);
   write_symbol_checks(h);
+  write_guards(h); /* first, since their texts say more */
   write_dim_checks(h, &h->inputs);
   write_dim_checks(h, &h->outputs);
-  write_guards(h);
   write_slot_bytes(h);
   aot_set(h, WORD_ARENA_BYTES, write_arena(h, place));
   aot_return(h, AOT_OK);

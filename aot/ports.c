@@ -57,6 +57,12 @@ static void return_if_unknown(const aot_host *h, const aot_ports *ports, uint32_
   }
 }
 
+/* Returns dimension d of port k as a caller sees it: of an array with room, how much of it is defined. */
+static LLVMValueRef seen_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d) {
+  const rt_io *io = &ports->io[k];
+  return io->has_room && io->axis == d ? aot_size(h, io->length) : aot_dimension(h, ports, k, d);
+}
+
 /* Writes int input_dims(context, k, dims). */
 static void write_dims(aot_host *h, const aot_ports *ports) {
   const emit_ir *w = h->ir;
@@ -72,7 +78,7 @@ static void write_dims(aot_host *h, const aot_ports *ports) {
     LLVMPositionBuilderAtEnd(w->builder, block);
     return_if_unknown(h, ports, k);
     for (int d = 0; d < ports->io[k].shape.rank; d++) {
-      aot_store(h, aot_dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
+      aot_store(h, seen_dimension(h, ports, k, d), aot_element(h, aot_param(h, 2), aot_i64(h, d)));
     }
     aot_return(h, AOT_OK);
   }

@@ -14,15 +14,36 @@ static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildOr(h->ir->builder, a, b, "");
 }
 
-/* Sets the memory that the run uses for port k: the caller's, or its own if the caller's is missing or not aligned.
- * Returns whether it is the port's own. */
-static LLVMValueRef choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
+/* Sets the memory that the run uses for port k: the caller's, or its own if the caller's is missing or not aligned,
+ * or if `must_own`, which may be NULL, is true. */
+static void choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k);
   LLVMValueRef own = either(h, LLVMBuildIsNull(w, given, ""), is_odd(h, given));
   own = must_own ? either(h, own, must_own) : own;
   aot_set(h, ports->used + k, LLVMBuildSelect(w, own, aot_own_memory(h, ports, k), given, ""));
-  return own;
+}
+
+/* Writes i1 over_input(context, memory), which returns whether the array of an input begins there in this run. */
+static LLVMValueRef write_over_input(aot_host *h) {
+  LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr};
+  LLVMValueRef f = aot_function(h, AOT_INTERNAL, "over_input", h->ir->i1, 2, types);
+  LLVMValueRef none = LLVMConstInt(h->ir->i1, 0, 0), used = aot_word(h, h->inputs.used);
+  emit_loop l;
+  emit_loop_begin(h->ir, &l, aot_i64(h, 0), aot_i64(h, h->inputs.n), 1, false, 1, &none);
+  LLVMValueRef input = aot_load(h, h->ir->ptr, aot_element(h, used, l.iv));
+  LLVMValueRef is_one = either(h, l.carried[0], aot_compare(h, LLVMIntEQ, input, aot_param(h, 1)));
+  emit_loop_end(h->ir, &l, &is_one);
+  LLVMBuildRet(h->ir->builder, l.carried[0]);
+  return f;
+}
+
+/* Returns whether the caller has input k in the arena, perhaps where an output will be. */
+static LLVMValueRef is_in_arena(const aot_host *h, uint32_t k) {
+  LLVMValueRef bytes = aot_is_static(h) ? aot_i64(h, (int64_t)h->arena_bytes) : aot_get(h, WORD_ARENA_BYTES);
+  LLVMValueRef at = LLVMBuildPtrToInt(h->ir->builder, aot_get_ptr(h, h->inputs.given + k), h->ir->i64, "");
+  LLVMValueRef begin = LLVMBuildPtrToInt(h->ir->builder, aot_get_ptr(h, WORD_ARENA), h->ir->i64, "");
+  return aot_compare(h, LLVMIntULT, aot_binary(h, LLVMSub, at, begin), bytes);
 }
 
 /* Copies the array of port k between the caller's memory and the port's own, if both are there and differ. */
@@ -76,7 +97,7 @@ static void check_told(const aot_host *h, const rt_io *io) {
 
 static void prepare_inputs(const aot_host *h) {
   for (uint32_t k = 0; k < h->inputs.n_named; k++) {
-    (void)choose_memory(h, &h->inputs, k, NULL);
+    choose_memory(h, &h->inputs, k, is_in_arena(h, k));
     copy_port(h, &h->inputs, k, true);
     if (h->inputs.io[k].value && shape_bytes(&h->inputs.io[k].shape)) {
       check_value(h, k);
@@ -86,29 +107,29 @@ static void prepare_inputs(const aot_host *h) {
     if (h->inputs.io[k].told) {
       check_told(h, &h->inputs.io[k]);
     } else {
-      (void)choose_memory(h, &h->inputs, k, NULL);
+      choose_memory(h, &h->inputs, k, NULL);
     }
   }
 }
 
-/* A result that is carried, but not computed in place, has other memory than its parameter during the run.  One that is
- * computed in place begins as a copy of the parameter. */
-static void prepare_outputs(const aot_host *h) {
+/* An output that the caller wants where an input is, is computed elsewhere, since the input is still read.  Only one
+ * that is computed in place may lie over its parameter, and begins as a copy of it if it does not. */
+static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
   LLVMBuilderRef w = h->ir->builder;
   for (uint32_t k = 0; k < h->outputs.n; k++) {
     const rt_io *io = &h->outputs.io[k];
-    LLVMValueRef given = aot_get_ptr(h, h->outputs.given + k), source = NULL, same = NULL;
-    if (io->carried) {
-      source = aot_get_ptr(h, h->inputs.used + io->carried - 1);
-      same = io->in_place ? NULL : LLVMBuildICmp(w, LLVMIntEQ, given, source, "");
+    LLVMValueRef args[] = {h->context, aot_get_ptr(h, h->outputs.given + k)}, over = aot_call(h, over_input, 2, args);
+    if (!io->in_place) {
+      choose_memory(h, &h->outputs, k, over);
+      continue;
     }
-    (void)choose_memory(h, &h->outputs, k, same);
-    if (io->in_place) {
-      LLVMValueRef used = aot_get_ptr(h, h->outputs.used + k);
-      aot_if differs = aot_if_begin(h, LLVMBuildICmp(w, LLVMIntNE, used, source, ""));
-      LLVMBuildMemCpy(w, used, 1, source, 1, aot_io_bytes(h, io));
-      aot_if_end(h, differs);
-    }
+    LLVMValueRef source = aot_get_ptr(h, h->inputs.used + io->carried - 1);
+    LLVMValueRef other = aot_compare(h, LLVMIntNE, args[1], source);
+    choose_memory(h, &h->outputs, k, LLVMBuildAnd(w, over, other, ""));
+    LLVMValueRef used = aot_get_ptr(h, h->outputs.used + k);
+    aot_if differs = aot_if_begin(h, aot_compare(h, LLVMIntNE, used, source));
+    LLVMBuildMemCpy(w, used, 1, source, 1, aot_io_bytes(h, io));
+    aot_if_end(h, differs);
   }
 }
 
@@ -172,11 +193,12 @@ static void keep_output(const aot_host *h, uint32_t k) {
 status aot_write_run(aot_host *h) {
   LLVMValueRef body;
   TRY(aot_write_sequence(h, &h->program->body, &body));
+  LLVMValueRef over_input = write_over_input(h);
   (void)aot_function(h, AOT_VERSIONED, "run", h->ir->i32, 1, &h->ir->ptr);
   LLVMValueRef bound = aot_compare(h, LLVMIntEQ, aot_get(h, WORD_STATE), aot_i64(h, AOT_BOUND));
   aot_return_if(h, LLVMBuildNot(h->ir->builder, bound, ""), aot_error_value(h, AOT_NOT_READY));
   prepare_inputs(h);
-  prepare_outputs(h);
+  prepare_outputs(h, over_input);
   LLVMValueRef failed = aot_call(h, body, 1, &h->context);
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
   for (uint32_t k = 0; k < h->outputs.n_named; k++) {

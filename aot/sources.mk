@@ -4,6 +4,7 @@ aot_sources = \
 	aot/archive.c \
 	aot/cpu.c \
 	aot/dispatch.c \
+	aot/elf.c \
 	aot/entry.c \
 	aot/example.c \
 	aot/header.c \
@@ -21,6 +22,7 @@ aot_files = \
 	aot/aot.h \
 	aot/archive.h \
 	aot/cpu.h \
+	aot/elf.h \
 	aot/host.h \
 	aot/names.h \
 	aot/templates/CMakeLists.txt.in \

@@ -215,6 +215,12 @@ static void run_sequence(const aot_host *h, LLVMValueRef sequence) {
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
 }
 
+static void run_in_turn(const aot_host *h, uint32_t n, const LLVMValueRef *sequences) {
+  for (uint32_t k = 0; k < n; k++) {
+    run_sequence(h, sequences[k]);
+  }
+}
+
 static status write_bodies(aot_host *h, const rt_thunk *t, LLVMValueRef **out) {
   bool group = strcmp(t->kind, "concurrent") == 0;
   *out = ARENA_NEW_N(h->arena, LLVMValueRef, t->n_bodies);
@@ -322,12 +328,6 @@ static LLVMValueRef write_members_apart(aot_host *h, uint32_t n, const LLVMValue
   return members;
 }
 
-static void run_in_turn(const aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
-  for (uint32_t k = 0; k < n; k++) {
-    run_sequence(h, bodies[k]);
-  }
-}
-
 /* A group within a member of another one runs on that member's thread. */
 static void write_concurrent(aot_host *h, const rt_thunk *t, const LLVMValueRef *bodies) {
   emit_ir *w = h->ir;
@@ -431,20 +431,43 @@ static status at_thunk(const aot_host *h, const rt_thunk *t, status failed) {
   return failed ? status_prefix(failed, "%s", rt_thunk_label(h->arena, h->program, t)) : NULL;
 }
 
-status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out) {
+/* Begins the function of a sequence or of a part of it. */
+static LLVMValueRef begin_sequence(aot_host *h) {
+  const char *name = arena_printf(h->arena, "sequence_%u", h->n_sequences++);
+  return aot_function(h, AOT_INTERNAL, name, h->ir->i32, 1, &h->ir->ptr);
+}
+
+static status write_part(aot_host *h, const rt_sequence *s, LLVMValueRef *out) {
   LLVMValueRef **bodies;
   TRY(write_all_bodies(h, s, &bodies));
   if (!h->kernel_call) {
     write_kernel_call(h);
   }
-  const char *name = arena_printf(h->arena, "sequence_%u", h->n_sequences++);
-  LLVMValueRef f = aot_function(h, AOT_INTERNAL, name, h->ir->i32, 1, &h->ir->ptr);
+  *out = begin_sequence(h);
   take_tables(h, s);
   for (uint32_t k = 0; k < s->n; k++) {
     const rt_thunk *t = &s->thunks[k];
     TRY(at_thunk(h, t, t->n_bodies ? write_control(h, t, bodies[k]) : write_thunk(h, t)));
   }
   aot_return(h, AOT_OK);
-  *out = f;
+  return NULL;
+}
+
+/* A long sequence becomes several functions, since LLVM's time grows faster than the length of a function. */
+status aot_write_sequence(aot_host *h, const rt_sequence *s, LLVMValueRef *out) {
+  enum { PART = 128 };
+  uint32_t n_parts = (s->n + PART - 1) / PART;
+  LLVMValueRef *parts = ARENA_NEW_N(h->arena, LLVMValueRef, n_parts);
+  if (n_parts <= 1) {
+    return write_part(h, s, out);
+  }
+  for (uint32_t k = 0; k < n_parts; k++) {
+    TRY(budget_check(arena_budget(h->arena)));
+    uint32_t begin = k * PART, n = s->n - begin < PART ? s->n - begin : PART;
+    TRY(write_part(h, &(rt_sequence){.thunks = s->thunks + begin, .n = n}, &parts[k]));
+  }
+  *out = begin_sequence(h);
+  run_in_turn(h, n_parts, parts);
+  aot_return(h, AOT_OK);
   return NULL;
 }

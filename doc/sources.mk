@@ -99,6 +99,7 @@ doc_files = \
 	doc/measurements/sizes.md \
 	doc/measurements/verify.md \
 	doc/models.md \
+	doc/objects.md \
 	doc/onnxifi.md \
 	doc/onnxruntime.md \
 	doc/operators.md

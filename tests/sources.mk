@@ -139,11 +139,14 @@ script_tests = \
 	tests/abi/test-kernel-abi \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-cmake \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/aot/test-small-nets \
@@ -311,8 +314,8 @@ tests_files = \
 	tests/aot/cpus.py \
 	tests/aot/elements.py \
 	tests/aot/examples.py \
-	tests/aot/expected-failures \
-	tests/aot/expected-failures-open \
+	tests/aot/expected/failures \
+	tests/aot/expected/failures-open \
 	tests/aot/files.py \
 	tests/aot/find_tools.sh \
 	tests/aot/machines.py \
@@ -322,16 +325,20 @@ tests_files = \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \
 	tests/aot/onnx_writer.py \
+	tests/aot/page_models.py \
 	tests/aot/programs.py \
 	tests/aot/sizes.py \
 	tests/aot/small_nets.py \
 	tests/aot/test-behaviour \
 	tests/aot/test-carry \
+	tests/aot/test-cmake \
+	tests/aot/test-emitted-examples \
 	tests/aot/test-examples \
 	tests/aot/test-files \
 	tests/aot/test-object-cpus \
 	tests/aot/test-objects \
 	tests/aot/test-objects-machines \
+	tests/aot/test-objects-page \
 	tests/aot/test-open-objects \
 	tests/aot/test-sizes \
 	tests/aot/test-small-nets \
@@ -375,6 +382,12 @@ tests_files = \
 	tests/bench/engine_ours.c \
 	tests/bench/floor.c \
 	tests/bench/floor.py \
+	tests/bench/linked/README \
+	tests/bench/linked/emx_engine.c \
+	tests/bench/linked/object_engine.c \
+	tests/bench/linked/object_memory.h \
+	tests/bench/linked/object_start.c \
+	tests/bench/linked/objects.py \
 	tests/bench/make-model \
 	tests/bench/make_model.py \
 	tests/bench/models \

@@ -6,7 +6,7 @@
  *
  *   static onnx_xla_pool pool;
  *   onnx_xla_pool_start(&pool, 4);        4 threads with the caller's
- *   ..._set_parallel(&net, onnx_xla_pool_run, &pool);
+ *   ..._set_parallel(&context, onnx_xla_pool_run, &pool);
  *   onnx_xla_pool_stop(&pool);            after the last run */
 #include <pthread.h>
 

@@ -208,9 +208,18 @@ static int complain(const char *message) {
   return CLI_USAGE;
 }
 
+/* Returns the option that was given although it is for object files only; NULL if there is none. */
+static const char *object_option(const cli_args *args) {
+  return args->prefix         ? "--prefix"
+         : args->weights      ? "--weights"
+         : args->carry.n      ? "--carry"
+         : args->emit_example ? "--emit-example"
+                              : NULL;
+}
+
 status cli_compile(const cli_args *args, arena *a, int *code) {
   const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla";
-  bool program = strcmp(emit, "oxla") == 0;
+  bool program = strcmp(emit, "oxla") == 0, object = program && args->output && cli_is_object(args->output);
   session_options options;
   if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
     *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
@@ -220,12 +229,16 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     *code = complain("--explain goes without --emit and --after");
     return NULL;
   }
+  if (!object && object_option(args)) {
+    *code = complain(arena_printf(a, "%s goes with -o FILE.o, .a or .so", object_option(args)));
+    return NULL;
+  }
   TRY(cli_session_options(args, a, &options));
   options.keep_open = program && (!options.specialise || strcmp(options.specialise, "full") != 0);
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
   }
-  if (program && cli_is_object(args->output)) {
+  if (object) {
     return cli_write_object(args, &options, a);
   }
   options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;

@@ -45,17 +45,20 @@ static const char *in_output_folder(arena *a, const cli_args *args, const char *
   return arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - args->output) : 0, args->output, name);
 }
 
-/* Returns true if the header could not name a type so: a keyword of C or C++, or what the header uses. */
+/* Returns true if the header could not name a type so: a keyword of C or C++, a macro that GCC defines, or what the
+ * header uses. */
 static bool is_reserved(arena *a, const char *name) {
   static const char words[] =
-      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class "
-      "co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype "
-      "default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline "
-      "int int8_t int16_t int32_t int64_t long main mutable namespace new noexcept not not_eq nullptr operator or "
-      "or_eq private protected public register reinterpret_cast requires restrict return short signed size_t sizeof "
-      "static static_assert static_cast struct switch template this thread_local throw true try typedef typeid "
-      "typename typeof union unsigned uint8_t uint16_t uint32_t uint64_t using virtual void volatile wchar_t while "
-      "xor xor_eq NULL ";
+      " _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local "
+      "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t "
+      "char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr "
+      "constinit continue decltype default delete do double dynamic_cast else enum explicit export extern "
+      "false float for friend goto if inline int int8_t int16_t int32_t int64_t linux long main mutable "
+      "namespace new noexcept not not_eq nullptr onnx_xla_parallel onnx_xla_pool onnx_xla_value operator or "
+      "or_eq private protected public register reinterpret_cast requires restrict return short signed "
+      "size_t sizeof static static_assert static_cast struct switch template this thread_local throw true "
+      "try typedef typeid typename typeof union unix unsigned uint8_t uint16_t uint32_t uint64_t using "
+      "virtual void volatile wchar_t while xor xor_eq NULL ";
   return strstr(words, arena_printf(a, " %s ", name));
 }
 

@@ -94,10 +94,18 @@ status session_write_object(session *s, const session_inputs *inputs, const comp
   request.all_sizes = s->options.keep_open || request.n_ranges;
   TRY(session_open_compiler(&compiler));
   TRY(session_take_turn(s));
+  mem_budget *time = arena_budget(a); /* what is compiled lies on the caller's arena */
+  uint64_t before = time ? time->deadline : 0;
   s->compiling.deadline = deadline_after(s->options.max_seconds);
+  if (time) {
+    time->deadline = s->compiling.deadline;
+  }
   object_call c = {s, compiler, &request, o, a, out, report};
   status failed = run_with_stack(SESSION_COMPILE_STACK, write_guarded, &c);
   s->compiling.deadline = 0;
+  if (time) {
+    time->deadline = before;
+  }
   session_end_turn(s);
   return failed;
 }

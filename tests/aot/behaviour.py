@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+import time
 
 import machines
 import onnx_writer as w
@@ -51,6 +52,8 @@ def models():
     yield "apart", w.model([apart], [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table])
     inputs = [w.value("data", FLOAT, [5]), w.value("index", INT64, [2])]
     yield "pick", w.model([w.node("Gather", ["data", "index"], ["y"])], inputs, [w.value("y", FLOAT, [2])])
+    square = w.node("MatMul", ["x", "x"], ["y"])
+    yield "square", w.model([square], [w.value("x", FLOAT, [2, 2])], [w.value("y", FLOAT, [2, 2])])
 
 
 def compile_model(work, prefix, model, more=()):
@@ -82,6 +85,28 @@ def test_behaviour(work):
             continue
         program = f"{work}/behaviour"
         check(f"behaviour with {flags}", run([*machines.CC, *machines.STRICT, *POSIX, *flags, "-o", program, *files]) or run([program, weights]))
+
+
+def peak_megabytes(command):
+    """Runs the command; returns its peak of memory as it was last seen, which is not that of this process."""
+    peak = 0
+    with subprocess.Popen(command) as process:
+        while process.poll() is None:
+            with open(f"/proc/{process.pid}/status", encoding="utf-8") as f:
+                peak = max([peak, *(int(line.split()[1]) >> 10 for line in f if line.startswith("VmHWM:"))])
+            time.sleep(0.002)
+    return peak
+
+
+def test_memory(work, megabytes=96):
+    """Compiling needs memory for the model and for the object, not for the copies of the weights that LLVM would make."""
+    table = w.tensor(FLOAT, [megabytes << 18], struct.pack("=4096f", *range(4096)) * (megabytes << 6), "table")
+    nodes = [w.node("Gather", ["table", "index"], ["y"])]
+    w.write(f"{work}/large.onnx", w.model(nodes, [w.value("index", INT64, [2])], [w.value("y", FLOAT, [2])], [table]))
+    small, large = (peak_megabytes([os.environ["ONNX_XLA"], "compile", "-q", "--no-cache", f"{work}/{name}.onnx", "-o", f"{work}/{name}.o"])
+                    for name in ("apart", "large"))
+    grown = large - small
+    check("memory", f"{grown} MB for {megabytes} MB of weights" if not megabytes < grown < 4 * megabytes else None)
 
 
 LONG = "x" * 5000
@@ -124,12 +149,12 @@ def test_names(work):
 def test_prefixes(work):
     """Names of C and C++ are no prefixes; a file may have any name."""
     model = f"{work}/still.onnx"
-    for prefix in ("int", "class", "main", "1st", "a-b", "", "\u00fc", "a" * 3000):
+    for prefix in ("int", "class", "main", "_Bool", "linux", "onnx_xla_pool", "1st", "a-b", "", "\u00fc", "a" * 3000):
         o = programs.Object(work, "prefix")
         o.compile(model, (), ["--prefix", prefix])
         good = prefix == "a" * 3000
         check(f"the prefix {prefix[:20]!r}", None if bool(o.failure) != good else o.failure or "it is not refused")
-    for name in ("int.o", "class.o", "1st.o", "a b.o", "\u00fc.o", "*.o", '".o', ".o", "a.b.o"):
+    for name in ("int.o", "unix.o", "class.o", "1st.o", "a b.o", "\u00fc.o", "*.o", '".o', ".o", "a.b.o"):
         folder = f"{work}/files"
         os.makedirs(folder, exist_ok=True)
         failure = run([os.environ["ONNX_XLA"], "compile", model, "-q", "--no-cache", "-o", f"{folder}/{name}"])
@@ -141,6 +166,8 @@ def test_prefixes(work):
 def main():
     work = sys.argv[1]
     test_behaviour(work)
+    if os.path.exists("/proc/self/status"):
+        test_memory(work)
     test_names(work)
     test_prefixes(work)
     failed = sum(1 for f in findings if f)

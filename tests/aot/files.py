@@ -88,6 +88,17 @@ def test_overwriting(model, work):
     check("what is left", None if not [n for n in os.listdir(folder) if "tmp" in n] else str(os.listdir(folder)))
 
 
+def test_limits(work):
+    """A compilation keeps to the limits of time and memory, and leaves no file."""
+    axes = [w.tensor(7, [], struct.pack("=q", k), f"axis{k}") for k in range(2)]
+    nodes = [w.node("CumSum", [f"t{k}", f"axis{k % 2}"], [f"t{k + 1}"]) for k in range(3000)]
+    w.write(f"{work}/long.onnx", w.model(nodes, [w.value("t0", FLOAT, ["n", "m"])], [w.value("t3000", FLOAT, [None, None])], axes))
+    for limit, value, text in ("--max-time", "0.1", "time limit"), ("--max-memory", "16M", "memory"):
+        refused = compile_model(f"{work}/long.onnx", f"{work}/long.o", limit, value)
+        check(f"{limit} {value}", None if refused and text in refused and "onnx-xla: " in refused else f"it is not refused: {refused}")
+    check("files after a limit", "long.o is there" if os.path.exists(f"{work}/long.o") else None)
+
+
 def test_same_bytes(model, work):
     """The same command writes the same bytes: again, on one processor only, and with a cache."""
     ways = {"again": ([], ["--no-cache"]), "cached": ([], ["--cache", f"{work}/cache"]), "cached again": ([], ["--cache", f"{work}/cache"])}
@@ -111,6 +122,7 @@ def main():
     write_model(model)
     test_examples(model, work)
     test_overwriting(model, work)
+    test_limits(work)
     test_same_bytes(model, work)
     failed = sum(1 for f in findings if f)
     print(f"{len(findings) - failed} passed, {failed} failed")

@@ -4,6 +4,7 @@
  *
  *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds; if
  * SECONDS is not 0, the engine may first finish what it does in the background
+ *   burst RUNS                     seconds of so many runs without a look at the clock
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
  *   carry OUTPUT=INPUT...          from now on these outputs, by number, of a run are inputs of the next one in a list
@@ -26,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const engine *const engines[] = {&engine_ours, &engine_ort, &engine_openvino};
+static const engine *const engines[] = {&engine_ours, &engine_ort, &engine_openvino, &engine_linked};
 static const engine *current;
 static tensor inputs[MAX_TENSORS];
 static int n_inputs;
@@ -170,6 +171,14 @@ static void measure(double least_seconds, long least_runs, long warm_up) {
   printf("%.9f %.9f %ld\n", times[0], (times[(n - 1) / 2] + times[n / 2]) / 2, n);
 }
 
+static void burst(long runs) {
+  double start = seconds(CLOCK_MONOTONIC);
+  for (long i = 0; i < runs; i++) {
+    current->run();
+  }
+  printf("%.9f\n", seconds(CLOCK_MONOTONIC) - start);
+}
+
 /* --- lists --- */
 
 static void read_carries(char *text) {
@@ -252,6 +261,8 @@ static void answer(char *line) {
   long least_runs = 1, warm_up = 0;
   if (strcmp(line, "measure") == 0 && rest && sscanf(rest, "%lf %ld %ld", &least_seconds, &least_runs, &warm_up) >= 2) {
     measure(least_seconds, least_runs, warm_up);
+  } else if (strcmp(line, "burst") == 0 && rest) {
+    burst(atol(rest));
   } else if (strcmp(line, "outputs") == 0 && rest) {
     write_outputs(rest);
   } else if (strcmp(line, "input") == 0 && rest) {
@@ -278,7 +289,7 @@ int main(int argc, char **argv) {
     die("usage: client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...");
   }
   for (size_t i = 0; i < sizeof engines / sizeof engines[0]; i++) {
-    if (strcmp(engines[i]->name, argv[1]) == 0) {
+    if (engines[i] && strcmp(engines[i]->name, argv[1]) == 0) {
       current = engines[i];
     }
   }

@@ -36,6 +36,8 @@ typedef struct engine {
 } engine;
 
 extern const engine engine_ours, engine_ort, engine_openvino;
+/* An object or generated C source, in a client of its own (linked/). */
+extern const engine engine_linked __attribute__((weak));
 
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A function of an opened library. */

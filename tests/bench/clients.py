@@ -20,6 +20,21 @@ OUR_BUILDS = ("ours", "before")  # "before" is another build of onnx-xla, which 
 PATIENCE = 300  # seconds for an answer: XLA compiles some models for minutes
 
 
+def differs(a, b):
+    """The largest difference as a part of the largest element, over all outputs."""
+    worst = 0.0
+    if len(a) != len(b):
+        raise Failed(f"{len(a)} outputs; ONNX Runtime has {len(b)}")
+    for k, (x, y) in enumerate(zip(a, b)):
+        if x.shape != y.shape:
+            raise Failed(f"output {k} is {list(x.shape)}; ONNX Runtime's is {list(y.shape)}")
+        x, y = x.astype(np.float64), y.astype(np.float64)
+        if not np.isfinite(x).all() or (y.size > 1 and not np.ptp(y) > 0):
+            raise Failed(f"output {k} proves nothing: not finite, or all elements are the same")
+        worst = max(worst, float(np.abs(x - y).max() / np.abs(y).max()))
+    return worst
+
+
 def build(name, patterns, options):
     """The path of a program, compiled here where it is older than its sources."""
     program = os.path.join(MADE, name)
@@ -52,14 +67,14 @@ def library(engine):
 class Client:
     """Loads the model and runs it once; first_s is the time from the start of the process to the end of that run."""
 
-    def __init__(self, engine, path, threads, feeds, environment=None):
-        """feeds: (name, path of a .npy); raw copies live as long as the client."""
+    def __init__(self, engine, path, threads, feeds, environment=None, program=None):
+        """feeds: (name, path of a .npy); raw copies live as long as the client.  program: the client of a linked engine."""
         self.engine = engine
-        where = library(engine)
+        where = program or library(engine)
         if where is None:
             raise Failed("is not installed: tests/fetch-data --bench gets it")
         self.folder = tempfile.TemporaryDirectory(prefix="onnx-xla-bench-")
-        program = [sys.executable, os.path.join(HERE, "client_jax.py")] if engine == "jax" else [build_client()]
+        program = [sys.executable, os.path.join(HERE, "client_jax.py")] if engine == "jax" else [program or build_client()]
         command = [*program, "ours" if engine in OUR_BUILDS else engine, where, path, str(threads), *[self.raw(name, np.load(f)) for name, f in feeds]]
         self.errors = tempfile.TemporaryFile("w+")
         start = time.perf_counter()
@@ -97,6 +112,10 @@ class Client:
         """Least and median seconds of a run."""
         least, median, _ = map(float, self.ask(f"measure {seconds} {runs} {warm_up}").split())
         return least, median
+
+    def burst(self, runs):
+        """Seconds of a run, of so many without a look at the clock."""
+        return float(self.ask(f"burst {runs}")) / runs
 
     def set_input(self, name, value):
         """The raw copy goes once it is read."""

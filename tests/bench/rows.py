@@ -284,16 +284,16 @@ ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, 
         "general": general, "specialising": specialising, "idle": idle, "spellings": spellings, "bits": bits}
 
 
-def measure(names):
-    """Prints the rows; gives (what, value, limit, unit, kept) of each."""
+def measure(rows):
+    """Prints the rows (name -> function); gives (what, value, limit, unit, kept) of each."""
     done = []
-    for name in names:
+    for name, row in rows.items():
         try:
-            for what, value, limit, unit in ROWS[name]():
+            for what, value, limit, unit in row():
                 kept = value <= limit
                 done.append((what, value, limit, unit, kept))
-                print(f"{name:12} {what:60} {value:9.3g} {unit:3} at most {limit:.3g} {unit}{'' if kept else '  FAILED'}", flush=True)
+                print(f"{name:16} {what:74} {value:9.3g} {unit:3} at most {limit:.3g} {unit}{'' if kept else '  FAILED'}", flush=True)
         except Failed as e:
             done.append((f"{name}: {e}", math.nan, math.nan, "", False))
-            print(f"{name:12} FAILED: {e}", flush=True)
+            print(f"{name:16} FAILED: {e}", flush=True)
     return done

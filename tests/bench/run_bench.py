@@ -11,29 +11,17 @@ import statistics
 import sys
 import tempfile
 
-import numpy as np
-
 import floor
 import page
 import rows as other_rows
-from bench_models import CLASSES, Failed, read_models
-from clients import ENGINES, OUR_BUILDS, TITLES, Client
+from bench_models import CLASSES, HERE, Failed, read_models
+from clients import ENGINES, OUR_BUILDS, TITLES, Client, differs
 from statistic import geometric_mean, paired
 
+sys.path.insert(0, os.path.join(HERE, "linked"))
+import objects  # noqa: E402
 
-def differs(a, b):
-    """The largest difference as a part of the largest element, over all outputs."""
-    worst = 0.0
-    if len(a) != len(b):
-        raise Failed(f"{len(a)} outputs; ONNX Runtime has {len(b)}")
-    for k, (x, y) in enumerate(zip(a, b)):
-        if x.shape != y.shape:
-            raise Failed(f"output {k} is {list(x.shape)}; ONNX Runtime's is {list(y.shape)}")
-        x, y = x.astype(np.float64), y.astype(np.float64)
-        if not np.isfinite(x).all() or (y.size > 1 and not np.ptp(y) > 0):
-            raise Failed(f"output {k} proves nothing: not finite, or all elements are the same")
-        worst = max(worst, float(np.abs(x - y).max() / np.abs(y).max()))
-    return worst
+ROWS = {**other_rows.ROWS, **objects.ROWS}
 
 
 def outputs(engine, model, client, threads, environment):
@@ -224,7 +212,7 @@ def parse_arguments(models):
     parser.add_argument("--runs", type=int, default=3, help="measured runs at least, in each round")
     parser.add_argument("--seconds", type=float, default=0.3, help="measured at least, in each round")
     parser.add_argument("--json", help="file that gets an object a row, a line each")
-    parser.add_argument("--rows", help=f"of {', '.join(other_rows.ROWS)}: rows that are no race; all, unless --models is given")
+    parser.add_argument("--rows", help=f"of {', '.join(ROWS)}, objects: rows that are no race; all, unless --models is given")
     parser.add_argument("--page", help="folder that gets benchmarks.md with its charts")
     args = parser.parse_args()
     args.engines = args.engines.split(",")
@@ -233,10 +221,10 @@ def parse_arguments(models):
         args.engines.append("before")
     args.threads = [int(t) for t in args.threads.split(",")]
     given = args.rows
-    rows = list(other_rows.ROWS) if args.rows == "all" or not (args.rows or args.models) else (args.rows or "").split(",")
-    args.rows = [r for r in rows if r]
-    if not set(args.rows) <= set(other_rows.ROWS):
-        parser.error(f"rows are of {', '.join(other_rows.ROWS)}")
+    rows = list(ROWS) if args.rows == "all" or not (args.rows or args.models) else (args.rows or "").split(",")
+    args.rows = [r for name in rows for r in (objects.ROWS if name == "objects" else [name]) if r]
+    if not set(args.rows) <= set(ROWS):
+        parser.error(f"rows are of {', '.join(ROWS)}")
     wanted = args.models.split(",") if args.models is not None else [] if given else list(models)
     for name in wanted:
         if name and name not in models and name not in CLASSES:
@@ -263,7 +251,7 @@ def main():
         failed += sum("failed" in r for r in rows)
         print("geometric means: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means(rows).items()), flush=True)
         parts.append((threads, rows, peaks, means(rows)))
-    others = other_rows.measure(args.rows)
+    others = other_rows.measure({name: ROWS[name] for name in args.rows})
     failed += sum(not kept for *_, kept in others)
     if args.page:
         page.write(args.page, parts, others)

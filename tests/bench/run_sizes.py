@@ -10,9 +10,8 @@ import sys
 import numpy as np
 
 from bench_models import Failed, find_model
-from clients import OUR_BUILDS, TITLES, Client
+from clients import OUR_BUILDS, TITLES, Client, differs
 from rows import Files
-from run_bench import differs
 from size_lists import ROWS
 from statistic import geometric_mean
 

@@ -7,6 +7,7 @@
  * - pick: y = data[index] for f32[5] and s64[2];
  * - some: y = the indices of x's elements that are not 0, for f32[2,3];
  * - update: y = x with x[index] replaced by value, for f32[5], s64[1] and f32[1];
+ * - square: y = the product of x and x, f32[2,2];
  * - apart: y = table[index] for s64[2], with the table, 0, 1, 2, ... 99, in a file of weights;
  * - group: y0 to y5 = Tanh(x0) to Tanh(x5) for f32[64,500], which are independent, so they may be computed at once. */
 #ifndef BEHAVIOUR_H
@@ -97,7 +98,9 @@ static void test_bad_sizes(void) {
     EXPECT(error != OPEN_OK && strlen(open_error_text(error)) > 4);
     EXPECT(is_large || open_run(&n) == OPEN_ERROR_NOT_READY);
   }
-  EXPECT(strstr(open_error_text(open_bind(&n, aligned(room), 2)), "the object is for sizes with") != NULL);
+  for (int64_t size = 0; size < 3; size++) { /* a guard says what is wrong even if the output has a negative size */
+    EXPECT(strstr(open_error_text(open_bind(&n, aligned(room), size)), "the object is for sizes with") != NULL);
+  }
 }
 
 /* Binds to n elements, runs, and compares with the means; a context may be bound again. */
@@ -176,6 +179,32 @@ static void test_update(void) {
   EXPECT(update_run(&n) == UPDATE_OK && memory[2] == 2 && memory[3] == 9 && memory[4] == 4);
 }
 
+/* Squares [[1, 1], [1, 0]] two times, whose fourth power is [[5, 3], [3, 2]]. */
+static void square_twice(square *n, void *x, const void *y) {
+  static const float begin[4] = {1, 1, 1, 0}, wanted[4] = {5, 3, 3, 2};
+  memcpy(x, begin, sizeof begin);
+  EXPECT(square_run(n) == SQUARE_OK);
+  if (x != y) {
+    EXPECT(square_set_in_x(n, y) == SQUARE_OK);
+  }
+  EXPECT(square_run(n) == SQUARE_OK && memcmp(y, wanted, sizeof wanted) == 0);
+}
+
+/* The output lies where the input does: in memory of the caller, aligned or not, or in the arena. */
+static void test_over_input(void) {
+  square n;
+  unsigned char memory[256], *begin = aligned(memory);
+  EXPECT(square_init(&n, NULL) == SQUARE_OK && square_bind(&n, aligned(room)) == SQUARE_OK);
+  square_twice(&n, square_in_x(&n), square_out_y(&n));
+  EXPECT(square_set_in_x(&n, NULL) == SQUARE_OK && square_set_out_y(&n, square_in_x(&n)) == SQUARE_OK);
+  square_twice(&n, square_in_x(&n), square_in_x(&n));
+  for (size_t k = 0; k < 8; k += 4) {
+    float *at = (float *)(void *)(begin + k);
+    EXPECT(square_set_in_x(&n, at) == SQUARE_OK && square_set_out_y(&n, at) == SQUARE_OK);
+    square_twice(&n, at, at);
+  }
+}
+
 /* --- weights --- */
 
 static void test_weights(const char *path) {
@@ -190,6 +219,9 @@ static void test_weights(const char *path) {
   EXPECT(apart_init(&n, weights) == APART_OK && apart_bind(&n, aligned(room)) == APART_OK);
   EXPECT(apart_set_in_index(&n, index) == APART_OK && apart_run(&n) == APART_OK);
   EXPECT(apart_out_y(&n)[0] == 99 && apart_out_y(&n)[1] == 7);
+  weights[0] ^= 1; /* the mark of another object */
+  EXPECT(apart_init(&n, weights) == APART_ERROR_MEMORY);
+  EXPECT(strstr(apart_error_text(APART_ERROR_MEMORY), "another object") != NULL);
   EXPECT(!f || fclose(f) == 0);
 }
 
@@ -316,6 +348,7 @@ int main(int argc, char **argv) {
   test_index();
   test_data_sizes();
   test_update();
+  test_over_input();
   test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();

@@ -1,0 +1,14 @@
+/* elf.h - objects as ELF files: gives a section its contents after LLVM has written the object.  LLVM would keep
+ * hundreds of megabytes of weights in memory five times and hash them. */
+#ifndef AOT_ELF_H
+#define AOT_ELF_H
+
+#include "base/arena.h"
+#include "runtime/program/program.h"
+
+/* Returns a copy of the object on the arena, with `bytes` bytes of room for the section at its end, aligned to `align`.
+ * What the section had is lost.  *contents is the room.  The error is INTERNAL if the object has no such section. */
+STATUS_MUST_USE status aot_elf_make_room(arena *a, rt_span object, const char *section, uint64_t bytes, uint64_t align,
+                                         rt_span *out, char **contents);
+
+#endif

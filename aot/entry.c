@@ -33,8 +33,29 @@ static const char *weights_section(const aot_object *x) {
   return arena_printf(x->arena, ".rodata.%s_weights", x->options->prefix);
 }
 
-/* Completes the file of weights, or adds the weights to the module: a section without its contents, of which LLVM must
- * assume nothing. */
+/* Returns true if LLVM writes ELF files for the machine, as for all but these. */
+static bool is_elf(const aot_object *x) {
+  static const char *const others[] = {"wasm", "apple", "darwin", "windows", "macho", "coff"};
+  bool elf = true;
+  for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+    elf = elf && !strstr(x->ir->target->triple, others[k]);
+  }
+  return elf;
+}
+
+/* Returns the weights for the module: all of them, or in an ELF file the beginning of a section that is filled later.
+ */
+static LLVMValueRef weights_value(const aot_object *x) {
+  if (is_elf(x)) {
+    return LLVMConstNull(LLVMArrayType2(x->ir->i8, RT_KERNEL_ALIGN));
+  }
+  char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes + 1, RT_KERNEL_ALIGN);
+  copy_weights(x, bytes);
+  return LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
+}
+
+/* Completes the file of weights, or adds the weights to the module: in an ELF file a section without its contents, of
+ * which LLVM must assume nothing. */
 void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
     char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);
@@ -43,19 +64,22 @@ void aot_write_weights(aot_object *x) {
     x->weights_data = (rt_span){bytes, x->weights_bytes};
     return;
   }
-  LLVMTypeRef type = LLVMArrayType2(x->ir->i8, RT_KERNEL_ALIGN);
-  x->weights = LLVMAddGlobal(x->ir->module, type, arena_printf(x->arena, "%s_weights", x->options->prefix));
-  LLVMSetInitializer(x->weights, LLVMConstNull(type));
-  LLVMSetExternallyInitialized(x->weights, 1);
+  LLVMValueRef value = weights_value(x);
+  x->weights =
+      LLVMAddGlobal(x->ir->module, LLVMTypeOf(value), arena_printf(x->arena, "%s_weights", x->options->prefix));
+  LLVMSetInitializer(x->weights, value);
+  LLVMSetExternallyInitialized(x->weights, is_elf(x));
   LLVMSetGlobalConstant(x->weights, 1);
   LLVMSetLinkage(x->weights, LLVMInternalLinkage);
   LLVMSetAlignment(x->weights, AOT_WEIGHTS_ALIGN);
-  LLVMSetSection(x->weights, weights_section(x));
+  if (is_elf(x)) {
+    LLVMSetSection(x->weights, weights_section(x));
+  }
 }
 
 status aot_fill_weights(const aot_object *x, rt_span *object) {
   char *bytes;
-  if (!x->weights || !x->weights_bytes) {
+  if (!x->weights || !x->weights_bytes || !is_elf(x)) {
     return NULL;
   }
   TRY(aot_elf_make_room(x->arena, *object, weights_section(x), x->weights_bytes, AOT_WEIGHTS_ALIGN, object, &bytes));

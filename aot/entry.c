@@ -39,7 +39,7 @@ static uint32_t weights_align(const aot_object *x) {
 
 /* Returns true if the object is an ELF file, which gets its weights when LLVM has written it. */
 static bool writes_elf(const aot_object *x) {
-  static const char *const others[] = {"wasm", "windows", "darwin", "macos", "apple"};
+  static const char *const others[] = {"wasm", "apple", "darwin", "macos", "windows", "macho", "coff"};
   bool elf = true;
   for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
     elf = elf && !strstr(x->ir->target->triple, others[k]);

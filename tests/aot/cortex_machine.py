@@ -1,12 +1,10 @@
 """cortex_machine.py: a Cortex-M as a machine of machines.py: arm-none-eabi-gcc with newlib makes programs without an operating
 system, and qemu emulates a board.  By semihosting they read their arguments and the host's files.
 """
-import re
 import subprocess
 
 import machines
 
-CALLS = f"{machines.HERE}/../../emit/llvm/compiler_calls.def"
 START = f"{machines.HERE}/cortex_m"
 
 
@@ -22,7 +20,7 @@ CPUS = {
 class CortexM(machines.Machine):
     """A Cortex-M on a board that can run its code, with 16 MiB of memory."""
 
-    small = True
+    small, bits = True, 32
 
     def __init__(self, cpu, board, more=()):
         triple, options = CPUS[cpu]
@@ -47,7 +45,3 @@ class CortexM(machines.Machine):
             raise machines.Failed("the program does not end") from e
         if done.returncode:
             raise machines.Failed((done.stdout + done.stderr).strip() or f"the program crashed: status {done.returncode}")
-
-    def allowed(self):
-        with open(CALLS, encoding="utf-8") as f:
-            return super().allowed() | set(re.findall(r"^COMPILER_CALL\((\w+),", f.read(), re.M))

@@ -21,6 +21,12 @@ def libm_functions():
         return set(re.findall(r"^EXTERNAL\([^,]+, (\w+),", f.read(), re.M)) - {"onnx_xla_expired"}
 
 
+def compiler_functions():
+    """Returns the functions of the compiler's runtime library that objects for some machines of 32 bits may call."""
+    with open(f"{HERE}/../../emit/llvm/compiler_calls.def", encoding="utf-8") as f:
+        return set(re.findall(r"^COMPILER_CALL\((\w+),", f.read(), re.M))
+
+
 def outcome(command, timeout=None):
     """Runs a command and returns what became of it."""
     return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=timeout)
@@ -29,7 +35,7 @@ def outcome(command, timeout=None):
 class Machine:
     """A machine: the options of `onnx-xla compile` for it, its C compiler, and the emulator with its options."""
 
-    small = False  # whether it has little memory
+    small, bits = False, 64  # whether it has little memory; the bits of an address
 
     def __init__(self, compile_options=(), cc=None, emulator=()):
         self.compile_options, self.cc, self.emulator = list(compile_options), cc or CC, list(emulator)
@@ -83,11 +89,17 @@ class Machine:
 
     def allowed(self):
         """Returns the names of the functions that objects may call."""
-        return LIBC | libm_functions()
+        return LIBC | libm_functions() | (compiler_functions() if self.bits == 32 else set())
 
 
 def cross(triple, cpu, emulator):
     return Machine(["--target", triple, "--cpu", cpu], [f"{triple}-gcc", "-static"], emulator.split())
+
+
+def armv7(cpu, emulator):
+    m = Machine(["--target", "armv7-linux-gnueabihf", "--cpu", cpu], ["arm-linux-gnueabihf-gcc", "-static"], emulator.split())
+    m.bits = 32
+    return m
 
 
 def wasm(cpu):
@@ -100,13 +112,15 @@ def cortex_m(cpu, board, more=()):
     return cortex_machine.CortexM(cpu, board, more)
 
 
-# Each machine has a name; those with "small" get small code (--small). Debian's packages are qemu-user, gcc-NAME-linux-gnu and libc6-dev-NAME-cross.
+# Each machine has a name; those with "small" get small code (--small).  Debian's packages are qemu-user, gcc-NAME-linux-gnu and
+# libc6-dev-NAME-cross; for armv7 gcc-arm-linux-gnueabihf.
 MACHINES = {
     "native": Machine,
     "small": lambda: Machine(["--small"]),
     "aarch64": lambda: cross("aarch64-linux-gnu", "generic", "qemu-aarch64 -cpu cortex-a53"),
     "cortex-a76": lambda: cross("aarch64-linux-gnu", "cortex-a76", "qemu-aarch64 -cpu max"),
     "riscv64": lambda: cross("riscv64-linux-gnu", "generic-rv64", "qemu-riscv64"),
+    "armv7": lambda: armv7("generic", "qemu-arm -cpu cortex-a9"),
     "wasm": lambda: wasm("generic"),
     "wasm-simd": lambda: wasm("simd128"),
     "cortex-m0": lambda: cortex_m("cortex-m0", "mps2-an386"),

@@ -13,8 +13,10 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { ROOM = 1 << 21, ELEMENTS = 15 };
 
@@ -251,6 +253,53 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
+/* --- the pool of threads --- */
+
+typedef struct counted {
+  int calls, hits[1000];
+} counted;
+
+static void count(void *data, int64_t begin, int64_t end) {
+  counted *c = data;
+  __atomic_add_fetch(&c->calls, 1, __ATOMIC_RELAXED);
+  for (int64_t k = begin; k < end; k++) {
+    __atomic_add_fetch(&c->hits[k], 1, __ATOMIC_RELAXED);
+  }
+}
+
+/* Returns the calls of a loop, of which each element must have been in one, or -1. */
+static int counted_calls(onnx_xla_pool *pool, int64_t n, int64_t grain) {
+  counted c = {0};
+  bool once = true;
+  onnx_xla_pool_run(pool, n, grain, count, &c);
+  for (int64_t k = 0; k < n; k++) {
+    once = once && c.hits[k] == 1;
+  }
+  return once ? c.calls : -1;
+}
+
+/* Loops of all lengths, also behind a pause in which the threads fall asleep; one of less than two grains is the
+ * caller's.  A pool can be started again. */
+static void test_pool(void) {
+  static onnx_xla_pool pool;
+  for (int again = 0; again < 2; again++) {
+    EXPECT(onnx_xla_pool_start(&pool, 3) == 3);
+    EXPECT(counted_calls(&pool, 199, 100) == 1);
+    for (int64_t n = 1; n <= 1000; n++) {
+      if (n % 100 == 0) {
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+      }
+      int calls = counted_calls(&pool, n, 1);
+      EXPECT(calls > 0 && calls <= 12);
+    }
+    open object;
+    EXPECT(open_init(&object, NULL) == OPEN_OK);
+    open_set_parallel(&object, onnx_xla_pool_run, &pool);
+    run_open(&object, 200000);
+    onnx_xla_pool_stop(&pool);
+  }
+}
+
 int main(int argc, char **argv) {
   test_order();
   test_memory();
@@ -263,6 +312,7 @@ int main(int argc, char **argv) {
   test_weights(argc > 1 ? argv[1] : "");
   test_threads();
   test_parallel();
+  test_pool();
   printf("%d checks, %d failures\n", checks, failures);
   return failures != 0;
 }

@@ -70,7 +70,8 @@ def test_behaviour(work):
     objects = [compile_model(work, name, model, ["--weights", weights] if name == "apart" else ()) for name, model in models()]
     for prefix, failure in programs.check_symbols(objects).items():
         check(prefix, failure)
-    text = "".join(f'#include "{o.prefix}.h"\n' for o in objects) + f'#include "{programs.HERE}/behaviour.h"\n'
+    text = "#define ONNX_XLA_POOL\n" + "".join(f'#include "{o.prefix}.h"\n' for o in objects)
+    text += f'#include "{programs.HERE}/behaviour.h"\n'
     w.write(f"{work}/behaviour.c", text.encode())
     files = [f"{work}/behaviour.c", *(o.path("o") for o in objects), "-lm"]
     for flags in ([], ADDRESS, THREAD):

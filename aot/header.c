@@ -75,7 +75,9 @@ static void put_common(aot_lines *t) {
       "  const int64_t *dims;\n"
       "} onnx_xla_value;\n\n"
       "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
-      " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread. */\n"
+      " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread.  The "
+      "body\n"
+      " * may begin loops itself, in any of its threads. */\n"
       "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
       "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
       "#endif\n\n");

@@ -1,8 +1,8 @@
 #ifdef ONNX_XLA_POOL
 #ifndef ONNX_XLA_POOL_DEFINED
 #define ONNX_XLA_POOL_DEFINED 1
-/* A pool of threads for parallel loops, for POSIX systems and GCC or Clang; link with -pthread.  One thread at a time
- * may run loops in it, so each context that is used at the same time as others needs a pool of its own.
+/* A pool of threads for parallel loops, for POSIX systems and GCC or Clang; link with -pthread.  Contexts may share it:
+ * a loop that begins while another runs is computed by the thread that begins it.
  *
  *   static onnx_xla_pool pool;
  *   onnx_xla_pool_start(&pool, 4);        4 threads with the caller's
@@ -21,7 +21,7 @@ typedef struct onnx_xla_pool {
   pthread_mutex_t lock;
   pthread_cond_t work, done;
   uint32_t round; /* the number of the loop */
-  int stop, open, inside, asleep, waiting;
+  int stop, open, inside, asleep, waiting, in_use;
   int64_t n, step, next;
   void (*body)(void *data, int64_t begin, int64_t end);
   void *data;
@@ -111,7 +111,8 @@ static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
                                      void (*body)(void *data, int64_t begin, int64_t end), void *data) {
   onnx_xla_pool *p = (onnx_xla_pool *)user;
   int64_t parts = 4 * ((int64_t)p->n_threads + 1), step = (n + parts - 1) / parts;
-  if (p->n_threads == 0 || n / 2 < grain) {
+  /* A loop within a loop has one part, in the thread that is at it. */
+  if (p->n_threads == 0 || n / 2 < grain || __atomic_exchange_n(&p->in_use, 1, __ATOMIC_ACQUIRE)) {
     body(data, 0, n);
     return;
   }
@@ -125,6 +126,7 @@ static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
   onnx_xla_pool_take(p);
   __atomic_store_n(&p->open, 0, __ATOMIC_SEQ_CST);
   onnx_xla_pool_await_others(p);
+  __atomic_store_n(&p->in_use, 0, __ATOMIC_RELEASE);
 }
 
 /* Ends the threads.  The pool may be started again. */
@@ -141,7 +143,7 @@ static inline void onnx_xla_pool_stop(onnx_xla_pool *p) {
 
 /* Starts a pool of n threads, one of them the caller's.  Returns how many there are, which may be fewer. */
 static inline int onnx_xla_pool_start(onnx_xla_pool *p, int n) {
-  p->n_threads = p->stop = p->open = p->inside = p->asleep = p->waiting = 0;
+  p->n_threads = p->stop = p->open = p->inside = p->asleep = p->waiting = p->in_use = 0;
   p->round = 0;
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);

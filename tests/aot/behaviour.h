@@ -278,8 +278,22 @@ static int counted_calls(onnx_xla_pool *pool, int64_t n, int64_t grain) {
   return once ? c.calls : -1;
 }
 
+typedef struct nested {
+  onnx_xla_pool *pool;
+  int wrong;
+} nested;
+
+static void begin_loops(void *data, int64_t begin, int64_t end) {
+  nested *x = data;
+  for (int64_t k = begin; k < end; k++) {
+    if (counted_calls(x->pool, 100 + k, 1) != 1) {
+      __atomic_add_fetch(&x->wrong, 1, __ATOMIC_RELAXED);
+    }
+  }
+}
+
 /* Loops of all lengths, also behind a pause in which the threads fall asleep; one of less than two grains is the
- * caller's.  A pool can be started again. */
+ * caller's, and one within a loop is that of the thread which begins it.  A pool can be started again. */
 static void test_pool(void) {
   static onnx_xla_pool pool;
   for (int again = 0; again < 2; again++) {
@@ -292,6 +306,11 @@ static void test_pool(void) {
       int calls = counted_calls(&pool, n, 1);
       EXPECT(calls > 0 && calls <= 12);
     }
+    nested loops = {&pool, 0};
+    for (int round = 0; round < 100; round++) {
+      onnx_xla_pool_run(&pool, 100, 1, begin_loops, &loops);
+    }
+    EXPECT(loops.wrong == 0);
     open object;
     EXPECT(open_init(&object, NULL) == OPEN_OK);
     open_set_parallel(&object, onnx_xla_pool_run, &pool);

@@ -1,8 +1,8 @@
 #ifdef ONNX_XLA_POOL
 #ifndef ONNX_XLA_POOL_DEFINED
 #define ONNX_XLA_POOL_DEFINED 1
-/* A pool of threads for parallel loops, for POSIX systems and GCC or Clang; link with -pthread.  One thread at a time
- * may run loops in it, so each context that is used at the same time as others needs a pool of its own.
+/* A pool of threads for parallel loops, for POSIX systems and GCC or Clang; link with -pthread.  Contexts may share it:
+ * a loop that begins while another runs is computed by the thread that begins it.
  *
  *   static onnx_xla_pool pool;
  *   onnx_xla_pool_start(&pool, 4);        4 threads with the caller's
@@ -10,15 +10,18 @@
  *   onnx_xla_pool_stop(&pool);            after the last run */
 #include <pthread.h>
 
-enum { ONNX_XLA_POOL_MOST = 64 };
+enum { ONNX_XLA_POOL_MOST = 64, ONNX_XLA_POOL_SPINS = 2000 };
 
+/* The caller works on a loop like the threads, closes it, and waits for those that have entered it, never for one to
+ * wake up.  The loop is written only while it is closed and nobody is inside; a thread reads it only inside, after it
+ * has seen it open. */
 typedef struct onnx_xla_pool {
   pthread_t threads[ONNX_XLA_POOL_MOST];
   int n_threads; /* without the caller's */
   pthread_mutex_t lock;
   pthread_cond_t work, done;
   uint32_t round; /* the number of the loop */
-  int stop, busy; /* busy: the threads that have not finished this loop */
+  int stop, open, inside, asleep, waiting, in_use;
   int64_t n, step, next;
   void (*body)(void *data, int64_t begin, int64_t end);
   void *data;
@@ -31,23 +34,29 @@ static inline void onnx_xla_pool_take(onnx_xla_pool *p) {
   }
 }
 
+static inline void onnx_xla_pool_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
 /* Waits until the number of the loop is another one: a short time by looking at it, since loops follow each other
  * closely, then asleep. */
 static inline uint32_t onnx_xla_pool_await(onnx_xla_pool *p, uint32_t round) {
   int k;
-  for (k = 0; k < 20000; k++) {
-    uint32_t now = __atomic_load_n(&p->round, __ATOMIC_ACQUIRE);
-    if (now != round) {
-      return now;
+  for (k = 1; k < ONNX_XLA_POOL_SPINS && __atomic_load_n(&p->round, __ATOMIC_SEQ_CST) == round; k++) {
+    onnx_xla_pool_pause();
+  }
+  if (k == ONNX_XLA_POOL_SPINS) {
+    pthread_mutex_lock(&p->lock);
+    __atomic_add_fetch(&p->asleep, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&p->round, __ATOMIC_SEQ_CST) == round) {
+      pthread_cond_wait(&p->work, &p->lock);
     }
+    __atomic_sub_fetch(&p->asleep, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&p->lock);
   }
-  pthread_mutex_lock(&p->lock);
-  while (p->round == round) {
-    pthread_cond_wait(&p->work, &p->lock);
-  }
-  round = p->round;
-  pthread_mutex_unlock(&p->lock);
-  return round;
+  return __atomic_load_n(&p->round, __ATOMIC_SEQ_CST);
 }
 
 static inline void *onnx_xla_pool_thread(void *data) {
@@ -55,11 +64,14 @@ static inline void *onnx_xla_pool_thread(void *data) {
   uint32_t round = 0;
   for (;;) {
     round = onnx_xla_pool_await(p, round);
-    if (p->stop) {
+    if (__atomic_load_n(&p->stop, __ATOMIC_SEQ_CST)) {
       return NULL;
     }
-    onnx_xla_pool_take(p);
-    if (__atomic_sub_fetch(&p->busy, 1, __ATOMIC_RELEASE) == 0) {
+    __atomic_add_fetch(&p->inside, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&p->open, __ATOMIC_SEQ_CST)) {
+      onnx_xla_pool_take(p);
+    }
+    if (__atomic_sub_fetch(&p->inside, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&p->waiting, __ATOMIC_SEQ_CST)) {
       pthread_mutex_lock(&p->lock);
       pthread_cond_signal(&p->done);
       pthread_mutex_unlock(&p->lock);
@@ -69,10 +81,29 @@ static inline void *onnx_xla_pool_thread(void *data) {
 
 /* Begins a loop, or tells the threads to end. */
 static inline void onnx_xla_pool_announce(onnx_xla_pool *p) {
-  pthread_mutex_lock(&p->lock);
-  __atomic_store_n(&p->round, p->round + 1, __ATOMIC_RELEASE);
-  pthread_cond_broadcast(&p->work);
-  pthread_mutex_unlock(&p->lock);
+  __atomic_add_fetch(&p->round, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&p->asleep, __ATOMIC_SEQ_CST)) {
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+  }
+}
+
+/* Waits until no thread is inside.  One that stays there for long may have lost its core, and can have this one. */
+static inline void onnx_xla_pool_await_others(onnx_xla_pool *p) {
+  int k;
+  for (k = 0; k < ONNX_XLA_POOL_SPINS && __atomic_load_n(&p->inside, __ATOMIC_SEQ_CST); k++) {
+    onnx_xla_pool_pause();
+  }
+  if (k == ONNX_XLA_POOL_SPINS) {
+    pthread_mutex_lock(&p->lock);
+    __atomic_store_n(&p->waiting, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&p->inside, __ATOMIC_SEQ_CST)) {
+      pthread_cond_wait(&p->done, &p->lock);
+    }
+    __atomic_store_n(&p->waiting, 0, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&p->lock);
+  }
 }
 
 /* The onnx_xla_parallel of a pool, which is `user`. */
@@ -80,27 +111,27 @@ static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
                                      void (*body)(void *data, int64_t begin, int64_t end), void *data) {
   onnx_xla_pool *p = (onnx_xla_pool *)user;
   int64_t parts = 4 * ((int64_t)p->n_threads + 1), step = (n + parts - 1) / parts;
-  int k;
+  /* A loop within a loop has one part, in the thread that is at it. */
+  if (p->n_threads == 0 || n / 2 < grain || __atomic_exchange_n(&p->in_use, 1, __ATOMIC_ACQUIRE)) {
+    body(data, 0, n);
+    return;
+  }
   p->n = n;
   p->step = step < grain ? grain : step;
   p->next = 0;
   p->body = body;
   p->data = data;
-  p->busy = p->n_threads;
+  __atomic_store_n(&p->open, 1, __ATOMIC_SEQ_CST);
   onnx_xla_pool_announce(p);
   onnx_xla_pool_take(p);
-  for (k = 0; k < 20000 && __atomic_load_n(&p->busy, __ATOMIC_ACQUIRE); k++) {
-  }
-  pthread_mutex_lock(&p->lock);
-  while (__atomic_load_n(&p->busy, __ATOMIC_ACQUIRE)) {
-    pthread_cond_wait(&p->done, &p->lock);
-  }
-  pthread_mutex_unlock(&p->lock);
+  __atomic_store_n(&p->open, 0, __ATOMIC_SEQ_CST);
+  onnx_xla_pool_await_others(p);
+  __atomic_store_n(&p->in_use, 0, __ATOMIC_RELEASE);
 }
 
 /* Ends the threads.  The pool may be started again. */
 static inline void onnx_xla_pool_stop(onnx_xla_pool *p) {
-  p->stop = 1;
+  __atomic_store_n(&p->stop, 1, __ATOMIC_SEQ_CST);
   onnx_xla_pool_announce(p);
   while (p->n_threads > 0) {
     pthread_join(p->threads[--p->n_threads], NULL);
@@ -112,7 +143,7 @@ static inline void onnx_xla_pool_stop(onnx_xla_pool *p) {
 
 /* Starts a pool of n threads, one of them the caller's.  Returns how many there are, which may be fewer. */
 static inline int onnx_xla_pool_start(onnx_xla_pool *p, int n) {
-  p->n_threads = p->stop = p->busy = 0;
+  p->n_threads = p->stop = p->open = p->inside = p->asleep = p->waiting = p->in_use = 0;
   p->round = 0;
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);

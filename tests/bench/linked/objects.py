@@ -63,8 +63,8 @@ class Decoder(Case):
     def __init__(self, name, source, tokens):
         sizes = LISTS["gpt2"]()
         options = ["--dim", "length=1"]
-        for _, name, axis in sizes.carries:
-            options += ["--carry", f"{name.replace('past', 'present')}={name},{axis}"]
+        for _, past, axis in sizes.carries:
+            options += ["--carry", f"{past.replace('past', 'present')}={past},{axis}"]
         super().__init__(name, options, f", past, {GREATEST}", f"{GREATEST - 1}, {GREATEST}", sizes.steps[:tokens], sizes.carries)
         self.source, self.first = source, sizes.first
 

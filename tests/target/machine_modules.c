@@ -322,13 +322,14 @@ status machine_object(arena *a, const char *text, const machine *on, const char 
   rt_program *p;
   aot_version version;
   rt_compile_options options = options_for(on);
-  const aot_options names = {.prefix = prefix, .model = "test", .about = "", .file = "net.o", .header = "net.h"};
+  aot_options names = {.prefix = prefix, .model = "test", .about = "", .file = "net.o", .header = "net.h"};
   TRY(hlo_parse(a, text, strlen(text), NULL, &m));
   TRY(cpu_target_of(a, &options, &version.target));
   emit_target least = emit_target_baseline(&version.target);
   TRY(emit_module_create(a, &least, "test", &code));
   TRY(cpu_compile_into_module((struct hlo_module *)m, &options, a, "v0_", code, &p, NULL));
   version.program = p;
+  names.n_inputs = p->n_params;
   TRY(aot_write(a, code, 1, &version, &names, out));
   emit_module_destroy(code);
   return NULL;

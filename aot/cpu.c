@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "emit/llvm/cpus.h"
+
 enum { EAX, EBX, ECX, EDX };
 enum { STATE_NONE, STATE_AVX = 0x6, STATE_AVX512 = 0xe6 }; /* bits of XCR0: XMM and YMM; and masks, ZMM */
 
@@ -49,16 +51,6 @@ static const feature_bit bits[] = {{"sse3", 1, 0, ECX, 0, STATE_NONE},
                                    {"fma4", 0x80000001, 0, ECX, 16, STATE_AVX}};
 enum { N_BITS = sizeof bits / sizeof *bits };
 
-static bool is_needed(const char *features, const char *name) {
-  size_t n = strlen(name);
-  for (const char *p = features; (p = strstr(p, name)) != NULL; p += n) {
-    if (p > features && p[-1] == '+' && (p[n] == ',' || p[n] == '\0')) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Returns the registers EAX to EDX after CPUID as a structure. */
 static LLVMValueRef cpuid(const emit_ir *w, uint32_t leaf, uint32_t subleaf) {
   static const char code[] = "cpuid", constraints[] = "={ax},={bx},={cx},={dx},{ax},{cx}";
@@ -92,7 +84,7 @@ static void check_word(const aot_host *h, const char *features, uint32_t first) 
   uint32_t mask = 0;
   for (uint32_t k = 0; k < N_BITS; k++) {
     bool same = bits[k].leaf == b->leaf && bits[k].subleaf == b->subleaf && bits[k].word == b->word;
-    mask |= same && is_needed(features, bits[k].name) ? 1u << bits[k].bit : 0;
+    mask |= same && emit_has_feature(features, bits[k].name) ? 1u << bits[k].bit : 0;
     if (same && k < first) {
       return; /* an earlier row has checked this word */
     }
@@ -106,7 +98,7 @@ static void check_word(const aot_host *h, const char *features, uint32_t first) 
 static uint32_t needed_state(const char *features) {
   uint32_t state = STATE_NONE;
   for (uint32_t k = 0; k < N_BITS; k++) {
-    state |= is_needed(features, bits[k].name) ? bits[k].state : 0;
+    state |= emit_has_feature(features, bits[k].name) ? bits[k].state : 0;
   }
   return state;
 }

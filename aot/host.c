@@ -48,28 +48,15 @@ LLVMValueRef aot_error_value(const aot_host *h, int32_t error) {
 void aot_return(const aot_host *h, int32_t error) { LLVMBuildRet(h->ir->builder, aot_error_value(h, error)); }
 
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error) {
-  aot_if failed = aot_if_begin(h, bad);
+  LLVMBasicBlockRef failed = emit_if_begin(h->ir, bad);
   LLVMBuildRet(h->ir->builder, error);
-  LLVMPositionBuilderAtEnd(h->ir->builder, failed.after);
+  LLVMPositionBuilderAtEnd(h->ir->builder, failed);
 }
 
 LLVMValueRef aot_site_error(aot_host *h, const char *text) {
   aot_object *x = h->object;
   *ARENA_PUSH(x->arena, x->sites, x->n_sites, x->cap_sites) = text;
   return aot_error_value(h, AOT_FIRST_SITE + (int32_t)x->n_sites - 1);
-}
-
-aot_if aot_if_begin(const aot_host *h, LLVMValueRef condition) {
-  LLVMBasicBlockRef then = emit_block(h->ir, "then");
-  aot_if x = {emit_block(h->ir, "after")};
-  LLVMBuildCondBr(h->ir->builder, condition, then, x.after);
-  LLVMPositionBuilderAtEnd(h->ir->builder, then);
-  return x;
-}
-
-void aot_if_end(const aot_host *h, aot_if x) {
-  LLVMBuildBr(h->ir->builder, x.after);
-  LLVMPositionBuilderAtEnd(h->ir->builder, x.after);
 }
 
 /* --- values --- */

@@ -137,15 +137,6 @@ void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 
-/* --- blocks: a condition whose body has no result --- */
-
-typedef struct aot_if {
-  LLVMBasicBlockRef after;
-} aot_if;
-
-aot_if aot_if_begin(const aot_host *h, LLVMValueRef condition);
-void aot_if_end(const aot_host *h, aot_if x);
-
 /* --- values --- */
 
 LLVMValueRef aot_i64(const aot_host *h, int64_t v);

@@ -436,9 +436,9 @@ static void write_arena_words(const aot_host *h, LLVMValueRef memory) {
   aot_set(h, WORD_ARENA, memory);
   aot_set(h, WORD_SCRATCH, aot_offset(h, memory, bytes));
   if (other) {
-    aot_if clear = aot_if_begin(h, other);
+    LLVMBasicBlockRef clear = emit_if_begin(h->ir, other);
     LLVMBuildMemSet(h->ir->builder, memory, LLVMConstInt(h->ir->i8, 0, 0), bytes, RT_KERNEL_ALIGN);
-    aot_if_end(h, clear);
+    emit_if_end(h->ir, clear);
   }
 }
 

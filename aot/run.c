@@ -51,9 +51,9 @@ static void copy_port(const aot_host *h, const aot_ports *ports, uint32_t k, boo
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k), used = aot_get_ptr(h, ports->used + k);
   LLVMValueRef there = LLVMBuildIsNotNull(w, given, ""), differs = LLVMBuildICmp(w, LLVMIntNE, given, used, "");
-  aot_if copies = aot_if_begin(h, LLVMBuildAnd(w, there, differs, ""));
+  LLVMBasicBlockRef copies = emit_if_begin(h->ir, LLVMBuildAnd(w, there, differs, ""));
   LLVMBuildMemCpy(w, in ? used : given, 1, in ? given : used, 1, aot_io_bytes(h, &ports->io[k]));
-  aot_if_end(h, copies);
+  emit_if_end(h->ir, copies);
 }
 
 /* --- contents on which sizes depend --- */
@@ -127,9 +127,9 @@ static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
     LLVMValueRef other = aot_compare(h, LLVMIntNE, args[1], source);
     choose_memory(h, &h->outputs, k, LLVMBuildAnd(w, over, other, ""));
     LLVMValueRef used = aot_get_ptr(h, h->outputs.used + k);
-    aot_if differs = aot_if_begin(h, aot_compare(h, LLVMIntNE, used, source));
+    LLVMBasicBlockRef differs = emit_if_begin(h->ir, aot_compare(h, LLVMIntNE, used, source));
     LLVMBuildMemCpy(w, used, 1, source, 1, aot_io_bytes(h, io));
-    aot_if_end(h, differs);
+    emit_if_end(h->ir, differs);
   }
 }
 

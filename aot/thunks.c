@@ -87,18 +87,19 @@ static void write_kernel_call(aot_host *h) {
   h->kernel_call = aot_function(h, AOT_INTERNAL, "kernel", LLVMVoidTypeInContext(w->context), 6, types);
   LLVMValueRef kernel = aot_param(h, 1), buffers = aot_param(h, 2), args = aot_param(h, 3), grid = aot_param(h, 4);
   LLVMValueRef record = frame_words(h, CALL_WORDS), parallel = aot_get_ptr(h, WORD_PARALLEL);
-  aot_if some = aot_if_begin(h, aot_compare(h, LLVMIntSGT, grid, aot_i64(h, 0)));
+  LLVMBasicBlockRef some = emit_if_begin(h->ir, aot_compare(h, LLVMIntSGT, grid, aot_i64(h, 0)));
   LLVMValueRef small = aot_compare(h, LLVMIntSLE, grid, aot_param(h, 5));
-  aot_if alone = aot_if_begin(h, LLVMBuildOr(w->builder, small, LLVMBuildIsNull(w->builder, parallel, ""), ""));
+  LLVMBasicBlockRef alone =
+      emit_if_begin(h->ir, LLVMBuildOr(w->builder, small, LLVMBuildIsNull(w->builder, parallel, ""), ""));
   call_directly(h, kernel, buffers, args, grid);
-  LLVMPositionBuilderAtEnd(w->builder, alone.after);
+  LLVMPositionBuilderAtEnd(w->builder, alone);
   LLVMValueRef call[CALL_WORDS] = {kernel, buffers, args};
   for (uint32_t k = 0; k < CALL_WORDS; k++) {
     aot_store(h, call[k], word_of(h, record, k));
   }
   LLVMValueRef all[] = {aot_get_ptr(h, WORD_USER), grid, aot_param(h, 5), range, record};
   LLVMBuildCall2(w->builder, parallel_type(w), parallel, all, 5, "");
-  aot_if_end(h, some);
+  emit_if_end(h->ir, some);
   LLVMBuildRetVoid(w->builder);
 }
 
@@ -194,7 +195,7 @@ static void copy_dimension(const aot_host *h, LLVMValueRef to, const rt_buffer *
 static status write_copy(aot_host *h, const rt_thunk *t) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   LLVMValueRef from = aot_address(h, in), to = aot_address(h, out);
-  aot_if other = aot_if_begin(h, aot_compare(h, LLVMIntNE, from, to));
+  LLVMBasicBlockRef other = emit_if_begin(h->ir, aot_compare(h, LLVMIntNE, from, to));
   if (is_dense(h, in) && is_dense(h, out)) {
     LLVMValueRef bytes = aot_binary(h, LLVMMul, elements(h, in), aot_i64(h, (int64_t)dtype_bytes((dtype)in->type)));
     LLVMBuildMemMove(h->ir->builder, to, 1, from, 1, bytes);
@@ -203,7 +204,7 @@ static status write_copy(aot_host *h, const rt_thunk *t) {
   } else {
     return status_error(STATUS_INTERNAL, "a copy between unequal buffers");
   }
-  aot_if_end(h, other);
+  emit_if_end(h->ir, other);
   return NULL;
 }
 
@@ -295,11 +296,11 @@ static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *b
   LLVMValueRef body = aot_load(h, w->ptr, at);
   LLVMTypeRef type = LLVMFunctionType(w->i32, &w->ptr, 1, 0);
   LLVMValueRef failed = LLVMBuildCall2(w->builder, type, body, &context, 1, "");
-  aot_if bad = aot_if_begin(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)));
+  LLVMBasicBlockRef bad = emit_if_begin(h->ir, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)));
   LLVMValueRef store = LLVMBuildStore(w->builder, failed, word_of(h, record, GROUP_ERROR));
   LLVMSetOrdering(store, LLVMAtomicOrderingMonotonic); /* several members may fail at once; any error will do */
   LLVMSetAlignment(store, 4);
-  aot_if_end(h, bad);
+  emit_if_end(h->ir, bad);
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
   return f;

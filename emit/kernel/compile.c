@@ -10,6 +10,7 @@
 
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
+#include "emit/llvm/metadata.h"
 
 struct emit_module {
   emit_ir ir;
@@ -90,12 +91,6 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-static void add_text(const emit_module *m, LLVMValueRef f, const char *name, const char *text) {
-  LLVMAttributeRef a =
-      LLVMCreateStringAttribute(m->ir.context, name, (unsigned)strlen(name), text, (unsigned)strlen(text));
-  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
-}
-
 static const char tune_cpu[] = "tune-cpu";
 
 static bool has_target(LLVMValueRef f) {
@@ -103,10 +98,8 @@ static bool has_target(LLVMValueRef f) {
                                        sizeof tune_cpu - 1);
 }
 
-static void add_flag(const emit_module *m, LLVMValueRef f, const char *name) {
-  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
-  LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                          LLVMCreateEnumAttribute(m->ir.context, kind, 0));
+static void add_flag(const emit_module *m, const char *name) {
+  emit_add_attribute(&m->ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name);
 }
 
 /* Marks the functions that have no target yet.  Instructions are scheduled for the target's CPU, but only the listed
@@ -117,14 +110,15 @@ static void mark_functions(emit_module *m, bool features) {
     if (LLVMIsDeclaration(f) || has_target(f)) {
       continue;
     }
-    add_text(m, f, tune_cpu, m->target.cpu);
-    add_flag(m, f, "nounwind");
+    m->ir.function = f;
+    emit_add_text_attribute(&m->ir, tune_cpu, m->target.cpu);
+    add_flag(m, "nounwind");
     if (m->target.small) {
-      add_flag(m, f, "minsize");
-      add_flag(m, f, "optsize");
+      add_flag(m, "minsize");
+      add_flag(m, "optsize");
     }
     if (*text) {
-      add_text(m, f, "target-features", text);
+      emit_add_text_attribute(&m->ir, "target-features", text);
     }
   }
 }

@@ -70,15 +70,14 @@ static void name_dims(aot_host *h) {
 /* Returns where the bytes are in the weights.  Versions whose constants are equal share them. */
 static uint64_t place_constant(aot_object *x, rt_span bytes) {
   for (uint32_t k = 0; k < x->n_constants; k++) {
-    rt_span c = x->constants[k];
+    rt_span c = x->constants[k].bytes;
     if (c.size == bytes.size && (c.data == bytes.data || memcmp(c.data, bytes.data, bytes.size) == 0)) {
-      return x->constants_at[k];
+      return x->constants[k].at;
     }
   }
   uint64_t at = x->weights_bytes;
-  *ARENA_PUSH(x->arena, x->constants, x->n_constants, x->cap_constants) = bytes;
-  *ARENA_PUSH(x->arena, x->constants_at, x->n_constants_at, x->cap_constants_at) = at;
-  x->weights_bytes += (bytes.size + RT_KERNEL_ALIGN - 1) & ~(uint64_t)(RT_KERNEL_ALIGN - 1);
+  *ARENA_PUSH(x->arena, x->constants, x->n_constants, x->cap_constants) = (aot_constant){bytes, at};
+  x->weights_bytes += aot_pad(bytes.size);
   return at;
 }
 
@@ -185,7 +184,9 @@ static status write_version(aot_host *h) {
   aot_write_bind(h);
   TRY(aot_write_run(h));
   aot_write_ports(h);
-  aot_write_reset(h);
+  if (h->options->n_carried) {
+    aot_write_reset(h);
+  }
   return NULL;
 }
 

@@ -4,8 +4,7 @@
 
 /* Returns the function `name` of a version. */
 static LLVMValueRef function_of(const aot_host *h, const char *name) {
-  const char *symbol = arena_printf(h->arena, "%s_v%u_%s", h->options->prefix, h->version, name);
-  return LLVMGetNamedFunction(h->ir->module, symbol);
+  return LLVMGetNamedFunction(h->ir->module, aot_symbol(h, AOT_VERSIONED, name));
 }
 
 /* Begins a global function with the parameters of the versions' functions, and returns its arguments. */
@@ -54,12 +53,15 @@ static void write_most(aot_host *hosts, const char *name) {
 }
 
 void aot_write_dispatch(aot_host *hosts) {
-  static const char *const names[] = {"bind", "run", "input", "output", "input_dims", "output_dims", "reset"};
+  static const char *const names[] = {"bind", "run", "input", "output", "input_dims", "output_dims"};
   if (hosts[0].object->n_versions == 1) {
     return;
   }
   write_most(hosts, "arena_bytes");
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     write_call(hosts, names[k]);
+  }
+  if (hosts[0].options->n_carried) {
+    write_call(hosts, "reset");
   }
 }

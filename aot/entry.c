@@ -23,9 +23,9 @@ static void weights_mark(const aot_object *x, char *bytes) {
 static void copy_weights(const aot_object *x, char *bytes) {
   memset(bytes, 0, x->options->separate_weights ? AOT_MARK_BYTES : 0);
   for (uint32_t k = 0; k < x->n_constants; k++) {
-    uint64_t at = x->constants_at[k], end = k + 1 < x->n_constants ? x->constants_at[k + 1] : x->weights_bytes;
-    memcpy(bytes + at, x->constants[k].data, x->constants[k].size);
-    memset(bytes + at + x->constants[k].size, 0, end - at - x->constants[k].size);
+    const aot_constant *c = &x->constants[k];
+    memcpy(bytes + c->at, c->bytes.data, c->bytes.size);
+    memset(bytes + c->at + c->bytes.size, 0, aot_pad(c->bytes.size) - c->bytes.size);
   }
 }
 
@@ -88,12 +88,7 @@ status aot_fill_weights(const aot_object *x, rt_span *object) {
 
 /* Writes: if weights are missing, not aligned, or those of another object, return an error. */
 static void check_weights(const aot_host *h, LLVMValueRef weights) {
-  LLVMBuilderRef w = h->ir->builder;
-  LLVMValueRef bits = LLVMBuildPtrToInt(w, weights, h->ir->i64, "");
-  LLVMValueRef odd =
-      aot_compare(h, LLVMIntNE, aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1)), aot_i64(h, 0));
-  LLVMValueRef bad = LLVMBuildOr(w, odd, LLVMBuildIsNull(w, weights, ""), "");
-  aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_MEMORY));
+  aot_return_if(h, aot_is_unusable(h, weights), aot_error_value(h, AOT_WRONG_MEMORY));
   for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {
     LLVMValueRef word = aot_load(h, h->ir->i64, aot_element(h, weights, aot_i64(h, k)));
     LLVMValueRef wanted = aot_i64(h, ((const int64_t *)h->object->weights_data.data)[k]);

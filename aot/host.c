@@ -11,8 +11,8 @@ enum { WORD = 8 }; /* the bytes of a word of the context */
 
 /* --- functions --- */
 
-/* Returns the name of a function.  Each version has its own internal functions. */
-static const char *symbol_of(const aot_host *h, aot_scope scope, const char *name) {
+/* Each version has its own internal functions. */
+const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name) {
   bool own = scope == AOT_INTERNAL || (scope == AOT_VERSIONED && h->object->n_versions > 1);
   return own ? arena_printf(h->arena, "%s_v%" PRIu32 "_%s", h->options->prefix, h->version, name)
              : arena_printf(h->arena, "%s_%s", h->options->prefix, name);
@@ -26,7 +26,7 @@ LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTy
                           const LLVMTypeRef *parameters) {
   emit_ir *w = h->ir;
   LLVMTypeRef type = LLVMFunctionType(result, (LLVMTypeRef *)parameters, n, 0);
-  w->function = LLVMAddFunction(w->module, symbol_of(h, scope, name), type);
+  w->function = LLVMAddFunction(w->module, aot_symbol(h, scope, name), type);
   LLVMSetLinkage(w->function, is_global(h, scope) ? LLVMExternalLinkage : LLVMInternalLinkage);
   emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
   emit_add_text_attribute(w, "no-builtins", "true");
@@ -86,6 +86,21 @@ LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address) {
 
 void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address) { LLVMBuildStore(h->ir->builder, v, address); }
 
+LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array, LLVMValueRef k) {
+  const emit_ir *w = h->ir;
+  LLVMTypeRef t = LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes(type) * 8);
+  LLVMValueRef x = aot_load(h, t, LLVMBuildGEP2(w->builder, t, array, &k, 1, ""));
+  return dtype_is_signed(type) ? LLVMBuildSExt(w->builder, x, w->i64, "") : LLVMBuildZExt(w->builder, x, w->i64, "");
+}
+
+LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address) {
+  LLVMBuilderRef w = h->ir->builder;
+  LLVMValueRef bits = LLVMBuildPtrToInt(w, address, h->ir->i64, "");
+  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1));
+  LLVMValueRef odd = aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
+  return LLVMBuildOr(w, odd, LLVMBuildIsNull(w, address, ""), "");
+}
+
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k) {
   return LLVMBuildGEP2(h->ir->builder, h->ir->i64, words, &k, 1, "");
 }
@@ -112,9 +127,11 @@ LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers) 
   return aot_table(h, h->ir->i64, n, values);
 }
 
-LLVMValueRef aot_text(const aot_host *h, const char *text) {
-  return make_constant(h, LLVMConstStringInContext2(h->ir->context, text, strlen(text), 0));
+LLVMValueRef aot_bytes(const aot_host *h, const void *bytes, size_t n) {
+  return make_constant(h, LLVMConstStringInContext2(h->ir->context, bytes, n, 1));
 }
+
+LLVMValueRef aot_text(const aot_host *h, const char *text) { return aot_bytes(h, text, strlen(text) + 1); }
 
 void aot_global(const aot_host *h, const char *name, LLVMValueRef value) {
   const char *symbol = arena_printf(h->arena, "%s_%s", h->options->prefix, name);

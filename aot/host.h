@@ -10,6 +10,7 @@
 #include "aot/aot.h"
 #include "aot/names.h"
 #include "emit/llvm/ir.h"
+#include "runtime/kernel_abi.h"
 #include "runtime/program/sizes.h"
 
 /* The errors that functions of an object return; those from AOT_FIRST_SITE on say which guard or which check failed. */
@@ -70,6 +71,12 @@ typedef struct aot_ports {
   uint64_t *at;      /* the same as numbers, if all sizes are */
 } aot_ports;
 
+/* An array of weights, and where it is among all weights. */
+typedef struct aot_constant {
+  rt_span bytes;
+  uint64_t at;
+} aot_constant;
+
 /* What the versions of an object have in common. */
 typedef struct aot_object {
   emit_ir *ir;
@@ -79,9 +86,8 @@ typedef struct aot_object {
   const char *upper;  /* the prefix in capitals */
   const char **sites; /* guards and checks that may fail: the texts of errors from AOT_FIRST_SITE on */
   uint32_t n_sites, cap_sites;
-  rt_span *constants;     /* each array of weights once */
-  uint64_t *constants_at; /* where it is in the weights */
-  uint32_t n_constants, cap_constants, cap_constants_at, n_constants_at;
+  aot_constant *constants; /* each array of weights once */
+  uint32_t n_constants, cap_constants;
   uint64_t weights_bytes;
   rt_span weights_data;
   LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
@@ -114,6 +120,11 @@ typedef struct aot_host {
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
 } aot_host;
 
+/* Returns the bytes, rounded up to a multiple of the alignment of buffers. */
+static inline uint64_t aot_pad(uint64_t bytes) {
+  return (bytes + RT_KERNEL_ALIGN - 1) & ~(uint64_t)(RT_KERNEL_ALIGN - 1);
+}
+
 static inline bool aot_is_static(const aot_host *h) { return rt_program_is_static(h->program); }
 
 /* --- functions --- */
@@ -128,6 +139,8 @@ typedef enum aot_scope {
 /* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */
 LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTypeRef result, uint32_t n,
                           const LLVMTypeRef *parameters);
+/* Returns the name that aot_function gives to a function. */
+const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name);
 LLVMValueRef aot_param(const aot_host *h, uint32_t k);
 LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
 void aot_return(const aot_host *h, int32_t error);
@@ -144,15 +157,20 @@ LLVMValueRef aot_i64(const aot_host *h, int64_t v);
 LLVMValueRef aot_offset(const aot_host *h, LLVMValueRef base, LLVMValueRef bytes);
 LLVMValueRef aot_binary(const aot_host *h, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef aot_compare(const aot_host *h, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b);
-/* Returns x, rounded up to a multiple of the alignment of buffers. */
+/* Returns aot_pad of a number of a run. */
 LLVMValueRef aot_padded(const aot_host *h, LLVMValueRef x);
 LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
 void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
+/* Returns element k of an array of integers or truth values of this type, as an i64. */
+LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array, LLVMValueRef k);
+/* Returns true if the address is NULL or not aligned as buffers are. */
+LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address);
 /* Returns the address of element k of an array of 64-bit words. */
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
 /* Returns an internal constant. */
 LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
 LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
+LLVMValueRef aot_bytes(const aot_host *h, const void *bytes, size_t n);
 LLVMValueRef aot_text(const aot_host *h, const char *text);
 /* Adds a constant that the caller sees. */
 void aot_global(const aot_host *h, const char *name, LLVMValueRef value);

@@ -4,8 +4,6 @@
 
 #include "runtime/kernel_abi.h"
 
-static uint64_t padded(uint64_t bytes) { return (bytes + RT_KERNEL_ALIGN - 1) & ~(uint64_t)(RT_KERNEL_ALIGN - 1); }
-
 /* --- the context --- */
 
 static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
@@ -13,12 +11,17 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
   h->n_words += n;
 }
 
+/* Returns true if port k has memory of its own among the ports that are kept, or among the others. */
+static bool has_own_memory(const aot_ports *ports, uint32_t k, bool kept) {
+  return (ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED;
+}
+
 /* Gives the ports that are kept, or the others, memory of their own. */
 static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    if ((ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED) {
+    if (has_own_memory(ports, k, kept)) {
       ports->at[k] = h->arena_bytes;
-      h->arena_bytes += padded((uint64_t)shape_bytes(&ports->io[k].shape));
+      h->arena_bytes += aot_pad((uint64_t)shape_bytes(&ports->io[k].shape));
     }
   }
 }
@@ -35,7 +38,7 @@ static void lay_out_arena(aot_host *h) {
   h->outputs.at = ARENA_NEW_N(h->arena, uint64_t, h->outputs.n);
   place_ports(h, &h->inputs, true);
   h->kept_bytes = h->arena_bytes;
-  h->arena_bytes += padded(h->program->arena_bytes);
+  h->arena_bytes += aot_pad(h->program->arena_bytes);
   place_ports(h, &h->inputs, false);
   place_ports(h, &h->outputs, false);
   share_ports(h, &h->inputs);
@@ -333,7 +336,7 @@ static LLVMValueRef checked_io_bytes(const aot_host *h, const rt_io *io) {
 /* Gives the ports that are kept, or the others, memory of their own from `at` on; returns where it ends. */
 static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, bool kept, LLVMValueRef at) {
   for (uint32_t k = 0; k < ports->n; k++) {
-    if ((ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED) {
+    if (has_own_memory(ports, k, kept)) {
       aot_set(h, ports->offsets + k, at);
       at = aot_binary(h, LLVMAdd, at, aot_padded(h, checked_io_bytes(h, &ports->io[k])));
       return_if_bad(h, is_outside(h, at));
@@ -403,14 +406,6 @@ static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMBuildRet(h->ir->builder, select_value(h, bad, aot_i64(h, 0), aot_get(h, WORD_ARENA_BYTES)));
 }
 
-/* Returns true if the address is NULL or not aligned as buffers are. */
-static LLVMValueRef is_no_arena(const aot_host *h, LLVMValueRef memory) {
-  LLVMValueRef address = LLVMBuildPtrToInt(h->ir->builder, memory, h->ir->i64, "");
-  LLVMValueRef low = aot_binary(h, LLVMAnd, address, aot_i64(h, RT_KERNEL_ALIGN - 1));
-  LLVMValueRef odd = aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
-  return LLVMBuildOr(h->ir->builder, odd, LLVMBuildIsNull(h->ir->builder, memory, ""), "");
-}
-
 /* Returns whether what is kept lies in other memory, or has other sizes, than at the last bind that succeeded, and
  * notes its sizes. */
 static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
@@ -453,7 +448,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMValueRef state = aot_get(h, WORD_STATE), ready = aot_i64(h, AOT_INITIALISED);
   aot_return_if(h, aot_compare(h, LLVMIntULT, state, ready), aot_error_value(h, AOT_NOT_READY));
   aot_set(h, WORD_STATE, ready);
-  aot_return_if(h, is_no_arena(h, aot_param(h, 1)), aot_error_value(h, AOT_WRONG_MEMORY));
+  aot_return_if(h, aot_is_unusable(h, aot_param(h, 1)), aot_error_value(h, AOT_WRONG_MEMORY));
   args[0] = h->context;
   for (uint32_t k = 0; k < n; k++) {
     args[k + 1] = aot_param(h, k + 2);

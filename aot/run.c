@@ -2,14 +2,6 @@
  * thunks, as rt_execute does (runtime/exec/executable.c). */
 #include "aot/host.h"
 
-#include "runtime/kernel_abi.h"
-
-static LLVMValueRef is_odd(const aot_host *h, LLVMValueRef address) {
-  LLVMValueRef bits = LLVMBuildPtrToInt(h->ir->builder, address, h->ir->i64, "");
-  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1));
-  return aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
-}
-
 static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildOr(h->ir->builder, a, b, "");
 }
@@ -19,7 +11,7 @@ static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
 static void choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k);
-  LLVMValueRef own = either(h, LLVMBuildIsNull(w, given, ""), is_odd(h, given));
+  LLVMValueRef own = aot_is_unusable(h, given);
   own = must_own ? either(h, own, must_own) : own;
   aot_set(h, ports->used + k, LLVMBuildSelect(w, own, aot_own_memory(h, ports, k), given, ""));
 }
@@ -67,11 +59,7 @@ static void check_value(const aot_host *h, uint32_t k) {
   const emit_ir *w = h->ir;
   const rt_io *io = &h->inputs.io[k];
   int64_t bytes = shape_bytes(&io->shape);
-  LLVMValueRef value = LLVMConstStringInContext2(w->context, io->value, (size_t)bytes, 1);
-  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMTypeOf(value), ""), used = aot_get_ptr(h, h->inputs.used + k);
-  LLVMSetInitializer(table, value);
-  LLVMSetGlobalConstant(table, 1);
-  LLVMSetLinkage(table, LLVMPrivateLinkage);
+  LLVMValueRef table = aot_bytes(h, io->value, (size_t)bytes), used = aot_get_ptr(h, h->inputs.used + k);
   LLVMValueRef none = LLVMConstInt(w->i1, 0, 0);
   emit_loop l;
   emit_loop_begin(w, &l, aot_i64(h, 0), aot_i64(h, bytes), 1, false, 1, &none);
@@ -83,13 +71,9 @@ static void check_value(const aot_host *h, uint32_t k) {
 
 /* Checks that an element of an input is the size that `bind` was told. */
 static void check_told(const aot_host *h, const rt_io *io) {
-  const emit_ir *w = h->ir;
   const rt_io *input = &h->inputs.io[io->told - 1];
-  dtype type = (dtype)input->shape.type;
-  LLVMTypeRef t = LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes(type) * 8);
-  LLVMValueRef index = aot_i64(h, io->element), used = aot_get_ptr(h, h->inputs.used + io->told - 1);
-  LLVMValueRef x = aot_load(h, t, LLVMBuildGEP2(w->builder, t, used, &index, 1, ""));
-  x = dtype_is_signed(type) ? LLVMBuildSExt(w->builder, x, w->i64, "") : LLVMBuildZExt(w->builder, x, w->i64, "");
+  LLVMValueRef used = aot_get_ptr(h, h->inputs.used + io->told - 1);
+  LLVMValueRef x = aot_load_integer(h, (dtype)input->shape.type, used, aot_i64(h, io->element));
   return_if_value(h, aot_compare(h, LLVMIntNE, x, aot_size(h, io->shape.dims[0])));
 }
 

@@ -356,12 +356,9 @@ static LLVMValueRef is_outside(const aot_host *h, const rt_buffer *b, uint32_t b
                                LLVMValueRef extent) {
   const emit_ir *w = h->ir;
   LLVMValueRef data = aot_address(h, b), none = LLVMConstInt(w->i1, 0, 0);
-  LLVMTypeRef type = LLVMIntTypeInContext(w->context, (unsigned)dtype_bytes((dtype)b->type) * 8);
   emit_loop l;
   emit_loop_begin(w, &l, aot_i64(h, begin), elements(h, b), step, false, 1, &none);
-  LLVMValueRef x = aot_load(h, type, LLVMBuildGEP2(w->builder, type, data, &l.iv, 1, ""));
-  x = dtype_is_signed((dtype)b->type) ? LLVMBuildSExt(w->builder, x, w->i64, "")
-                                      : LLVMBuildZExt(w->builder, x, w->i64, "");
+  LLVMValueRef x = aot_load_integer(h, (dtype)b->type, data, l.iv);
   LLVMValueRef bad = aot_compare(h, LLVMIntUGE, aot_binary(h, LLVMSub, x, low), extent);
   bad = LLVMBuildOr(w->builder, l.carried[0], bad, "");
   emit_loop_end(w, &l, &bad);

@@ -217,14 +217,13 @@ status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *v
     TRY(describe(&hosts[k], &x, k, &versions[k]));
   }
   TRY(check_versions(n, hosts));
+  TRY(aot_check_room(&hosts[0]));
   CHECK_THAT(o->separate_weights || x.weights_bytes < most_embedded, STATUS_UNSUPPORTED,
              "%" PRIu64 " bytes of weights are too many for an object; --weights=FILE writes them to a file",
              x.weights_bytes);
   TRY(write_object(&x, hosts));
   out->header = aot_header(&hosts[0]);
   aot_write_example(&hosts[0], out->example);
-  out->is_static = aot_is_static(&hosts[0]);
-  out->arena_bytes = x.arena_bytes;
   out->weights = o->separate_weights ? x.weights_data : (rt_span){NULL, 0};
   return compile(a, &x, module, out);
 }

@@ -26,8 +26,12 @@ typedef struct aot_options {
   const aot_carry *carried;
   /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
   const char *const *const *dim_names;
-  const char *file;      /* the name of the object file or library, without its folder */
-  const char *header;    /* the name of the header */
+  const char *file;   /* the name of the object file or library, without its folder */
+  const char *header; /* the name of the header */
+  /* The most bytes that the arena may have; 0 means that there is no limit.  If there is one, `buffers` is
+   * rt_report.buffers, from which the message takes what is large. */
+  uint64_t most_arena;
+  const char *buffers;
   bool archive;          /* whether the object is to be in a static library */
   bool separate_weights; /* whether the weights are a file of their own and not in the object */
 } aot_options;
@@ -44,8 +48,6 @@ typedef struct aot_files {
   rt_span object; /* the object file, or a static library with it */
   const char *header;
   rt_span weights;                     /* the file of the weights; empty unless they are separate */
-  bool is_static;                      /* whether all sizes are numbers */
-  uint64_t arena_bytes;                /* the memory that bind needs; 0 unless all sizes are numbers */
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
@@ -65,10 +67,6 @@ typedef struct aot_version {
  * if a program has a thunk that no object can contain. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
-
-/* Returns RESOURCE if the arena of an object has more than `most` bytes, or if its size is open; 0 allows any arena.
- * The message lists the largest values in `table` (rt_report.buffers). */
-STATUS_MUST_USE status aot_check_room(arena *a, const aot_files *files, uint64_t most, const char *table);
 
 /* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
  * not begin with a digit. */

@@ -200,6 +200,8 @@ LLVMValueRef aot_address(const aot_host *h, const rt_buffer *b);
 /* state.c: which inputs and outputs are kept from run to run. */
 STATUS_MUST_USE status aot_choose_storage(aot_host *h);
 void aot_write_reset(aot_host *h);
+/* room.c: fails if the arena is larger than the options allow. */
+STATUS_MUST_USE status aot_check_room(const aot_host *h);
 /* layout.c: the words of the context, and the function that binds it to sizes. */
 void aot_lay_out_context(aot_host *h);
 void aot_write_bind(aot_host *h);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aot/aot.h"
+#include "aot/host.h"
 
 enum { LISTED = 3 };
 
@@ -53,13 +53,14 @@ static const char *largest_values(arena *a, const char *table) {
   return text;
 }
 
-status aot_check_room(arena *a, const aot_files *files, uint64_t most, const char *table) {
-  CHECK_THAT(!most || files->is_static, STATUS_RESOURCE,
+status aot_check_room(const aot_host *h) {
+  uint64_t most = h->options->most_arena, bytes = h->object->arena_bytes;
+  CHECK_THAT(!most || aot_is_static(h), STATUS_RESOURCE,
              "the size of the arena depends on open dimensions, so that it cannot be limited; --dim and --shape set "
              "them");
-  CHECK_THAT(!most || files->arena_bytes <= most, STATUS_RESOURCE,
+  CHECK_THAT(!most || bytes <= most, STATUS_RESOURCE,
              "the arena with inputs and outputs has %" PRIu64 " bytes, and %" PRIu64
              " are allowed; the largest values in it are%s",
-             files->arena_bytes, most, largest_values(a, table));
+             bytes, most, largest_values(h->arena, h->options->buffers));
   return NULL;
 }

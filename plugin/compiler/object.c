@@ -107,11 +107,12 @@ static status write_object(void *data) {
                      .dim_names = names_of_dims(c->s, c->a),
                      .file = c->options->file,
                      .header = c->options->header,
+                     .most_arena = c->options->most_arena,
+                     .buffers = c->report->buffers,
                      .archive = c->options->archive,
                      .separate_weights = c->options->separate_weights};
   TRY(aot_write(c->a, module, n, versions, &how, &files));
   emit_module_destroy(module);
-  TRY(aot_check_room(c->a, &files, c->options->most_arena, c->report->buffers));
   *c->out = (compiler_object){.object = files.object,
                               .header = files.header,
                               .weights = files.weights,

@@ -321,6 +321,7 @@ tests_files = \
 	tests/aot/machines.py \
 	tests/aot/mains/behaviour.h \
 	tests/aot/mains/carry.h \
+	tests/aot/mains/expect.h \
 	tests/aot/mains/run_case.h \
 	tests/aot/objects.py \
 	tests/aot/onnx_files.py \

@@ -18,22 +18,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expect.h"
+
 enum { ROOM = 1 << 21, ELEMENTS = 15 };
-
-static int checks, failures;
-
-#define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
-
-static void expect(int is_true, const char *condition, int line) {
-  checks++;
-  if (!is_true) {
-    failures++;
-    printf("FAIL behaviour.h:%d: %s\n", line, condition);
-  }
-}
-
-/* Returns the first address in `memory` that is aligned as an arena must be. */
-static unsigned char *aligned(unsigned char *memory) { return memory + (64 - (uintptr_t)memory % 64) % 64; }
 
 static unsigned char room[ROOM];
 
@@ -354,8 +341,7 @@ int main(int argc, char **argv) {
   test_parallel();
   test_group();
   test_pool();
-  printf("%d checks, %d failures\n", checks, failures);
-  return failures != 0;
+  return report();
 }
 
 #endif

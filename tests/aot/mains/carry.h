@@ -10,26 +10,15 @@
 #ifndef CARRY_H
 #define CARRY_H
 
-#include <stdio.h>
 #include <string.h>
+
+#include "expect.h"
 
 enum { ROOM = 1 << 16, ROWS = 4, MOST = 64 };
 
-static int checks, failures;
-
-#define EXPECT(condition) expect((condition) != 0, #condition, __LINE__)
-
-static void expect(int is_true, const char *condition, int line) {
-  checks++;
-  if (!is_true) {
-    failures++;
-    printf("FAIL carry.h:%d: %s\n", line, condition);
-  }
-}
-
 static unsigned char room[2][ROOM + 64];
 
-static unsigned char *memory(int k) { return room[k] + (64 - (uintptr_t)room[k] % 64) % 64; }
+static unsigned char *memory(int k) { return aligned(room[k]); }
 
 /* --- states that grow along two axes --- */
 
@@ -138,8 +127,7 @@ int main(void) {
   test_duo();
   test_swap();
   test_spot();
-  printf("%d checks, %d failures\n", checks, failures);
-  return failures != 0;
+  return report();
 }
 
 #endif

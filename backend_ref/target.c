@@ -274,7 +274,8 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 
 /* --- the backend --- */
 
-static const rt_thunk_kind kinds[] = {{"ref.op", load_op, run_op, RT_READS_ALL_FIRST, bind_op}};
+static const rt_thunk_kind kinds[] = {
+    {.name = "ref.op", .load = load_op, .run = run_op, .access = RT_READS_ALL_FIRST, .bind = bind_op}};
 
 const rt_target ref_target = {.abi = RT_ABI, .name = "ref", .kinds = kinds, .n_kinds = sizeof kinds / sizeof *kinds};
 const rt_compiler ref_compiler = {.abi = RT_ABI, .name = "ref", .compile = compile};

@@ -7,10 +7,13 @@ runtime_sources = \
 	runtime/exec/control.c \
 	runtime/exec/executable.c \
 	runtime/exec/guarded.c \
+	runtime/exec/memory.c \
 	runtime/exec/profile.c \
 	runtime/exec/random.c \
+	runtime/exec/staging.c \
 	runtime/exec/trial.c \
 	runtime/host/code_loader.c \
+	runtime/host/emulated_device.c \
 	runtime/host/relocation.c \
 	runtime/host/roofline.c \
 	runtime/host/stack.c \
@@ -30,10 +33,13 @@ runtime_files = \
 	runtime/exec/check_memory.h \
 	runtime/exec/executable.h \
 	runtime/exec/guarded.h \
+	runtime/exec/memory.h \
 	runtime/exec/profile.h \
 	runtime/exec/random.h \
+	runtime/exec/staging.h \
 	runtime/exec/trial.h \
 	runtime/host/code_loader.h \
+	runtime/host/emulated_device.h \
 	runtime/host/relocation.h \
 	runtime/host/roofline.h \
 	runtime/host/stack.h \

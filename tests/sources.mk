@@ -117,7 +117,8 @@ test_modules = \
 	tests/api/module_device_backend.la \
 	tests/api/module_failing_malloc.la \
 	tests/api/module_faulty_backend.la \
-	tests/api/module_toy_backend.la
+	tests/api/module_toy_backend.la \
+	tests/conformance/module_apart_backend.la
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
@@ -168,6 +169,7 @@ script_tests = \
 	tests/build/test-thread-sanitizer-graphs \
 	tests/build/test-without-libraries \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-apart \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/debug/test-gdb \
@@ -427,6 +429,7 @@ tests_files = \
 	tests/conformance/make-cases \
 	tests/conformance/run-cases \
 	tests/conformance/test-conformance \
+	tests/conformance/test-conformance-apart \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/count-cases \
@@ -1046,3 +1049,6 @@ tests_api_module_faulty_backend_la_LIBADD = $(LIBS_OF_MODULES)
 tests_api_module_toy_backend_la_SOURCES = tests/api/module_toy_backend.c
 tests_api_module_toy_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_api_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)
+tests_conformance_module_apart_backend_la_SOURCES = tests/conformance/module_apart_backend.c
+tests_conformance_module_apart_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_conformance_module_apart_backend_la_LIBADD = $(LIBS_OF_MODULES)

@@ -67,7 +67,7 @@ static uint64_t machine_hash(const cpu_tunables *t) {
 
 static status can_run(void *data) {
   const cpu_tunables *t = data;
-  return cpu_target.check_cpu(emit_target_text(t->arena, t->options->target));
+  return cpu_target.check_cpu(NULL, emit_target_text(t->arena, t->options->target));
 }
 
 /* --- problems --- */

@@ -41,7 +41,10 @@ static void *resolve(const char *name) {
   return NULL;
 }
 
-static status load_code(arena *a, rt_span object, rt_code **out) { return rt_code_load(a, object, resolve, out); }
+static status load_code(const rt_device *d, arena *a, rt_span object, rt_code **out) {
+  (void)d;
+  return rt_code_load(a, object, resolve, out);
+}
 
 /* --- processors --- */
 
@@ -56,7 +59,8 @@ static status check_feature(const char *text, size_t n) {
 }
 
 /* `cpu` is a text that emit_target_text made: triple, LLVM's name of the processor, features, lanes. */
-static status check_cpu(const char *cpu) {
+static status check_cpu(const rt_device *d, const char *cpu) {
+  (void)d;
   const char *architecture = machine_architecture();
   if (*cpu == '\0') { /* a program without kernels runs on any machine */
     return NULL;
@@ -76,11 +80,15 @@ static status check_cpu(const char *cpu) {
 /* --- the thunk kinds --- */
 
 static const rt_thunk_kind kinds[] = {
-    {"cpu.kernel", cpu_kernel_load, cpu_kernel_run, RT_READS_ELEMENT_FIRST, cpu_kernel_bind},
-    {"cpu.sort", cpu_sort_load, cpu_sort_run, RT_READS_WHILE_WRITING, cpu_sort_bind},
-    {"cpu.nms", cpu_nms_load, cpu_nms_run, RT_READS_WHILE_WRITING, cpu_nms_bind},
-    {"cpu.convolution", cpu_convolution_load, cpu_contraction_run, RT_READS_WHILE_WRITING, NULL},
-    {"cpu.dot", cpu_dot_load, cpu_contraction_run, RT_READS_WHILE_WRITING, NULL},
+    {.name = "cpu.kernel",
+     .load = cpu_kernel_load,
+     .run = cpu_kernel_run,
+     .access = RT_READS_ELEMENT_FIRST,
+     .bind = cpu_kernel_bind},
+    {.name = "cpu.sort", .load = cpu_sort_load, .run = cpu_sort_run, .bind = cpu_sort_bind},
+    {.name = "cpu.nms", .load = cpu_nms_load, .run = cpu_nms_run, .bind = cpu_nms_bind},
+    {.name = "cpu.convolution", .load = cpu_convolution_load, .run = cpu_contraction_run},
+    {.name = "cpu.dot", .load = cpu_dot_load, .run = cpu_contraction_run},
 };
 
 const rt_target cpu_target = {.abi = RT_ABI,

@@ -93,7 +93,7 @@ static void destroy_executable(void *data) { rt_executable_destroy(data); }
 static void destroy_binding(void *data) { rt_binding_destroy(data); }
 
 static status load(arena *a, const rt_program *p, rt_executable **out) {
-  TRY(cpu_target.check_cpu(p->cpu));
+  TRY(cpu_target.check_cpu(NULL, p->cpu));
   TRY(rt_executable_create(p, &cpu_target, arena_budget(a), out));
   arena_cleanup(a, destroy_executable, *out);
   return NULL;

@@ -1,10 +1,12 @@
 /* control.c - the common thunk kinds copy, while, conditional and concurrent; bounds.c and random.c have the other
- * ones.  All targets that work in host memory share them; a target with a device has only kinds of its own. */
+ * ones.  All targets share them.  On a device, copies are work of the run's stream, and what decides about control flow
+ * is read after waiting for the stream. */
 #include <string.h>
 
 #include "runtime/exec/bounds.h"
 #include "runtime/exec/check_memory.h"
 #include "runtime/exec/executable.h"
+#include "runtime/exec/memory.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/exec/random.h"
 
@@ -23,20 +25,30 @@ static status bind_copy(rt_thunk *t, arena *a) {
   return NULL;
 }
 
+/* Moves the elements of an array, which may overlap the other if both are dense. */
+static status move(const rt_run *r, void *to, const void *from, size_t bytes) {
+  if (r->device) {
+    return r->device->copy(r->stream, RT_ON_DEVICE, to, from, bytes);
+  }
+  memmove(to, from, bytes);
+  return NULL;
+}
+
 /* Copies dimensions k and higher of the array `in` to `out`; calls itself for each index of dimension k. */
-static void copy_strided(uint8_t *to, const rt_buffer *out, const uint8_t *from, const rt_buffer *in, int k) {
+static status copy_strided(const rt_run *r, uint8_t *to, const rt_buffer *out, const uint8_t *from, const rt_buffer *in,
+                           int k) {
   size_t size = dtype_bytes(in->type);
   if (k == in->rank) {
-    memcpy(to, from, size);
-    return;
+    return move(r, to, from, size);
   }
   if (k == in->rank - 1 && in->strides[k] == 1 && out->strides[k] == 1) {
-    memcpy(to, from, size * (size_t)in->extents[k]);
-    return;
+    return move(r, to, from, size * (size_t)in->extents[k]);
   }
   for (int64_t i = 0; i < in->extents[k]; i++) {
-    copy_strided(to + (size_t)(i * out->strides[k]) * size, out, from + (size_t)(i * in->strides[k]) * size, in, k + 1);
+    TRY(copy_strided(r, to + (size_t)(i * out->strides[k]) * size, out, from + (size_t)(i * in->strides[k]) * size, in,
+                     k + 1));
   }
+  return NULL;
 }
 
 static status run_copy(const rt_thunk *t, rt_run *r) {
@@ -46,12 +58,8 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   if (from == to || rt_buffer_elements(in) == 0) {
     return NULL;
   }
-  if (rt_buffer_is_dense(in) && rt_buffer_is_dense(out)) {
-    memmove(to, from, (size_t)rt_buffer_bytes(in));
-  } else {
-    copy_strided(to, out, from, in, 0);
-  }
-  return NULL;
+  bool dense = rt_buffer_is_dense(in) && rt_buffer_is_dense(out);
+  return dense ? move(r, to, from, (size_t)rt_buffer_bytes(in)) : copy_strided(r, to, out, from, in, 0);
 }
 
 /* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  Copies
@@ -68,10 +76,12 @@ static status load_while(rt_thunk *t, rt_loader *l) {
 
 static status run_while(const rt_thunk *t, rt_run *r) {
   for (;;) {
+    uint8_t again;
     TRY(budget_check(r->budget));
     TRY(rt_run_sequence(&t->bodies[0], r));
     TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
-    if (!*(const uint8_t *)rt_address(r, &t->buffers[0])) {
+    TRY(rt_memory_read(r, &again, rt_address(r, &t->buffers[0]), sizeof again));
+    if (!again) {
       return NULL;
     }
     TRY(rt_run_sequence(&t->bodies[1], r));
@@ -98,13 +108,15 @@ int64_t rt_branch_of(dtype type, const void *index, uint32_t n) {
 }
 
 static status run_conditional(const rt_thunk *t, rt_run *r) {
+  dtype type = (dtype)t->buffers[0].type;
+  int32_t index; /* or a pred */
   TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
-  const void *index = rt_address(r, &t->buffers[0]);
-  return rt_run_sequence(&t->bodies[rt_branch_of((dtype)t->buffers[0].type, index, t->n_bodies)], r);
+  TRY(rt_memory_read(r, &index, rt_address(r, &t->buffers[0]), dtype_bytes(type)));
+  return rt_run_sequence(&t->bodies[rt_branch_of(type, &index, t->n_bodies)], r);
 }
 
 /* --- concurrent: bodies that do not depend on each other, each on one thread.  With a profiler, which has one clock,
- * or a checker they run one after the other. --- */
+ * with a checker, or on a device, whose stream one thread at a time uses, they run one after the other. --- */
 
 enum { MAX_MEMBERS = 256 };
 
@@ -138,7 +150,8 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     members[k] = (member){&t->bodies[k], r, NULL};
   }
-  rt_parallel_for(r->profiler || r->checker ? NULL : r->pool, t->n_bodies, 1, run_members, members);
+  bool apart = r->profiler || r->checker || r->device;
+  rt_parallel_for(apart ? NULL : r->pool, t->n_bodies, 1, run_members, members);
   status failed = NULL;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
     status_free(failed ? members[k].failed : NULL);
@@ -148,12 +161,12 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
 }
 
 const rt_thunk_kind rt_common_kinds[] = {
-    {"copy", NULL, run_copy, RT_READS_WHILE_WRITING, bind_copy},
-    {"while", load_while, run_while, RT_READS_WHILE_WRITING, NULL},
-    {"conditional", load_conditional, run_conditional, RT_READS_WHILE_WRITING, NULL},
-    {"concurrent", load_concurrent, run_concurrent, RT_READS_WHILE_WRITING, NULL},
-    {"check", rt_load_check, rt_run_check, RT_READS_WHILE_WRITING, rt_bind_check},
-    {"run-seed", rt_load_run_seed, rt_run_run_seed, RT_READS_WHILE_WRITING, NULL},
-    {"mt19937", NULL, rt_run_mt19937, RT_READS_WHILE_WRITING, rt_bind_mt19937},
+    {.name = "copy", .run = run_copy, .bind = bind_copy},
+    {.name = "while", .load = load_while, .run = run_while},
+    {.name = "conditional", .load = load_conditional, .run = run_conditional},
+    {.name = "concurrent", .load = load_concurrent, .run = run_concurrent},
+    {.name = "check", .load = rt_load_check, .run = rt_run_check, .bind = rt_bind_check, .on_host = true},
+    {.name = "run-seed", .load = rt_load_run_seed, .run = rt_run_run_seed, .on_host = true},
+    {.name = "mt19937", .run = rt_run_mt19937, .bind = rt_bind_mt19937, .on_host = true},
 };
 const uint32_t rt_n_common_kinds = sizeof rt_common_kinds / sizeof *rt_common_kinds;

@@ -10,63 +10,51 @@
 #include "runtime/exec/binding.h"
 #include "runtime/exec/check_buffers.h"
 #include "runtime/exec/check_memory.h"
+#include "runtime/exec/memory.h"
 #include "runtime/exec/profile.h"
+#include "runtime/exec/staging.h"
 #include "runtime/program/sizes.h"
 
-enum {
-  BUFFER_ALIGN = 64,   /* the alignment of every space (rt_space), which kernels rely on */
-  BODY_DEPTH_MAX = 100 /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
-};
+enum { BODY_DEPTH_MAX = 100 }; /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
 
-/* The memory of a run's arena while it is kept for later runs, in a list.  The link of the list is at the beginning of
- * that memory.  If the memory is a device's, which the host cannot write, the link is in a device_arena. */
-typedef struct spare_arena {
-  struct spare_arena *next;
-  size_t bytes; /* of the memory */
-} spare_arena;
-
-typedef struct device_arena {
-  spare_arena link;
-  void *memory;
-} device_arena;
+/* The memory of a run's arena, and on a device its queue, which are kept for later runs in a list. */
+typedef struct run_memory {
+  struct run_memory *next;
+  size_t bytes; /* of `arena` */
+  void *arena;
+  rt_stream *stream;
+} run_memory;
 
 struct rt_executable {
   arena *arena;
   const rt_program *program;
   const rt_target *target;
-  void **constants;     /* copies of the constants on the device; NULL if there is no device */
+  void **constants;     /* the constants on the device; NULL if there is no device */
+  uint32_t n_constants; /* so many of them have been taken (rt_device_constant_take) */
   rt_binding loaded;    /* the program with thunks that have `ops` and `state`; its binding, if all sizes are numbers */
   pthread_mutex_t lock; /* guards `spare` */
-  spare_arena *spare;
+  run_memory *spare;
 };
 
-/* --- memory --- */
+/* --- constants --- */
 
-/* Allocates memory of the target's device if it has one, otherwise memory of the host, which the budget counts.
- * Returns NULL if memory runs out. */
-static void *take_memory(const rt_target *target, mem_budget *budget, size_t bytes) {
-  const rt_device *d = target->device;
-  return d ? d->allocate(bytes ? bytes : 1) : budget_alloc(budget, bytes, BUFFER_ALIGN);
-}
-
-static void give_memory(const rt_target *target, mem_budget *budget, void *memory, size_t bytes) {
-  if (!target->device) {
-    budget_free(budget, memory, bytes, BUFFER_ALIGN);
-  } else if (memory) {
-    target->device->release(memory, bytes ? bytes : 1);
+static status take_constants(rt_executable *e, rt_stream *stream) {
+  const rt_program *p = e->program;
+  for (uint32_t k = 0; k < p->n_constants; k++) {
+    TRY(rt_device_constant_take(e->target->device, stream, p->constants[k].data, (size_t)p->constants[k].size,
+                                &e->constants[k]));
+    e->n_constants++;
   }
+  return NULL;
 }
 
 static status upload_constants(rt_executable *e) {
-  const rt_program *p = e->program;
-  e->constants = ARENA_NEW_N(e->arena, void *, p->n_constants);
-  for (uint32_t k = 0; k < p->n_constants; k++) {
-    size_t bytes = (size_t)p->constants[k].size;
-    e->constants[k] = take_memory(e->target, NULL, bytes);
-    CHECK_THAT(e->constants[k], STATUS_RESOURCE, "no %zu bytes of the device's memory for a constant", bytes);
-    TRY(bytes ? e->target->device->upload(e->constants[k], p->constants[k].data, bytes) : NULL);
-  }
-  return NULL;
+  rt_stream *stream;
+  e->constants = ARENA_NEW_N(e->arena, void *, e->program->n_constants);
+  TRY(e->target->device->create_stream(e->target->device, &stream));
+  status failed = take_constants(e, stream);
+  e->target->device->destroy_stream(stream);
+  return failed;
 }
 
 /* --- loading --- */
@@ -80,10 +68,10 @@ static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, cons
   return NULL;
 }
 
-/* Finds a thunk kind.  The target's own kinds come before the common ones, which work in host memory only. */
+/* Finds a thunk kind.  The target's own kinds come before the common ones. */
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
   const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
-  return own || target->device ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
+  return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
 }
 
 status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
@@ -134,15 +122,15 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
 static status create(void *data) {
   rt_executable *e = data;
   const rt_program *p = e->program;
-  rt_loader l = {.arena = e->arena, .program = p};
+  rt_loader l = {.arena = e->arena, .program = p, .device = e->target->device};
   TRY(rt_sizes_check(p));
   if (e->target->check_cpu) {
-    TRY(e->target->check_cpu(p->cpu));
+    TRY(e->target->check_cpu(e->target->device, p->cpu));
   }
   l.code = ARENA_NEW_N(e->arena, rt_code *, p->n_code);
   for (uint32_t k = 0; k < p->n_code; k++) {
     CHECK_THAT(e->target->load_code, STATUS_INVALID_FILE, "target %s takes no code", e->target->name);
-    TRY(e->target->load_code(e->arena, p->code[k], &l.code[k]));
+    TRY(e->target->load_code(e->target->device, e->arena, p->code[k], &l.code[k]));
   }
   TRY(load_sequence(&l, e->target, &p->body, 0, &e->loaded.body));
   return e->target->device ? upload_constants(e) : NULL;
@@ -168,37 +156,30 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
-/* Returns the size of a run's arena, which is at least that of the link (spare_arena) that it holds while it is kept
- * for later runs. */
-static size_t arena_size(const rt_program *p) {
-  return (size_t)p->arena_bytes > sizeof(spare_arena) ? (size_t)p->arena_bytes : sizeof(spare_arena);
+static void free_memory(const rt_executable *e, run_memory *m) {
+  const rt_device *d = e->target->device;
+  if (m && m->stream) {
+    d->destroy_stream(m->stream);
+  }
+  if (m) {
+    rt_memory_give(d, arena_budget(e->arena), m->arena, m->bytes);
+  }
+  free(m);
 }
 
-/* Returns memory for the arena of a run; NULL if memory runs out. */
-static spare_arena *new_arena(const rt_executable *e, size_t bytes) {
-  mem_budget *budget = arena_budget(e->arena);
-  if (!e->target->device) {
-    return take_memory(e->target, budget, bytes);
+static status new_memory(const rt_executable *e, size_t bytes, run_memory **out) {
+  const rt_device *d = e->target->device;
+  run_memory *m = calloc(1, sizeof *m);
+  CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
+  status failed = rt_memory_take(d, arena_budget(e->arena), bytes, "a run", &m->arena);
+  m->bytes = failed ? 0 : bytes;
+  failed = failed || !d ? failed : d->create_stream(d, &m->stream);
+  if (failed) {
+    free_memory(e, m);
+    return failed;
   }
-  device_arena *a = budget_alloc(budget, sizeof *a, _Alignof(device_arena));
-  void *memory = a ? take_memory(e->target, budget, bytes) : NULL;
-  if (!memory) {
-    budget_free(budget, a, sizeof *a, _Alignof(device_arena));
-    return NULL;
-  }
-  *a = (device_arena){.memory = memory};
-  return &a->link;
-}
-
-static void free_arena(const rt_executable *e, spare_arena *s, size_t bytes) {
-  mem_budget *budget = arena_budget(e->arena);
-  if (!e->target->device) {
-    give_memory(e->target, budget, s, bytes);
-    return;
-  }
-  device_arena *a = (device_arena *)s;
-  give_memory(e->target, budget, a->memory, bytes);
-  budget_free(budget, a, sizeof *a, _Alignof(device_arena));
+  *out = m;
+  return NULL;
 }
 
 void rt_executable_destroy(rt_executable *e) {
@@ -206,12 +187,13 @@ void rt_executable_destroy(rt_executable *e) {
     return;
   }
   while (e->spare) {
-    spare_arena *next = e->spare->next;
-    free_arena(e, e->spare, e->spare->bytes);
+    run_memory *next = e->spare->next;
+    free_memory(e, e->spare);
     e->spare = next;
   }
-  for (uint32_t k = 0; e->constants && k < e->program->n_constants; k++) {
-    give_memory(e->target, NULL, e->constants[k], (size_t)e->program->constants[k].size);
+  for (uint32_t k = 0; k < e->n_constants; k++) {
+    const rt_span *c = &e->program->constants[k];
+    rt_device_constant_give(e->target->device, c->data, (size_t)c->size);
   }
   arena_destroy(e->arena);
   pthread_mutex_destroy(&e->lock);
@@ -224,8 +206,8 @@ uint64_t rt_executable_bytes(rt_executable *e) {
     bytes += e->program->code[k].size;
   }
   pthread_mutex_lock(&e->lock);
-  for (const spare_arena *s = e->spare; s; s = s->next) {
-    kept += s->bytes;
+  for (const run_memory *m = e->spare; m; m = m->next) {
+    kept += m->bytes;
   }
   pthread_mutex_unlock(&e->lock);
   return bytes + (kept ? kept : e->program->arena_bytes);
@@ -256,6 +238,7 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
     case RT_CONSTANT: base = constant_address(r, b->index); break;
     case RT_PARAM: base = (uint8_t *)r->params[b->index]; break;
     case RT_RESULT: base = r->results[b->index]; break;
+    case RT_STAGED: base = r->staged[b->index]; break;
     default: break;
   }
   return base + b->offset;
@@ -269,12 +252,16 @@ static inline status finish_thunk(const rt_thunk *t, const rt_run *r, status fai
 /* Runs a thunk, with checks if they are switched on.  A thunk of control flow runs without checks, since each thunk of
  * its bodies is checked. */
 static status run_checked(const rt_thunk *t, rt_run *r) {
+  if (r->device && t->ops->on_host) {
+    return rt_run_on_host(t, r);
+  }
   return r->checker && t->n_bodies == 0 ? rt_checker_run(r->checker, t, r) : t->ops->run(t, r);
 }
 
 static status run_profiled(const rt_thunk *t, rt_run *r) {
   rt_profile_mark mark = rt_profile_enter(r->profiler, r->program, t);
   status failed = run_checked(t, r);
+  failed = failed || !r->device ? failed : r->device->await(r->stream, r->budget);
   rt_profile_leave(r->profiler, &mark);
   return failed;
 }
@@ -288,7 +275,7 @@ static status run_watched(const rt_sequence *s, rt_run *r) {
 }
 
 status rt_run_sequence(const rt_sequence *s, rt_run *r) {
-  if (r->profiler || r->checker) {
+  if (r->profiler || r->checker || r->device) {
     return run_watched(s, r);
   }
   for (uint32_t k = 0; k < s->n; k++) {
@@ -297,120 +284,31 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   return NULL;
 }
 
-/* Returns memory of at least *bytes bytes for the arena of a run, and sets *bytes to its size; NULL if memory runs out.
- * Kept memory that is smaller, of a run of other sizes, is replaced. */
-static spare_arena *take_arena(rt_executable *e, size_t *bytes) {
+/* Sets *out to memory for a run whose arena has `bytes` bytes.  Kept memory that is smaller, of a run of other sizes,
+ * is replaced. */
+static status take_run_memory(rt_executable *e, size_t bytes, run_memory **out) {
   pthread_mutex_lock(&e->lock);
-  spare_arena *s = e->spare;
-  if (s) {
-    e->spare = s->next;
+  run_memory *m = e->spare;
+  if (m) {
+    e->spare = m->next;
   }
   pthread_mutex_unlock(&e->lock);
-  if (s && s->bytes >= *bytes) {
-    *bytes = s->bytes;
-    return s;
-  }
-  if (s) {
-    free_arena(e, s, s->bytes);
-  }
-  return new_arena(e, *bytes);
-}
-
-static void give_arena(rt_executable *e, spare_arena *s, size_t bytes) {
-  pthread_mutex_lock(&e->lock);
-  s->next = e->spare;
-  s->bytes = bytes;
-  e->spare = s;
-  pthread_mutex_unlock(&e->lock);
-}
-
-/* The buffers of the caller.  A buffer that is not aligned as kernels require is copied to or from aligned memory.  If
- * the target has a device, all buffers are copied to or from its memory. */
-typedef struct staging {
-  const rt_target *target;
-  uint32_t n;
-  const rt_io *io;
-  void **owned, **used; /* owned[k]: the aligned or device memory; NULL: used[k] is the caller's own buffer */
-} staging;
-
-static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
-
-static bool is_aligned(const void *p) { return ((uintptr_t)p & (BUFFER_ALIGN - 1)) == 0; }
-
-/* Returns true if the result is given the memory of the parameter in which it is carried, but is not computed in place,
- * so that the program still reads the parameter while it writes the result. */
-static bool needs_own_memory(const rt_io *io, const void *const *params, const void *given) {
-  return io->carried && !io->in_place && params && params[io->carried - 1] == given;
-}
-
-/* `params` has the addresses of the inputs if the buffers are outputs, and is NULL otherwise. */
-static status stage(staging *s, const rt_target *target, mem_budget *budget, uint32_t n, const rt_io *io,
-                    void *const *given, const void *const *params, const char *what) {
-  s->target = target;
-  s->n = n;
-  s->io = io;
-  s->owned = calloc(2 * (size_t)n + 1, sizeof *s->owned);
-  CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
-  s->used = s->owned + n;
-  for (uint32_t k = 0; k < n; k++) {
-    size_t bytes = bytes_of(&io[k]);
-    CHECK_THAT(given[k] || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io[k].name);
-    s->used[k] = given[k];
-    if (target->device || !is_aligned(given[k]) || !given[k] || needs_own_memory(&io[k], params, given[k])) {
-      s->owned[k] = take_memory(target, budget, bytes);
-      CHECK_THAT(s->owned[k], STATUS_RESOURCE, "no %zu bytes of memory for %s '%s'", bytes, what, io[k].name);
-      s->used[k] = s->owned[k];
-    }
-  }
-  return NULL;
-}
-
-/* Fails if the program was compiled for certain contents of an input and the input has other contents. */
-static status check_values(const rt_program *p, const void *const *params) {
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    const rt_io *io = &p->params[k];
-    size_t bytes = bytes_of(io); /* the address of an empty input may be NULL */
-    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
-               "input '%s' decides sizes and holds other values than the program is for", io->name);
-  }
-  return NULL;
-}
-
-static status copy(const rt_device *d, void *to, const void *from, size_t bytes, bool in) {
-  if (!d) {
-    memcpy(to, from, bytes);
+  if (m && m->bytes >= bytes) {
+    *out = m;
     return NULL;
   }
-  return in ? d->upload(to, from, bytes) : d->download(to, from, bytes);
+  free_memory(e, m);
+  return new_memory(e, bytes, out);
 }
 
-static status copy_staged(const staging *s, void *const *given, bool in) {
-  for (uint32_t k = 0; k < s->n; k++) {
-    size_t bytes = bytes_of(&s->io[k]);
-    void *to = in ? s->owned[k] : given[k], *from = in ? given[k] : s->owned[k];
-    TRY(s->owned[k] && bytes ? copy(s->target->device, to, from, bytes, in) : NULL);
-  }
-  return NULL;
+static void give_run_memory(rt_executable *e, run_memory *m) {
+  pthread_mutex_lock(&e->lock);
+  m->next = e->spare;
+  e->spare = m;
+  pthread_mutex_unlock(&e->lock);
 }
 
-/* Fills the memory of results that are computed in place with the contents of their parameters, unless it is the same
- * memory. */
-static status fill_carried(const staging *out, const void *const *params) {
-  for (uint32_t k = 0; k < out->n; k++) {
-    const rt_io *io = &out->io[k];
-    const void *from = io->in_place ? params[io->carried - 1] : out->used[k];
-    size_t bytes = bytes_of(io);
-    TRY(from != out->used[k] && bytes ? copy(out->target->device, out->used[k], from, bytes, true) : NULL);
-  }
-  return NULL;
-}
-
-static void unstage(staging *s, mem_budget *budget) {
-  for (uint32_t k = 0; k < s->n && s->owned; k++) {
-    give_memory(s->target, budget, s->owned[k], bytes_of(&s->io[k]));
-  }
-  free(s->owned);
-}
+/* --- one run --- */
 
 typedef struct execution {
   const rt_sequence *body;
@@ -438,14 +336,69 @@ static status run_guarded(const rt_sequence *body, rt_run *r, const rt_run_optio
   return s;
 }
 
+/* Fails if the program was compiled for certain contents of an input and the input has other contents. */
+static status check_values(const rt_program *p, const void *const *params) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    const rt_io *io = &p->params[k];
+    size_t bytes = (size_t)shape_bytes(&io->shape); /* the address of an empty input may be NULL */
+    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
+               "input '%s' decides sizes and holds other values than the program is for", io->name);
+  }
+  return NULL;
+}
+
+/* The arrays of a run. */
+typedef struct run_arrays {
+  rt_staging in, out;
+  void *const *params, *const *results; /* the caller's */
+} run_arrays;
+
 /* Copies inputs into staging memory, runs the program, and copies results out of staging memory.  All memory has been
  * allocated. */
-static status run_staged(const rt_binding *b, const rt_run_options *options, rt_run *run, const staging *in,
-                         void *const *params, const staging *out, void *const *results) {
-  TRY(copy_staged(in, params, true));
-  TRY(fill_carried(out, (const void *const *)params));
+static status run_staged(const rt_binding *b, const rt_run_options *options, rt_run *run, const run_arrays *x) {
+  TRY(rt_staging_copy(&x->in, run->stream, x->params, RT_UPLOAD));
+  TRY(rt_staging_fill_carried(&x->out, run->stream, (const void *const *)x->params));
   TRY(run_guarded(&b->body, run, options));
-  return copy_staged(out, results, false);
+  return rt_staging_copy(&x->out, run->stream, x->results, RT_DOWNLOAD);
+}
+
+/* As run_staged, and waits until a device has done all work, also after a failure. */
+static status run_to_the_end(const rt_binding *b, const rt_run_options *options, rt_run *run, const run_arrays *x) {
+  status failed = run_staged(b, options, run, x);
+  status late = run->device ? run->device->await(run->stream, failed ? NULL : run->budget) : NULL;
+  if (late && !failed) {
+    status_free(run->device->await(run->stream, NULL)); /* the budget may have ended the first wait */
+    return late;
+  }
+  status_free(late);
+  return failed;
+}
+
+/* Allocates the memory of a run and runs it. */
+static status run_once(const rt_binding *b, const rt_run_options *options, run_arrays *x) {
+  rt_executable *e = (rt_executable *)b->executable;
+  const rt_program *p = b->program;
+  const rt_device *d = e->target->device;
+  mem_budget *budget = options ? options->budget : NULL;
+  run_memory *m;
+  TRY(rt_staging_take(&x->in, d, budget, p->n_params, p->params, x->params, NULL));
+  TRY(check_values(p, (const void *const *)x->params));
+  TRY(rt_staging_take(&x->out, d, budget, p->n_results, p->results, x->results, (const void *const *)x->params));
+  TRY(take_run_memory(e, (size_t)p->arena_bytes, &m));
+  rt_run run = {.program = p,
+                .device = d,
+                .stream = m->stream,
+                .arena = m->arena,
+                .constants = e->constants,
+                .params = (const void *const *)x->in.used,
+                .results = x->out.used,
+                .pool = options ? options->pool : NULL,
+                .budget = budget,
+                .profiler = options ? options->profiler : NULL,
+                .seed = options ? options->seed : 0};
+  status failed = run_to_the_end(b, options, &run, x);
+  give_run_memory(e, m);
+  return failed;
 }
 
 /* Fails if an option requires that the host can look into the memory of a run, and that memory is a device's. */
@@ -456,39 +409,11 @@ static status check_options(const rt_executable *e, const rt_run_options *o) {
 }
 
 status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params, void *const *results) {
-  const rt_executable *e = b->executable;
-  const rt_program *p = b->program;
-  size_t bytes = arena_size(p);
+  run_arrays x = {.params = (void *const *)params, .results = results};
   mem_budget *budget = options ? options->budget : NULL;
-  staging in = {0}, out = {0};
-  TRY(check_options(e, options));
-  status s = stage(&in, e->target, budget, p->n_params, p->params, (void *const *)params, NULL, "input");
-  if (!s) {
-    s = check_values(p, params);
-  }
-  if (!s) {
-    s = stage(&out, e->target, budget, p->n_results, p->results, results, params, "output");
-  }
-  spare_arena *memory = s ? NULL : take_arena((rt_executable *)e, &bytes);
-  if (!s && !memory) {
-    s = status_error(STATUS_RESOURCE, "no %zu bytes of memory for a run", bytes);
-  }
-  if (!s) {
-    rt_run run = {.program = p,
-                  .arena = e->target->device ? ((device_arena *)memory)->memory : (uint8_t *)memory,
-                  .constants = e->constants,
-                  .params = (const void *const *)in.used,
-                  .results = out.used,
-                  .pool = options ? options->pool : NULL,
-                  .budget = budget,
-                  .profiler = options ? options->profiler : NULL,
-                  .seed = options ? options->seed : 0};
-    s = run_staged(b, options, &run, &in, (void *const *)params, &out, results);
-  }
-  if (memory) {
-    give_arena((rt_executable *)e, memory, bytes);
-  }
-  unstage(&in, budget);
-  unstage(&out, budget);
-  return s;
+  TRY(check_options(b->executable, options));
+  status failed = run_once(b, options, &x);
+  rt_staging_give(&x.in, budget);
+  rt_staging_give(&x.out, budget);
+  return failed;
 }

@@ -49,7 +49,8 @@ typedef enum rt_space {
   RT_CONSTANT, /* constant `index` of the program */
   RT_PARAM,    /* the caller's input `index` */
   RT_RESULT,   /* the caller's output `index`, which thunks write directly */
-  RT_SPACE_COUNT
+  RT_SPACE_COUNT,
+  RT_STAGED = RT_SPACE_COUNT /* array `index` of rt_run.staged; programs never have it, only thunks while they run */
 } rt_space;
 
 /* A slice of a space: an array whose element (i, j, ..) is at offset + (i*strides[0] + j*strides[1] + ..) * element

@@ -14,23 +14,28 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 21 };
+enum { RT_ABI = 22 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
 typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
+typedef struct rt_device rt_device;
+typedef struct rt_stream rt_stream; /* a queue of a device: what is put into it is done in that order */
 
 /* The state of a run, which each thunk gets.  Addresses in it are addresses of the target's memory; rt_address computes
  * that of a buffer. */
 typedef struct rt_run {
   const rt_program *program; /* with sizes that are numbers */
+  const rt_device *device;   /* NULL if the arrays are in the host's memory */
+  rt_stream *stream;         /* the queue for the work of this run; NULL without a device */
   uint8_t *arena;
   void *const *constants;    /* the addresses of the constants; NULL: they are at the addresses that the program has
                                 for them */
   const void *const *params; /* the addresses of the inputs */
   void *const *results;
+  void *const *staged;  /* while a thunk works in host memory (rt_thunk_kind.on_host): the addresses of its buffers */
   rt_thread_pool *pool; /* NULL means one thread */
   /* cancel flag and deadline, which long loops must check, and the limit of memory; NULL if there is none */
   mem_budget *budget;
@@ -43,12 +48,14 @@ typedef struct rt_run {
 typedef struct rt_loader {
   arena *arena; /* the executable's arena, for the state of thunks; library handles are freed by cleanups of it */
   const rt_program *program;
+  const rt_device *device; /* NULL if the target has none */
   rt_code **code; /* one for each object of the program */
 } rt_loader;
 
 /* Which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
-  RT_READS_WHILE_WRITING, /* no input: inputs are read in any order, or more than once, while outputs are written */
+  RT_READS_WHILE_WRITING, /* the default; no input: inputs are read in any order, or more than once, while outputs are
+                             written */
   /* Inputs that begin and end at the same bytes as an output: the code was compiled to read each element before it
    * writes it. */
   RT_READS_ELEMENT_FIRST,
@@ -69,18 +76,32 @@ typedef struct rt_thunk_kind {
    * t->state; what the new one needs is on the arena, which lives as long as the binding.  Many threads may bind one
    * program at once. */
   status (*bind)(rt_thunk *t, arena *a);
+  /* Whether the kind works in host memory even if the target has a device.  Its buffers are then copied to the host for
+   * the call, after all work before it is done, and what it writes is copied back. */
+  bool on_host;
 } rt_thunk_kind;
 
-/* The memory of a device, which the host cannot access.  A thunk may return before its work is done.  The work is done
- * before a later upload or download begins, and before memory is released. */
-typedef struct rt_device {
-  /* Returns memory for at least one byte, aligned to 64, or NULL if there is no room. */
-  void *(*allocate)(size_t bytes);
-  void (*release)(void *memory, size_t bytes);
-  /* Both return after the copy is complete.  `from` of an upload and `to` of a download are on the host. */
-  status (*upload)(void *to, const void *from, size_t bytes);
-  status (*download)(void *to, const void *from, size_t bytes);
-} rt_device;
+/* Which way bytes are copied. */
+typedef enum rt_copy { RT_UPLOAD, RT_DOWNLOAD, RT_ON_DEVICE } rt_copy;
+
+/* A device: memory that the host cannot access, and queues of work on it.  A thunk puts its work into the run's queue
+ * and returns, usually before it is done.  A failure of the work is returned by a later call for the same queue, at the
+ * latest by `await`.  Streams of one device may work at the same time; each is used by one thread at a time. */
+struct rt_device {
+  /* Sets *out to memory for at least one byte, aligned to 256.  The first call opens the device, so it may fail because
+   * there is none. */
+  status (*allocate)(const rt_device *d, size_t bytes, void **out);
+  /* No work that uses the memory may be left to do. */
+  void (*release)(const rt_device *d, void *memory, size_t bytes);
+  status (*create_stream)(const rt_device *d, rt_stream **out);
+  /* Waits until the work of the stream is done. */
+  void (*destroy_stream)(rt_stream *s);
+  /* Puts a copy into the queue.  Memory of the host must neither change nor be freed until `await` has returned. */
+  status (*copy)(rt_stream *s, rt_copy way, void *to, const void *from, size_t bytes);
+  /* Waits until all work of the stream is done, also if a part of it fails.  Returns its first failure, or that of the
+   * budget, which may be NULL. */
+  status (*await)(rt_stream *s, const mem_budget *budget);
+};
 
 typedef struct rt_target {
   uint32_t abi; /* the RT_ABI for which the target was built */
@@ -93,11 +114,11 @@ typedef struct rt_target {
   /* Returns the versions of the libraries that the target's programs call, as text.  It may be NULL or return NULL if
    * there are none. */
   const char *(*libraries)(void);
-  /* Returns an error if this machine cannot run code that was compiled for `cpu` (rt_program.cpu).  A target that can
-   * always run it has NULL here. */
-  status (*check_cpu)(const char *cpu);
-  /* Loads an object file, which stays loaded until the arena is destroyed. */
-  status (*load_code)(arena *a, rt_span object, rt_code **out);
+  /* Returns an error if this machine, or the target's device, cannot run code that was compiled for `cpu`
+   * (rt_program.cpu).  A target that can always run it has NULL here. */
+  status (*check_cpu)(const rt_device *d, const char *cpu);
+  /* Loads code of a program, such as an object file, which stays loaded until the arena is destroyed. */
+  status (*load_code)(const rt_device *d, arena *a, rt_span code, rt_code **out);
   /* The device in whose memory the arrays of programs are.  NULL means the host's memory. */
   const rt_device *device;
 } rt_target;

@@ -31,7 +31,7 @@ static const struct {
 };
 
 START_TEST(processors) {
-  status s = cpu_target.check_cpu(rows[_i].cpu);
+  status s = cpu_target.check_cpu(NULL, rows[_i].cpu);
   if (!rows[_i].error) {
     ck_assert_msg(!s, "%s: %s", rows[_i].cpu, status_message(s));
     return;

@@ -1,0 +1,33 @@
+/* device.h - what the thunk kinds of the GPU backend need of a device: modules of code, and launches of kernels.  There
+ * are two: cuda.h runs on NVIDIA's GPUs, emulator.h runs the same kernels on the host. */
+#ifndef BACKEND_GPU_RUNTIME_DEVICE_H
+#define BACKEND_GPU_RUNTIME_DEVICE_H
+
+#include "runtime/program/target.h"
+
+typedef struct gpu_function gpu_function; /* a kernel of loaded code */
+
+/* A launch of `blocks` blocks of `threads` threads each.  Everything is copied before the launch returns. */
+typedef struct gpu_launch {
+  int64_t blocks;
+  uint32_t threads;
+  uint32_t shared_bytes; /* of memory that the threads of a block share, besides what the code declares */
+  uint32_t n_buffers, n_args;
+  const void *const *buffers; /* addresses of the device */
+  const int64_t *args;
+  int64_t steps; /* the kernel's grid, whose steps the threads divide among themselves */
+} gpu_launch;
+
+typedef struct gpu_device {
+  rt_device device; /* the first member, by which thunks find the others */
+  /* Implements rt_target.check_cpu.  `cpu` is a text of emit_target_text. */
+  status (*check_cpu)(const struct gpu_device *d, const char *cpu);
+  /* Loads code: NUL-terminated PTX, a cubin, or on the emulator an object file.  It is unloaded with the arena. */
+  status (*load)(const struct gpu_device *d, arena *a, rt_span code, rt_code **out);
+  /* Returns a kernel by its name; NULL if there is none.  What it needs is on the arena. */
+  gpu_function *(*find)(const struct gpu_device *d, arena *a, rt_code *code, const char *symbol);
+  /* Puts a launch into the stream's queue. */
+  status (*launch)(rt_stream *s, const gpu_function *f, const gpu_launch *l);
+} gpu_device;
+
+#endif

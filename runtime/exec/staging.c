@@ -1,0 +1,63 @@
+/* staging.c - copies of the caller's arrays; see staging.h. */
+#include "runtime/exec/staging.h"
+
+#include <stdlib.h>
+
+static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
+
+static bool is_aligned(const void *p) { return ((uintptr_t)p & (RT_ARRAY_ALIGN - 1)) == 0; }
+
+/* Returns true if the result is given the memory of the parameter in which it is carried, but is not computed in place,
+ * so that the program still reads the parameter while it writes the result. */
+static bool needs_own_memory(const rt_io *io, const void *const *params, const void *given) {
+  return io->carried && !io->in_place && params && params[io->carried - 1] == given;
+}
+
+static status take_array(rt_staging *s, mem_budget *budget, uint32_t k, void *given, const void *const *params) {
+  const rt_io *io = &s->io[k];
+  size_t bytes = bytes_of(io);
+  const char *what = params ? "output" : "input";
+  CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
+  s->used[k] = given;
+  if (s->device || !is_aligned(given) || !given || needs_own_memory(io, params, given)) {
+    status failed = rt_memory_take(s->device, budget, bytes, what, &s->owned[k]);
+    s->used[k] = s->owned[k];
+    return failed ? status_prefix(failed, "'%s'", io->name) : NULL;
+  }
+  return NULL;
+}
+
+status rt_staging_take(rt_staging *s, const rt_device *d, mem_budget *budget, uint32_t n, const rt_io *io,
+                       void *const *given, const void *const *params) {
+  *s = (rt_staging){.device = d, .n = n, .io = io, .owned = calloc(2 * (size_t)n + 1, sizeof *s->owned)};
+  CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
+  s->used = s->owned + n;
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(take_array(s, budget, k, given[k], params));
+  }
+  return NULL;
+}
+
+status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy way) {
+  for (uint32_t k = 0; k < s->n; k++) {
+    void *to = way == RT_UPLOAD ? s->owned[k] : given[k], *from = way == RT_UPLOAD ? given[k] : s->owned[k];
+    TRY(s->owned[k] ? rt_memory_copy(s->device, stream, way, to, from, bytes_of(&s->io[k])) : NULL);
+  }
+  return NULL;
+}
+
+status rt_staging_fill_carried(const rt_staging *out, rt_stream *stream, const void *const *params) {
+  for (uint32_t k = 0; k < out->n; k++) {
+    const rt_io *io = &out->io[k];
+    const void *from = io->in_place ? params[io->carried - 1] : out->used[k];
+    TRY(from != out->used[k] ? rt_memory_copy(out->device, stream, RT_UPLOAD, out->used[k], from, bytes_of(io)) : NULL);
+  }
+  return NULL;
+}
+
+void rt_staging_give(rt_staging *s, mem_budget *budget) {
+  for (uint32_t k = 0; k < s->n && s->owned; k++) {
+    rt_memory_give(s->device, budget, s->owned[k], bytes_of(&s->io[k]));
+  }
+  free(s->owned);
+}

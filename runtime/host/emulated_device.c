@@ -1,0 +1,289 @@
+/* emulated_device.c - see emulated_device.h. */
+#include "runtime/host/emulated_device.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* --- memory: pieces of one reserved region, so that one call changes the protection of all of them --- */
+
+static const size_t region_bytes = (size_t)1 << (sizeof(void *) == 8 ? 38 : 28);
+enum { MEMORY_ALIGN = 4096 };
+
+typedef struct piece {
+  struct piece *next; /* at a higher address */
+  size_t offset, bytes;
+} piece;
+
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *region; /* NULL until something is allocated */
+static piece *pieces;
+static size_t top; /* the end of the highest piece that there has been */
+static int users;  /* how many threads may touch the memory now */
+
+static void protect(int access) {
+  if (top && mprotect(region, top, access) != 0) {
+    abort(); /* the system has no room for its own tables: nothing that runs here could go on */
+  }
+}
+
+static void enter(void) {
+  pthread_mutex_lock(&memory_lock);
+  if (users++ == 0) {
+    protect(PROT_READ | PROT_WRITE);
+  }
+  pthread_mutex_unlock(&memory_lock);
+}
+
+static void leave(void) {
+  pthread_mutex_lock(&memory_lock);
+  if (--users == 0) {
+    protect(PROT_NONE);
+  }
+  pthread_mutex_unlock(&memory_lock);
+}
+
+static status reserve_region(void) {
+  void *r = region ? region : mmap(NULL, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK_THAT(r != MAP_FAILED, STATUS_RESOURCE, "no room for the memory of an emulated device");
+  region = r;
+  return NULL;
+}
+
+/* Sets *out to a new piece in the first gap that has room.  At least one page that nobody may touch is behind it. */
+static status add_piece(size_t bytes, piece **out) {
+  size_t whole = (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN, offset = 0;
+  piece **at = &pieces;
+  while (*at && (*at)->offset - offset < whole + MEMORY_ALIGN) {
+    offset = (*at)->offset + (*at)->bytes + MEMORY_ALIGN;
+    at = &(*at)->next;
+  }
+  CHECK_THAT(whole >= bytes && whole <= region_bytes && offset <= region_bytes - whole, STATUS_RESOURCE,
+             "no %zu bytes of memory on the emulated device", bytes);
+  piece *p = *out = malloc(sizeof *p);
+  CHECK_THAT(p, STATUS_RESOURCE, "out of memory");
+  *p = (piece){.next = *at, .offset = offset, .bytes = whole};
+  *at = p;
+  top = offset + whole > top ? offset + whole : top;
+  return NULL;
+}
+
+static status allocate(const rt_device *d, size_t bytes, void **out) {
+  (void)d;
+  piece *p = NULL;
+  pthread_mutex_lock(&memory_lock);
+  status failed = reserve_region();
+  failed = failed ? failed : add_piece(bytes, &p);
+  if (!failed) {
+    protect(PROT_READ | PROT_WRITE);
+    memset(region + p->offset, 0xff, p->bytes);
+    protect(users ? PROT_READ | PROT_WRITE : PROT_NONE);
+    *out = region + p->offset;
+  }
+  pthread_mutex_unlock(&memory_lock);
+  return failed;
+}
+
+static void release(const rt_device *d, void *memory, size_t bytes) {
+  (void)d, (void)bytes;
+  pthread_mutex_lock(&memory_lock);
+  piece **at = &pieces;
+  while (region + (*at)->offset != memory) { /* what is not the device's ends the process here */
+    at = &(*at)->next;
+  }
+  piece *p = *at;
+  *at = p->next;
+  (void)madvise(region + p->offset, p->bytes, MADV_DONTNEED);
+  free(p);
+  pthread_mutex_unlock(&memory_lock);
+}
+
+bool rt_emulated_owns(const void *memory, size_t bytes) {
+  bool found = bytes == 0;
+  pthread_mutex_lock(&memory_lock);
+  for (const piece *p = pieces; p && !found; p = p->next) {
+    uintptr_t at = (uintptr_t)memory, start = (uintptr_t)region + p->offset;
+    found = at >= start && at - start < p->bytes && bytes <= p->bytes - (at - start);
+  }
+  pthread_mutex_unlock(&memory_lock);
+  return found;
+}
+
+/* --- streams --- */
+
+typedef struct item {
+  struct item *next;
+  status (*work)(void *data);
+  void *data;
+} item;
+
+struct rt_stream {
+  const rt_emulated_device *device;
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards what follows */
+  pthread_cond_t changed;
+  item *first, **last;
+  bool busy, ending;
+  status failed; /* of the work since the last wait; what follows it is left out */
+  unsigned random;
+};
+
+static void delay(rt_stream *s) {
+  uint32_t longest = s->device->longest_delay;
+  if (longest) {
+    long nanoseconds = (long)((uint32_t)rand_r(&s->random) % longest) * 1000;
+    nanosleep(&(struct timespec){nanoseconds / 1000000000, nanoseconds % 1000000000}, NULL);
+  }
+}
+
+/* Does a piece of work and frees it. */
+static status do_item(rt_stream *s, item *i, bool leave_out) {
+  status failed = NULL;
+  if (!leave_out) {
+    delay(s);
+    enter();
+    failed = guard_run(i->work, i->data);
+    leave();
+  }
+  free(i->data);
+  free(i);
+  return failed;
+}
+
+static void *run_stream(void *data) {
+  rt_stream *s = data;
+  pthread_mutex_lock(&s->lock);
+  for (;;) {
+    item *i = s->first;
+    if (!i && s->ending) {
+      break;
+    }
+    if (!i) {
+      pthread_cond_wait(&s->changed, &s->lock);
+      continue;
+    }
+    s->first = i->next;
+    s->last = s->first ? s->last : &s->first;
+    s->busy = true;
+    bool leave_out = s->failed != NULL;
+    pthread_mutex_unlock(&s->lock);
+    status failed = do_item(s, i, leave_out);
+    pthread_mutex_lock(&s->lock);
+    s->failed = s->failed ? s->failed : failed;
+    s->busy = false;
+    pthread_cond_broadcast(&s->changed);
+  }
+  pthread_mutex_unlock(&s->lock);
+  return NULL;
+}
+
+static status create_stream(const rt_device *d, rt_stream **out) {
+  rt_stream *s = calloc(1, sizeof *s);
+  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  s->device = (const rt_emulated_device *)d;
+  s->last = &s->first;
+  pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->changed, NULL);
+  if (pthread_create(&s->thread, NULL, run_stream, s) != 0) {
+    free(s);
+    return status_error(STATUS_RESOURCE, "no thread for a stream of the emulated device");
+  }
+  *out = s;
+  return NULL;
+}
+
+static void destroy_stream(rt_stream *s) {
+  pthread_mutex_lock(&s->lock);
+  s->ending = true;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+  pthread_join(s->thread, NULL);
+  pthread_cond_destroy(&s->changed);
+  pthread_mutex_destroy(&s->lock);
+  status_free(s->failed);
+  free(s);
+}
+
+status rt_emulated_submit(rt_stream *s, status (*work)(void *data), void *data) {
+  item *i = malloc(sizeof *i);
+  if (!i || !data) {
+    free(i);
+    free(data);
+    return status_error(STATUS_RESOURCE, "out of memory");
+  }
+  *i = (item){.work = work, .data = data};
+  pthread_mutex_lock(&s->lock);
+  *s->last = i;
+  s->last = &i->next;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+  return NULL;
+}
+
+static status await(rt_stream *s, const mem_budget *budget) {
+  enum { POLL_NANOSECONDS = 5000000 };
+  status late = NULL;
+  pthread_mutex_lock(&s->lock);
+  while ((s->busy || s->first) && !late) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += POLL_NANOSECONDS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&s->changed, &s->lock, &until);
+    late = budget_check(budget);
+  }
+  status failed = s->failed;
+  s->failed = NULL;
+  pthread_mutex_unlock(&s->lock);
+  status_free(failed ? late : NULL);
+  return failed ? failed : late;
+}
+
+/* --- copies --- */
+
+typedef struct copying {
+  rt_copy way;
+  void *to;
+  const void *from;
+  size_t bytes;
+} copying;
+
+/* An address that is not where the way of the copy says it is would be read or written without an error on this device
+ * only. */
+static status check_copy(const copying *c) {
+  bool from = rt_emulated_owns(c->from, c->bytes), to = rt_emulated_owns(c->to, c->bytes);
+  CHECK_THAT(from == (c->way != RT_UPLOAD) && to == (c->way != RT_DOWNLOAD), STATUS_INTERNAL,
+             "a copy of %zu bytes that is no %s", c->bytes,
+             c->way == RT_UPLOAD     ? "upload"
+             : c->way == RT_DOWNLOAD ? "download"
+                                     : "copy on the device");
+  return NULL;
+}
+
+static status do_copy(void *data) {
+  const copying *c = data;
+  TRY(check_copy(c));
+  memmove(c->to, c->from, c->bytes);
+  return NULL;
+}
+
+static status copy(rt_stream *s, rt_copy way, void *to, const void *from, size_t bytes) {
+  copying *c = bytes ? malloc(sizeof *c) : NULL;
+  if (c) {
+    *c = (copying){way, to, from, bytes};
+  }
+  return bytes ? rt_emulated_submit(s, do_copy, c) : NULL;
+}
+
+rt_emulated_device rt_emulated_device_make(uint32_t longest_delay) {
+  return (rt_emulated_device){.device = {.allocate = allocate,
+                                         .release = release,
+                                         .create_stream = create_stream,
+                                         .destroy_stream = destroy_stream,
+                                         .copy = copy,
+                                         .await = await},
+                              .longest_delay = longest_delay};
+}

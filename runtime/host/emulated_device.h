@@ -1,0 +1,27 @@
+/* emulated_device.h - a device whose work is done by threads of the host, for targets that run on the host what is
+ * meant for a device, and for tests.
+ *
+ * Its memory can be touched only while work of one of its streams is done: a host that reads or writes it at another
+ * time ends with a signal.  New memory is full of 0xFF bytes, which are NaN in all types of floats.  Each stream has a
+ * thread, so work is done late, as on a real device. */
+#ifndef RUNTIME_HOST_EMULATED_DEVICE_H
+#define RUNTIME_HOST_EMULATED_DEVICE_H
+
+#include "runtime/program/target.h"
+
+typedef struct rt_emulated_device {
+  rt_device device;       /* the first member; rt_emulated_device_make sets it */
+  uint32_t longest_delay; /* before each piece of work its thread sleeps for up to so many microseconds */
+} rt_emulated_device;
+
+rt_emulated_device rt_emulated_device_make(uint32_t longest_delay);
+
+/* Puts work(data) into the queue.  The stream frees `data`, which must be from malloc, also if this fails or the work
+ * is left out because earlier work has failed. */
+STATUS_MUST_USE status rt_emulated_submit(rt_stream *s, status (*work)(void *data), void *data);
+
+/* Returns true if all of these bytes are in one piece of memory that a device of this kind has allocated.  No bytes are
+ * anywhere. */
+bool rt_emulated_owns(const void *memory, size_t bytes);
+
+#endif

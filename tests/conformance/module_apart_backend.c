@@ -1,0 +1,54 @@
+/* module_apart_backend.c - the target "apart": the reference evaluator on memory that the host cannot touch.  Work is
+ * done late, by the threads of an emulated device.  It proves that the runtime, lowering and sessions keep what is the
+ * device's apart from what is the host's, without any code for a GPU. */
+#include <stdlib.h>
+
+#include "backend_ref/target.h"
+#include "runtime/host/emulated_device.h"
+
+typedef struct call {
+  const rt_thunk *thunk;
+  rt_run run;
+} call;
+
+static status run_call(void *data) {
+  call *c = data;
+  for (uint32_t k = 0; k < c->thunk->n_buffers; k++) {
+    const rt_buffer *b = &c->thunk->buffers[k];
+    CHECK_THAT(rt_emulated_owns(rt_address(&c->run, b), (size_t)rt_buffer_bytes(b)), STATUS_INTERNAL,
+               "buffer %u is not in the device's memory", k);
+  }
+  return ref_target.kinds[0].run(c->thunk, &c->run);
+}
+
+static status run_on_device(const rt_thunk *t, rt_run *r) {
+  call *c = malloc(sizeof *c);
+  if (c) {
+    *c = (call){t, *r};
+  }
+  return rt_emulated_submit(r->stream, run_call, c);
+}
+
+static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                      rt_report *report) {
+  TRY(ref_compiler.compile(m, options, a, out, report));
+  (*out)->target = "apart";
+  return NULL;
+}
+
+static rt_thunk_kind kind;
+static rt_emulated_device device;
+static const rt_target target = {
+    .abi = RT_ABI, .name = "apart", .kinds = &kind, .n_kinds = 1, .device = &device.device};
+static const rt_compiler compiler = {.abi = RT_ABI, .name = "apart", .compile = compile};
+static const rt_backend backend = {.abi = RT_ABI, .adopt_guard = guard_adopt, .target = &target, .compiler = &compiler};
+
+rt_backend_entry onnx_xla_backend;
+
+const rt_backend *onnx_xla_backend(uint32_t abi) {
+  enum { LONGEST_DELAY = 50 }; /* microseconds: longer than it takes to begin a copy too early */
+  kind = ref_target.kinds[0];
+  kind.run = run_on_device;
+  device = rt_emulated_device_make(LONGEST_DELAY);
+  return abi == RT_ABI ? &backend : NULL;
+}

@@ -14,6 +14,7 @@ runtime_sources = \
 	runtime/exec/trial.c \
 	runtime/host/code_loader.c \
 	runtime/host/emulated_device.c \
+	runtime/host/processor.c \
 	runtime/host/relocation.c \
 	runtime/host/roofline.c \
 	runtime/host/stack.c \
@@ -40,6 +41,7 @@ runtime_files = \
 	runtime/exec/trial.h \
 	runtime/host/code_loader.h \
 	runtime/host/emulated_device.h \
+	runtime/host/processor.h \
 	runtime/host/relocation.h \
 	runtime/host/roofline.h \
 	runtime/host/stack.h \

@@ -1,4 +1,4 @@
-/* target.c - the cpu target: which processors run a program, what its code may call, and its thunk kinds. */
+/* target.c - the cpu target: what the code of its programs may call, and its thunk kinds. */
 #include "backend_cpu/runtime/target.h"
 
 #include <math.h>
@@ -6,8 +6,8 @@
 
 #include "backend_cpu/runtime/contraction.h"
 #include "backend_cpu/runtime/kinds.h"
-#include "base/machine.h"
 #include "runtime/host/code_loader.h"
+#include "runtime/host/processor.h"
 
 /* --- what kernels may call --- */
 
@@ -46,35 +46,9 @@ static status load_code(const rt_device *d, arena *a, rt_span object, rt_code **
   return rt_code_load(a, object, resolve, out);
 }
 
-/* --- processors --- */
-
-/* Checks one feature that the code needs, "+name".  Fails if this processor lacks it or if onnx-xla does not know
- * it. */
-static status check_feature(const char *text, size_t n) {
-  machine_feature f;
-  CHECK_THAT(*text == '+' && machine_find_feature(text + 1, n - 1, &f), STATUS_INVALID_FILE,
-             "its code needs '%.*s', which this onnx-xla does not know", (int)n, text);
-  CHECK_THAT(f.here, STATUS_INVALID_FILE, "its code needs %s, which this processor lacks", f.name);
-  return NULL;
-}
-
-/* `cpu` is a text that emit_target_text made: triple, LLVM's name of the processor, features, lanes. */
 static status check_cpu(const rt_device *d, const char *cpu) {
   (void)d;
-  const char *architecture = machine_architecture();
-  if (*cpu == '\0') { /* a program without kernels runs on any machine */
-    return NULL;
-  }
-  CHECK_THAT(strncmp(cpu, architecture, strlen(architecture)) == 0, STATUS_INVALID_FILE,
-             "compiled for %.*s, but this machine is %s", (int)strcspn(cpu, " "), cpu, architecture);
-  const char *name = strchr(cpu, ' '), *features = name ? strchr(name + 1, ' ') : NULL;
-  CHECK_THAT(features, STATUS_INVALID_FILE, "compiled for '%s', which is no processor", cpu);
-  size_t n;
-  for (const char *at = features + 1; *at && *at != ' '; at += n + (at[n] == ',')) {
-    n = strcspn(at, ", ");
-    TRY(check_feature(at, n));
-  }
-  return NULL;
+  return rt_processor_check(cpu);
 }
 
 /* --- the thunk kinds --- */

@@ -25,12 +25,12 @@ void rt_memory_give(const rt_device *d, mem_budget *budget, void *memory, size_t
   }
 }
 
-status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy way, void *to, const void *from, size_t bytes) {
+status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes) {
   if (bytes == 0) {
     return NULL;
   }
   if (d) {
-    return d->copy(s, way, to, from, bytes);
+    return d->copy(s, direction, to, from, bytes);
   }
   memcpy(to, from, bytes);
   return NULL;
@@ -164,7 +164,7 @@ status rt_run_on_host(const rt_thunk *t, rt_run *r) {
   status failed = stage_buffers(&c);
   failed = failed ? failed : guard_run(run_staged_thunk, &c);
   failed = failed ? failed : unstage_buffers(&c);
-  if (failed) { /* copies into this memory may be on their way */
+  if (failed) { /* copies into this memory may be on their direction */
     status_free(r->device->await(r->stream, NULL));
   }
   for (uint32_t k = 0; k < t->n_buffers; k++) {

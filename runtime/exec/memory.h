@@ -21,7 +21,7 @@ STATUS_MUST_USE status rt_device_constant_take(const rt_device *d, rt_stream *s,
 void rt_device_constant_give(const rt_device *d, const void *data, size_t bytes);
 
 /* Copies bytes between arrays of the target: on the host if `device` is NULL, otherwise as the stream's next work. */
-STATUS_MUST_USE status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy way, void *to, const void *from,
+STATUS_MUST_USE status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void *to, const void *from,
                                       size_t bytes);
 
 /* Reads bytes of an array of the target, after all work of the run so far is done. */

@@ -38,10 +38,10 @@ status rt_staging_take(rt_staging *s, const rt_device *d, mem_budget *budget, ui
   return NULL;
 }
 
-status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy way) {
+status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy direction) {
   for (uint32_t k = 0; k < s->n; k++) {
-    void *to = way == RT_UPLOAD ? s->owned[k] : given[k], *from = way == RT_UPLOAD ? given[k] : s->owned[k];
-    TRY(s->owned[k] ? rt_memory_copy(s->device, stream, way, to, from, bytes_of(&s->io[k])) : NULL);
+    void *to = direction == RT_UPLOAD ? s->owned[k] : given[k], *from = direction == RT_UPLOAD ? given[k] : s->owned[k];
+    TRY(s->owned[k] ? rt_memory_copy(s->device, stream, direction, to, from, bytes_of(&s->io[k])) : NULL);
   }
   return NULL;
 }

@@ -19,7 +19,7 @@ STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, mem_bu
 void rt_staging_give(rt_staging *s, mem_budget *budget);
 
 /* Copies the arrays at `given` into staging memory (RT_UPLOAD) or out of it (RT_DOWNLOAD). */
-STATUS_MUST_USE status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy way);
+STATUS_MUST_USE status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy direction);
 /* Fills the memory of results that are computed in place with the contents of their parameters, unless it is the same
  * memory. */
 STATUS_MUST_USE status rt_staging_fill_carried(const rt_staging *out, rt_stream *stream, const void *const *params);

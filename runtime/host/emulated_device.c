@@ -120,7 +120,6 @@ typedef struct item {
 } item;
 
 struct rt_stream {
-  const rt_emulated_device *device;
   pthread_t thread;
   pthread_mutex_t lock; /* guards what follows */
   pthread_cond_t changed;
@@ -130,8 +129,12 @@ struct rt_stream {
   unsigned random;
 };
 
+static _Atomic uint32_t longest_delay;
+
+void rt_emulated_set_delay(uint32_t longest) { longest_delay = longest; }
+
 static void delay(rt_stream *s) {
-  uint32_t longest = s->device->longest_delay;
+  uint32_t longest = longest_delay;
   if (longest) {
     long nanoseconds = (long)((uint32_t)rand_r(&s->random) % longest) * 1000;
     nanosleep(&(struct timespec){nanoseconds / 1000000000, nanoseconds % 1000000000}, NULL);
@@ -182,7 +185,7 @@ static void *run_stream(void *data) {
 static status create_stream(const rt_device *d, rt_stream **out) {
   rt_stream *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
-  s->device = (const rt_emulated_device *)d;
+  (void)d;
   s->last = &s->first;
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, NULL);
@@ -245,21 +248,21 @@ static status await(rt_stream *s, const mem_budget *budget) {
 /* --- copies --- */
 
 typedef struct copying {
-  rt_copy way;
+  rt_copy direction;
   void *to;
   const void *from;
   size_t bytes;
 } copying;
 
-/* An address that is not where the way of the copy says it is would be read or written without an error on this device
- * only. */
+/* An address that is not where the direction of the copy says it is would be read or written without an error on this
+ * device only. */
 static status check_copy(const copying *c) {
   bool from = rt_emulated_owns(c->from, c->bytes), to = rt_emulated_owns(c->to, c->bytes);
-  CHECK_THAT(from == (c->way != RT_UPLOAD) && to == (c->way != RT_DOWNLOAD), STATUS_INTERNAL,
+  CHECK_THAT(from == (c->direction != RT_UPLOAD) && to == (c->direction != RT_DOWNLOAD), STATUS_INTERNAL,
              "a copy of %zu bytes that is no %s", c->bytes,
-             c->way == RT_UPLOAD     ? "upload"
-             : c->way == RT_DOWNLOAD ? "download"
-                                     : "copy on the device");
+             c->direction == RT_UPLOAD     ? "upload"
+             : c->direction == RT_DOWNLOAD ? "download"
+                                           : "copy on the device");
   return NULL;
 }
 
@@ -270,20 +273,19 @@ static status do_copy(void *data) {
   return NULL;
 }
 
-static status copy(rt_stream *s, rt_copy way, void *to, const void *from, size_t bytes) {
+static status copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes) {
   copying *c = bytes ? malloc(sizeof *c) : NULL;
   if (c) {
-    *c = (copying){way, to, from, bytes};
+    *c = (copying){direction, to, from, bytes};
   }
   return bytes ? rt_emulated_submit(s, do_copy, c) : NULL;
 }
 
-rt_emulated_device rt_emulated_device_make(uint32_t longest_delay) {
-  return (rt_emulated_device){.device = {.allocate = allocate,
-                                         .release = release,
-                                         .create_stream = create_stream,
-                                         .destroy_stream = destroy_stream,
-                                         .copy = copy,
-                                         .await = await},
-                              .longest_delay = longest_delay};
+rt_device rt_emulated_device(void) {
+  return (rt_device){.allocate = allocate,
+                     .release = release,
+                     .create_stream = create_stream,
+                     .destroy_stream = destroy_stream,
+                     .copy = copy,
+                     .await = await};
 }

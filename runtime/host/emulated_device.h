@@ -9,12 +9,12 @@
 
 #include "runtime/program/target.h"
 
-typedef struct rt_emulated_device {
-  rt_device device;       /* the first member; rt_emulated_device_make sets it */
-  uint32_t longest_delay; /* before each piece of work its thread sleeps for up to so many microseconds */
-} rt_emulated_device;
+/* Returns the functions of such a device.  All devices of this kind have their memory in common. */
+rt_device rt_emulated_device(void);
 
-rt_emulated_device rt_emulated_device_make(uint32_t longest_delay);
+/* Lets the threads of all streams sleep for a random time, up to so many microseconds, before each piece of work.  At
+ * first it is 0. */
+void rt_emulated_set_delay(uint32_t longest);
 
 /* Puts work(data) into the queue.  The stream frees `data`, which must be from malloc, also if this fails or the work
  * is left out because earlier work has failed. */

@@ -49,7 +49,7 @@ typedef struct rt_loader {
   arena *arena; /* the executable's arena, for the state of thunks; library handles are freed by cleanups of it */
   const rt_program *program;
   const rt_device *device; /* NULL if the target has none */
-  rt_code **code; /* one for each object of the program */
+  rt_code **code;          /* one for each object of the program */
 } rt_loader;
 
 /* Which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
@@ -81,7 +81,7 @@ typedef struct rt_thunk_kind {
   bool on_host;
 } rt_thunk_kind;
 
-/* Which way bytes are copied. */
+/* In which direction bytes are copied. */
 typedef enum rt_copy { RT_UPLOAD, RT_DOWNLOAD, RT_ON_DEVICE } rt_copy;
 
 /* A device: memory that the host cannot access, and queues of work on it.  A thunk puts its work into the run's queue
@@ -97,7 +97,7 @@ struct rt_device {
   /* Waits until the work of the stream is done. */
   void (*destroy_stream)(rt_stream *s);
   /* Puts a copy into the queue.  Memory of the host must neither change nor be freed until `await` has returned. */
-  status (*copy)(rt_stream *s, rt_copy way, void *to, const void *from, size_t bytes);
+  status (*copy)(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);
   /* Waits until all work of the stream is done, also if a part of it fails.  Returns its first failure, or that of the
    * budget, which may be NULL. */
   status (*await)(rt_stream *s, const mem_budget *budget);

@@ -37,9 +37,8 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
 }
 
 static rt_thunk_kind kind;
-static rt_emulated_device device;
-static const rt_target target = {
-    .abi = RT_ABI, .name = "apart", .kinds = &kind, .n_kinds = 1, .device = &device.device};
+static rt_device device;
+static const rt_target target = {.abi = RT_ABI, .name = "apart", .kinds = &kind, .n_kinds = 1, .device = &device};
 static const rt_compiler compiler = {.abi = RT_ABI, .name = "apart", .compile = compile};
 static const rt_backend backend = {.abi = RT_ABI, .adopt_guard = guard_adopt, .target = &target, .compiler = &compiler};
 
@@ -49,6 +48,7 @@ const rt_backend *onnx_xla_backend(uint32_t abi) {
   enum { LONGEST_DELAY = 50 }; /* microseconds: longer than it takes to begin a copy too early */
   kind = ref_target.kinds[0];
   kind.run = run_on_device;
-  device = rt_emulated_device_make(LONGEST_DELAY);
+  device = rt_emulated_device();
+  rt_emulated_set_delay(LONGEST_DELAY);
   return abi == RT_ABI ? &backend : NULL;
 }

@@ -1,0 +1,11 @@
+/* processor.h - whether this processor can run code. */
+#ifndef RUNTIME_HOST_PROCESSOR_H
+#define RUNTIME_HOST_PROCESSOR_H
+
+#include "base/status.h"
+
+/* Returns an error if this machine cannot run code that was compiled for `cpu`, a text of emit_target_text: the triple,
+ * LLVM's name of the processor, features, lanes.  It is "" for a program without code, which runs anywhere. */
+STATUS_MUST_USE status rt_processor_check(const char *cpu);
+
+#endif

@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-#include "backend_cpu/kernels/dynamic_m.h"
 #include "backend_cpu/lower/special.h"
 #include "emit/kernel/special.h"
 #include "backend_cpu/runtime/kinds.h"
 #include "hlo/analysis/cost.h"
 #include "hlo/analysis/in_place_update.h"
+#include "lower/kernels/dynamic_m.h"
 #include "lower/lower.h"
 #include "runtime/program/weight_pool.h"
 
 typedef struct lowering {
   arena *arena;
-  cpu_kernels *kernels;
+  lower_kernels *kernels;
   const cpu_lower_options *options;
 } lowering;
 
@@ -154,10 +154,10 @@ static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t
   return alias;
 }
 
-/* Adds a kernel.  Until the kernels are compiled, t->config is the *mark that cpu_kernels_add has set. */
-static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer,
-                         const cpu_call_of *call) {
-  return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
+/* Adds a kernel.  Until the kernels are compiled, t->config is the *mark that lower_kernels_add has set. */
+static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const lower_kernel_writer *writer,
+                         const lower_kernel_call *call) {
+  return lower_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
 }
 
 /* Fails for a contraction of many sizes that would be a plain loop, if it is large for likely sizes: a program for one
@@ -176,18 +176,18 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   TRY(check_loop(i));
   enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
   bring_base(c, i);
-  int64_t rows = emit_takes_sizes(i) ? 0 : cpu_dynamic_m(l->arena, i, l->options->target);
-  cpu_call_of call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};
+  int64_t rows = emit_takes_sizes(i) ? 0 : lower_dynamic_m(l->arena, i, l->options->target);
+  lower_kernel_call call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};
   rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
   use_base(t, i);
   return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
 }
 
-static status attach_sequence(rt_sequence *s, size_table *sizes, const cpu_kernels *kernels) {
+static status attach_sequence(rt_sequence *s, size_table *sizes, const lower_kernels *kernels) {
   for (uint32_t k = 0; k < s->n; k++) {
     rt_thunk *t = &s->thunks[k];
     if (strcmp(t->kind, "cpu.kernel") == 0) {
-      TRY(cpu_kernels_attach(kernels, sizes, t));
+      TRY(lower_kernels_attach(kernels, sizes, t));
     }
     for (uint32_t b = 0; b < t->n_bodies; b++) {
       TRY(attach_sequence(&t->bodies[b], sizes, kernels));
@@ -196,7 +196,7 @@ static status attach_sequence(rt_sequence *s, size_table *sizes, const cpu_kerne
   return NULL;
 }
 
-status cpu_attach_code(size_table *sizes, const cpu_kernels *kernels, const cpu_code *code) {
+status cpu_attach_code(size_table *sizes, const lower_kernels *kernels, const lower_object_code *code) {
   rt_program *p = sizes->program;
   p->n_code = code->n;
   p->code = code->objects;
@@ -272,7 +272,7 @@ static void pack_later(lowering *l, packing p) {
   const double byte_nanoseconds = 0.3;
   p.lowering = l;
   double cost = byte_nanoseconds * (double)shape_bytes(&p.given->shape);
-  cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
+  lower_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
 }
 
 /* Returns bytes that identify the library's packing of weights: equal bytes mean that equal weights are packed alike.
@@ -395,7 +395,8 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     }
     note_plan(c, t, plan);
     const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
-    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed},
+    TRY(add_kernel(l, t, i,
+                   &(lower_kernel_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed},
                    &kernel->call));
   }
   return NULL;
@@ -467,17 +468,18 @@ static lower_time time_of(void *data, const hlo_instr *i) {
   const double least = 300, byte = 0.015, vector = 0.2;
   hlo_cost cost = hlo_cost_of(i);
   double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
-  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->options->threads ? ranges : l->options->threads;
+  double ranges = serial / LOWER_RANGE_NANOSECONDS,
+         threads = ranges < l->options->threads ? ranges : l->options->threads;
   bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
   return none ? (lower_time){-1, -1}
               : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
-  cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
+  lower_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, size_table *sizes,
+status cpu_lower(hlo_module *m, lower_kernels *kernels, const cpu_lower_options *options, arena *a, size_table *sizes,
                  rt_program **out, rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering); /* on the arena, since jobs that pack weights use it after this function has
                                            returned */

@@ -1,35 +1,35 @@
 /* kernels.h - the kernels of a program.  They are collected while the program is lowered, equal ones only once, and
  * then compiled on all cores. */
-#ifndef BACKEND_CPU_KERNELS_KERNELS_H
-#define BACKEND_CPU_KERNELS_KERNELS_H
+#ifndef LOWER_KERNELS_KERNELS_H
+#define LOWER_KERNELS_KERNELS_H
 
-#include "backend_cpu/kernels/jobs.h"
 #include "emit/kernel/compile.h"
 #include "emit/llvm/target.h"
+#include "lower/kernels/jobs.h"
 #include "lower/sizes.h"
 #include "runtime/program/weight_pool.h"
 #include "runtime/program/target.h"
 
-enum { CPU_RANGE_NANOSECONDS = 2000 }; /* the least work for which another thread is used */
+enum { LOWER_RANGE_NANOSECONDS = 2000 }; /* the least work for which another thread is used */
 
-typedef struct cpu_kernels cpu_kernels;
+typedef struct lower_kernels lower_kernels;
 
 /* Creates an empty collection; the target is borrowed.  Kernels that other programs of the session have compiled are
  * taken from the weight pool, and new ones are added to it; weight_pool is NULL if there is no session. */
-cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
+lower_kernels *lower_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
 
 /* A function in place of emit_kernel that writes a kernel, and its arguments. */
-typedef struct cpu_writer {
+typedef struct lower_kernel_writer {
   emit_write_fn *write;
   const char *name;   /* identifies `write`, the same in every process */
   const void *config; /* plain bytes, which are copied; equal bytes mean an equal kernel */
   size_t config_bytes;
   uint32_t phase;
   int32_t packed; /* the operand whose buffer holds packed weights, which never become part of the code; -1: none */
-} cpu_writer;
+} lower_kernel_writer;
 
 /* A call of a kernel of dynamic M (dynamic_m.h). */
-typedef struct cpu_call_of {
+typedef struct lower_kernel_call {
   int64_t rows;          /* the rows of this call; 0 if the kernel is only for the sizes of its instruction */
   int64_t placeholder_m; /* the number of rows for which the code was written */
   bool known; /* whether `info` is that of this call; if not, the grid of the compiled code is multiplied by rows /
@@ -37,42 +37,43 @@ typedef struct cpu_call_of {
   emit_kernel_info info;
   uint32_t n_args;
   const int64_t *args; /* borrowed */
-} cpu_call_of;
+} lower_kernel_call;
 
 /* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  If
  * `writer` is NULL, emit_kernel writes it.  If `call` is NULL, it is only for the sizes of `i`.  Sets *mark, which the
- * caller later passes to cpu_kernels_attach. */
-STATUS_MUST_USE status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
-                                       const cpu_writer *writer, const cpu_call_of *call, rt_span *mark);
+ * caller later passes to lower_kernels_attach. */
+STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *alias,
+                                         const lower_kernel_writer *writer, const lower_kernel_call *call,
+                                         rt_span *mark);
 
-/* Return the number of different kernels; how many of them were found (cpu_kernels_compile); and how often a kernel was
- * added. */
-uint32_t cpu_kernels_unique(const cpu_kernels *k);
-uint32_t cpu_kernels_found(const cpu_kernels *k);
-/* Returns the number of objects that cpu_kernels_compile compiled; they are the first in its list. */
-uint32_t cpu_kernels_new_objects(const cpu_kernels *k);
-uint32_t cpu_kernels_asked(const cpu_kernels *k);
+/* Return the number of different kernels; how many of them were found (lower_kernels_compile); and how often a kernel
+ * was added. */
+uint32_t lower_kernels_unique(const lower_kernels *k);
+uint32_t lower_kernels_found(const lower_kernels *k);
+/* Returns the number of objects that lower_kernels_compile compiled; they are the first in its list. */
+uint32_t lower_kernels_new_objects(const lower_kernels *k);
+uint32_t lower_kernels_asked(const lower_kernels *k);
 
 /* Code objects, and for each a name that lists the kernels in it (rt_program). */
-typedef struct cpu_code {
+typedef struct lower_object_code {
   uint32_t n;
   rt_span *objects, *names;
-} cpu_code;
+} lower_object_code;
 
 /* Compiles all kernels that are not in the weight pool into objects.  The number of objects is a multiple of `shares`,
  * the number of threads among which compiling is to be divided evenly. `threads` is the number of threads that actually
  * compile them and run the other jobs.  A failure names the kernel's operation. */
-STATUS_MUST_USE status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads,
-                                           cpu_code *out);
+STATUS_MUST_USE status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs, uint32_t shares, uint32_t threads,
+                                             lower_object_code *out);
 /* Writes all kernels into this LLVM module instead, which the caller completes and compiles, and runs the other jobs.
- * `prefix` is put before the names of the kernels.  cpu_kernels_attach may be called afterwards. */
-STATUS_MUST_USE status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, const char *prefix,
-                                         emit_module *module);
+ * `prefix` is put before the names of the kernels.  lower_kernels_attach may be called afterwards. */
+STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads, const char *prefix,
+                                           emit_module *module);
 /* Returns the LLVM IR or assembly of all kernels as one text. */
-STATUS_MUST_USE status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text);
+STATUS_MUST_USE status lower_kernels_text(lower_kernels *k, bool assembly, const char **text);
 
-/* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of cpu_kernels_add.  May
- * be called only after cpu_kernels_compile or cpu_kernels_write. */
-STATUS_MUST_USE status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t);
+/* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of lower_kernels_add. May
+ * be called only after lower_kernels_compile or lower_kernels_write. */
+STATUS_MUST_USE status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

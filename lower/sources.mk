@@ -8,7 +8,8 @@ lower_kernels_sources = \
 	lower/kernels/dynamic_m.c \
 	lower/kernels/jobs.c \
 	lower/kernels/kernels.c \
-	lower/kernels/outline.c
+	lower/kernels/outline.c \
+	lower/kernels/thunks.c
 lower_files = \
 	lower/README \
 	lower/concurrent_groups.h \
@@ -16,6 +17,7 @@ lower_files = \
 	lower/kernels/jobs.h \
 	lower/kernels/kernels.h \
 	lower/kernels/outline.h \
+	lower/kernels/thunks.h \
 	lower/lower.h \
 	lower/provenance.h \
 	lower/sizes.h

@@ -13,7 +13,7 @@
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
 #include "hlo/passes/pass.h"
-#include "lower/kernels/kernels.h"
+#include "lower/kernels/thunks.h"
 
 /* --- the pipeline --- */
 
@@ -238,7 +238,7 @@ static status lower_module(compilation *c, hlo_module *m) {
   TRY(cpu_target_of(c->arena, o, c->target));
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
-  c->kernels = lower_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
+  c->kernels = lower_kernels_create(c->arena, c->target, "cpu.kernel", shares ? o->sharing->weight_pool : NULL);
   c->jobs = lower_jobs_create(c->arena);
   cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* the jobs use it, too */
   *lower = (cpu_lower_options){.target = c->target,
@@ -277,7 +277,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
   begin_compilation(&c, options, a, report);
   TRY(lower_module(&c, m));
   TRY(lower_kernels_compile(c.kernels, c.jobs, c.shares, c.options->threads, &code));
-  TRY(cpu_attach_code(&c.sizes, c.kernels, &code));
+  TRY(lower_kernels_attach_program(&c.sizes, c.kernels, &code));
   TRY(c.options->keep_text ? add_texts(c.kernels, c.report) : NULL);
   c.program->cpu = code.n ? emit_target_text(a, c.target) : "";
   *out = c.program;
@@ -291,7 +291,7 @@ status cpu_compile_into_module(struct hlo_module *m, const rt_compile_options *o
   begin_compilation(&c, options, a, report);
   TRY(lower_module(&c, m));
   TRY(lower_kernels_write(c.kernels, c.jobs, c.options->threads, prefix, module));
-  TRY(cpu_attach_code(&c.sizes, c.kernels, &(lower_object_code){0}));
+  TRY(lower_kernels_attach_program(&c.sizes, c.kernels, &(lower_object_code){0}));
   c.program->cpu = emit_target_text(a, c.target);
   *out = c.program;
   finish(&c);

@@ -17,10 +17,9 @@ typedef struct cpu_lower_options {
 } cpu_lower_options;
 
 /* Makes a program without its code.  The options must live until the jobs have run.  The kernels are collected in
- * `kernels`; when they are compiled, cpu_attach_code adds them.  *sizes becomes the table of the program's sizes. */
+ * `kernels`; when they are compiled, lower_kernels_attach_program adds them.  *sizes becomes the table of the program's
+ * sizes. */
 STATUS_MUST_USE status cpu_lower(hlo_module *m, lower_kernels *kernels, const cpu_lower_options *options, arena *a,
                                  size_table *sizes, rt_program **out, rt_report *report);
-/* Adds the code objects to the program of the table, and sets the configs and sizes of the thunks that call kernels. */
-STATUS_MUST_USE status cpu_attach_code(size_table *sizes, const lower_kernels *kernels, const lower_object_code *code);
 
 #endif

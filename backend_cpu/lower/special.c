@@ -7,6 +7,7 @@
 #include "base/nms.h"
 #include "emit/kernel/special.h"
 #include "hlo/analysis/sorted_front.h"
+#include "lower/kernels/thunks.h"
 
 /* --- sorts --- */
 
@@ -116,7 +117,7 @@ static status add_kernel(lower_context *c, lower_kernels *kernels, const hlo_ins
                          const lower_kernel_writer *writer) {
   const char *why = "";
   CHECK_THAT(emit_supports_special(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+  rt_thunk *t = lower_kernel_thunk(c, kernels, i);
   int32_t *alias = ARENA_NEW_N(lower_arena(c), int32_t, i->n_results);
   memset(alias, 0xff, i->n_results * sizeof *alias);
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {

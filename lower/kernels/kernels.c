@@ -37,20 +37,25 @@ typedef struct kernel {
 struct lower_kernels {
   arena *arena;
   const emit_target *target;
+  const char *kind; /* of the thunks */
   rt_weight_pool *weight_pool;
   dim_table *dims; /* of expressions of the symbols of outlined instructions (lower_outline_symbol) */
   uint32_t n, cap, asked, n_found, n_new_objects;
   kernel *kernels;
 };
 
-lower_kernels *lower_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool) {
+lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind,
+                                    rt_weight_pool *weight_pool) {
   lower_kernels *k = ARENA_NEW(a, lower_kernels);
   k->arena = a;
   k->target = target;
+  k->kind = kind;
   k->weight_pool = weight_pool;
   k->dims = dim_table_create(a);
   return k;
 }
+
+const char *lower_kernels_kind(const lower_kernels *k) { return k->kind; }
 
 uint32_t lower_kernels_unique(const lower_kernels *k) { return k->n; }
 

@@ -14,9 +14,11 @@ enum { LOWER_RANGE_NANOSECONDS = 2000 }; /* the least work for which another thr
 
 typedef struct lower_kernels lower_kernels;
 
-/* Creates an empty collection; the target is borrowed.  Kernels that other programs of the session have compiled are
- * taken from the weight pool, and new ones are added to it; weight_pool is NULL if there is no session. */
-lower_kernels *lower_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool);
+/* Creates an empty collection; the target is borrowed.  `kind` is the kind of the thunks that call the kernels, a
+ * static text such as "cpu.kernel".  Kernels that other programs of the session have compiled are taken from the weight
+ * pool, and new ones are added to it; weight_pool is NULL if there is no session. */
+lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind, rt_weight_pool *weight_pool);
+const char *lower_kernels_kind(const lower_kernels *k);
 
 /* A function in place of emit_kernel that writes a kernel, and its arguments. */
 typedef struct lower_kernel_writer {
@@ -73,7 +75,9 @@ STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, u
 STATUS_MUST_USE status lower_kernels_text(lower_kernels *k, bool assembly, const char **text);
 
 /* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of lower_kernels_add. May
- * be called only after lower_kernels_compile or lower_kernels_write. */
+ * be called only after lower_kernels_compile or lower_kernels_write.  The config becomes the number of the code object
+ * (rt_put_i64), the name of the function in it (rt_put_text), and how many steps of the grid are enough work for a
+ * thread (rt_put_i64).  The first size is the grid, and the others are the sizes that the kernel takes as arguments. */
 STATUS_MUST_USE status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

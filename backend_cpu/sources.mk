@@ -24,10 +24,6 @@ cpu_compile_sources = \
 	backend_cpu/autotune/trial.c \
 	backend_cpu/compile/assign_kernels.c \
 	backend_cpu/compile/target.c \
-	backend_cpu/kernels/dynamic_m.c \
-	backend_cpu/kernels/jobs.c \
-	backend_cpu/kernels/kernels.c \
-	backend_cpu/kernels/outline.c \
 	backend_cpu/lower/lower.c \
 	backend_cpu/lower/special.c
 backend_cpu_files = \
@@ -42,10 +38,6 @@ backend_cpu_files = \
 	backend_cpu/autotune/trial.h \
 	backend_cpu/compile/assign_kernels.h \
 	backend_cpu/compile/target.h \
-	backend_cpu/kernels/dynamic_m.h \
-	backend_cpu/kernels/jobs.h \
-	backend_cpu/kernels/kernels.h \
-	backend_cpu/kernels/outline.h \
 	backend_cpu/lower/lower.h \
 	backend_cpu/lower/special.h \
 	backend_cpu/runtime/arm_calls.def \

@@ -4,9 +4,20 @@ lower_sources = \
 	lower/lower.c \
 	lower/provenance.c \
 	lower/sizes.c
+lower_kernels_sources = \
+	lower/kernels/dynamic_m.c \
+	lower/kernels/jobs.c \
+	lower/kernels/kernels.c \
+	lower/kernels/outline.c \
+	lower/kernels/thunks.c
 lower_files = \
 	lower/README \
 	lower/concurrent_groups.h \
+	lower/kernels/dynamic_m.h \
+	lower/kernels/jobs.h \
+	lower/kernels/kernels.h \
+	lower/kernels/outline.h \
+	lower/kernels/thunks.h \
 	lower/lower.h \
 	lower/provenance.h \
 	lower/sizes.h

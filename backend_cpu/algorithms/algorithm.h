@@ -11,7 +11,7 @@
 #define BACKEND_CPU_ALGORITHMS_ALGORITHM_H
 
 #include "backend_cpu/algorithms/contraction.h"
-#include "backend_cpu/kernels/kernels.h"
+#include "lower/kernels/kernels.h"
 
 enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_PHASES = 4 };
 
@@ -69,8 +69,8 @@ typedef struct cpu_kernel_plan {
    * shapes with equal bytes share the packed weights. */
   const void *packing;
   size_t packing_bytes;
-  dim scratch_bytes; /* an expression of the module's sizes */
-  cpu_call_of call;  /* how each phase is called */
+  dim scratch_bytes;      /* an expression of the module's sizes */
+  lower_kernel_call call; /* how each phase is called */
 } cpu_kernel_plan;
 
 /* A config that is ready for code generation.  Exactly one of `library` and `kernel` is not NULL. */

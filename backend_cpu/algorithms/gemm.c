@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/algorithm.h"
-#include "backend_cpu/kernels/dynamic_m.h"
 #include "emit/contraction/product.h"
 #include "emit/llvm/likely.h"
+#include "lower/kernels/dynamic_m.h"
 
 enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves the choice to emit_product_choose */
 
@@ -162,10 +162,10 @@ static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_
   }
   emit_product *code = ARENA_NEW(a, emit_product);
   int64_t *args = ARENA_NEW_N(a, int64_t, EMIT_PRODUCT_ARGS), rows = g->n_rows == 1 ? g->rows[0].n : 0;
-  cpu_call_of call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
+  lower_kernel_call call = {.rows = rows, .known = true, .n_args = EMIT_PRODUCT_ARGS, .args = args};
   if (kernel->n_phases == 1 && p->contraction->op == HLO_DOT &&
       emit_product_dynamic_m(dims_of(p), g, code, &call.placeholder_m, &call.info, args) &&
-      cpu_has_leading_rows(a, p->instr, rows)) {
+      lower_has_leading_rows(a, p->instr, rows)) {
     kernel->config = config_of(a, code);
     kernel->call = call;
   }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/attention.h"
-#include "backend_cpu/kernels/jobs.h"
 #include "hlo/analysis/queries.h"
+#include "lower/kernels/jobs.h"
 
 typedef struct entry {
   const hlo_instr *instr;
@@ -156,7 +156,7 @@ static void destroy(void *data) { arena_destroy(((building *)data)->arena); }
 typedef struct calls {
   uint32_t n, cap;
   building **items;
-  cpu_jobs *jobs;
+  lower_jobs *jobs;
 } calls;
 
 /* Adds a job if the instruction has no plan and its config is that of a library call. */
@@ -171,19 +171,19 @@ static void add_call(const cpu_plans *plans, const hlo_instr *i, calls *c) {
   arena_cleanup(plans->arena, destroy, b); /* before there is an arena, so that nothing leaks if memory runs out here */
   b->arena = arena_create(arena_budget(plans->arena));
   *ARENA_PUSH(plans->arena, c->items, c->n, c->cap) = b;
-  cpu_jobs_add(c->jobs, problem.multiplications, build_call, b);
+  lower_jobs_add(c->jobs, problem.multiplications, build_call, b);
 }
 
 static status build_calls(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
   uint32_t n;
-  calls c = {.jobs = cpu_jobs_create(plans->arena)};
+  calls c = {.jobs = lower_jobs_create(plans->arena)};
   hlo_computation **walked = hlo_walked(m, plans->arena, false, &n);
   for (uint32_t k = 0; k < n; k++) {
     for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
       add_call(plans, i, &c);
     }
   }
-  TRY(cpu_jobs_run(c.jobs, threads));
+  TRY(lower_jobs_run(c.jobs, threads));
   for (uint32_t k = 0; k < c.n; k++) {
     const building *b = c.items[k];
     if (b->plan) {

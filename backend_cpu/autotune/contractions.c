@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "backend_cpu/autotune/trial.h"
-#include "backend_cpu/kernels/outline.h"
 #include "backend_cpu/runtime/target.h"
 #include "base/hash.h"
 #include "base/machine.h"
 #include "hlo/text/text.h"
+#include "lower/kernels/outline.h"
 #include "runtime/host/thread_pool.h"
 
 struct cpu_tunables {
@@ -105,8 +105,8 @@ static const char *similar(arena *a, const cpu_problem *p) {
  * The names are part of it so that a problem for which there are new configs is timed again. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
-  cpu_symbols none = {0}; /* only problems whose sizes are constants are timed */
-  const hlo_instr *alone = cpu_outline(a, p->instr, CPU_OUTLINE_KERNEL, p->weights, &none);
+  lower_outline_symbols none = {0}; /* only problems whose sizes are constants are timed */
+  const hlo_instr *alone = lower_outline(a, p->instr, LOWER_OUTLINE_KERNEL, p->weights, &none);
   const char *text;
   rt_writer w = {.arena = a};
   TRY(hlo_print(a, alone->parent->module, &options, &text, NULL));

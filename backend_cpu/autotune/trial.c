@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-#include "backend_cpu/kernels/outline.h"
 #include "backend_cpu/lower/lower.h"
 #include "backend_cpu/runtime/target.h"
 #include "base/hash.h"
+#include "lower/kernels/outline.h"
+#include "lower/kernels/thunks.h"
 #include "runtime/exec/executable.h"
 
 enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
@@ -134,20 +135,20 @@ static status build(void *data) {
   arena *a = t->arena;
   const cpu_problem_options *options = &t->problem->options;
   const emit_target *target = options->target;
-  cpu_kernels *kernels = cpu_kernels_create(a, target, NULL);
+  lower_kernels *kernels = lower_kernels_create(a, target, "cpu.kernel", NULL);
   cpu_plans *plans = cpu_plans_create(a, options);
-  cpu_symbols none = {0}; /* only problems whose sizes are constants are timed */
+  lower_outline_symbols none = {0}; /* only problems whose sizes are constants are timed */
   size_table sizes;
-  hlo_instr *alone = cpu_outline(a, t->problem->instr, CPU_OUTLINE_PROGRAM, -1, &none);
-  cpu_code code;
+  hlo_instr *alone = lower_outline(a, t->problem->instr, LOWER_OUTLINE_PROGRAM, -1, &none);
+  lower_object_code code;
   rt_report report = {0};
-  cpu_jobs *jobs = cpu_jobs_create(a);
+  lower_jobs *jobs = lower_jobs_create(a);
   cpu_lower_options lower = {.target = target, .threads = options->threads, .plans = plans, .jobs = jobs};
   alone->config = t->config;
   TRY(cpu_plans_build_given(plans, alone->parent->module));
   TRY(cpu_lower(alone->parent->module, kernels, &lower, a, &sizes, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
-  TRY(cpu_attach_code(&sizes, kernels, &code));
+  TRY(lower_kernels_compile(kernels, jobs, 1, 1, &code));
+  TRY(lower_kernels_attach_program(&sizes, kernels, &code));
   t->program->cpu = code.n ? emit_target_text(a, target) : "";
   drop_copies(&t->program->body);
   spread_weights(t);

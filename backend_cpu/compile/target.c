@@ -7,13 +7,13 @@
 #include "backend_cpu/algorithms/attention.h"
 #include "backend_cpu/algorithms/contraction.h"
 #include "backend_cpu/compile/assign_kernels.h"
-#include "backend_cpu/kernels/kernels.h"
 #include "backend_cpu/lower/lower.h"
 #include "base/clock.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
 #include "hlo/passes/pass.h"
+#include "lower/kernels/thunks.h"
 
 /* --- the pipeline --- */
 
@@ -161,12 +161,12 @@ static uint32_t count_thunks(const rt_sequence *s) {
   return n;
 }
 
-static void report_program(const rt_program *p, const cpu_kernels *kernels, rt_report *r) {
+static void report_program(const rt_program *p, const lower_kernels *kernels, rt_report *r) {
   r->thunks = count_thunks(&p->body);
-  r->kernels = cpu_kernels_asked(kernels);
-  r->kernels_unique = cpu_kernels_unique(kernels);
-  r->kernels_found = cpu_kernels_found(kernels);
-  r->new_code = cpu_kernels_new_objects(kernels);
+  r->kernels = lower_kernels_asked(kernels);
+  r->kernels_unique = lower_kernels_unique(kernels);
+  r->kernels_found = lower_kernels_found(kernels);
+  r->new_code = lower_kernels_new_objects(kernels);
   for (uint32_t k = 0; k < p->n_constants; k++) {
     r->constant_bytes += p->constants[k].size;
   }
@@ -184,9 +184,9 @@ static uint32_t shares_of(const rt_compile_options *o) {
   return o->numerics.deterministic ? ANY_THREADS : o->threads;
 }
 
-static status add_texts(cpu_kernels *kernels, rt_report *r) {
-  TRY(cpu_kernels_text(kernels, false, &r->llvm));
-  return cpu_kernels_text(kernels, true, &r->assembly);
+static status add_texts(lower_kernels *kernels, rt_report *r) {
+  TRY(lower_kernels_text(kernels, false, &r->llvm));
+  return lower_kernels_text(kernels, true, &r->assembly);
 }
 
 status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
@@ -205,8 +205,8 @@ typedef struct compilation {
   emit_target *target;
   rt_report *report, unused;
   uint32_t shares;
-  cpu_kernels *kernels;
-  cpu_jobs *jobs;
+  lower_kernels *kernels;
+  lower_jobs *jobs;
   size_table sizes;
   rt_program *program;
   double start; /* when the last step ended */
@@ -238,8 +238,8 @@ static status lower_module(compilation *c, hlo_module *m) {
   TRY(cpu_target_of(c->arena, o, c->target));
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
-  c->kernels = cpu_kernels_create(c->arena, c->target, shares ? o->sharing->weight_pool : NULL);
-  c->jobs = cpu_jobs_create(c->arena);
+  c->kernels = lower_kernels_create(c->arena, c->target, "cpu.kernel", shares ? o->sharing->weight_pool : NULL);
+  c->jobs = lower_jobs_create(c->arena);
   cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* the jobs use it, too */
   *lower = (cpu_lower_options){.target = c->target,
                                .threads = c->shares,
@@ -273,11 +273,11 @@ static void begin_compilation(compilation *c, const rt_compile_options *given, a
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   compilation c;
-  cpu_code code;
+  lower_object_code code;
   begin_compilation(&c, options, a, report);
   TRY(lower_module(&c, m));
-  TRY(cpu_kernels_compile(c.kernels, c.jobs, c.shares, c.options->threads, &code));
-  TRY(cpu_attach_code(&c.sizes, c.kernels, &code));
+  TRY(lower_kernels_compile(c.kernels, c.jobs, c.shares, c.options->threads, &code));
+  TRY(lower_kernels_attach_program(&c.sizes, c.kernels, &code));
   TRY(c.options->keep_text ? add_texts(c.kernels, c.report) : NULL);
   c.program->cpu = code.n ? emit_target_text(a, c.target) : "";
   *out = c.program;
@@ -290,8 +290,8 @@ status cpu_compile_into_module(struct hlo_module *m, const rt_compile_options *o
   compilation c;
   begin_compilation(&c, options, a, report);
   TRY(lower_module(&c, m));
-  TRY(cpu_kernels_write(c.kernels, c.jobs, c.options->threads, prefix, module));
-  TRY(cpu_attach_code(&c.sizes, c.kernels, &(cpu_code){0}));
+  TRY(lower_kernels_write(c.kernels, c.jobs, c.options->threads, prefix, module));
+  TRY(lower_kernels_attach_program(&c.sizes, c.kernels, &(lower_object_code){0}));
   c.program->cpu = emit_target_text(a, c.target);
   *out = c.program;
   finish(&c);

@@ -2,18 +2,18 @@
 
 #include <string.h>
 
-#include "backend_cpu/kernels/dynamic_m.h"
 #include "backend_cpu/lower/special.h"
 #include "emit/kernel/special.h"
 #include "backend_cpu/runtime/kinds.h"
 #include "hlo/analysis/cost.h"
-#include "hlo/analysis/in_place_update.h"
+#include "lower/kernels/dynamic_m.h"
+#include "lower/kernels/thunks.h"
 #include "lower/lower.h"
 #include "runtime/program/weight_pool.h"
 
 typedef struct lowering {
   arena *arena;
-  cpu_kernels *kernels;
+  lower_kernels *kernels;
   const cpu_lower_options *options;
 } lowering;
 
@@ -27,45 +27,6 @@ static bool is_attention(const hlo_instr *i) {
 }
 
 /* --- the rules for buffers --- */
-
-/* Returns true if only dimensions of one element move, so that the memory stays the same. */
-static bool is_trivial_transpose(const hlo_instr *i) {
-  const shape *s = hlo_shape(i->operands[0]);
-  int64_t last = -1;
-  for (int d = 0; d < s->rank; d++) {
-    int64_t from = hlo_ints(i, HLO_ATTR_PERMUTATION)[d];
-    if (s->dims[from] != 1) {
-      if (from < last) {
-        return false;
-      }
-      last = from;
-    }
-  }
-  return true;
-}
-
-static dim elements(const hlo_instr *i, const shape *s) {
-  return shape_dim_product(i->parent->module->dims, s, 0, s->rank);
-}
-
-static bool is_view(const hlo_instr *i) {
-  switch (i->op) {
-    case HLO_RESHAPE: return true;
-    case HLO_BITCAST: return hlo_is_bitcast_view(i);
-    case HLO_BROADCAST: /* a view if it only adds dimensions of one element */
-      return hlo_shape(i->operands[0])->kind == SHAPE_ARRAY &&
-             elements(i, &i->shapes[0]) == elements(i, hlo_shape(i->operands[0]));
-    case HLO_TRANSPOSE: return is_trivial_transpose(i);
-    default: return false;
-  }
-}
-
-/* Returns true for a concatenation that is lowered to copies: a kernel has a loop for each operand, and LLVM takes
- * quadratic time for many loops in one function. */
-static bool joins_many(const hlo_instr *i) {
-  enum { MANY = 64 };
-  return i->op == HLO_CONCAT && i->n_operands > MANY && shape_is_static(&i->shapes[0]);
-}
 
 /* Returns true if the library call reads v only as its residual, which it reads from the result's buffer.  Other
  * operands cannot share that buffer, since the call reads them while it writes the result. */
@@ -81,7 +42,7 @@ static bool is_only_residual(const cpu_library_plan *p, hlo_value v) {
 static hlo_access access_of(void *data, const hlo_instr *i) {
   (void)data;
   bool again = is_attention(i); /* the last two tiles overlap, and their common rows are computed twice */
-  bool any_order = i->op == HLO_SORT || i->op == HLO_NMS || i->op == HLO_COPY || joins_many(i);
+  bool any_order = i->op == HLO_SORT || i->op == HLO_NMS || i->op == HLO_COPY || lower_is_concat_of_many(i);
   return again || any_order ? HLO_READS_WHILE_WRITING : HLO_READS_ROW_FIRST;
 }
 
@@ -104,62 +65,6 @@ static dim scratch(void *data, const hlo_instr *i) {
   return plan ? plan->scratch_bytes : 0;
 }
 
-static bool same_buffer(const rt_buffer *a, const rt_buffer *b) {
-  return a->space == b->space && a->index == b->index && a->offset == b->offset;
-}
-
-static void copy_to_result(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to) {
-  rt_thunk *copy = lower_bare_thunk(c, "copy", i);
-  lower_add_buffer(c, copy, from);
-  copy->n_inputs = 1;
-  lower_add_buffer(c, copy, to);
-}
-
-/* If `i` is an in-place update, copies the array of which it changes a part to the result's buffer, unless the array is
- * there already.  The kernel then writes only the changed part. */
-static void bring_base(lower_context *c, const hlo_instr *i) {
-  hlo_in_place_update place;
-  if (hlo_in_place_update_of(i, &place)) {
-    rt_buffer base = lower_buffer(c, i->operands[place.base]), result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
-    if (!same_buffer(&base, &result)) {
-      copy_to_result(c, i, base, result);
-    }
-  }
-}
-
-/* If `i` is an in-place update, passes the result's buffer to the kernel also in place of the operand of which it
- * changes a part. */
-static void use_base(rt_thunk *t, const hlo_instr *i) {
-  hlo_in_place_update place;
-  if (hlo_in_place_update_of(i, &place)) {
-    t->buffers[place.base] = t->buffers[i->n_operands];
-  }
-}
-
-/* Returns for each result the operand that shares its buffer, or -1.  The array that an in-place update changes counts
- * as such an operand. */
-static const int32_t *aliases(lowering *l, const hlo_instr *i, const rt_thunk *t) {
-  int32_t *alias = ARENA_NEW_N(l->arena, int32_t, i->n_results + 1);
-  hlo_in_place_update place;
-  if (hlo_in_place_update_of(i, &place)) {
-    alias[0] = (int32_t)place.base;
-    return alias;
-  }
-  for (uint32_t r = 0; r < i->n_results; r++) {
-    alias[r] = -1;
-    for (uint32_t k = 0; k < i->n_operands && alias[r] < 0; k++) {
-      alias[r] = same_buffer(&t->buffers[k], &t->buffers[i->n_operands + r]) ? (int32_t)k : -1;
-    }
-  }
-  return alias;
-}
-
-/* Adds a kernel.  Until the kernels are compiled, t->config is the *mark that cpu_kernels_add has set. */
-static status add_kernel(lowering *l, rt_thunk *t, const hlo_instr *i, const cpu_writer *writer,
-                         const cpu_call_of *call) {
-  return cpu_kernels_add(l->kernels, i, aliases(l, i, t), writer, call, &t->config);
-}
-
 /* Fails for a contraction of many sizes that would be a plain loop, if it is large for likely sizes: a program for one
  * set of sizes, which has better algorithms, is then faster even if it must be compiled first. */
 static status check_loop(const hlo_instr *i) {
@@ -175,34 +80,11 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
   TRY(check_loop(i));
   enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
-  bring_base(c, i);
-  int64_t rows = emit_takes_sizes(i) ? 0 : cpu_dynamic_m(l->arena, i, l->options->target);
-  cpu_call_of call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};
-  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
-  use_base(t, i);
-  return add_kernel(l, t, i, NULL, call.rows ? &call : NULL);
-}
-
-static status attach_sequence(rt_sequence *s, size_table *sizes, const cpu_kernels *kernels) {
-  for (uint32_t k = 0; k < s->n; k++) {
-    rt_thunk *t = &s->thunks[k];
-    if (strcmp(t->kind, "cpu.kernel") == 0) {
-      TRY(cpu_kernels_attach(kernels, sizes, t));
-    }
-    for (uint32_t b = 0; b < t->n_bodies; b++) {
-      TRY(attach_sequence(&t->bodies[b], sizes, kernels));
-    }
-  }
-  return NULL;
-}
-
-status cpu_attach_code(size_table *sizes, const cpu_kernels *kernels, const cpu_code *code) {
-  rt_program *p = sizes->program;
-  p->n_code = code->n;
-  p->code = code->objects;
-  p->code_names = code->names;
-  TRY(attach_sequence(&p->body, sizes, kernels));
-  return size_table_finish(sizes);
+  lower_bring_base(c, i);
+  int64_t rows = emit_takes_sizes(i) ? 0 : lower_dynamic_m(l->arena, i, l->options->target);
+  lower_kernel_call call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};
+  rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
+  return lower_add_kernel(c, l->kernels, t, i, NULL, call.rows ? &call : NULL);
 }
 
 /* --- contractions --- */
@@ -272,7 +154,7 @@ static void pack_later(lowering *l, packing p) {
   const double byte_nanoseconds = 0.3;
   p.lowering = l;
   double cost = byte_nanoseconds * (double)shape_bytes(&p.given->shape);
-  cpu_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
+  lower_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
 }
 
 /* Returns bytes that identify the library's packing of weights: equal bytes mean that equal weights are packed alike.
@@ -324,8 +206,8 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   if (p->sum.def) {
     result.kept = true;
     rt_buffer sum = lower_buffer(c, p->sum);
-    if (!same_buffer(&sum, &result)) {
-      copy_to_result(c, i, sum, result);
+    if (!lower_same_buffer(&sum, &result)) {
+      lower_copy_buffer(c, i, sum, result);
     }
   }
   rt_thunk *whole = lower_bare_thunk(c, p->c.g.op == CPU_MATMUL ? "cpu.dot" : "cpu.convolution", i);
@@ -383,10 +265,9 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
   if (packed >= 0) {
     TRY(pack_weights(l, c, i, (uint32_t)packed, plan, &weights));
   }
-  bring_base(c, i);
+  lower_bring_base(c, i);
   for (uint32_t phase = 0; phase < kernel->n_phases; phase++) {
-    rt_thunk *t = lower_thunk_replacing(c, "cpu.kernel", i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
-    use_base(t, i);
+    rt_thunk *t = lower_kernel_thunk_replacing(c, l->kernels, i, packed < 0 ? UINT32_MAX : (uint32_t)packed, weights);
     for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
       t->buffers[k].kept = phase > 0; /* the instruction's earlier kernels wrote into this buffer */
     }
@@ -395,41 +276,17 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
     }
     note_plan(c, t, plan);
     const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
-    TRY(add_kernel(l, t, i, &(cpu_writer){kernel->write, name, kernel->config, kernel->config_bytes, phase, packed},
-                   &kernel->call));
+    lower_kernel_writer writer = {kernel->write, name, kernel->config, kernel->config_bytes, phase, packed};
+    TRY(lower_add_kernel(c, l->kernels, t, i, &writer, &kernel->call));
   }
   return NULL;
 }
 
 /* --- instructions --- */
 
-/* Lowers a concatenation to one copy for each operand. */
-static void emit_joined(lowering *l, lower_context *c, const hlo_instr *i) {
-  rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
-  int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION);
-  size_t step = (size_t)result.strides[dimension] * dtype_bytes((dtype)result.type);
-  for (uint32_t k = 0; k < i->n_operands; k++) {
-    const shape *s = hlo_shape(i->operands[k]);
-    rt_buffer place = result;
-    place.extents = arena_memdup(l->arena, s->dims, s->rank * sizeof *s->dims);
-    if (shape_elements(s)) {
-      copy_to_result(c, i, lower_buffer(c, i->operands[k]), place);
-    }
-    result.offset += (int64_t)((size_t)s->dims[dimension] * step);
-  }
-}
-
-static bool is_empty(const hlo_instr *i) {
-  bool empty = true;
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    empty = empty && shape_is_empty(&i->shapes[k]);
-  }
-  return empty;
-}
-
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
-  if (is_empty(i)) {
+  if (lower_is_empty(i)) {
     return NULL;
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
@@ -439,11 +296,11 @@ static status emit(lower_context *c, const hlo_instr *i) {
   switch (i->op) {
     case HLO_EMPTY: return NULL;
     case HLO_COPY:
-      copy_to_result(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
+      lower_copy_buffer(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
       return NULL;
     case HLO_CONCAT:
-      if (joins_many(i)) {
-        emit_joined(l, c, i);
+      if (lower_is_concat_of_many(i)) {
+        lower_concat_by_copies(c, i);
         return NULL;
       }
       return emit_kernel_thunk(l, c, i);
@@ -461,23 +318,24 @@ static status emit(lower_context *c, const hlo_instr *i) {
 }
 
 /* Estimates the time of an instruction.  It assumes multiply-adds near their peak, memory accesses at the speed of the
- * second-level cache, and as many threads as cpu_kernels_config uses. */
+ * second-level cache, and as many threads as lower_kernels_attach allows. */
 static lower_time time_of(void *data, const hlo_instr *i) {
   const lowering *l = data;
   const double least = 300, byte = 0.015, vector = 0.2;
   hlo_cost cost = hlo_cost_of(i);
   double serial = least + vector / l->options->target->lanes * (double)cost.operations + byte * (double)cost.bytes;
-  double ranges = serial / CPU_RANGE_NANOSECONDS, threads = ranges < l->options->threads ? ranges : l->options->threads;
+  double ranges = serial / LOWER_RANGE_NANOSECONDS,
+         threads = ranges < l->options->threads ? ranges : l->options->threads;
   bool none = i->op == HLO_CUSTOM_CALL || i->op == HLO_EMPTY;
   return none ? (lower_time){-1, -1}
               : (lower_time){serial, threads < 2 ? serial : serial / threads + LOWER_FORK_NANOSECONDS};
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {
-  cpu_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
+  lower_jobs_add(((lowering *)data)->options->jobs, nanoseconds, run, run_data);
 }
 
-status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a, size_table *sizes,
+status cpu_lower(hlo_module *m, lower_kernels *kernels, const cpu_lower_options *options, arena *a, size_table *sizes,
                  rt_program **out, rt_report *report) {
   lowering *l = ARENA_NEW(a, lowering); /* on the arena, since jobs that pack weights use it after this function has
                                            returned */
@@ -487,7 +345,7 @@ status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *o
                            .emit = emit,
                            .may_share = may_share,
                            .access = access_of,
-                           .is_view = is_view,
+                           .is_view = lower_is_view,
                            .scratch = scratch,
                            .time = time_of,
                            .threads = options->threads,

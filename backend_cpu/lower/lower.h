@@ -13,14 +13,13 @@ typedef struct cpu_lower_options {
   bool own_kernels;                 /* as in rt_compile_options */
   const struct rt_sharing *sharing; /* where packed weights are shared; NULL if the program keeps its own */
   rt_origins *origins;              /* rt_compile_options.origins */
-  cpu_jobs *jobs;                   /* receives jobs that pack weights and copy constants */
+  lower_jobs *jobs;                 /* receives jobs that pack weights and copy constants */
 } cpu_lower_options;
 
 /* Makes a program without its code.  The options must live until the jobs have run.  The kernels are collected in
- * `kernels`; when they are compiled, cpu_attach_code adds them.  *sizes becomes the table of the program's sizes. */
-STATUS_MUST_USE status cpu_lower(hlo_module *m, cpu_kernels *kernels, const cpu_lower_options *options, arena *a,
+ * `kernels`; when they are compiled, lower_kernels_attach_program adds them.  *sizes becomes the table of the program's
+ * sizes. */
+STATUS_MUST_USE status cpu_lower(hlo_module *m, lower_kernels *kernels, const cpu_lower_options *options, arena *a,
                                  size_table *sizes, rt_program **out, rt_report *report);
-/* Adds the code objects to the program of the table, and sets the configs and sizes of the thunks that call kernels. */
-STATUS_MUST_USE status cpu_attach_code(size_table *sizes, const cpu_kernels *kernels, const cpu_code *code);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/nms.h"
 #include "emit/kernel/special.h"
 #include "hlo/analysis/sorted_front.h"
+#include "lower/kernels/thunks.h"
 
 /* --- sorts --- */
 
@@ -112,39 +113,42 @@ dim cpu_special_scratch(const cpu_lower_options *o, const hlo_instr *i) {
 /* --- kernels in place of the thunks --- */
 
 /* Adds the thunk of one kernel, whose results share no buffer with an operand. */
-static status add_kernel(lower_context *c, cpu_kernels *kernels, const hlo_instr *i, const cpu_writer *writer) {
+static status add_kernel(lower_context *c, lower_kernels *kernels, const hlo_instr *i,
+                         const lower_kernel_writer *writer) {
   const char *why = "";
   CHECK_THAT(emit_supports_special(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  rt_thunk *t = lower_thunk(c, "cpu.kernel", i);
+  rt_thunk *t = lower_kernel_thunk(c, kernels, i);
   int32_t *alias = ARENA_NEW_N(lower_arena(c), int32_t, i->n_results);
   memset(alias, 0xff, i->n_results * sizeof *alias);
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
     t->buffers[k].kept = writer->phase > 0; /* the earlier kernel wrote into this buffer */
   }
-  return cpu_kernels_add(kernels, i, alias, writer, NULL, &t->config);
+  return lower_kernels_add(kernels, i, alias, writer, NULL, &t->config);
 }
 
-static status sort_kernel(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels, const hlo_instr *i) {
+static status sort_kernel(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels, const hlo_instr *i) {
   emit_sort config = sort_config(o, i);
-  cpu_writer w = {emit_sort_kernel, "sort", &config, sizeof config, 0, -1};
+  lower_kernel_writer w = {emit_sort_kernel, "sort", &config, sizeof config, 0, -1};
   return add_kernel(c, kernels, i, &w);
 }
 
-static status nms_kernels(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels, const hlo_instr *i) {
+static status nms_kernels(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels, const hlo_instr *i) {
   emit_nms config = nms_config(o);
   for (uint32_t phase = 0; phase < EMIT_NMS_PHASES; phase++) {
-    cpu_writer w = {emit_nms_kernel, "nms", &config, sizeof config, phase, -1};
+    lower_kernel_writer w = {emit_nms_kernel, "nms", &config, sizeof config, phase, -1};
     TRY(add_kernel(c, kernels, i, &w));
   }
   return NULL;
 }
 
-static status lower_to_kernels(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels, const hlo_instr *i) {
+static status lower_to_kernels(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels,
+                               const hlo_instr *i) {
   switch (i->op) {
     case HLO_SORT: return sort_kernel(c, o, kernels, i);
     case HLO_NMS: return nms_kernels(c, o, kernels, i);
     default:
-      return add_kernel(c, kernels, i, &(cpu_writer){.write = emit_twister_kernel, .name = "twister", .packed = -1});
+      return add_kernel(c, kernels, i,
+                        &(lower_kernel_writer){.write = emit_twister_kernel, .name = "twister", .packed = -1});
   }
 }
 
@@ -156,6 +160,6 @@ static status lower_to_thunk(lower_context *c, const cpu_lower_options *o, const
   }
 }
 
-status cpu_lower_special(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels, const hlo_instr *i) {
+status cpu_lower_special(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels, const hlo_instr *i) {
   return o->own_kernels ? lower_to_kernels(c, o, kernels, i) : lower_to_thunk(c, o, i);
 }

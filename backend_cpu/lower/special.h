@@ -12,7 +12,7 @@ dim cpu_special_scratch(const cpu_lower_options *o, const hlo_instr *i);
  */
 bool cpu_only_positions(const hlo_instr *i);
 /* Appends the thunks of `i`; kernels are added to `kernels`. */
-STATUS_MUST_USE status cpu_lower_special(lower_context *c, const cpu_lower_options *o, cpu_kernels *kernels,
+STATUS_MUST_USE status cpu_lower_special(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels,
                                          const hlo_instr *i);
 
 #endif

@@ -12,6 +12,7 @@
 #include "backend_ref/eval.h"
 #include "base/hash.h"
 #include "hlo/text/text.h"
+#include "lower/kernels/thunks.h"
 #include "runtime/exec/executable.h"
 #include "runtime/host/thread_pool.h"
 #include "tests/suite.h"
@@ -364,18 +365,18 @@ static status choose(attempt *t, arena *a, hlo_module *m, const cpu_problem_opti
 static status compile(attempt *t, arena *a, hlo_module *m) {
   cpu_problem_options problems = {
       .target = &t->target, .threads = 3, .numerics.reduced_precision = t->reduced_precision};
-  cpu_kernels *kernels = cpu_kernels_create(a, &t->target, NULL);
+  lower_kernels *kernels = lower_kernels_create(a, &t->target, "cpu.kernel", NULL);
   cpu_plans *plans = cpu_plans_create(a, &problems);
-  cpu_jobs *jobs = cpu_jobs_create(a);
+  lower_jobs *jobs = lower_jobs_create(a);
   cpu_lower_options options = {.target = &t->target, .threads = 3, .plans = plans, .jobs = jobs};
   rt_report report = {0};
   size_table sizes;
-  cpu_code code;
+  lower_object_code code;
   TRY(choose(t, a, m, &problems));
   TRY(cpu_plans_build_given(plans, m));
   TRY(cpu_lower(m, kernels, &options, a, &sizes, &t->program, &report));
-  TRY(cpu_kernels_compile(kernels, jobs, 1, 1, &code));
-  TRY(cpu_attach_code(&sizes, kernels, &code));
+  TRY(lower_kernels_compile(kernels, jobs, 1, 1, &code));
+  TRY(lower_kernels_attach_program(&sizes, kernels, &code));
   t->program->cpu = code.n ? emit_target_text(a, &t->target) : "";
   return NULL;
 }

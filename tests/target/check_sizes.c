@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "backend_cpu/compile/target.h"
-#include "backend_cpu/kernels/outline.h"
 #include "backend_cpu/runtime/target.h"
 #include "hlo/text/text.h"
+#include "lower/kernels/outline.h"
 #include "runtime/program/sizes.h"
 #include "tests/hlo/general_program.h"
 #include "tests/target/two_targets.h"
@@ -226,9 +226,9 @@ START_TEST(computes_like_the_evaluator) {
 }
 END_TEST
 
-static const char *text_alone(const hlo_module *m, int result, cpu_symbols *symbols) {
+static const char *text_alone(const hlo_module *m, int result, lower_outline_symbols *symbols) {
   const char *text;
-  const hlo_instr *alone = cpu_outline(memory, m->entry->roots[result].def, CPU_OUTLINE_KERNEL, -1, symbols);
+  const hlo_instr *alone = lower_outline(memory, m->entry->roots[result].def, LOWER_OUTLINE_KERNEL, -1, symbols);
   ASSERT_OK(hlo_print(memory, alone->parent->module, &(hlo_print_options){.no_sources = true}, &text, NULL));
   return text;
 }
@@ -240,7 +240,7 @@ START_TEST(names_of_sizes_do_not_matter) {
       "  %b = transpose(%y) {permutation=[1,0]} : f32[4*m,(n+1)/2]\n"
       "  %d = transpose(%x) {permutation=[1,0]} : f32[m,n]\n"
       "  return %a, %b, %d\n}");
-  cpu_symbols a = {0}, b = {0}, d = {0};
+  lower_outline_symbols a = {0}, b = {0}, d = {0};
   const char *first = text_alone(m, 0, &a), *second = text_alone(m, 1, &b);
   ck_assert_str_eq(first, text_alone(m, 2, &d));
   ck_assert_str_ne(first, second); /* 4*m stays a multiple of 4 */

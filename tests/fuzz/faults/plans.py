@@ -4,7 +4,7 @@ from faults import ALGORITHMS, SAVED, THREADS, fault
 
 BUFFERS, PLACEMENT = "hlo/schedule/buffers.c", "base/placement.c"
 CONTRACTION, CONV = "backend_cpu/algorithms/contraction.c", "frontend/ops/nn/conv.c"
-LOWER, NORM = "backend_cpu/lower/lower.c", "frontend/ops/math/norm.c"
+THUNKS, NORM = "lower/kernels/thunks.c", "frontend/ops/math/norm.c"
 
 FAULTS = [
     fault(
@@ -91,7 +91,7 @@ FAULTS = [
     fault(
         "neighbours-transposed",
         "a transpose that exchanges neighbouring dimensions is a view",
-        (LOWER, "if («from < last»)", "from < last - 1"),
+        (THUNKS, "if («from < last»)", "from < last - 1"),
     ),
     fault(
         "same-upper",

@@ -59,7 +59,7 @@ FAULTS = [
         "arguments-exchanged",
         "a kernel gets its first two sizes in the other order",
         (
-            "backend_cpu/kernels/kernels.c",
+            "lower/kernels/kernels.c",
             "sizes[t->n_sizes++] = size_of(c, info->sizes[k]);",
             "sizes[t->n_sizes++] = size_of(c, info->sizes[info->n_sizes > 1 && k < 2 ? 1 - k : k]);",
         ),

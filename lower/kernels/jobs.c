@@ -1,5 +1,5 @@
 /* jobs.c - a list of jobs that all threads take from, the longest first. */
-#include "backend_cpu/kernels/jobs.h"
+#include "lower/kernels/jobs.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,26 +12,26 @@ typedef struct job {
   void *data;
 } job;
 
-struct cpu_jobs {
+struct lower_jobs {
   arena *arena;
   uint32_t n, cap;
   job *items;
 };
 
-cpu_jobs *cpu_jobs_create(arena *a) {
-  cpu_jobs *jobs = ARENA_NEW(a, cpu_jobs);
+lower_jobs *lower_jobs_create(arena *a) {
+  lower_jobs *jobs = ARENA_NEW(a, lower_jobs);
   jobs->arena = a;
   return jobs;
 }
 
-void cpu_jobs_add(cpu_jobs *jobs, double nanoseconds, status (*run)(void *data), void *data) {
+void lower_jobs_add(lower_jobs *jobs, double nanoseconds, status (*run)(void *data), void *data) {
   *ARENA_PUSH(jobs->arena, jobs->items, jobs->n, jobs->cap) = (job){nanoseconds, run, data};
 }
 
 /* --- running the jobs --- */
 
 typedef struct run {
-  const cpu_jobs *jobs;
+  const lower_jobs *jobs;
   atomic_uint next;
   _Atomic(status) failed;
 } run;
@@ -56,7 +56,7 @@ static int by_cost(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
-status cpu_jobs_run(cpu_jobs *jobs, uint32_t threads) {
+status lower_jobs_run(lower_jobs *jobs, uint32_t threads) {
   run r = {.jobs = jobs};
   rt_thread_pool *pool;
   if (jobs->n == 0) {

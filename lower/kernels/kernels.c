@@ -1,15 +1,15 @@
 /* kernels.c - collects the kernels of a program, compiles them in a few LLVM modules, and finds those that other
  * programs of the session have compiled. */
-#include "backend_cpu/kernels/kernels.h"
+#include "lower/kernels/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_cpu/kernels/dynamic_m.h"
-#include "backend_cpu/kernels/outline.h"
 #include "base/hash.h"
 #include "emit/kernel/compile.h"
 #include "hlo/text/text.h"
+#include "lower/kernels/dynamic_m.h"
+#include "lower/kernels/outline.h"
 
 enum { BATCH = 6 }; /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
 
@@ -23,51 +23,56 @@ typedef struct kernel {
    * threads do the same with other kernels */
   const hlo_instr *instr;
   const int32_t *alias;
-  int64_t rows;      /* emit_options.rows */
-  cpu_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
+  int64_t rows;               /* emit_options.rows */
+  lower_kernel_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
   const char *symbol;
   double cost;     /* the estimated nanoseconds to compile the kernel */
   bool found;      /* whether another program has compiled this kernel */
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
-  dim_table *dims; /* the table of the dims of info.  It is cpu_kernels.dims once the kernel is compiled */
+  dim_table *dims; /* the table of the dims of info.  It is lower_kernels.dims once the kernel is compiled */
   emit_kernel_info info; /* its sizes are on the arena of the module until then */
 } kernel;
 
-struct cpu_kernels {
+struct lower_kernels {
   arena *arena;
   const emit_target *target;
+  const char *kind; /* of the thunks */
   rt_weight_pool *weight_pool;
-  dim_table *dims; /* of expressions of the symbols of outlined instructions (cpu_symbol) */
+  dim_table *dims; /* of expressions of the symbols of outlined instructions (lower_outline_symbol) */
   uint32_t n, cap, asked, n_found, n_new_objects;
   kernel *kernels;
 };
 
-cpu_kernels *cpu_kernels_create(arena *a, const emit_target *target, rt_weight_pool *weight_pool) {
-  cpu_kernels *k = ARENA_NEW(a, cpu_kernels);
+lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind,
+                                    rt_weight_pool *weight_pool) {
+  lower_kernels *k = ARENA_NEW(a, lower_kernels);
   k->arena = a;
   k->target = target;
+  k->kind = kind;
   k->weight_pool = weight_pool;
   k->dims = dim_table_create(a);
   return k;
 }
 
-uint32_t cpu_kernels_unique(const cpu_kernels *k) { return k->n; }
+const char *lower_kernels_kind(const lower_kernels *k) { return k->kind; }
 
-uint32_t cpu_kernels_found(const cpu_kernels *k) { return k->n_found; }
+uint32_t lower_kernels_unique(const lower_kernels *k) { return k->n; }
 
-uint32_t cpu_kernels_new_objects(const cpu_kernels *k) { return k->n_new_objects; }
+uint32_t lower_kernels_found(const lower_kernels *k) { return k->n_found; }
 
-uint32_t cpu_kernels_asked(const cpu_kernels *k) { return k->asked; }
+uint32_t lower_kernels_new_objects(const lower_kernels *k) { return k->n_new_objects; }
+
+uint32_t lower_kernels_asked(const lower_kernels *k) { return k->asked; }
 
 /* --- collecting the kernels of a program --- */
 
-static bool same_writer(const cpu_writer *a, const cpu_writer *b) {
+static bool same_writer(const lower_kernel_writer *a, const lower_kernel_writer *b) {
   return a->write == b->write && a->phase == b->phase && a->packed == b->packed && a->config_bytes == b->config_bytes &&
          (a->config_bytes == 0 || memcmp(a->config, b->config, a->config_bytes) == 0);
 }
 
-static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
+static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   rt_writer w = {.arena = k->arena};
   rt_put_text(&w, x->text);
   rt_put_bytes(&w, x->alias, x->instr->n_results * sizeof *x->alias);
@@ -81,7 +86,7 @@ static hash128 identity_of(const cpu_kernels *k, const kernel *x) {
 
 /* Estimates the time to compile the kernel.  Those with register blocks have long code, since blocks are unrolled; the
  * code of others grows with their number of operations. */
-static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
+static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
   const double block = 1e7, operation = 2.5e5, least = 1e6;
   uint32_t n = 0;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
@@ -90,7 +95,8 @@ static double cost_of(const hlo_instr *i, const cpu_writer *writer) {
   return (writer->write ? block : least) + operation * n;
 }
 
-static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of *call, const cpu_symbols *symbols) {
+static rt_span mark_of(const lower_kernels *k, uint32_t number, const lower_kernel_call *call,
+                       const lower_outline_symbols *symbols) {
   rt_writer w = {.arena = k->arena};
   rt_put_i64(&w, number);
   rt_put_i64(&w, call->rows);
@@ -103,16 +109,16 @@ static rt_span mark_of(const cpu_kernels *k, uint32_t number, const cpu_call_of 
   return rt_written(&w);
 }
 
-static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
-                  const cpu_call_of *call, cpu_symbols *symbols, uint32_t *number) {
+static status add(lower_kernels *k, const hlo_instr *i, const int32_t *alias, const lower_kernel_writer *writer,
+                  const lower_kernel_call *call, lower_outline_symbols *symbols, uint32_t *number) {
   const hlo_print_options options = {.no_sources = true};
   const char *text;
   size_t size;
   k->asked++;
-  cpu_writer how = writer ? *writer : (cpu_writer){.packed = -1};
-  hlo_instr *alone = cpu_outline(k->arena, i, CPU_OUTLINE_KERNEL, how.packed, symbols);
+  lower_kernel_writer how = writer ? *writer : (lower_kernel_writer){.packed = -1};
+  hlo_instr *alone = lower_outline(k->arena, i, LOWER_OUTLINE_KERNEL, how.packed, symbols);
   if (call->rows) {
-    cpu_set_m(k->arena, alone, call->rows, call->placeholder_m);
+    lower_set_m(k->arena, alone, call->rows, call->placeholder_m);
   }
   TRY(hlo_print(k->arena, alone->parent->module, &options, &text, &size));
   uint64_t hash = hash_bytes(alias, i->n_results * sizeof *alias, hash_bytes(text, size, 0));
@@ -142,10 +148,10 @@ static status add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, cons
   return NULL;
 }
 
-status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias, const cpu_writer *writer,
-                       const cpu_call_of *call, rt_span *mark) {
-  static const cpu_call_of closed;
-  cpu_symbols symbols = {0};
+status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *alias, const lower_kernel_writer *writer,
+                         const lower_kernel_call *call, rt_span *mark) {
+  static const lower_kernel_call closed;
+  lower_outline_symbols symbols = {0};
   uint32_t number;
   call = call ? call : &closed;
   TRY(add(k, i, alias, writer, call, &symbols, &number));
@@ -158,7 +164,7 @@ status cpu_kernels_add(cpu_kernels *k, const hlo_instr *i, const int32_t *alias,
 static const char object_magic[] = "kernels";
 
 /* Writes the info as bytes of their own, which a search for another kernel passes over. */
-static void put_info(rt_writer *out, const cpu_kernels *all, const emit_kernel_info *info) {
+static void put_info(rt_writer *out, const lower_kernels *all, const emit_kernel_info *info) {
   rt_writer w = {.arena = all->arena};
   rt_put_f64(&w, info->item_cost);
   rt_put_text(&w, dim_print(all->arena, all->dims, info->grid));
@@ -169,7 +175,7 @@ static void put_info(rt_writer *out, const cpu_kernels *all, const emit_kernel_i
   rt_put_bytes(out, w.bytes, w.n);
 }
 
-static dim get_dim(rt_reader *r, const cpu_kernels *all) {
+static dim get_dim(rt_reader *r, const lower_kernels *all) {
   const char *text = rt_get_text(r);
   dim d = 0;
   status s = dim_parse_signed(all->dims, &text, &d);
@@ -179,7 +185,7 @@ static dim get_dim(rt_reader *r, const cpu_kernels *all) {
 }
 
 /* Sets *out to what put_info has written.  Returns false if it is damaged. */
-static bool get_info(rt_span bytes, const cpu_kernels *all, emit_kernel_info *out) {
+static bool get_info(rt_span bytes, const lower_kernels *all, emit_kernel_info *out) {
   enum { MOST_SIZES = 1 << 16 };
   rt_reader r = rt_reader_make(bytes);
   emit_kernel_info info = {.item_cost = rt_get_f64(&r)};
@@ -195,7 +201,7 @@ static bool get_info(rt_span bytes, const cpu_kernels *all, emit_kernel_info *ou
 }
 
 /* Names object number `object` by its contents: each kernel's identity, and how it is called. */
-static rt_span name_object(const cpu_kernels *all, uint32_t object) {
+static rt_span name_object(const lower_kernels *all, uint32_t object) {
   rt_writer w = {.arena = all->arena};
   rt_put_text(&w, object_magic);
   for (uint32_t k = 0; k < all->n; k++) {
@@ -211,7 +217,7 @@ static rt_span name_object(const cpu_kernels *all, uint32_t object) {
 }
 
 typedef struct wanted {
-  const cpu_kernels *all;
+  const lower_kernels *all;
   kernel *kernel;
 } wanted;
 
@@ -239,9 +245,9 @@ static bool find_in_object(void *data, rt_span name) {
 }
 
 /* Finds kernels in the weight pool, marks them as found, and lists their objects in *out, numbered from 0. */
-static void find_kernels(cpu_kernels *all, cpu_code *out) {
-  *out = (cpu_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n),
-                    .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
+static void find_kernels(lower_kernels *all, lower_object_code *out) {
+  *out = (lower_object_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n),
+                             .names = ARENA_NEW_N(all->arena, rt_span, all->n)};
   for (uint32_t k = 0; k < all->n && all->weight_pool; k++) {
     kernel *x = &all->kernels[k];
     rt_span object = rt_weight_pool_search(all->weight_pool, find_in_object, &(wanted){all, x});
@@ -258,7 +264,7 @@ static void find_kernels(cpu_kernels *all, cpu_code *out) {
 }
 
 /* Adds a compiled object to *out, and to the weight pool, where other programs find its kernels. */
-static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, cpu_code *out) {
+static status leave_object(lower_kernels *all, uint32_t number, rt_span compiled, lower_object_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
   void *copy = all->weight_pool ? rt_weight_pool_get(all->weight_pool, name, compiled.size, &fresh)
@@ -275,7 +281,7 @@ static status leave_object(cpu_kernels *all, uint32_t number, rt_span compiled, 
 /* --- compiling the kernels --- */
 
 typedef struct batch {
-  cpu_kernels *all;
+  lower_kernels *all;
   uint32_t number;
   double cost;
   arena *arena;
@@ -284,7 +290,7 @@ typedef struct batch {
 
 static const uint32_t all_kernels = UINT32_MAX; /* used in place of the number of a batch */
 
-static status write_kernels(cpu_kernels *all, uint32_t number, arena *a, emit_module *m) {
+static status write_kernels(lower_kernels *all, uint32_t number, arena *a, emit_module *m) {
   for (uint32_t k = 0; k < all->n; k++) {
     kernel *x = &all->kernels[k];
     if (number != all_kernels && (x->found || x->object != number)) {
@@ -292,8 +298,8 @@ static status write_kernels(cpu_kernels *all, uint32_t number, arena *a, emit_mo
     }
     emit_options options = {.alias = x->alias, .rows = x->rows};
     TRY(budget_check(arena_budget(a)));
-    const cpu_writer *w = &x->writer;
-    const hlo_instr *i = emit_takes_sizes(x->instr) ? cpu_outline_copy(a, x->instr) : x->instr;
+    const lower_kernel_writer *w = &x->writer;
+    const hlo_instr *i = emit_takes_sizes(x->instr) ? lower_outline_copy(a, x->instr) : x->instr;
     status s = w->write ? w->write(m, x->symbol, i, &options, w->config, w->phase, &x->info)
                         : emit_kernel(m, x->symbol, i, &options, &x->info);
     x->dims = i->parent->module->dims;
@@ -304,7 +310,7 @@ static status write_kernels(cpu_kernels *all, uint32_t number, arena *a, emit_mo
   return NULL;
 }
 
-static status build_module(cpu_kernels *all, uint32_t number, arena *a, emit_module **out) {
+static status build_module(lower_kernels *all, uint32_t number, arena *a, emit_module **out) {
   TRY(emit_module_create(a, all->target, "kernels", out));
   return write_kernels(all, number, a, *out);
 }
@@ -329,11 +335,11 @@ static void destroy_batches(uint32_t n, batch *batches) {
 }
 
 typedef struct all_batches {
-  cpu_kernels *k;
-  cpu_jobs *jobs;
+  lower_kernels *k;
+  lower_jobs *jobs;
   uint32_t threads, n;
   batch *batches;
-  cpu_code *out;
+  lower_object_code *out;
 } all_batches;
 
 static int dearest_first(const void *a, const void *b) {
@@ -363,13 +369,13 @@ static void divide(all_batches *x) {
 }
 
 /* Copies the dims of a compiled kernel's info out of the module from which it was written. */
-static void keep_info(const cpu_kernels *all, kernel *x) {
+static void keep_info(const lower_kernels *all, kernel *x) {
   dim *sizes = ARENA_NEW_N(all->arena, dim, x->info.n_sizes);
   for (uint32_t k = 0; k < x->info.n_sizes; k++) {
-    sizes[k] = cpu_copy_dim(all->dims, x->dims, x->info.sizes[k]);
+    sizes[k] = lower_outline_copy_dim(all->dims, x->dims, x->info.sizes[k]);
   }
   x->info.sizes = sizes;
-  x->info.grid = cpu_copy_dim(all->dims, x->dims, x->info.grid);
+  x->info.grid = lower_outline_copy_dim(all->dims, x->dims, x->info.grid);
   x->dims = all->dims;
 }
 
@@ -383,9 +389,9 @@ static status compile_all(void *data) {
   for (uint32_t b = 0; b < x->n; b++) {
     batch *y = &x->batches[b];
     *y = (batch){.all = x->k, .number = b, .cost = y->cost, .arena = arena_create(arena_budget(x->k->arena))};
-    cpu_jobs_add(x->jobs, y->cost, compile_batch, y);
+    lower_jobs_add(x->jobs, y->cost, compile_batch, y);
   }
-  TRY(cpu_jobs_run(x->jobs, x->threads));
+  TRY(lower_jobs_run(x->jobs, x->threads));
   for (uint32_t k = 0; k < x->k->n; k++) {
     if (!x->k->kernels[k].found) {
       keep_info(x->k, &x->k->kernels[k]);
@@ -397,14 +403,15 @@ static status compile_all(void *data) {
   return NULL;
 }
 
-static uint32_t batch_count(const cpu_kernels *k, uint32_t shares) {
+static uint32_t batch_count(const lower_kernels *k, uint32_t shares) {
   uint32_t kernels = k->n - k->n_found, n = (kernels + BATCH - 1) / BATCH;
   n = (n + shares - 1) / shares * shares;
   return n < kernels ? n : kernels;
 }
 
-status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint32_t threads, cpu_code *out) {
-  cpu_code found;
+status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs, uint32_t shares, uint32_t threads,
+                             lower_object_code *out) {
+  lower_object_code found;
   find_kernels(k, &found);
   all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares), .out = out};
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
@@ -422,7 +429,8 @@ status cpu_kernels_compile(cpu_kernels *k, cpu_jobs *jobs, uint32_t shares, uint
   return s;
 }
 
-status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, const char *prefix, emit_module *module) {
+status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads, const char *prefix,
+                           emit_module *module) {
   emit_target before = *emit_module_target(module);
   for (uint32_t j = 0; j < k->n; j++) {
     k->kernels[j].symbol = arena_printf(k->arena, "%s%s", prefix, k->kernels[j].symbol);
@@ -433,10 +441,10 @@ status cpu_kernels_write(cpu_kernels *k, cpu_jobs *jobs, uint32_t threads, const
   for (uint32_t j = 0; j < k->n; j++) {
     keep_info(k, &k->kernels[j]);
   }
-  return cpu_jobs_run(jobs, threads);
+  return lower_jobs_run(jobs, threads);
 }
 
-status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
+status lower_kernels_text(lower_kernels *k, bool assembly, const char **text) {
   emit_module *m;
   size_t size;
   TRY(build_module(k, all_kernels, k->arena, &m));
@@ -446,7 +454,7 @@ status cpu_kernels_text(cpu_kernels *k, bool assembly, const char **text) {
 }
 
 /* Computes how the kernel is called for the rows of `call`. */
-static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_info *out) {
+static status call_info(const kernel *x, const lower_kernel_call *call, emit_kernel_info *out) {
   *out = call->known ? call->info : x->info;
   if (call->known || !call->rows) {
     return NULL;
@@ -458,9 +466,9 @@ static status call_info(const kernel *x, const cpu_call_of *call, emit_kernel_in
 }
 
 typedef struct call_sizes {
-  const cpu_kernels *all;
+  const lower_kernels *all;
   size_table *table;
-  cpu_symbols symbols;
+  lower_outline_symbols symbols;
 } call_sizes;
 
 /* Gives a symbol of an outlined instruction its size in the program. */
@@ -470,7 +478,7 @@ static bool actual_size(void *data, dim d, dim *out) {
   if (dim_get_kind(c->all->dims, d) != DIM_SYMBOL) {
     return false;
   }
-  while (k < c->symbols.n && cpu_symbol(c->all->dims, k) != d) {
+  while (k < c->symbols.n && lower_outline_symbol(c->all->dims, k) != d) {
     k++;
   }
   *out = k < c->symbols.n ? c->symbols.sizes[k] : DIM_OVERFLOW;
@@ -482,7 +490,7 @@ static rt_size size_of(call_sizes *c, dim d) {
 }
 
 /* Sets the sizes of a thunk: the grid, then the arguments. */
-static void set_sizes(call_sizes *c, const emit_kernel_info *info, const cpu_call_of *call, rt_thunk *t) {
+static void set_sizes(call_sizes *c, const emit_kernel_info *info, const lower_kernel_call *call, rt_thunk *t) {
   rt_size *sizes = ARENA_NEW_N(c->all->arena, rt_size, 1 + info->n_sizes + call->n_args);
   t->sizes = sizes;
   sizes[t->n_sizes++] = size_of(c, info->grid);
@@ -494,10 +502,10 @@ static void set_sizes(call_sizes *c, const emit_kernel_info *info, const cpu_cal
   }
 }
 
-status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t) {
+status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk *t) {
   rt_reader r = rt_reader_make(t->config);
   const kernel *x = &k->kernels[rt_get_i64(&r)];
-  cpu_call_of call = {.rows = rt_get_i64(&r)};
+  lower_kernel_call call = {.rows = rt_get_i64(&r)};
   call.placeholder_m = rt_get_i64(&r);
   call.known = rt_get_i64(&r);
   call.info.grid = rt_get_i64(&r);
@@ -509,7 +517,7 @@ status cpu_kernels_attach(const cpu_kernels *k, size_table *sizes, rt_thunk *t) 
   TRY(call_info(x, &call, &info));
   set_sizes(&c, &info, &call, t);
   rt_writer w = {.arena = k->arena};
-  double grain = info.item_cost > 0 ? CPU_RANGE_NANOSECONDS / info.item_cost : 1e9;
+  double grain = info.item_cost > 0 ? LOWER_RANGE_NANOSECONDS / info.item_cost : 1e9;
   rt_put_i64(&w, x->object);
   rt_put_text(&w, x->symbol);
   rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);

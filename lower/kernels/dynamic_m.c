@@ -1,9 +1,9 @@
 /* dynamic_m.c - finds which values of an instruction have rows, and rewrites it for another number of rows. */
-#include "backend_cpu/kernels/dynamic_m.h"
+#include "lower/kernels/dynamic_m.h"
 
 #include <string.h>
 
-#include "backend_cpu/kernels/outline.h"
+#include "lower/kernels/outline.h"
 
 enum {
   /* elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
@@ -170,17 +170,17 @@ static bool find(rows *r, const hlo_instr *i) {
     want(r, i->operands[k], has_rows(r, hlo_result(c->params[k], 0)));
   }
   for (uint32_t k = 0; k < i->n_operands && !r->fails; k++) {
-    r->fails |= has_rows(r, i->operands[k]) && cpu_is_embedded(i->operands[k]);
+    r->fails |= has_rows(r, i->operands[k]) && lower_is_embedded(i->operands[k]);
   }
   return !r->fails;
 }
 
-bool cpu_has_leading_rows(arena *a, const hlo_instr *i, int64_t n) {
+bool lower_has_leading_rows(arena *a, const hlo_instr *i, int64_t n) {
   rows r = {.arena = a, .n = n};
   return n > 1 && find(&r, i);
 }
 
-int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
+int64_t lower_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
   const shape *s = &i->shapes[0];
   bool elementwise = i->op == HLO_FUSION || hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_GATHER;
   if (!elementwise || s->kind != SHAPE_ARRAY) {
@@ -188,7 +188,7 @@ int64_t cpu_dynamic_m(arena *a, const hlo_instr *i, const emit_target *t) {
   }
   for (int q = s->rank - 1; q > 0; q--) {
     int64_t inner = shape_product(s, q, s->rank), n = shape_product(s, 0, q);
-    if (inner >= LEAST_ROW && inner % t->lanes == 0 && cpu_has_leading_rows(a, i, n)) {
+    if (inner >= LEAST_ROW && inner % t->lanes == 0 && lower_has_leading_rows(a, i, n)) {
       return n;
     }
   }
@@ -239,7 +239,7 @@ static void change_attributes(const rows *r, hlo_instr *i) {
   }
 }
 
-void cpu_set_m(arena *a, hlo_instr *alone, int64_t n, int64_t placeholder_m) {
+void lower_set_m(arena *a, hlo_instr *alone, int64_t n, int64_t placeholder_m) {
   rows r = {.arena = a, .n = n};
   (void)find(&r, alone);
   for (uint32_t k = 0; k < r.n_facts; k++) {

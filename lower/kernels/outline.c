@@ -1,5 +1,5 @@
 /* outline.c - see outline.h. */
-#include "backend_cpu/kernels/outline.h"
+#include "lower/kernels/outline.h"
 
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum { SMALL_CONSTANT = 64 };
 
 /* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
  * weights, do not, so that kernels that differ only in them are shared. */
-bool cpu_is_embedded(hlo_value v) {
+bool lower_is_embedded(hlo_value v) {
   const literal *l = hlo_literal(v);
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
 }
@@ -21,10 +21,10 @@ typedef struct renaming {
   arena *arena;
   const dim_table *from;
   dim_table *to;
-  cpu_symbols *symbols;
+  lower_outline_symbols *symbols;
 } renaming;
 
-dim cpu_symbol(dim_table *t, uint32_t k) {
+dim lower_outline_symbol(dim_table *t, uint32_t k) {
   char name[16];
   return dim_symbol_n(t, name, (size_t)snprintf(name, sizeof name, "s%u", k));
 }
@@ -38,12 +38,12 @@ static void copy_hint(const renaming *r, dim d, dim symbol) {
 
 static bool symbol_of(void *data, dim d, dim *out) {
   renaming *r = data;
-  cpu_symbols *s = r->symbols;
+  lower_outline_symbols *s = r->symbols;
   uint32_t k = 0;
   while (k < s->n && s->sizes[k] != d) {
     k++;
   }
-  *out = cpu_symbol(r->to, k);
+  *out = lower_outline_symbol(r->to, k);
   if (k == s->n) {
     *ARENA_PUSH(r->arena, s->sizes, s->n, s->cap) = d;
     copy_hint(r, d, *out);
@@ -68,17 +68,17 @@ static bool same_symbol(void *data, dim d, dim *out) {
   return true;
 }
 
-dim cpu_copy_dim(dim_table *to, const dim_table *from, dim d) {
+dim lower_outline_copy_dim(dim_table *to, const dim_table *from, dim d) {
   return dim_translate(to, from, d, same_symbol, &(renaming){.from = from, .to = to});
 }
 
 static dim keep_dim(void *data, dim d) {
   const renaming *r = data;
-  return cpu_copy_dim(r->to, r->from, d);
+  return lower_outline_copy_dim(r->to, r->from, d);
 }
 
 /* The symbols keep their names: the copy may have its computations in another order. */
-hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined) {
+hlo_instr *lower_outline_copy(arena *a, const hlo_instr *outlined) {
   const hlo_module *m = outlined->parent->module;
   hlo_module *copy = hlo_module_clone(a, m);
   copy->dims = dim_table_create(a);
@@ -88,13 +88,14 @@ hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined) {
 
 /* --- outlining --- */
 
-hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed, cpu_symbols *symbols) {
+hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int32_t packed,
+                         lower_outline_symbols *symbols) {
   hlo_module *m = hlo_module_create(a, "kernel");
   hlo_computation *c = hlo_computation_create(m, "kernel");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    bool embedded = cpu_is_embedded(i->operands[k]) || i->operands[k].def->op == HLO_SIZES;
-    bool stays = how == CPU_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : embedded;
+    bool embedded = lower_is_embedded(i->operands[k]) || i->operands[k].def->op == HLO_SIZES;
+    bool stays = how == LOWER_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : embedded;
     if ((int32_t)k == packed || !stays) {
       operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);
     }

@@ -3,37 +3,38 @@
  * Names, sources and configs are left out, and sizes that are not constants are renamed, so that equal texts mean equal
  * kernels.  The dimensions of the copy are sums and products of the symbols s0, s1, ..., in the order in which they
  * occur; each stands for a size of the program, such as seq or (width+1)/2. */
-#ifndef BACKEND_CPU_KERNELS_OUTLINE_H
-#define BACKEND_CPU_KERNELS_OUTLINE_H
+#ifndef LOWER_KERNELS_OUTLINE_H
+#define LOWER_KERNELS_OUTLINE_H
 
 #include "hlo/ir/ir.h"
 
 /* Returns true if v is a constant that becomes part of the code, so that it is not a parameter of the kernel. */
-bool cpu_is_embedded(hlo_value v);
+bool lower_is_embedded(hlo_value v);
 
-typedef enum cpu_isolation {
-  CPU_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
-  CPU_OUTLINE_PROGRAM /* all constants are copied, and only other operands become parameters */
-} cpu_isolation;
+typedef enum lower_isolation {
+  LOWER_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
+  LOWER_OUTLINE_PROGRAM /* all constants are copied, and only other operands become parameters */
+} lower_isolation;
 
 /* The sizes for which the symbols of an outlined module stand: sizes[k], a dim of the program's module, for s<k>. */
-typedef struct cpu_symbols {
+typedef struct lower_outline_symbols {
   uint32_t n, cap;
   dim *sizes;
-} cpu_symbols;
+} lower_outline_symbols;
 
 /* Returns the symbol s<k> of an outlined module's table. */
-dim cpu_symbol(dim_table *t, uint32_t k);
+dim lower_outline_symbol(dim_table *t, uint32_t k);
 
 /* Copies `i` alone into a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
  * *symbols, which must be empty, gets the sizes of the symbols. */
-hlo_instr *cpu_outline(arena *a, const hlo_instr *i, cpu_isolation how, int32_t packed, cpu_symbols *symbols);
+hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int32_t packed,
+                         lower_outline_symbols *symbols);
 
 /* Copies a dim of symbols with these names to another table, with their hints. */
-dim cpu_copy_dim(dim_table *to, const dim_table *from, dim d);
+dim lower_outline_copy_dim(dim_table *to, const dim_table *from, dim d);
 
 /* Copies an outlined instruction and its module, whose table of dims is on the arena, too.  So one thread may write its
  * kernel while others write other ones. */
-hlo_instr *cpu_outline_copy(arena *a, const hlo_instr *outlined);
+hlo_instr *lower_outline_copy(arena *a, const hlo_instr *outlined);
 
 #endif

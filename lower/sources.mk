@@ -9,6 +9,8 @@ lower_kernels_sources = \
 	lower/kernels/jobs.c \
 	lower/kernels/kernels.c \
 	lower/kernels/outline.c \
+	lower/kernels/report.c \
+	lower/kernels/special.c \
 	lower/kernels/thunks.c
 lower_files = \
 	lower/README \
@@ -17,6 +19,8 @@ lower_files = \
 	lower/kernels/jobs.h \
 	lower/kernels/kernels.h \
 	lower/kernels/outline.h \
+	lower/kernels/report.h \
+	lower/kernels/special.h \
 	lower/kernels/thunks.h \
 	lower/lower.h \
 	lower/provenance.h \

@@ -13,6 +13,7 @@
 #include "emit/llvm/target.h"
 #include "hlo/schedule/hlo_report.h"
 #include "hlo/passes/pass.h"
+#include "lower/kernels/report.h"
 #include "lower/kernels/thunks.h"
 
 /* --- the pipeline --- */
@@ -55,23 +56,9 @@ static bool takes_attention(void *data, const hlo_attention *a) {
   return !about->options->numerics.exact && cpu_takes_attention(a, about->target);
 }
 
-/* Returns true if emit/ can write `i` as a part of a fusion of this kind. */
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   (void)data;
-  switch (hlo_info(i)->kind) {
-    case HLO_ELEMENTWISE: break;
-    case HLO_MOVEMENT:
-    case HLO_RANDOM:
-      if (kind == HLO_FUSION_OUTPUT) {
-        return false;
-      }
-      break;
-    default:
-      if (i->op != HLO_REDUCE || kind != HLO_FUSION_INPUT) {
-        return false;
-      }
-  }
-  return emit_supports(i, NULL);
+  return emit_supports_fused(kind, i);
 }
 
 static status dump(void *data, const char *file, const hlo_module *m) {
@@ -134,47 +121,6 @@ static status prepare(hlo_module *m, preparation *p) {
                              : hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
 }
 
-/* --- the report --- */
-
-/* Reports the module as the passes left it; `before` describes it before the passes. */
-static void report_module(const hlo_module *m, const hlo_report *before, rt_report *r) {
-  hlo_report after = hlo_report_of(m);
-  r->hlo_before = before->instructions;
-  r->hlo_after = after.instructions;
-  r->bytes_moved_before = (uint64_t)before->bytes_moved;
-  r->bytes_moved_after = (uint64_t)after.bytes_moved;
-  r->clusters = after.clusters;
-  r->convolutions = after.convolutions + after.clustered_convolutions;
-  r->clustered_convolutions = after.clustered_convolutions;
-  r->dots = after.dots + after.clustered_dots;
-  r->clustered_dots = after.clustered_dots;
-  r->lone_elementwise = after.lone_elementwise;
-}
-
-static uint32_t count_thunks(const rt_sequence *s) {
-  uint32_t n = s->n;
-  for (uint32_t k = 0; k < s->n; k++) {
-    for (uint32_t b = 0; b < s->thunks[k].n_bodies; b++) {
-      n += count_thunks(&s->thunks[k].bodies[b]);
-    }
-  }
-  return n;
-}
-
-static void report_program(const rt_program *p, const lower_kernels *kernels, rt_report *r) {
-  r->thunks = count_thunks(&p->body);
-  r->kernels = lower_kernels_asked(kernels);
-  r->kernels_unique = lower_kernels_unique(kernels);
-  r->kernels_found = lower_kernels_found(kernels);
-  r->new_code = lower_kernels_new_objects(kernels);
-  for (uint32_t k = 0; k < p->n_constants; k++) {
-    r->constant_bytes += p->constants[k].size;
-  }
-  for (uint32_t k = 0; k < p->n_code; k++) {
-    r->code_bytes += p->code[k].size;
-  }
-}
-
 /* --- compiling a module --- */
 
 /* Returns the number of threads for which the work of the program is divided.  A deterministic program must not depend
@@ -226,7 +172,7 @@ static status run_passes(compilation *c, hlo_module *m, preparation *p) {
       .target = c->target, .threads = c->shares, .numerics = o->numerics, .own_kernels = o->own_kernels};
   *p = (preparation){.asked = {o, c->target}, .arena = c->arena, .problems = problems, .report = c->report};
   TRY(prepare(m, p));
-  report_module(m, &before, c->report);
+  lower_report_module(m, &before, c->report);
   c->report->seconds_passes = step_seconds(c) - c->report->seconds_tuning;
   return NULL;
 }
@@ -257,7 +203,7 @@ static status lower_module(compilation *c, hlo_module *m) {
 
 static void finish(compilation *c) {
   c->report->seconds_codegen = step_seconds(c);
-  report_program(c->program, c->kernels, c->report);
+  lower_report_program(c->program, c->kernels, c->report);
 }
 
 static void begin_compilation(compilation *c, const rt_compile_options *given, arena *a, rt_report *report) {

@@ -7,6 +7,7 @@
 #include "backend_cpu/runtime/kinds.h"
 #include "hlo/analysis/cost.h"
 #include "lower/kernels/dynamic_m.h"
+#include "lower/kernels/special.h"
 #include "lower/kernels/thunks.h"
 #include "lower/lower.h"
 #include "runtime/program/weight_pool.h"
@@ -306,7 +307,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
       return emit_kernel_thunk(l, c, i);
     case HLO_SORT:
     case HLO_NMS: return cpu_lower_special(c, l->options, l->kernels, i);
-    case HLO_IOTA: return cpu_only_positions(i) ? NULL : emit_kernel_thunk(l, c, i);
+    case HLO_IOTA: return lower_only_positions(i) ? NULL : emit_kernel_thunk(l, c, i);
     case HLO_RNG:
       return emit_is_special(i) ? cpu_lower_special(c, l->options, l->kernels, i) : emit_kernel_thunk(l, c, i);
     case HLO_CUSTOM_CALL:

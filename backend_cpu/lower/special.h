@@ -8,9 +8,6 @@
 
 /* Returns the bytes of scratch memory that `i` needs. */
 dim cpu_special_scratch(const cpu_lower_options *o, const hlo_instr *i);
-/* Returns true if only sorts read the iota `i`, and only as positions in their lines, so that it need not be computed.
- */
-bool cpu_only_positions(const hlo_instr *i);
 /* Appends the thunks of `i`; kernels are added to `kernels`. */
 STATUS_MUST_USE status cpu_lower_special(lower_context *c, const cpu_lower_options *o, lower_kernels *kernels,
                                          const hlo_instr *i);

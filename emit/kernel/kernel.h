@@ -55,6 +55,8 @@ bool emit_takes_sizes(const hlo_instr *i);
 /* Returns true if the instruction can be a kernel.  Otherwise *why is set to a short static text with the reason; why
  * may be NULL. */
 bool emit_supports(const hlo_instr *i, const char **why);
+/* Returns true if the instruction can be a part of a fusion of this kind. */
+bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i);
 
 /* Returns true if result `result` of `i` may be written into the buffer of operand `operand`.  This is allowed if every
  * element of the operand is read only to compute the same element of the result, as in chains of elementwise

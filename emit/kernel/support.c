@@ -164,6 +164,23 @@ bool emit_supports(const hlo_instr *i, const char **why) {
   return supports_one(i, why);
 }
 
+bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i) {
+  switch (hlo_info(i)->kind) {
+    case HLO_ELEMENTWISE: break;
+    case HLO_MOVEMENT:
+    case HLO_RANDOM:
+      if (kind == HLO_FUSION_OUTPUT) {
+        return false;
+      }
+      break;
+    default:
+      if (i->op != HLO_REDUCE || kind != HLO_FUSION_INPUT) {
+        return false;
+      }
+  }
+  return emit_supports(i, NULL);
+}
+
 bool emit_is_special(const hlo_instr *i) {
   bool twister = i->op == HLO_RNG && hlo_int(i, HLO_ATTR_ALGORITHM) == HLO_MT19937;
   return i->op == HLO_SORT || i->op == HLO_NMS || twister;

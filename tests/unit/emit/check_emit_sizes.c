@@ -12,7 +12,7 @@ static void check_texts(const char *const *texts, size_t n) {
   for (size_t k = 0; k < n; k++) {
     sizes_add_text(&c, texts[k]);
   }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 #define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
 
@@ -185,7 +185,7 @@ START_TEST(sizes_as_values) {
                                  "(%x: s64[n,2], %s: s64[2]) {\n%b = broadcast(%s) {dimensions=[1]} : s64[n,2]\n%y = "
                                  "add(%x, %b) : s64[n,2]\nreturn %y\n}");
   k->elements = "n;2*n-1";
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 END_TEST
 

@@ -31,10 +31,13 @@ emit_sources = \
 	emit/element/reduction_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
+	emit/kernel/block_host.c \
+	emit/kernel/block_nvptx.c \
 	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
 	emit/kernel/nms.c \
+	emit/kernel/parameters.c \
 	emit/kernel/pooling.c \
 	emit/kernel/ranges.c \
 	emit/kernel/row_fusion.c \
@@ -74,6 +77,7 @@ emit_files = \
 	emit/element/reduction_loop.h \
 	emit/element/view.h \
 	emit/element/window.h \
+	emit/kernel/block.h \
 	emit/kernel/compile.h \
 	emit/kernel/execution.h \
 	emit/kernel/kernel.h \

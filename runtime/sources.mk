@@ -28,6 +28,7 @@ runtime_sources = \
 	runtime/program/weight_pool.c
 runtime_files = \
 	runtime/README \
+	runtime/block_abi.h \
 	runtime/exec/binding.h \
 	runtime/exec/bounds.h \
 	runtime/exec/check_buffers.h \

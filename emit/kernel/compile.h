@@ -23,10 +23,10 @@ void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 
 /* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports
- * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  On a GPU target the
- * function is a kernel entry whose parameters are the buffers; it has a grid-stride loop over the elements of its
- * results, and info->grid is their number.  If shapes are not static, expressions are added to the table of dims of
- * i's module, so only one thread at a time may write kernels of that module. */
+ * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  For blocks of
+ * threads, each step of info->grid is computed by one thread (runtime/block_abi.h); a kernel whose parameters would
+ * have too many bytes is UNSUPPORTED.  If shapes are not static, expressions are added to the table of dims of i's
+ * module, so only one thread at a time may write kernels of that module. */
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 

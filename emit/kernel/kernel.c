@@ -47,8 +47,7 @@ static const emit_execution_ops *execution_of(const emit_target *t) {
 
 static void begin_function(emit_writer *w, const char *name) {
   emit_ir *ir = w->e.w;
-  uint32_t n = w->info->n_buffers;
-  ir->function = LLVMAddFunction(ir->module, name, w->execution->type(ir, n));
+  ir->function = LLVMAddFunction(ir->module, name, w->execution->type(ir));
   emit_add_attribute(ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
   emit_add_text_attribute(ir, "no-builtins", "true");
   if (ir->target->vector_bits) {
@@ -56,7 +55,7 @@ static void begin_function(emit_writer *w, const char *name) {
     snprintf(bits, sizeof bits, "%d", ir->target->vector_bits);
     emit_add_text_attribute(ir, "prefer-vector-width", bits);
   }
-  w->execution->add_attributes(ir, n);
+  emit_mark_parameters(ir);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
   make_scopes(&w->e, name);
 }
@@ -68,7 +67,8 @@ static void bind_buffers(emit_writer *w, emit_input *inputs) {
   for (uint32_t k = 0; k < w->n_results; k++) {
     w->shared[k] = w->alias[k] >= 0;
   }
-  w->execution->bind(w, inputs);
+  emit_bind_parameters(w, inputs);
+  w->execution->bind(w);
 }
 
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
@@ -300,16 +300,11 @@ static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
 }
 
 static status check_target(const emit_target *t, const hlo_instr *i) {
-  CHECK_THAT(t->execution == EMIT_RANGES || !emit_takes_sizes(i), STATUS_UNSUPPORTED,
-             "%s with sizes as arguments is not written for %s", hlo_info(i)->name, t->triple);
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
     bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
     bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* becomes a call of libm's fmod */
     CHECK_THAT(emit_math_supported(t, j->op, f64) && (t->libm || !remainder), STATUS_UNSUPPORTED,
                "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
-    bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE || emit_is_special(j);
-    CHECK_THAT(!serial || execution_of(t)->serial, STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
-               t->triple);
   }
   return NULL;
 }
@@ -347,22 +342,29 @@ status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const
 
 void emit_writer_end(emit_writer *w) {
   LLVMBuildRetVoid(w->e.w->builder);
-  if (w->execution->end) {
-    w->execution->end(w->e.w);
-  }
   const emit_sizes *sizes = w->e.x.sizes;
-  w->info->n_sizes = sizes->n_dims;
-  w->info->sizes = sizes->dims;
-  w->info->item_cost = w->info->grid ? w->cost / fmax(emit_likely_size(sizes->table, w->info->grid), 1) : 0;
+  emit_kernel_info *info = w->info;
+  info->n_sizes = sizes->n_dims;
+  info->sizes = sizes->dims;
+  info->n_args = info->n_args > info->n_sizes ? info->n_args : info->n_sizes;
+  info->item_cost = info->grid ? w->cost / fmax(emit_likely_size(sizes->table, info->grid), 1) : 0;
+  if (w->execution->end) {
+    w->execution->end(w);
+  }
+}
+
+static status check_function(const emit_writer *w) {
+  CHECK_THAT(!w->e.x.sizes->overflow && w->info->grid != DIM_OVERFLOW, STATUS_UNSUPPORTED,
+             "%s: a size has too many terms", hlo_info(w->i)->name);
+  return w->execution->check ? w->execution->check(w) : NULL;
 }
 
 status emit_writer_check(const emit_writer *w) {
-  bool overflow = w->e.x.sizes->overflow || w->info->grid == DIM_OVERFLOW;
-  if (overflow) {
+  status s = check_function(w);
+  if (s) {
     LLVMDeleteFunction(w->e.w->function);
   }
-  CHECK_THAT(!overflow, STATUS_UNSUPPORTED, "%s: a size has too many terms", hlo_info(w->i)->name);
-  return NULL;
+  return s;
 }
 
 status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,

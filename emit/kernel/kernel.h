@@ -1,8 +1,8 @@
 /* kernel.h - which instructions can become a kernel, and how a kernel is called.
  *
  * A kernel is made from one instruction for which emit_supports returns true.  If it is a fusion, its body is inlined.
- * On a CPU it is an rt_kernel_fn (see runtime/kernel_abi.h); its grid is emit_kernel_info.grid.  On a GPU it is an
- * entry whose parameters are the buffers. */
+ * On a CPU it is an rt_kernel_fn (runtime/kernel_abi.h).  For blocks of threads it is an entry of PTX or, emulated, an
+ * rt_block_fn (runtime/block_abi.h).  Its grid is emit_kernel_info.grid. */
 #ifndef EMIT_KERNEL_KERNEL_H
 #define EMIT_KERNEL_KERNEL_H
 
@@ -40,6 +40,7 @@ typedef struct emit_kernel_info {
    * evaluates them.  They are on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
   const dim *sizes;
+  uint32_t n_args; /* the number of arguments that the kernel reads: those sizes, or those of emit_writer_arg */
 } emit_kernel_info;
 
 /* Returns the grid of a kernel whose shapes are static. */

@@ -3,78 +3,25 @@
  * The parameters are those of runtime/kernel_abi.h.  The grid is the outer dimensions of the results and, if these are
  * few, blocks of the innermost one.  The innermost dimension is a loop over vectors. */
 #include <math.h>
-#include <string.h>
 
 #include "emit/element/loop_plan.h"
 #include "emit/kernel/execution.h"
-#include "emit/llvm/metadata.h"
 
 /* --- the function --- */
 
-enum { BUFFERS, ARGS, BEGIN, END, N_PARAMETERS };
+enum { BEGIN = EMIT_OWN_PARAMETERS, END, N_PARAMETERS };
 
-static LLVMTypeRef ranges_type(const emit_ir *ir, uint32_t n) {
-  (void)n;
+static LLVMTypeRef ranges_type(const emit_ir *ir) {
   LLVMTypeRef types[N_PARAMETERS] = {ir->ptr, ir->ptr, ir->i64, ir->i64};
   return LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, N_PARAMETERS, false);
 }
 
-static void ranges_attributes(const emit_ir *ir, uint32_t n) {
-  (void)n;
-  for (unsigned k = BUFFERS; k <= ARGS; k++) {
-    emit_add_attribute(ir, k + 1, "nocapture");
-    emit_add_attribute(ir, k + 1, "noalias");
-    emit_add_attribute(ir, k + 1, "readonly");
-  }
-}
-
-/* Loads pointer number k from the table of buffers. */
-static LLVMValueRef load_buffer(const emit_element *e, LLVMValueRef table, uint32_t k, const shape *s,
-                                bool known_size) {
-  const emit_ir *w = e->w;
-  LLVMValueRef at = emit_i64(w, k), p = LLVMBuildInBoundsGEP2(w->builder, w->ptr, table, &at, 1, "");
-  LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
-  LLVMSetAlignment(v, (unsigned)w->target->pointer_bits / 8);
-  emit_set_metadata(w, v, "invariant.load", e->invariant);
-  emit_set_metadata_number(w, v, "align", 64);
-  if (shape_is_static(s) && shape_bytes(s)) {
-    emit_set_metadata(w, v, "nonnull", e->invariant);
-    if (known_size) {
-      emit_set_metadata_number(w, v, "dereferenceable", shape_bytes(s));
-    }
-  }
-  return v;
-}
-
-static void ranges_bind(emit_writer *w, emit_input *inputs) {
+static void ranges_bind(emit_writer *w) {
   emit_ir *ir = w->e.w;
-  LLVMValueRef table = LLVMGetParam(ir->function, BUFFERS);
-  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
-    inputs[k].base = load_buffer(&w->e, table, k, hlo_shape(inputs[k].value), !w->rows);
-  }
-  for (uint32_t k = 0; k < w->n_results; k++) {
-    w->results[k] = load_buffer(&w->e, table, w->e.n_inputs + k, &w->i->shapes[k], !w->rows);
-  }
-  LLVMValueRef at = emit_i64(ir, w->info->n_buffers);
+  LLVMValueRef at = emit_i64(ir, w->info->n_buffers), table = LLVMGetParam(ir->function, EMIT_BUFFERS);
   ir->watch = LLVMBuildLoad2(ir->builder, ir->ptr, LLVMBuildInBoundsGEP2(ir->builder, ir->ptr, table, &at, 1, ""), "");
   w->begin = LLVMGetParam(ir->function, BEGIN);
   w->end = LLVMGetParam(ir->function, END);
-  w->e.x.sizes->args = LLVMGetParam(ir->function, ARGS);
-}
-
-LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k) {
-  static const shape any = {.type = DTYPE_U8, .rank = 1};
-  return load_buffer(&w->e, LLVMGetParam(w->e.w->function, BUFFERS), k, &any, true);
-}
-
-LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k) {
-  const emit_ir *ir = w->e.w;
-  LLVMValueRef at = emit_i64(ir, k), table = LLVMGetParam(ir->function, ARGS);
-  LLVMValueRef v =
-      LLVMBuildLoad2(ir->builder, ir->i64, LLVMBuildInBoundsGEP2(ir->builder, ir->i64, table, &at, 1, ""), "");
-  LLVMSetAlignment(v, 8);
-  emit_set_metadata(ir, v, "invariant.load", w->e.invariant);
-  return v;
 }
 
 /* --- the loops over a range of the grid --- */
@@ -297,5 +244,4 @@ static void ranges_nest(emit_writer *w, int rank, const dim *extents, int lanes,
   w->info->grid = serial ? 1 : grid;
 }
 
-const emit_execution_ops emit_ranges = {
-    .serial = true, .type = ranges_type, .add_attributes = ranges_attributes, .bind = ranges_bind, .nest = ranges_nest};
+const emit_execution_ops emit_ranges = {.type = ranges_type, .bind = ranges_bind, .nest = ranges_nest};

@@ -19,8 +19,8 @@ typedef struct emit_writer {
   /* Not NULL if the only result is an in-place update, of which the kernel writes only the changed part of the array in
    * its buffer; the root is then that part.  NULL means that whole results are written. */
   const hlo_in_place_update *place;
-  int64_t rows; /* see emit_options */
-  LLVMValueRef begin, end;
+  int64_t rows;            /* see emit_options */
+  LLVMValueRef begin, end; /* the steps of the grid that the call or thread computes; there may be none */
   int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
@@ -35,9 +35,10 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
-/* After emit_writer_end: fails, and deletes the function, if it needs a size that cannot be expressed. */
+/* After emit_writer_end: fails, and deletes the function, if it needs a size that cannot be expressed, or cannot be
+ * called with so many buffers and sizes. */
 STATUS_MUST_USE status emit_writer_check(const emit_writer *w);
-/* Returns argument number k of the kernel's call (runtime/kernel_abi.h). */
+/* Returns argument number k of the kernel's call. */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
 /* Returns the address of buffer k.  LLVM is told that it is aligned to 64 bytes, but not its size. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
@@ -49,7 +50,8 @@ LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
 /* Writes a loop nest over extents[rank] and sets info->grid.  The outer dimensions are the kernel's grid, or ordinary
- * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest. */
+ * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest; for
+ * blocks of threads it is part of the grid as well. */
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 

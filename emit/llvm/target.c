@@ -2,7 +2,6 @@
 #include "emit/llvm/target.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <llvm-c/Core.h>
@@ -238,29 +237,60 @@ emit_target emit_target_baseline(const emit_target *t) {
   return least;
 }
 
+/* --- blocks of threads --- */
+
+/* The bytes of a thread's memory for rows: thousands of threads have as much at the same time. */
+enum { THREAD_STACK = 1 << 10 };
+
+/* Sets what code for blocks of threads may use.  It is the same for all GPUs and where a CPU emulates one, so that
+ * their kernels have the same instructions. */
+static void set_blocks(emit_target *t) {
+  t->execution = EMIT_BLOCKS;
+  t->lanes = 1;
+  t->registers = 32;
+  t->pointer_bits = t->maximum_bits = 64;
+  t->fma = t->f64 = t->f16 = t->rounding = true;
+  t->stack = THREAD_STACK;
+}
+
+/* Each GPU with the least version of PTX that has its instructions. */
+static const struct {
+  const char *cpu, *features;
+} gpus[] = {{"sm_75", "+ptx70"}, {"sm_80", "+ptx70"}, {"sm_86", "+ptx71"}, {"sm_87", "+ptx74"},
+            {"sm_89", "+ptx78"}, {"sm_90", "+ptx78"}, {"sm_90a", "+ptx80"}};
+
 status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
   emit_start_llvm();
-  *out = (emit_target){.triple = "nvptx64-nvidia-cuda",
-                       .cpu = arena_strdup(a, cpu),
-                       .least = arena_strdup(a, cpu),
-                       .features = "+ptx70",
-                       .lanes = 1,
-                       .registers = 32,
-                       .pointer_bits = 64,
-                       .fma = true,
-                       .f64 = true,
-                       .maximum_bits = 64,
-                       .f16 = true,
-                       .rounding = true,
-                       .execution = EMIT_BLOCKS};
-  CHECK_THAT(strncmp(cpu, "sm_", 3) == 0 && atoi(cpu + 3) >= 70 && atoi(cpu + 3) <= 90, STATUS_INVALID_ARGUMENT,
-             "unknown GPU '%s'; sm_70 to sm_90 are known", cpu);
-  if (atoi(cpu + 3) > 80) {
-    out->features = "+ptx78";
+  const char *known = "";
+  for (size_t k = 0; k < sizeof gpus / sizeof *gpus; k++) {
+    if (strcmp(gpus[k].cpu, cpu) == 0) {
+      *out = (emit_target){
+          .triple = "nvptx64-nvidia-cuda", .cpu = gpus[k].cpu, .least = gpus[k].cpu, .features = gpus[k].features};
+      set_blocks(out);
+      return NULL;
+    }
+    known = arena_printf(a, "%s%s%s", known, *known ? ", " : "", gpus[k].cpu);
   }
+  return status_error(STATUS_INVALID_ARGUMENT, "unknown GPU '%s'; known are %s", cpu, known);
+}
+
+status emit_target_blocks_host(arena *a, emit_target *out) {
+  emit_target cpu;
+  TRY(emit_target_init(a, NULL, "native", 1, &cpu));
+  CHECK_THAT(cpu.pointer_bits == 64 && cpu.maximum_bits == 64 && cpu.fma && cpu.f64 && cpu.f16 && cpu.rounding,
+             STATUS_UNSUPPORTED, "%s lacks instructions of GPUs, such as fused multiply-adds, that it has to emulate",
+             cpu.cpu);
+  *out = (emit_target){.triple = cpu.triple,
+                       .cpu = cpu.cpu,
+                       .least = cpu.least,
+                       .features = cpu.features,
+                       .absolute = cpu.absolute,
+                       .emulated = true};
+  set_blocks(out);
   return NULL;
 }
 
 const char *emit_target_text(arena *a, const emit_target *t) {
-  return arena_printf(a, "%s %s %s %d", t->triple, t->cpu, t->features, t->lanes);
+  const char *blocks = t->execution == EMIT_BLOCKS ? " blocks" : "";
+  return arena_printf(a, "%s %s %s %d%s", t->triple, t->cpu, t->features, t->lanes, blocks);
 }

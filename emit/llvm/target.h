@@ -13,7 +13,7 @@
 typedef enum emit_execution {
   EMIT_RANGES, /* a call computes a range of the kernel's grid with loops and vectors; several threads call it for
                   different ranges */
-  EMIT_BLOCKS  /* a launch starts many threads in blocks, each of which computes single elements of the grid */
+  EMIT_BLOCKS  /* a launch starts many threads in blocks, each of which computes one step of the grid */
 } emit_execution;
 
 typedef struct emit_target {
@@ -46,6 +46,7 @@ typedef struct emit_target {
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
+  bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
 } emit_target;
 
 /* Describes a CPU as a target.  `triple` NULL means that of this machine.  `cpu` is "native" (for this machine's
@@ -62,15 +63,21 @@ void emit_target_make_small(emit_target *t);
 /* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
 emit_target emit_target_baseline(const emit_target *t);
 
-/* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target; `cpu` is such as sm_80. */
+/* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target: `cpu` is sm_75, sm_80, sm_86, sm_87, sm_89, sm_90 or
+ * sm_90a.  Code for one of them also runs on later GPUs, except that for sm_90a, which runs on no other. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
+
+/* Describes this machine's CPU as one that emulates blocks of threads.  Kernels compute the same bits as on a GPU,
+ * except that NaNs may differ in their signs and payloads.  A CPU without the instructions for that is UNSUPPORTED. */
+STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
 
 /* Returns `features` in the form that LLVM needs: with those of the architecture's least CPU, and on x86-64, features
  * that other ones imply, but that are not listed, are disabled: "+avx2,...,-avx512f". */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
 
-/* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16".  A
- * program keeps it, since it states what a machine must have to run the code. */
+/* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", and with
+ * the word "blocks" if code is for blocks of threads.  A program keeps it, since it states what a machine must have to
+ * run the code. */
 const char *emit_target_text(arena *a, const emit_target *t);
 
 /* Registers LLVM's code generators.  It may be called often and from several threads, and does so once in a process. */

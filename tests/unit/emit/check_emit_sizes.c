@@ -12,7 +12,7 @@ static void check_texts(const char *const *texts, size_t n) {
   for (size_t k = 0; k < n; k++) {
     sizes_add_text(&c, texts[k]);
   }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 #define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
 
@@ -185,7 +185,7 @@ START_TEST(sizes_as_values) {
                                  "(%x: s64[n,2], %s: s64[2]) {\n%b = broadcast(%s) {dimensions=[1]} : s64[n,2]\n%y = "
                                  "add(%x, %b) : s64[n,2]\nreturn %y\n}");
   k->elements = "n;2*n-1";
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 END_TEST
 
@@ -331,15 +331,6 @@ END_TEST
 
 /* --- what else holds --- */
 
-START_TEST(refused_on_gpus) {
-  sizes_cases c = {0};
-  const char *text, *add = "(%x: f32[n], %y: f32[n]) {\n%z = add(%x, %y) : f32[n]\nreturn %z\n}";
-  status s = emit_ptx(sizes_arena, "k", sizes_add_text(&c, add)->entry->roots[0].def, &text);
-  ck_assert_msg(s && strstr(status_message(s), "sizes as arguments"), "%s", s ? status_message(s) : "written");
-  status_free(s);
-}
-END_TEST
-
 /* Hints decide nothing but costs: with hints that are far from the sizes of the runs, the results are the same. */
 START_TEST(wrong_hints) {
   static const int64_t hints[] = {0, 1, 1000000};
@@ -363,7 +354,6 @@ int main(void) {
   tcase_add_test(t, reductions);
   tcase_add_test(t, sizes_as_values);
   tcase_add_test(t, random_fusions);
-  tcase_add_test(t, refused_on_gpus);
   tcase_add_test(t, wrong_hints);
   return run_suite("emit-sizes", t);
 }

@@ -9,7 +9,7 @@ static void check_texts(const char *const *texts, size_t n) {
   for (size_t k = 0; k < n; k++) {
     sizes_add_text(&c, texts[k]);
   }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 #define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
 

@@ -2,22 +2,69 @@
 #include "tests/unit/emit/kernel_test.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-const emit_machine emit_machines[] = {{"native", 0}, {"native", 16}, {"native", 8},
-                                      {"native", 4}, {"native", 1},  {"x86-64", 0}};
+const emit_machine emit_machines[] = {
+    {"native", 0, EMIT_RANGES}, {"native", 16, EMIT_RANGES}, {"native", 8, EMIT_RANGES}, {"native", 4, EMIT_RANGES},
+    {"native", 1, EMIT_RANGES}, {"x86-64", 0, EMIT_RANGES},  {"native", 1, EMIT_BLOCKS}};
 
 emit_target emit_machine_target(arena *memory, const emit_machine *m) {
   emit_target t;
-  status s = emit_target_init(memory, NULL, m->cpu, m->lanes, &t);
+  status s = m->execution == EMIT_BLOCKS ? emit_target_blocks_host(memory, &t)
+                                         : emit_target_init(memory, NULL, m->cpu, m->lanes, &t);
   if (s) {
     status_free(s);
     s = emit_target_init(memory, NULL, "native", m->lanes, &t);
   }
   ck_assert_msg(!s, "%s", status_message(s));
   return t;
+}
+
+const char *emit_machine_name(arena *a, const emit_machine *m) {
+  return m->execution == EMIT_BLOCKS ? "blocks" : arena_printf(a, "%s, %d lanes", m->cpu, m->lanes);
+}
+
+/* --- calls --- */
+
+static void call_ranges(rt_kernel_fn *f, const void *const *buffers, const int64_t *args, int64_t grid) {
+  for (int64_t from = 0, to; from < grid; from = to) {
+    to = from + 1 + (int64_t)(next_random() % (uint64_t)(grid < 4 ? 2 : grid / 2));
+    to = to > grid ? grid : to;
+    f(buffers, args, from, to);
+  }
+}
+
+/* The last block has threads without a step. */
+static void call_threads(rt_block_fn *f, const void *const *buffers, const int64_t *args, int64_t grid) {
+  enum { FORWARDS, BACKWARDS, SHUFFLED };
+  int64_t threads = 1 + (int64_t)(next_random() % 70), n = (grid + threads) / threads * threads;
+  int64_t *order = malloc((size_t)n * sizeof *order);
+  uint64_t way = next_random() >> 20;
+  for (int64_t k = 0; order && k < n; k++) {
+    order[k] = way % 3 == BACKWARDS ? n - 1 - k : k;
+  }
+  for (int64_t k = n - 1; order && k > 0 && way % 3 == SHUFFLED; k--) {
+    int64_t other = (int64_t)(next_random() % (uint64_t)(k + 1)), last = order[k];
+    order[k] = order[other];
+    order[other] = last;
+  }
+  for (int64_t k = 0; order && k < n; k++) {
+    rt_block_thread t = {order[k] / threads, (int32_t)(order[k] % threads), (int32_t)threads};
+    f(buffers, args, grid, &t);
+  }
+  free(order);
+}
+
+void kernel_call(emit_execution execution, void *kernel, const void *const *buffers, const int64_t *args,
+                 int64_t grid) {
+  if (execution == EMIT_BLOCKS) {
+    call_threads((rt_block_fn *)(intptr_t)kernel, buffers, args, grid);
+  } else {
+    call_ranges((rt_kernel_fn *)(intptr_t)kernel, buffers, args, grid);
+  }
 }
 
 /* --- memory --- */

@@ -1,23 +1,32 @@
-/* kernel_test.h - shared by tests of kernels: the processors, memory that ends right before protected memory, random
- * numbers, and the functions that kernels call. */
+/* kernel_test.h - shared by tests of kernels: the processors, how a kernel is called there, memory that ends right
+ * before protected memory, random numbers, and the functions that kernels call. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_TEST_H
 #define TESTS_UNIT_EMIT_KERNEL_TEST_H
 
 #include <check.h>
 
 #include "emit/llvm/target.h"
+#include "runtime/block_abi.h"
 #include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
-/* Processors and widths of vectors. */
+/* Processors and widths of vectors.  Behind them is the native processor that emulates blocks of threads, for which
+ * kernels of contraction/ are not written. */
 typedef struct emit_machine {
   const char *cpu;
   int lanes;
+  emit_execution execution;
 } emit_machine;
-enum { EMIT_MACHINES = 6 };
-extern const emit_machine emit_machines[EMIT_MACHINES];
-/* The native processor in place of one of another architecture. */
+enum { EMIT_MACHINES = 6, EMIT_MACHINES_AND_BLOCKS };
+extern const emit_machine emit_machines[EMIT_MACHINES_AND_BLOCKS];
+/* The native processor in place of one of another architecture, or in place of blocks that it cannot emulate. */
 emit_target emit_machine_target(arena *a, const emit_machine *m);
+/* "native, 4 lanes" */
+const char *emit_machine_name(arena *a, const emit_machine *m);
+
+/* Calls a kernel for its whole grid, in ranges of random size or, on blocks, for all threads of blocks of random size,
+ * forwards, backwards or in any order. */
+void kernel_call(emit_execution execution, void *kernel, const void *const *buffers, const int64_t *args, int64_t grid);
 
 /* size bytes, all 0xa5, aligned to 64 bytes as buffers are, that end (up to 63 bytes) before a page that cannot be read
  * and begin behind another.  guarded_free wants the same size. */

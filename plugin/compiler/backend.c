@@ -6,6 +6,7 @@
 
 #include "backend_cpu/compile/target.h"
 #include "backend_cpu/runtime/target.h"
+#include "backend_gpu/compile/target.h"
 #include "backend_ref/target.h"
 
 /* Opens the shared object of a backend from somebody else.  It is never closed. */
@@ -31,7 +32,11 @@ status compiler_backend(const char *name, const rt_backend **out) {
       return NULL;
     }
   }
+  TRY(gpu_find_backend(name, out));
+  if (*out) {
+    return NULL;
+  }
   CHECK_THAT(strchr(name, '/'), STATUS_INVALID_ARGUMENT,
-             "backend '%s' is unknown; there are cpu, ref, and paths of shared objects", name);
+             "backend '%s' is unknown; there are cpu, gpu, gpu:N, gpu:host, ref, and paths of shared objects", name);
   return open_backend(name, out);
 }

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/machine.h"
 #include "backend_cpu/runtime/target.h"
+#include "backend_gpu/runtime/target.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/compile_cache.h"
 #include "plugin/session/options.h"
@@ -234,20 +235,20 @@ status session_open_model(const session *s, compiler_model **out) {
 
 /* --- targets --- */
 
-/* The targets in this library; the compiler library has others.  The first one is the default. */
-static const rt_target *const own_targets[] = {&cpu_target};
+const char *session_default_backend(void) { return cpu_target.name; }
 
-const char *session_default_backend(void) { return own_targets[0]->name; }
-
+/* This library has the targets that run what was compiled; the compiler library has others. */
 status session_find_target(const char *backend, const rt_target **out) {
-  for (size_t k = 0; k < sizeof own_targets / sizeof *own_targets; k++) {
-    if (strcmp(backend, own_targets[k]->name) == 0) {
-      *out = own_targets[k];
-      return NULL;
-    }
-  }
   const compiler_api *c;
   const rt_backend *b;
+  if (strcmp(backend, cpu_target.name) == 0) {
+    *out = &cpu_target;
+    return NULL;
+  }
+  TRY(gpu_find_target(backend, out));
+  if (*out) {
+    return NULL;
+  }
   TRY(session_open_compiler(&c));
   TRY(c->backend(backend, &b));
   *out = b->target;

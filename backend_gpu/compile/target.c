@@ -1,0 +1,193 @@
+/* target.c - the GPU targets' pipeline of passes, and the steps from a module to a program. */
+#include "backend_gpu/compile/target.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_gpu/lower/lower.h"
+#include "backend_gpu/runtime/target.h"
+#include "base/clock.h"
+#include "emit/kernel/kernel.h"
+#include "emit/llvm/target.h"
+#include "hlo/passes/pass.h"
+#include "hlo/schedule/hlo_report.h"
+#include "lower/kernels/report.h"
+#include "lower/kernels/thunks.h"
+
+/* --- the pipeline --- */
+
+static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP(transpose_sinking), HLO_STEP(cse),
+                                    HLO_STEP(dce)};
+
+static const hlo_pass pipeline[] = {
+    HLO_NEEDED_STEP(inline_composites),
+    HLO_STEP(gather_to_slice),
+    HLO_STEP(dce),
+    HLO_GROUP("clean", cleaning),
+    HLO_STEP(batch_norm),
+    HLO_STEP(dce),
+    HLO_STEP(gather_to_broadcast),
+    HLO_STEP(dce),
+    HLO_STEP(row_fusion),
+    HLO_STEP(reduce_fusion),
+    HLO_STEP(loop_fusion),
+    HLO_STEP(dce),
+};
+
+static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
+  (void)data;
+  return emit_supports_fused(kind, i);
+}
+
+static status dump(void *data, const char *file, const hlo_module *m) {
+  const rt_compile_options *o = data;
+  return o->dump(o->dump_data, file, m);
+}
+
+static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: the weights of a layer */
+
+static status prepare(hlo_module *m, const rt_compile_options *o, arena *a) {
+  const hlo_target target = {.name = "gpu", .takes_fused = takes_fused};
+  pass_context c = {.arena = a,
+                    .eval = o->eval,
+                    .fold_bytes = fold_bytes,
+                    .target = &target,
+                    .skip = o->skip_passes,
+                    .verify = true,
+                    .dump = o->dump ? dump : NULL,
+                    .dump_data = (void *)o};
+  return hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
+}
+
+/* --- compiling a module --- */
+
+/* The state of a compilation. */
+typedef struct compilation {
+  rt_compile_options *options; /* on the arena, since jobs use them */
+  arena *arena;
+  const char *name; /* of the rt_target */
+  emit_target target;
+  rt_report *report;
+  lower_kernels *kernels;
+  lower_jobs *jobs;
+  size_table sizes;
+  rt_program *program;
+  double start; /* when the last step ended */
+} compilation;
+
+/* Returns the seconds since the last step ended. */
+static double step_seconds(compilation *c) {
+  double before = c->start;
+  c->start = clock_seconds();
+  return c->start - before;
+}
+
+static status run_passes(compilation *c, hlo_module *m) {
+  hlo_report before = hlo_report_of(m);
+  TRY(prepare(m, c->options, c->arena));
+  lower_report_module(m, &before, c->report);
+  c->report->seconds_passes = step_seconds(c);
+  return NULL;
+}
+
+static status lower_module(compilation *c, hlo_module *m) {
+  const rt_compile_options *o = c->options;
+  bool shares = o->sharing && !o->keep_text;
+  c->kernels = lower_kernels_create(c->arena, &c->target, "gpu.kernel", shares ? o->sharing->weight_pool : NULL);
+  c->jobs = lower_jobs_create(c->arena);
+  gpu_lower_options *lower = ARENA_NEW(c->arena, gpu_lower_options); /* the jobs use it, too */
+  *lower = (gpu_lower_options){.target = c->name,
+                               .keep_text = o->keep_text,
+                               .out_of_place = o->out_of_place,
+                               .sharing = o->sharing,
+                               .origins = o->origins,
+                               .jobs = c->jobs};
+  TRY(gpu_lower(m, c->kernels, lower, c->arena, &c->sizes, &c->program, c->report));
+  c->report->seconds_lower = step_seconds(c);
+  return o->dump ? o->dump(o->dump_data, "machine code", m) : NULL;
+}
+
+static status compile_kernels(compilation *c) {
+  const rt_compile_options *o = c->options;
+  lower_object_code code;
+  TRY(lower_kernels_compile(c->kernels, c->jobs, o->threads, o->threads, &code));
+  TRY(lower_kernels_attach_program(&c->sizes, c->kernels, &code));
+  if (o->keep_text) {
+    TRY(lower_kernels_text(c->kernels, false, &c->report->llvm));
+    TRY(lower_kernels_text(c->kernels, true, &c->report->assembly));
+  }
+  c->program->cpu = code.n ? emit_target_text(c->arena, &c->target) : "";
+  c->report->seconds_codegen = step_seconds(c);
+  lower_report_program(c->program, c->kernels, c->report);
+  return NULL;
+}
+
+static status compile_for(compilation *c, hlo_module *m, rt_program **out) {
+  c->start = clock_seconds();
+  TRY(run_passes(c, m));
+  TRY(lower_module(c, m));
+  TRY(compile_kernels(c));
+  *out = c->program;
+  return NULL;
+}
+
+static compilation begin(const rt_compile_options *given, arena *a, const char *name, rt_report *report) {
+  rt_compile_options *own = ARENA_NEW(a, rt_compile_options);
+  *own = given ? *given : (rt_compile_options){.threads = 1};
+  return (compilation){.options = own, .arena = a, .name = name, .report = report ? report : ARENA_NEW(a, rt_report)};
+}
+
+static status compile_host(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                           rt_report *report) {
+  compilation c = begin(options, a, GPU_HOST_TARGET_NAME, report);
+  TRY(emit_target_blocks_host(a, &c.target));
+  return compile_for(&c, m, out);
+}
+
+static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
+                      rt_report *report) {
+  compilation c = begin(options, a, GPU_TARGET_NAME, report);
+  TRY(emit_target_nvptx(a, c.options->cpu ? c.options->cpu : "sm_80", &c.target));
+  return compile_for(&c, m, out);
+}
+
+static const rt_compiler gpu_compiler = {.abi = RT_ABI, .name = GPU_TARGET_NAME, .compile = compile};
+static const rt_compiler host_compiler = {.abi = RT_ABI, .name = GPU_HOST_TARGET_NAME, .compile = compile_host};
+
+/* --- backends --- */
+
+/* The backends that were asked for.  They stay as long as the process. */
+typedef struct found_backend {
+  struct found_backend *next;
+  rt_backend backend;
+} found_backend;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static found_backend *backends;
+
+static const rt_backend *backend_of(const rt_target *target) {
+  pthread_mutex_lock(&lock);
+  found_backend *b = backends;
+  while (b && b->backend.target != target) {
+    b = b->next;
+  }
+  if (!b && (b = malloc(sizeof *b))) {
+    bool host = strcmp(target->name, GPU_HOST_TARGET_NAME) == 0;
+    *b = (found_backend){backends, {RT_ABI, guard_adopt, target, host ? &host_compiler : &gpu_compiler}};
+    backends = b;
+  }
+  pthread_mutex_unlock(&lock);
+  return b ? &b->backend : NULL;
+}
+
+status gpu_find_backend(const char *name, const rt_backend **out) {
+  const rt_target *target;
+  *out = NULL;
+  TRY(gpu_find_target(name, &target));
+  if (target) {
+    *out = backend_of(target);
+    CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
+  }
+  return NULL;
+}

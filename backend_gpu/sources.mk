@@ -1,0 +1,15 @@
+# Written by m4/list-sources: do not edit.
+gpu_exec_sources = \
+	backend_gpu/runtime/emulator.c \
+	backend_gpu/runtime/kernel.c \
+	backend_gpu/runtime/target.c
+gpu_compile_sources = \
+	backend_gpu/compile/target.c \
+	backend_gpu/lower/lower.c
+backend_gpu_files = \
+	backend_gpu/compile/target.h \
+	backend_gpu/lower/lower.h \
+	backend_gpu/runtime/device.h \
+	backend_gpu/runtime/emulator.h \
+	backend_gpu/runtime/kinds.h \
+	backend_gpu/runtime/target.h

@@ -179,6 +179,22 @@ status emit_module_assembly(emit_module *m, const char **text, size_t *size) {
   return generate(m, LLVMAssemblyFile, text, size);
 }
 
+static bool is_ptx(const emit_target *t) {
+  static const char nvptx[] = "nvptx";
+  return t->execution == EMIT_BLOCKS && strncmp(t->triple, nvptx, sizeof nvptx - 1) == 0;
+}
+
+status emit_module_code(emit_module *m, const void **bytes, size_t *size) {
+  const char *text;
+  if (!is_ptx(&m->target)) {
+    return emit_module_object(m, bytes, size);
+  }
+  TRY(emit_module_assembly(m, &text, size));
+  *bytes = text;
+  ++*size;
+  return NULL;
+}
+
 status emit_module_ir(emit_module *m, const char **text, size_t *size) {
   TRY(finish(m));
   char *printed = LLVMPrintModuleToString(m->ir.module);

@@ -2,7 +2,7 @@
  *
  * A module has an LLVM context of its own, so several threads may compile at once, each its own modules on its own
  * arena.  Call these functions inside guard_run (base/arena.h).  First add kernels to a module, then ask for exactly
- * one of object, assembly or IR.  After that, the module can only be destroyed. */
+ * one of object, assembly, code or IR.  After that, the module can only be destroyed. */
 #ifndef EMIT_KERNEL_COMPILE_H
 #define EMIT_KERNEL_COMPILE_H
 
@@ -41,6 +41,10 @@ typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
 /* Returns assembly, or PTX on a GPU target.  It ends with a null character that is not counted in *size. */
 STATUS_MUST_USE status emit_module_assembly(emit_module *m, const char **text, size_t *size);
+/* Returns what a program keeps as its code, on the module's arena: an object (emit_module_object), or for an NVIDIA GPU
+ * the PTX, since the GPU's driver compiles it for the GPU at hand.  The null character at the end of the PTX is counted
+ * in *size. */
+STATUS_MUST_USE status emit_module_code(emit_module *m, const void **bytes, size_t *size);
 /* Returns the LLVM IR as it is after LLVM's passes. */
 STATUS_MUST_USE status emit_module_ir(emit_module *m, const char **text, size_t *size);
 

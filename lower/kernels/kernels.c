@@ -322,7 +322,7 @@ static status compile_batch(void *data) {
   size_t size;
   TRY(build_module(b->all, b->number, b->arena, &m));
   TRY(budget_check(arena_budget(b->arena)));
-  TRY(emit_module_object(m, &bytes, &size));
+  TRY(emit_module_code(m, &bytes, &size));
   b->object = (rt_span){bytes, size};
   emit_module_destroy(m);
   return NULL;

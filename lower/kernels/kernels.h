@@ -56,7 +56,7 @@ uint32_t lower_kernels_found(const lower_kernels *k);
 uint32_t lower_kernels_new_objects(const lower_kernels *k);
 uint32_t lower_kernels_asked(const lower_kernels *k);
 
-/* Code objects, and for each a name that lists the kernels in it (rt_program). */
+/* Code objects (emit_module_code), and for each a name that lists the kernels in it (rt_program). */
 typedef struct lower_object_code {
   uint32_t n;
   rt_span *objects, *names;

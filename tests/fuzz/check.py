@@ -48,11 +48,15 @@ WAYS = THREADS + [
 BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wherever it can be
 
 
+# The GPU target on the emulator, which no check of memory can look into: it has checks of its own.
+GPU = [("gpu", {"backend": "gpu:host"}), ("gpu-threads", {"backend": "gpu:host", "threads": 3})]
+
+
 def configurations(matrix, r):
     """(name, options of a session) of a graph; the plain matrix has none but the two targets, that of
-    threads only what a sanitizer for threads can say something of."""
-    if matrix == "threads":
-        return THREADS
+    threads only what a sanitizer for threads can say something of, that of gpu the GPU target."""
+    if matrix in ("threads", "gpu"):
+        return THREADS if matrix == "threads" else GPU
     checked = {"check_memory": True}  # WAYS are not: their threads and runs share memory as programs do
     found = [("ref", {"backend": "ref", **checked}), ("cpu", {"backend": "cpu", **checked})]
     if matrix == "plain":
@@ -216,7 +220,7 @@ def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
         failure = run_one(graph, *graph.way)
         return [failure] * bool(failure), False
     found = [run_one(graph, name, arguments) for name, arguments in configurations(matrix, r)]
-    if matrix not in ("plain", "threads"):
+    if matrix not in ("plain", "threads", "gpu"):
         found.append(run_saved(graph))
         if matrix == "full" or r.random() < 0.25:
             found += run_algorithms(graph, matrix, r)

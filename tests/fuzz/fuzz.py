@@ -1,6 +1,6 @@
 """fuzz.py: random valid graphs through onnx-xla and elsewhere; see README.
 
-  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|threads|short|full] [--variants N]
+  fuzz.py [--seed N] [--count N | --minutes M] [--jobs N] [--matrix plain|threads|gpu|short|full] [--variants N]
           [--only Op,Op] [--state FILE] [--found DIR]
   fuzz.py --sweep [--only Op,Op]
 
@@ -258,7 +258,7 @@ def parse():
     p.add_argument("--count", type=int, help="graphs (100, unless --minutes is given)")
     p.add_argument("--minutes", type=float)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--matrix", choices=["plain", "threads", "short", "full"], default="short")
+    p.add_argument("--matrix", choices=["plain", "threads", "gpu", "short", "full"], default="short")
     p.add_argument("--variants", type=int, default=0, help="further graphs of each that is built (variants.py)")
     p.add_argument("--only", default="", help="operators, with commas")
     p.add_argument("--state", help="a file with the next seed and the counts, read and written")

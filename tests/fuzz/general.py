@@ -102,8 +102,9 @@ def order_of(graph, seed):
 def configurations(graph, matrix, r):
     """(name, arguments, order) of the sessions."""
     order, other, last = (order_of(graph, r.getrandbits(32)) for _ in range(3))
-    if matrix == "threads":
-        return [(f"{name}-sizes", arguments, order) for name, arguments in check.THREADS]
+    if matrix in ("threads", "gpu"):
+        sessions = check.THREADS if matrix == "threads" else check.GPU
+        return [(f"{name}-sizes", arguments, order) for name, arguments in sessions]
     found = [(name, arguments, order) for name, arguments in GENERAL]
     if matrix == "plain":
         return found
@@ -115,9 +116,9 @@ def configurations(graph, matrix, r):
 
 def choose_way(graph, matrix, r):
     """One of them for a variant (variants.py), mostly the program for all sizes as it is."""
-    if matrix != "threads" and r.random() < 0.5:
+    if matrix not in ("threads", "gpu") and r.random() < 0.5:
         return "cpu-sizes", {"check_memory": True}, order_of(graph, r.getrandbits(32))
-    return r.choice(configurations(graph, "threads" if matrix == "threads" else "short", r))
+    return r.choice(configurations(graph, matrix if matrix in ("threads", "gpu") else "short", r))
 
 
 def run_peer(graph):

@@ -89,8 +89,8 @@ def choose_way(graph, matrix, r):
     """(name, arguments of run_xla), or what general.py runs: as it is, or in one of the other ways."""
     if graph.places:
         return general.choose_way(graph, matrix, r)
-    if matrix == "threads":
-        return r.choice(check.THREADS)
+    if matrix in ("threads", "gpu"):
+        return r.choice(check.configurations(matrix, r))
     if r.random() < 0.5:
         return "cpu", {"check_memory": True}
     if r.random() < 0.5:

@@ -57,6 +57,43 @@ START_TEST(ptx) {
 }
 END_TEST
 
+/* --- what a program keeps as code: PTX of a GPU, an object of other machines --- */
+
+static status code_for(const emit_target *t, const char **bytes, size_t *size) {
+  const void *code = NULL;
+  emit_module *m = NULL;
+  emit_kernel_info info;
+  kernel_cases c = {0};
+  kernel_binary(&c, 0, "add", "f32", "f32", "");
+  TRY(emit_module_create(kernel_arena, t, "test", &m));
+  TRY(emit_kernel(m, "first", kernel_parse(&c.items[0]), NULL, &info));
+  TRY(emit_kernel(m, "second", kernel_parse(&c.items[0]), NULL, &info));
+  TRY(emit_module_code(m, &code, size));
+  *bytes = code;
+  return NULL;
+}
+
+static status code_of_programs(void *data) {
+  emit_target gpu, cpu;
+  const char *text, *object;
+  size_t size;
+  (void)data;
+  TRY(emit_target_nvptx(kernel_arena, "sm_80", &gpu));
+  TRY(code_for(&gpu, &text, &size));
+  ck_assert(memchr(text, 0, size) == text + size - 1);
+  ck_assert(strstr(text, ".visible .entry first(") && strstr(text, ".visible .entry second("));
+  TRY(emit_target_init(kernel_arena, "x86_64-linux-gnu", "x86-64", 0, &cpu));
+  TRY(code_for(&cpu, &object, &size));
+  ck_assert(size > 64 && memcmp(object, "\177ELF", 4) == 0);
+  return NULL;
+}
+
+START_TEST(code) {
+  status s = guard_run(code_of_programs, NULL);
+  ck_assert_msg(!s, "%s", status_message(s));
+}
+END_TEST
+
 /* --- other processors: whether LLVM can select it all --- */
 
 static const char *const triples[][2] = {{"aarch64-unknown-linux-gnu", "generic"},
@@ -160,6 +197,7 @@ int main(void) {
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
   tcase_set_timeout(t, 300);
   tcase_add_test(t, ptx);
+  tcase_add_test(t, code);
   tcase_add_test(t, other_machines);
   return run_suite("emit-machines", t);
 }

@@ -171,7 +171,7 @@ script_tests = \
 	tests/build/test-thread-sanitizer-graphs \
 	tests/build/test-without-libraries \
 	tests/conformance/test-conformance \
-	tests/conformance/test-conformance-apart \
+	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/debug/test-gdb \
@@ -431,7 +431,7 @@ tests_files = \
 	tests/conformance/make-cases \
 	tests/conformance/run-cases \
 	tests/conformance/test-conformance \
-	tests/conformance/test-conformance-apart \
+	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/count-cases \

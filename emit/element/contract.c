@@ -20,6 +20,7 @@ static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, e
   return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
 }
 
+/* x and y are elements of the operands. */
 static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y,
                          LLVMValueRef *acc) {
   const emit_element *e = f->e;
@@ -61,6 +62,15 @@ static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef ins
   return (emit_pair){emit_narrow(f->e->w, t, out[0]), zero.im ? out[1] : NULL};
 }
 
+int emit_contracted_extents(const hlo_instr *i, dim *extents) {
+  bool dot = i->op == HLO_DOT;
+  int n = dot ? (int)hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT) : operand(i, 1)->rank - 1;
+  for (int k = 0; k < n; k++) {
+    extents[k] = dot ? operand(i, 0)->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]] : operand(i, 1)->dims[1 + k];
+  }
+  return n;
+}
+
 /* --- dot --- */
 
 /* Returns the index of an element of one operand: batch and free dimensions come from the index of the result's
@@ -83,14 +93,17 @@ static emit_index *side_index(emit_element *e, const contraction *g, uint32_t si
   return x;
 }
 
-static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
-  const contraction *g = f->data;
-  emit_element *e = f->e;
-  const emit_index *apart = emit_index_reshape(&e->x, r, g->n, g->dims);
+/* Returns the element of an operand; r has one dimension for each contracted one. */
+static emit_pair dot_operand(emit_element *e, const contraction *g, uint32_t side, const emit_index *r) {
   int n_batch = (int)hlo_n_ints(g->i, HLO_ATTR_LHS_BATCH);
   int n_free = operand(g->i, 0)->rank - n_batch - g->n;
-  emit_pair x = emit_value(e, g->i->operands[0], side_index(e, g, 0, apart, n_batch));
-  emit_pair y = emit_value(e, g->i->operands[1], side_index(e, g, 1, apart, n_batch + n_free));
+  return emit_value(e, g->i->operands[side], side_index(e, g, side, r, side ? n_batch + n_free : n_batch));
+}
+
+static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  const contraction *g = f->data;
+  const emit_index *apart = emit_index_reshape(&f->e->x, r, g->n, g->dims);
+  emit_pair x = dot_operand(f->e, g, 0, apart), y = dot_operand(f->e, g, 1, apart);
   multiply_add(f, g->i, x, y, acc);
 }
 
@@ -116,10 +129,8 @@ static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
 }
 
 emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
-  contraction g = {.i = i, .at = at, .n = (int)hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT)};
-  for (int k = 0; k < g.n; k++) {
-    g.dims[k] = operand(i, 0)->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]];
-  }
+  contraction g = {.i = i, .at = at};
+  g.n = emit_contracted_extents(i, g.dims);
   emit_reduction_loop f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
   merge_contracted(&f, &g);
   return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
@@ -162,28 +173,30 @@ static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   return inside;
 }
 
-static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
-  const contraction *g = f->data;
-  const hlo_instr *i = g->i;
-  emit_element *e = f->e;
-  dtype t = hlo_type(i->operands[0]);
-  bool first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
-  emit_index *x = emit_operand_index(e, i, 0), *kernel = emit_operand_index(e, i, 1);
-  int channel = first ? 1 : x->rank - 1, spatial = first ? 2 : 1;
-  int64_t groups = hlo_int(i, HLO_ATTR_GROUPS), outputs = kernel->dims[0];
-  LLVMValueRef mask = NULL;
-  uint32_t checked = 0;
-  emit_axis_from(kernel, 0, g->at, channel);
-  emit_axis_from(x, 0, g->at, 0);
-  emit_axis_from(kernel, 1, r, 0);
+/* Sets the axis of operand 0 along its channels, for input channel r[0] of the group of the result's element. */
+static void set_channel(emit_element *e, const contraction *g, const emit_index *r, int channel, emit_index *x) {
+  int64_t groups = hlo_int(g->i, HLO_ATTR_GROUPS);
+  const shape *kernel = operand(g->i, 1);
   emit_axis_from(x, channel, r, 0);
   if (groups > 1) {
-    emit_pos group = emit_pos_div(&e->x, emit_index_dim(&e->x, g->at, channel), outputs / groups);
+    emit_pos group = emit_pos_div(&e->x, emit_index_dim(&e->x, g->at, channel), kernel->dims[0] / groups);
     emit_axis_at(x, channel,
                  emit_pos_add(&e->x, emit_pos_scale(&e->x, group, kernel->dims[1]), emit_index_dim(&e->x, r, 0)));
   }
+}
+
+/* Returns the element of the image, which is 0 in its padding. */
+static emit_pair conv_image(emit_element *e, const contraction *g, const emit_index *r) {
+  const hlo_instr *i = g->i;
+  dtype t = hlo_type(i->operands[0]);
+  bool first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
+  emit_index *x = emit_operand_index(e, i, 0);
+  int spatial = first ? 2 : 1;
+  LLVMValueRef mask = NULL;
+  uint32_t checked = 0;
+  emit_axis_from(x, 0, g->at, 0);
+  set_channel(e, g, r, first ? 1 : x->rank - 1, x);
   for (int k = 0; k < x->rank - 2; k++) {
-    emit_axis_from(kernel, 2 + k, r, 1 + k);
     int64_t stride = hlo_ints(i, HLO_ATTR_STRIDES)[k], low = hlo_ints(i, HLO_ATTR_LOW)[k];
     int64_t gap = hlo_ints(i, HLO_ATTR_LHS_DILATION)[k], hole = hlo_ints(i, HLO_ATTR_RHS_DILATION)[k];
     emit_pos p = emit_pos_scale(&e->x, emit_index_dim(&e->x, g->at, spatial + k), stride);
@@ -199,18 +212,29 @@ static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMVal
   }
   LLVMTypeRef type = emit_register_type(e->w, t);
   emit_pair zero = {LLVMConstNull(type), dtype_is_complex(t) ? LLVMConstNull(type) : NULL};
-  emit_pair v = checked || mask ? emit_guarded(e, i->operands[0], x, checked, mask, emit_splat_pair(e, zero))
-                                : emit_value(e, i->operands[0], x);
-  multiply_add(f, i, v, emit_value(e, i->operands[1], kernel), acc);
+  return checked || mask ? emit_guarded(e, i->operands[0], x, checked, mask, emit_splat_pair(e, zero))
+                         : emit_value(e, i->operands[0], x);
+}
+
+static emit_pair conv_weight(emit_element *e, const contraction *g, const emit_index *r) {
+  emit_index *kernel = emit_operand_index(e, g->i, 1);
+  bool first = hlo_int(g->i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
+  emit_axis_from(kernel, 0, g->at, first ? 1 : kernel->rank - 1);
+  for (int k = 1; k < kernel->rank; k++) {
+    emit_axis_from(kernel, k, r, k - 1);
+  }
+  return emit_value(e, g->i->operands[1], kernel);
+}
+
+static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
+  emit_pair x = conv_image(f->e, f->data, r), y = conv_weight(f->e, f->data, r);
+  multiply_add(f, ((const contraction *)f->data)->i, x, y, acc);
 }
 
 emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index *at) {
-  const shape *kernel = operand(i, 1);
   contraction g = {.i = i, .at = at};
-  emit_reduction_loop f = {.e = e, .data = &g, .step = conv_step, .rank = kernel->rank - 1};
-  for (int k = 1; k < kernel->rank; k++) {
-    f.dims[k - 1] = kernel->dims[k];
-  }
+  emit_reduction_loop f = {.e = e, .data = &g, .step = conv_step};
+  f.rank = emit_contracted_extents(i, f.dims);
   bool empty = false;
   for (int k = 0; k < operand(i, 0)->rank; k++) {
     empty = empty || operand(i, 0)->dims[k] == 0;
@@ -221,4 +245,16 @@ emit_pair emit_convolution(emit_element *e, const hlo_instr *i, const emit_index
   contraction clear = g;
   clear.inside = true;
   return fold_products(&f, (dtype)i->shapes[0].type, empty ? NULL : clear_of_padding(e, &g), &clear);
+}
+
+/* --- for kernels that sum in another order of loops --- */
+
+emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at,
+                      const emit_index *r) {
+  contraction g = {.i = i, .at = at};
+  g.n = emit_contracted_extents(i, g.dims);
+  emit_pair v = i->op == HLO_DOT ? dot_operand(e, &g, operand, r)
+                : operand        ? conv_weight(e, &g, r)
+                                 : conv_image(e, &g, r);
+  return factor(e, i, operand, v);
 }

@@ -99,6 +99,13 @@ emit_op_fn emit_rng;
 /* These are in reduce.c, window.c and contract.c. */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
 
+/* Sets extents[] to those of the space over which a dot or convolution sums its products: the contracted dimensions, or
+ * the input channels of a group and then the taps.  Returns their number. */
+int emit_contracted_extents(const hlo_instr *i, dim *extents);
+/* Returns a factor of the product that belongs to the result's element at `at` and to r, an index of that space: the
+ * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` of which the operand has none are not used. */
+emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at, const emit_index *r);
+
 /* Returns the emitter of an operation.  Returns NULL for elementwise operations (elementwise.h) and for those that
  * kernels do not support (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);

@@ -47,6 +47,7 @@ check_programs = \
 	tests/unit/base/check_npy \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
+	tests/unit/emit/check_blocks \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_depthwise_sizes \
 	tests/unit/emit/check_emit \
@@ -134,6 +135,7 @@ test_helper_sources = \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
 	tests/unit/emit/kernel_test.c \
+	tests/unit/emit/ptx_case.c \
 	tests/unit/emit/sizes_case.c \
 	tests/unit/plugin/session_case.c
 script_tests = \
@@ -792,6 +794,7 @@ tests_files = \
 	tests/unit/emit/kernel_case.h \
 	tests/unit/emit/kernel_test.h \
 	tests/unit/emit/kernel_texts.h \
+	tests/unit/emit/ptx_case.h \
 	tests/unit/emit/sizes_case.h \
 	tests/unit/frontend/build_model.h \
 	tests/unit/frontend/import_b_numbers.def \
@@ -909,6 +912,8 @@ tests_unit_base_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_placement_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -7,6 +7,8 @@
 #include "backend_ref/eval.h"
 #include "hlo/text/text.h"
 #include "runtime/host/code_loader.h"
+#include "tests/unit/emit/kernel_texts.h"
+#include "tests/unit/emit/ptx_case.h"
 
 arena *kernel_arena;
 
@@ -130,34 +132,59 @@ static void compare(const kernel_case *k, const char *where, const literal *want
   }
 }
 
-static status run_case(const kernel_case *k, const char *where, emit_execution execution, void *f) {
-  arena *a = arena_create(NULL);
-  const hlo_instr *i = k->fusion;
-  const void **buffers = ARENA_NEW_N(a, const void *, i->n_operands + i->n_results + 1); /* the last: no budget */
-  literal *args = ARENA_NEW_N(a, literal, i->n_operands), *want = ARENA_NEW_N(a, literal, i->n_results);
-  for (uint32_t j = 0; j < i->n_operands; j++) {
-    const shape *s = hlo_shape(i->operands[j]);
-    unsigned char *data = guarded_memory((size_t)shape_bytes(s));
-    for (int64_t e = 0; e < shape_elements(s); e++) {
-      random_element(k, (dtype)s->type, data + (size_t)e * dtype_bytes((dtype)s->type));
+static literal *random_operands(arena *a, const kernel_case *k) {
+  literal *args = ARENA_NEW_N(a, literal, k->fusion->n_operands);
+  for (uint32_t j = 0; j < k->fusion->n_operands; j++) {
+    void *data;
+    args[j] = literal_new(a, *hlo_shape(k->fusion->operands[j]), &data);
+    for (int64_t e = 0; e < shape_elements(&args[j].shape); e++) {
+      dtype t = (dtype)args[j].shape.type;
+      random_element(k, t, (unsigned char *)data + (size_t)e * dtype_bytes(t));
     }
-    buffers[j] = data;
-    args[j] = literal_make(*s, arena_memdup(a, data, (size_t)shape_bytes(s)));
   }
-  TRY(ref_eval_computation(hlo_callee(i, 0), args, a, want));
+  return args;
+}
+
+/* A kernel that can be called; f is NULL if it is not written for the machine. */
+typedef struct callable {
+  emit_execution execution;
+  void *f;
+  int64_t grid;
+} callable;
+
+/* Returns the results of the kernel, which ran in guarded memory. */
+static literal *results_of(arena *a, const kernel_case *k, const callable *f, const literal *args) {
+  const hlo_instr *i = k->fusion;
+  uint32_t n = i->n_operands;
+  void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last: no budget */
+  literal *results = ARENA_NEW_N(a, literal, i->n_results);
+  for (uint32_t j = 0; j < n; j++) {
+    buffers[j] = guarded_memory((size_t)shape_bytes(&args[j].shape));
+    memcpy(buffers[j], args[j].data, (size_t)shape_bytes(&args[j].shape));
+  }
   for (uint32_t j = 0; j < i->n_results; j++) {
     bool shares = j == 0 && k->alias >= 0;
-    buffers[i->n_operands + j] = shares ? buffers[k->alias] : guarded_memory((size_t)shape_bytes(&i->shapes[j]));
+    buffers[n + j] = shares ? buffers[k->alias] : guarded_memory((size_t)shape_bytes(&i->shapes[j]));
   }
-  kernel_call(execution, f, buffers, NULL, emit_static_grid(&k->info));
+  kernel_call(f->execution, f->f, (const void *const *)buffers, NULL, f->grid);
   for (uint32_t j = 0; j < i->n_results; j++) {
-    compare(k, where, &want[j], buffers[i->n_operands + j], j);
+    results[j] = literal_make(i->shapes[j], arena_memdup(a, buffers[n + j], (size_t)shape_bytes(&i->shapes[j])));
   }
-  for (uint32_t j = 0; j < i->n_operands + i->n_results; j++) {
-    if (j != i->n_operands || k->alias < 0) {
-      const shape *s = j < i->n_operands ? hlo_shape(i->operands[j]) : &i->shapes[j - i->n_operands];
-      guarded_free((void *)buffers[j], (size_t)shape_bytes(s));
+  for (uint32_t j = 0; j < n + i->n_results; j++) {
+    if (j != n || k->alias < 0) {
+      guarded_free(buffers[j], (size_t)shape_bytes(j < n ? &args[j].shape : &i->shapes[j - n]));
     }
+  }
+  return results;
+}
+
+static status run_case(const kernel_case *k, const char *where, const callable *f) {
+  arena *a = arena_create(NULL);
+  const literal *args = random_operands(a, k), *got = results_of(a, k, f, args);
+  literal *want = ARENA_NEW_N(a, literal, k->fusion->n_results);
+  TRY(ref_eval_computation(hlo_callee(k->fusion, 0), args, a, want));
+  for (uint32_t j = 0; j < k->fusion->n_results; j++) {
+    compare(k, where, &want[j], got[j].data, j);
   }
   arena_destroy(a);
   return NULL;
@@ -171,53 +198,122 @@ static status write_case(arena *a, emit_module *m, const char *name, kernel_case
   return status_prefix(emit_kernel(m, name, k->fusion, &(emit_options){.alias = alias}, &k->info), "%s", k->text);
 }
 
-static status compile_and_run(kernel_cases *c, const emit_machine *machine) {
-  arena *a = arena_create(NULL);
+/* Writes a module of all kernels.  written[k] says whether kernel k is in it, or needs a library that the target does
+ * not have. */
+static status write_all(arena *a, kernel_cases *c, const emit_target *t, bool *written, emit_module **m) {
+  TRY(emit_module_create(a, t, "test", m));
+  for (uint32_t k = 0; k < c->n; k++) {
+    status s = write_case(a, *m, arena_printf(a, "kernel_%u", k), &c->items[k]);
+    written[k] = !s;
+    if (!t->libm && s && strstr(status_message(s), "needs a library")) {
+      status_free(s);
+      continue;
+    }
+    TRY(s);
+  }
+  return NULL;
+}
+
+static status compile_all(arena *a, kernel_cases *c, const emit_machine *machine, callable **out) {
   emit_target t = emit_machine_target(a, machine);
   emit_module *m = NULL;
   const void *object;
   size_t size;
   rt_code *code;
   bool *written = ARENA_NEW_N(a, bool, c->n);
-  TRY(emit_module_create(a, &t, "test", &m));
-  for (uint32_t k = 0; k < c->n; k++) {
-    status s = write_case(a, m, arena_printf(a, "kernel_%u", k), &c->items[k]);
-    written[k] = !s;
-    if (!t.libm && s && strstr(status_message(s), "needs a library")) {
-      status_free(s);
-      continue;
-    }
-    TRY(s);
-  }
+  TRY(write_all(a, c, &t, written, &m));
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
-  const char *where = emit_machine_name(a, machine);
+  *out = ARENA_NEW_N(a, callable, c->n);
   for (uint32_t k = 0; k < c->n; k++) {
-    void *f = written[k] ? rt_code_find(code, arena_printf(a, "kernel_%u", k)) : NULL;
-    ck_assert(f || !written[k]);
-    for (int round = 0; f && round < 2; round++) {
-      TRY(status_prefix(run_case(&c->items[k], where, t.execution, f), "%s", c->items[k].text));
+    if (written[k]) {
+      void *f = rt_code_find(code, arena_printf(a, "kernel_%u", k));
+      ck_assert_ptr_nonnull(f);
+      (*out)[k] = (callable){t.execution, f, emit_static_grid(&c->items[k].info)};
+    }
+  }
+  return NULL;
+}
+
+static status compile_and_run(kernel_cases *c, const emit_machine *machine) {
+  arena *a = arena_create(NULL);
+  const char *where = emit_machine_name(a, machine);
+  callable *kernels;
+  TRY(compile_all(a, c, machine, &kernels));
+  for (uint32_t k = 0; k < c->n; k++) {
+    for (int round = 0; kernels[k].f && round < 2; round++) {
+      TRY(status_prefix(run_case(&c->items[k], where, &kernels[k]), "%s", c->items[k].text));
     }
   }
   arena_destroy(a);
   return NULL;
 }
 
-static status run_all(void *data) {
-  kernel_cases *c = data;
+/* Fails unless blocks compute the same bits as ranges do with the same instructions: without vectors, and without those
+ * of AVX-512 that make a difference. */
+static status compare_bits(kernel_cases *c) {
+  static const emit_machine machines[] = {{"native", 1, EMIT_BLOCKS}, {"x86-64-v3", 1, EMIT_RANGES}};
+  arena *a = arena_create(NULL);
+  callable *blocks, *ranges;
+  TRY(compile_all(a, c, &machines[0], &blocks));
+  TRY(compile_all(a, c, &machines[1], &ranges));
+  for (uint32_t k = 0; k < c->n; k++) {
+    const kernel_case *one = &c->items[k];
+    const literal *args = random_operands(a, one), *x = blocks[k].f ? results_of(a, one, &blocks[k], args) : NULL,
+                  *y = results_of(a, one, &ranges[k], args);
+    for (uint32_t j = 0; x && j < one->fusion->n_results; j++) {
+      ck_assert_msg(memcmp(x[j].data, y[j].data, (size_t)shape_bytes(&x[j].shape)) == 0,
+                    "blocks and ranges give other bits of\n%s", one->text);
+    }
+  }
+  arena_destroy(a);
+  return NULL;
+}
+
+static status compile_for_gpu(kernel_cases *c, const char *gpu) {
+  arena *a = arena_create(NULL);
+  emit_target t;
+  emit_module *m = NULL;
+  TRY(emit_target_nvptx(a, gpu, &t));
+  TRY(write_all(a, c, &t, ARENA_NEW_N(a, bool, c->n), &m));
+  TRY(ptx_check(a, m, gpu));
+  arena_destroy(a);
+  return NULL;
+}
+
+static void parse_all(kernel_cases *c) {
   for (uint32_t k = 0; k < c->n; k++) {
     c->items[k].fusion = kernel_parse(&c->items[k]);
   }
+}
+
+static status run_all(void *data) {
+  kernel_cases *c = data;
+  parse_all(c);
   for (size_t j = 0; j < EMIT_MACHINES_AND_BLOCKS; j++) {
     TRY(status_prefix(compile_and_run(c, &emit_machines[j]), "%s", emit_machine_name(kernel_arena, &emit_machines[j])));
   }
-  return NULL;
+  TRY(compare_bits(c));
+  return compile_for_gpu(c, ptx_gpus[next_random() % PTX_GPUS]);
 }
 
 void kernel_check_all(kernel_cases *c) {
   status s = guard_run(run_all, c);
   ck_assert_msg(!s, "%s", status_message(s));
 }
+
+typedef struct gpu_job {
+  kernel_cases *cases;
+  const char *gpu;
+} gpu_job;
+
+static status run_gpu_job(void *data) {
+  const gpu_job *j = data;
+  parse_all(j->cases);
+  return compile_for_gpu(j->cases, j->gpu);
+}
+
+void kernel_check_ptx(kernel_cases *c, const char *gpu) { ASSERT_OK(guard_run(run_gpu_job, &(gpu_job){c, gpu})); }
 
 /* --- common ones --- */
 
@@ -253,5 +349,34 @@ void kernel_reduce(kernel_cases *c, const char *t, const char *reducer, double t
     kernel_add(c, tolerance,
                TEXT("%s[%s](%%x: %s[%s]) {\n%%y = reduce(%%x) {dimensions=[%s], reducer=%s} : %s[%s]\nreturn %%y\n}", t,
                     rows[k].result, t, rows[k].dims, rows[k].over, reducer, t, rows[k].result));
+  }
+}
+
+void kernel_add_all(kernel_cases *c) {
+  static const char *const one[] = {"exponential",        "log",   "sine", "tanh", "erf", "logistic",
+                                    "round-nearest-even", "floor", "ceil", "sqrt", "sign"};
+  static const char *const two[] = {"add", "divide", "maximum", "power", "atan2", "remainder"};
+  for (size_t k = 0; k < N_MOVEMENT; k++) {
+    kernel_add(c, 0, movement_texts[k]);
+  }
+  for (size_t k = 0; k < N_FUSED; k++) {
+    kernel_add(c, 0, fused_reductions[k]);
+  }
+  for (int j = 0; j < KERNEL_FLOATS; j++) {
+    for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
+      kernel_unary(c, 0, one[k], kernel_floats[j], kernel_floats[j], "");
+    }
+    for (size_t k = 0; k < sizeof two / sizeof *two; k++) {
+      kernel_binary(c, 0, two[k], kernel_floats[j], kernel_floats[j], "");
+    }
+    for (int k = 0; k < KERNEL_INTS; k++) {
+      kernel_unary(c, 0, "convert", kernel_floats[j], kernel_ints[k], " {saturate=true, rounding=nearest}");
+      kernel_unary(c, 0, "convert", kernel_ints[k], kernel_floats[j], " {saturate=true, rounding=nearest}");
+    }
+    kernel_reduce(c, kernel_floats[j], "add", 0);
+  }
+  for (int j = 0; j < KERNEL_INTS; j++) {
+    kernel_binary(c, 0, "divide", kernel_ints[j], kernel_ints[j], "");
+    kernel_binary(c, 0, "power", kernel_ints[j], kernel_ints[j], "");
   }
 }

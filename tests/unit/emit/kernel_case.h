@@ -1,5 +1,5 @@
 /* kernel_case.h - runs kernels that are given as HLO text on random inputs, with ranges of the grid of random size,
- * and compares them with the reference evaluator; they are compiled for all machines. */
+ * and compares them with the reference evaluator; they are compiled for all machines and for GPUs. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_CASE_H
 #define TESTS_UNIT_EMIT_KERNEL_CASE_H
 
@@ -30,8 +30,11 @@ typedef struct kernel_cases {
 kernel_case *kernel_add(kernel_cases *c, double tolerance, const char *text);
 /* The fusion whose body the text is. */
 hlo_instr *kernel_parse(const kernel_case *k);
-/* Fails the test unless all of them compute what the reference does. */
+/* Fails the test unless all of them compute what the reference does, on blocks the same bits as on ranges, and unless
+ * their PTX for one of the GPUs passes the checks of ptx_case.h. */
 void kernel_check_all(kernel_cases *c);
+/* Fails the test unless their PTX for `gpu` passes these checks. */
+void kernel_check_ptx(kernel_cases *c, const char *gpu);
 
 /* --- common ones --- */
 
@@ -44,5 +47,7 @@ void kernel_unary(kernel_cases *c, double tolerance, const char *op, const char 
 void kernel_binary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to, const char *attrs);
 /* Sums along rows, columns, all, nothing. */
 void kernel_reduce(kernel_cases *c, const char *t, const char *reducer, double tolerance);
+/* Kernels of all emitters in all element types. */
+void kernel_add_all(kernel_cases *c);
 
 #endif

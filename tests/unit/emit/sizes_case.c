@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "backend_ref/eval.h"
+#include "emit/kernel/special.h"
 #include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
 #include "runtime/host/code_loader.h"
+#include "tests/unit/emit/ptx_case.h"
 
 arena *sizes_arena;
 
@@ -58,7 +60,10 @@ static const hlo_instr *outside(const sizes_case *k, bool fused) {
 /* Returns the instruction that the entry consists of, or NULL. */
 static const hlo_instr *single(const hlo_computation *c) {
   const hlo_instr *root = c->roots[0].def;
-  bool one = c->n_roots == 1 && root->n_operands == c->n_params && root->op != HLO_PARAMETER;
+  bool one = c->n_roots == root->n_results && root->n_operands == c->n_params && root->op != HLO_PARAMETER;
+  for (uint32_t k = 0; one && k < c->n_roots; k++) {
+    one = c->roots[k].def == root && c->roots[k].index == k;
+  }
   for (uint32_t k = 0; one && k < c->n_params; k++) {
     one = root->operands[k].def == c->params[k];
   }
@@ -368,6 +373,21 @@ static status write_case(arena *a, emit_module *m, const emit_target *t, uint32_
   return NULL;
 }
 
+/* Writes a module of all kernels.  A case that needs a library, which the target does not have, then has no phases. */
+static status write_all(arena *a, sizes_cases *c, const emit_target *t, emit_module **m) {
+  TRY(emit_module_create(a, t, "test", m));
+  for (uint32_t k = 0; k < c->n; k++) {
+    status s = write_case(a, *m, t, k, &c->items[k]);
+    if (!t->libm && s && strstr(status_message(s), "needs a library")) {
+      c->items[k].way.phases = 0;
+      status_free(s);
+      continue;
+    }
+    TRY(s);
+  }
+  return NULL;
+}
+
 static status compile_and_run(sizes_cases *c, const emit_machine *machine, int rounds) {
   arena *a = arena_create(NULL);
   emit_target t = emit_machine_target(a, machine);
@@ -375,17 +395,7 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
   const void *object;
   size_t size;
   rt_code *code;
-  TRY(emit_module_create(a, &t, "test", &m));
-  for (uint32_t k = 0; k < c->n; k++) {
-    status s = write_case(a, m, &t, k, &c->items[k]);
-    if (!t.libm && s && strstr(status_message(s), "needs a library")) {
-      c->items[k].runs += 2;
-      c->items[k].way.phases = 0;
-      status_free(s);
-      continue;
-    }
-    TRY(s);
-  }
+  TRY(write_all(a, c, &t, &m));
   TRY(emit_module_object(m, &object, &size));
   TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
   const char *name = emit_machine_name(a, machine);
@@ -393,11 +403,24 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
     void *f[SIZES_PHASES] = {NULL};
     for (uint32_t phase = 0; phase < c->items[k].way.phases; phase++) {
       f[phase] = rt_code_find(code, kernel_name(a, k, phase));
+      ck_assert_ptr_nonnull(f[phase]);
     }
     for (int round = 0; f[0] && round < rounds; round++) {
       TRY(run_case(&c->items[k], name, t.execution, f, round));
     }
+    c->items[k].runs += f[0] ? 0 : 2;
   }
+  arena_destroy(a);
+  return NULL;
+}
+
+static status compile_for_gpu(sizes_cases *c, const char *gpu) {
+  arena *a = arena_create(NULL);
+  emit_target t;
+  emit_module *m = NULL;
+  TRY(emit_target_nvptx(a, gpu, &t));
+  TRY(write_all(a, c, &t, &m));
+  TRY(ptx_check(a, m, gpu));
   arena_destroy(a);
   return NULL;
 }
@@ -410,18 +433,24 @@ typedef struct job {
 
 static status run_job(void *data) {
   const job *j = data;
-  return compile_and_run(j->cases, j->machine, j->rounds);
+  TRY(compile_and_run(j->cases, j->machine, j->rounds));
+  return j->machine->execution == EMIT_BLOCKS ? compile_for_gpu(j->cases, ptx_gpus[next_random() % PTX_GPUS]) : NULL;
 }
 
 /* Adds each entry of c to `all` in all its forms: as a fusion, in place if that is allowed, and as an instruction. */
 static void expand(const sizes_cases *c, sizes_cases *all) {
   for (uint32_t k = 0; k < c->n; k++) {
-    for (int fused = single(c->items[k].entry) ? 0 : 1; fused < 2; fused++) {
+    const hlo_instr *alone = single(c->items[k].entry);
+    bool special = alone && emit_is_special(alone);
+    for (int fused = alone ? 0 : 1; fused < (special ? 1 : 2); fused++) {
       sizes_case one = c->items[k];
       one.i = outside(&one, fused);
       const char *why = "";
-      ck_assert_msg(emit_supports(one.i, &why), "%s", why);
+      ck_assert_msg(special ? emit_supports_special(one.i, &why) : emit_supports(one.i, &why), "%s", why);
       add(all, &one);
+      if (special) {
+        continue;
+      }
       for (uint32_t j = 0; j < one.i->n_operands && one.shares < 0; j++) {
         one.shares = emit_can_alias(one.i, j, 0) ? (int32_t)j : -1;
       }

@@ -183,7 +183,9 @@ typedef struct oxla_allocator {
  * A library that is older than the program refuses fields that it does not know, unless they are 0. */
 typedef struct oxla_options {
   size_t size;
-  const char *backend;  /* "cpu" (default), "ref", or the path of a backend's shared object */
+  /* "cpu" (default), "gpu" or "gpu:N" (an NVIDIA GPU), "gpu:host" (the kernels for GPUs on an emulator), "ref", or the
+   * path of a backend's shared object */
+  const char *backend;
   const char *cpu;      /* the processor to compile for: "native" (default), "x86-64", "x86-64-v3", ... */
   int threads;          /* the number of threads of a run, at most 256; 0 means all cores */
   int lanes;            /* the number of f32 lanes of a vector: 1, 4, 8, 16; 0 means the widest that the cpu has */

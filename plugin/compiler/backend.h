@@ -4,7 +4,7 @@
 
 #include "runtime/program/target.h"
 
-/* The name is "cpu", "ref", or the path of a backend's shared object. */
+/* The name is "cpu", "gpu", "gpu:N", "gpu:host", "ref", or the path of a backend's shared object. */
 STATUS_MUST_USE status compiler_backend(const char *name, const rt_backend **out);
 
 #endif

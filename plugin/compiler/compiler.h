@@ -60,7 +60,7 @@ enum { COMPILER_LIKELY_SIZE = 64 };
 
 /* How to compile a model. */
 typedef struct compile_request {
-  const char *backend; /* "cpu", "ref", or the path of a backend's shared object */
+  const char *backend; /* a name (backend.h) */
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;

@@ -51,6 +51,7 @@ emit_sources = \
 	emit/llvm/math_f64.c \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
+	emit/llvm/remainder.c \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \

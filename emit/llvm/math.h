@@ -34,6 +34,9 @@ bool emit_math_supported(const emit_target *t, hlo_op op, bool f64);
 /* y is for POW and ATAN2, otherwise NULL.  Both are f32 or f64, scalars or vectors. */
 LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);
 
+/* Returns the remainder of floats, exactly what C's fmod returns. */
+LLVMValueRef emit_remainder(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
+
 /* Returns x times logistic(y), in three quarters of the time that both take separately.  The error is 1.7 ULP for |y|
  * up to 8 and up to 7.0 ULP near -88 (3.8 without fused multiply-adds); for smaller y the result is zero. */
 LLVMValueRef emit_times_logistic(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);

@@ -46,24 +46,6 @@ static V quotient(W w, V x, V y) {
   return frexp(size, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, x, inverse, "") : emit_divide(w, x, y, inverse);
 }
 
-/* Returns exactly what C's fmod returns.  The rounded quotient, truncated, is the exact quotient, truncated, or one
- * more.  So the remainder is exact; if it is negative, y is added.  Lanes with a quotient so large that it has no
- * fraction, and those with infinities, NaN or y = 0, call libm. */
-static V remainder_of(W w, V x, V y) {
-  const char *libm = emit_bits(x) == 32 ? "fmodf" : "fmod";
-  if (!emit_has_fma(w, x) || !emit_has_rounding(w, x)) {
-    return emit_call_lanes(w, libm, 2, (V[]){x, y});
-  }
-  LLVMBuilderRef b = w->builder;
-  V a = emit_intrinsic1(w, "llvm.fabs", x), by = emit_intrinsic1(w, "llvm.fabs", y), q = LLVMBuildFDiv(b, a, by, "");
-  V hard = LLVMBuildOr(b, emit_fcmp(w, LLVMRealUGE, q, emit_f(q, emit_bits(x) == 32 ? 0x1p23 : 0x1p52)),
-                       emit_fcmp(w, LLVMRealUEQ, by, emit_f(by, (double)INFINITY)), "");
-  V r = emit_fma(w, LLVMBuildFNeg(b, emit_intrinsic1(w, "llvm.trunc", q), ""), by, a);
-  r = emit_select(w, emit_fcmp(w, LLVMRealOLT, r, emit_f(r, 0)), LLVMBuildFAdd(b, r, by, ""), r);
-  r = emit_intrinsic2(w, "llvm.copysign", r, x);
-  return emit_call_hard_lanes(w, hard, r, libm, 2, (V[]){x, y});
-}
-
 static V float_binary(W w, hlo_op op, V x, V y) {
   LLVMBuilderRef b = w->builder;
   switch (op) {
@@ -71,7 +53,7 @@ static V float_binary(W w, hlo_op op, V x, V y) {
     case HLO_SUB: return LLVMBuildFSub(b, x, y, "");
     case HLO_MUL: return LLVMBuildFMul(b, x, y, "");
     case HLO_DIV: return quotient(w, x, y);
-    case HLO_REM: return remainder_of(w, x, y);
+    case HLO_REM: return emit_remainder(w, x, y);
     case HLO_MAX: return emit_maximum(w, x, y);
     case HLO_MIN: return emit_minimum(w, x, y);
     default: return emit_math(w, op, x, y);

@@ -299,23 +299,12 @@ static status set_place(emit_writer *w, bool assigned, emit_input *inputs) {
   return NULL;
 }
 
-static status check_target(const emit_target *t, const hlo_instr *i) {
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
-    bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
-    bool remainder = j->op == HLO_REM && dtype_is_float(hlo_type(j->operands[0])); /* becomes a call of libm's fmod */
-    CHECK_THAT(emit_math_supported(t, j->op, f64) && (t->libm || !remainder), STATUS_UNSUPPORTED,
-               "%s of %s needs a library on %s", hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
-  }
-  return NULL;
-}
-
 status emit_writer_begin(emit_writer *w, emit_module *m, const char *name, const hlo_instr *i,
                          const emit_options *options, uint32_t n_more, emit_kernel_info *info) {
   const char *why = NULL;
   bool can = emit_is_special(i) ? emit_supports_special(i, &why) : emit_supports(i, &why);
   CHECK_THAT(can, STATUS_UNSUPPORTED, "%s: %s", hlo_info(i)->name, why);
   emit_ir *ir = emit_module_ir_of(m);
-  TRY(check_target(ir->target, i));
   arena *a = ir->arena;
   int32_t *none = ARENA_NEW_N(a, int32_t, i->n_results);
   memset(none, 0xff, i->n_results * sizeof *none);

@@ -352,6 +352,24 @@ LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValue
   return either;
 }
 
+const char *emit_own_function(const emit_ir *w, const char *name, int n, LLVMValueRef x, emit_function_fn *body) {
+  if (LLVMGetNamedFunction(w->module, name)) {
+    return name;
+  }
+  LLVMTypeRef t = emit_scalar_type(LLVMTypeOf(x)), params[3] = {t, t, t};
+  LLVMBasicBlockRef caller = emit_here(w);
+  emit_ir own = *w;
+  own.watch = NULL;
+  own.function = LLVMAddFunction(w->module, name, LLVMFunctionType(t, params, (unsigned)n, false));
+  LLVMSetLinkage(own.function, LLVMInternalLinkage);
+  LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
+  LLVMValueRef args[3];
+  LLVMGetParams(own.function, args);
+  LLVMBuildRet(w->builder, body(&own, args));
+  LLVMPositionBuilderAtEnd(w->builder, caller);
+  return name;
+}
+
 /* --- control flow --- */
 
 LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name) {

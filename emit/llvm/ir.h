@@ -91,12 +91,19 @@ LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_floor(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x);
 
-/* Calls an external function double f(double, ...) of the C library for each lane. */
+/* Calls a function double f(double, ...) for each lane, or float f(float, ...): one of the C library, or one of
+ * emit_own_function. */
 LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);
-/* Returns `easy` in the lanes in which the i1 `hard` is false, and the result of the C function `name` (see
+/* Returns `easy` in the lanes in which the i1 `hard` is false, and the result of the function `name` (see
  * emit_call_lanes) in the other lanes, if there are any. */
 LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValueRef easy, const char *name, int n,
                                   const LLVMValueRef *args);
+
+/* Returns `name` after it has made sure that the module defines the scalar function of that name, which has n
+ * parameters of x's element type and returns one.  `body` writes its instructions and returns its result; it is called
+ * for the first use in a module.  emit_call_lanes and emit_call_hard_lanes then call the function by its name. */
+typedef LLVMValueRef emit_function_fn(const emit_ir *w, const LLVMValueRef *args);
+const char *emit_own_function(const emit_ir *w, const char *name, int n, LLVMValueRef x, emit_function_fn *body);
 
 /* --- control flow --- */
 

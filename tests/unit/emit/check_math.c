@@ -10,6 +10,7 @@
 #include "hlo/analysis/queries.h"
 #include "runtime/host/code_loader.h"
 #include "tests/suite.h"
+#include "tests/unit/emit/kernel_test.h"
 #include "hlo/passes/fuse.h"
 #include "runtime/kernel_abi.h"
 
@@ -44,14 +45,6 @@ static const function functions[] = {
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 16 };
 
 /* --- samples --- */
-
-static uint64_t seed = 88172645463325252u;
-static uint64_t next_random(void) {
-  seed ^= seed << 13;
-  seed ^= seed >> 7;
-  seed ^= seed << 17;
-  return seed;
-}
 
 /* Any bits; or small numbers; or numbers near 1 and near multiples of pi/2. */
 static float sample(int round, int k) {
@@ -97,8 +90,6 @@ static double ulps(float got, double want) {
 
 /* --- one kernel a function --- */
 
-static void *resolve(const char *name) { return strcmp(name, "fmodf") == 0 ? (void *)(intptr_t)fmodf : NULL; }
-
 static hlo_instr *build_function(const function *f) {
   hlo_module *m = hlo_module_create(memory, "test");
   hlo_computation *c = hlo_computation_create(m, "main");
@@ -121,8 +112,11 @@ typedef struct machine {
   const char *cpu;
   int lanes;
   bool fused;
+  bool alone; /* without the C library, as on a GPU */
 } machine;
-static const machine machines[] = {{"native", 0, true}, {"x86-64-v3", 1, true}, {"x86-64", 0, false}};
+static const machine machines[] = {{"native", 0, true, false},   {"x86-64-v3", 1, true, false},
+                                   {"x86-64", 0, false, false},  {"native", 0, true, true},
+                                   {"x86-64-v3", 1, true, true}, {"x86-64", 0, false, true}};
 
 static status compile(const function *f, const machine *on, rt_kernel_fn **out, emit_kernel_info *info) {
   emit_target t;
@@ -131,10 +125,11 @@ static status compile(const function *f, const machine *on, rt_kernel_fn **out, 
   size_t size;
   rt_code *code;
   TRY(emit_target_init(memory, NULL, on->cpu, on->lanes, &t));
+  t.libm = !on->alone;
   TRY(emit_module_create(memory, &t, "math", &m));
   TRY(emit_kernel(m, "f", build_function(f), NULL, info));
   TRY(emit_module_object(m, &object, &size));
-  TRY(rt_code_load(memory, (rt_span){object, size}, resolve, &code));
+  TRY(rt_code_load(memory, (rt_span){object, size}, on->alone ? kernel_resolve_nothing : kernel_resolve, &code));
   *out = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "f");
   return NULL;
 }

@@ -38,5 +38,7 @@ uint64_t next_random(void);
 
 /* What kernels call, for rt_code_load. */
 void *kernel_resolve(const char *name);
+/* For code that must call nothing: returns NULL. */
+void *kernel_resolve_nothing(const char *name);
 
 #endif

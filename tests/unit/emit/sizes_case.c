@@ -373,17 +373,11 @@ static status write_case(arena *a, emit_module *m, const emit_target *t, uint32_
   return NULL;
 }
 
-/* Writes a module of all kernels.  A case that needs a library, which the target does not have, then has no phases. */
+/* Writes a module of all kernels. */
 static status write_all(arena *a, sizes_cases *c, const emit_target *t, emit_module **m) {
   TRY(emit_module_create(a, t, "test", m));
   for (uint32_t k = 0; k < c->n; k++) {
-    status s = write_case(a, *m, t, k, &c->items[k]);
-    if (!t->libm && s && strstr(status_message(s), "needs a library")) {
-      c->items[k].way.phases = 0;
-      status_free(s);
-      continue;
-    }
-    TRY(s);
+    TRY(write_case(a, *m, t, k, &c->items[k]));
   }
   return NULL;
 }

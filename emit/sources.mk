@@ -31,6 +31,7 @@ emit_sources = \
 	emit/element/reduction_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
+	emit/kernel/block.c \
 	emit/kernel/block_host.c \
 	emit/kernel/block_nvptx.c \
 	emit/kernel/blocks.c \

@@ -149,7 +149,7 @@ static status run_case(const kernel_case *k, const char *where, emit_execution e
     bool shares = j == 0 && k->alias >= 0;
     buffers[i->n_operands + j] = shares ? buffers[k->alias] : guarded_memory((size_t)shape_bytes(&i->shapes[j]));
   }
-  kernel_call(execution, f, buffers, NULL, emit_static_grid(&k->info));
+  kernel_call(execution, f, &k->info, buffers, NULL, emit_static_grid(&k->info));
   for (uint32_t j = 0; j < i->n_results; j++) {
     compare(k, where, &want[j], buffers[i->n_operands + j], j);
   }

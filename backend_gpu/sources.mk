@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 gpu_exec_sources = \
+	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \
 	backend_gpu/runtime/kernel.c \
 	backend_gpu/runtime/target.c
@@ -10,6 +11,7 @@ backend_gpu_files = \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
 	backend_gpu/runtime/device.h \
+	backend_gpu/runtime/emulated_block.h \
 	backend_gpu/runtime/emulator.h \
 	backend_gpu/runtime/kinds.h \
 	backend_gpu/runtime/target.h

@@ -31,6 +31,7 @@ emit_sources = \
 	emit/element/reduction_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
+	emit/kernel/block.c \
 	emit/kernel/block_host.c \
 	emit/kernel/block_nvptx.c \
 	emit/kernel/blocks.c \
@@ -52,9 +53,6 @@ emit_sources = \
 	emit/llvm/likely.c \
 	emit/llvm/math.c \
 	emit/llvm/math_f64.c \
-	emit/llvm/math_f64_pow.c \
-	emit/llvm/math_f64_trig.c \
-	emit/llvm/math_inverse.c \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
 	emit/llvm/remainder.c \

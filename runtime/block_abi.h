@@ -4,12 +4,17 @@
  * The header is C99 and includes no other file of onnx-xla.  emit/kernel/block.h writes code for both.
  *
  * The grid of a kernel is [0, steps), with a number of steps that is stored with the kernel (its expression, if sizes
- * are arguments).  A launch has blocks of equally many threads; the thread whose number is
+ * are arguments).  A launch has blocks of equally many threads.  Each step is computed by `step_threads` neighbouring
+ * threads, which are one thread, a warp of RT_BLOCK_WARP threads, or a whole block.  The thread whose number is
  *
  *   id = block * threads + thread
  *
- * computes step `id`, and nothing if there is no such step.  Any number of threads in a block is right, as is any order
- * in which blocks and threads run, at the same time or not.  There must be at least `steps` threads in all.
+ * takes part in step id / step_threads, and computes nothing if there is no such step.  There must be at least steps *
+ * step_threads threads in all.  Any order in which blocks run is right, at the same time or not.
+ *
+ * A kernel may require a number of threads in a block.  Otherwise any number is right, but it must be a multiple of
+ * RT_BLOCK_WARP if a warp computes a step.  The launch gives each block as many bytes of shared memory as the kernel
+ * needs (dynamic shared memory, in CUDA's terms), aligned to RT_BLOCK_SHARED_ALIGN.
  *
  * For NVIDIA GPUs a kernel is an entry with three parameters, which lie in the memory of parameters:
  *
@@ -25,23 +30,46 @@
 #include <stdint.h>
 
 enum {
-  RT_BLOCK_PARAMETER_BYTES = 4096, /* the most bytes that the parameters of a kernel may have */
-  RT_BLOCK_MOST_THREADS = 1024     /* the most threads in a block */
+  RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */
+  RT_BLOCK_MOST_THREADS = 1024,      /* the most threads in a block */
+  RT_BLOCK_WARP = 32,                /* how many threads exchange values in registers */
+  RT_BLOCK_MOST_SHARED = 227 * 1024, /* the most bytes of shared memory that a block has on any GPU */
+  RT_BLOCK_SHARED_ALIGN = 128
 };
 
-/* Tells an emulated kernel which thread it is.  Kernels whose threads work together will need more than that: the
- * address of the block's shared memory, and a function that the kernel calls at a barrier, which returns when all
- * threads of the block have called it.  They become members behind these, so that kernels which do not know them stay
- * as they are.  Who calls such a kernel gives each thread of a block a stack of its own, and changes to the next one at
- * a barrier. */
-typedef struct rt_block_thread {
+/* --- kernels whose threads a CPU emulates --- */
+
+/* The state of an emulated thread.  The caller sets `block`, `thread` and `threads`, sets `sync` to 0, and then calls
+ * the kernel.  The other members are for kernels whose threads work together.
+ *
+ * Such a kernel is a coroutine.  Where a thread has to wait for others, the call returns, and `sync` says for which:
+ * k > 0 means that it waits at barrier k of the kernel until all threads of the block wait there, and -k that it waits
+ * at exchange k until all threads of its warp do.  Then rt_block_resume continues each of them up to the next place
+ * where it waits.  When `sync` is 0 after a call, the thread has ended. */
+typedef struct rt_block_thread rt_block_thread;
+struct rt_block_thread {
   int64_t block;   /* the number of the block in the launch */
   int32_t thread;  /* the number of the thread in the block */
   int32_t threads; /* how many threads each block has */
-} rt_block_thread;
+  int32_t sync;    /* set by the kernel: see above */
+  void *frame;     /* set by the kernel: what the thread remembers while it waits */
+  void *shared;    /* the block's shared memory */
+  /* An exchange of values in a warp: each thread sets `value` before it waits.  Then the caller sets lanes[j] to the
+   * value of thread j of the warp, and resumes the threads. */
+  uint64_t value;
+  const uint64_t *lanes;
+  /* Returns memory for `frame`, aligned to 64 bytes, which the thread uses until it has ended.  Never returns NULL. */
+  void *(*allocate)(rt_block_thread *t, int64_t bytes);
+};
 
-/* An emulated kernel: one call computes what one thread does.  The first three parameters are those of the GPU's
- * kernel.  It allocates nothing, keeps no state and calls no function. */
-typedef void rt_block_fn(const void *const *buffers, const int64_t *args, int64_t steps, const rt_block_thread *thread);
+/* An emulated kernel: one call computes what one thread does, up to the first place where it waits.  The first three
+ * parameters are those of the GPU's kernel.  It keeps no state and calls no function but `allocate`. */
+typedef void rt_block_fn(const void *const *buffers, const int64_t *args, int64_t steps, rt_block_thread *thread);
+
+/* Continues a thread that waits.  LLVM keeps the function that does so at the beginning of a coroutine's frame. */
+static inline void rt_block_resume(rt_block_thread *t) {
+  typedef void resume_fn(void *frame);
+  (*(resume_fn *const *)t->frame)(t->frame);
+}
 
 #endif

@@ -47,6 +47,7 @@ check_programs = \
 	tests/unit/base/check_npy \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
+	tests/unit/emit/check_block \
 	tests/unit/emit/check_blocks \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_depthwise_sizes \
@@ -912,6 +913,8 @@ tests_unit_base_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_placement_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -3,10 +3,11 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/block_abi.h"
+#include "backend_gpu/runtime/emulated_block.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/emulated_device.h"
 #include "runtime/host/processor.h"
@@ -14,50 +15,34 @@
 
 struct gpu_function {
   rt_block_fn *fn;
+  const char *name;
 };
 
-/* --- orders of threads --- */
-
-typedef enum order { FORWARD, REVERSE, SHUFFLED } order;
-
-static order thread_order = FORWARD;
+static gpu_order thread_order = GPU_FORWARD;
 
 static void read_order(void) {
   const char *text = getenv("ONNX_XLA_EMULATOR_ORDER");
-  thread_order = text && strcmp(text, "reverse") == 0    ? REVERSE
-                 : text && strcmp(text, "shuffled") == 0 ? SHUFFLED
-                                                         : FORWARD;
-}
-
-/* Returns the number of the thread that runs as the k-th of n threads, a multiple of the size of a warp. */
-static int32_t ordered(int32_t k, int32_t n) {
-  enum { STEP = 37 }; /* has no divisor in common with the number of threads, which 2, 3, 5 and 7 may divide */
-  switch (thread_order) {
-    case REVERSE: return n - 1 - k;
-    case SHUFFLED: return (int32_t)((int64_t)k * STEP % n);
-    default: return k;
-  }
+  thread_order = text && strcmp(text, "reverse") == 0    ? GPU_REVERSE
+                 : text && strcmp(text, "shuffled") == 0 ? GPU_SHUFFLED
+                                                         : GPU_FORWARD;
 }
 
 /* --- launches --- */
 
 typedef struct launch {
-  rt_block_fn *fn;
+  gpu_blocks of; /* each block */
   rt_run run;
   const rt_thunk *thunk;
-  int64_t blocks, steps;
-  int32_t threads;
-  const int64_t *args;
-  const void *buffers[]; /* and behind them the arguments */
+  int64_t n_blocks;
+  _Atomic(status) failed; /* the first failure of a block */
+  const void *buffers[];  /* and behind them the arguments */
 } launch;
 
 static void run_blocks(void *data, int64_t begin, int64_t end) {
-  const launch *l = data;
-  for (int64_t b = begin; b < end; b++) {
-    for (int32_t k = 0; k < l->threads; k++) {
-      rt_block_thread at = {.block = b, .thread = ordered(k, l->threads), .threads = l->threads};
-      l->fn(l->buffers, l->args, l->steps, &at);
-    }
+  launch *l = data;
+  status none = NULL, failed = l->failed ? NULL : gpu_run_blocks(&l->of, begin, end);
+  if (failed && !atomic_compare_exchange_strong(&l->failed, &none, failed)) {
+    status_free(failed);
   }
 }
 
@@ -73,22 +58,29 @@ static status check_buffers(const launch *l) {
 static status run_launch(void *data) {
   launch *l = data;
   TRY(check_buffers(l));
-  return rt_parallel_run(&l->run, l->blocks, 1, run_blocks, l);
+  status late = rt_parallel_run(&l->run, l->n_blocks, 1, run_blocks, l), failed = l->failed;
+  status_free(failed ? late : NULL);
+  return failed ? failed : late;
 }
 
 static status start_launch(rt_stream *s, const gpu_function *f, const gpu_launch *given) {
   size_t buffers = given->n_buffers * sizeof(void *), args = given->n_args * sizeof(int64_t);
   launch *l = malloc(sizeof *l + buffers + args);
   CHECK_THAT(l, STATUS_RESOURCE, "out of memory");
-  *l = (launch){.fn = f->fn,
+  int64_t *own_args = (int64_t *)(l->buffers + given->n_buffers);
+  *l = (launch){.of = {.fn = f->fn,
+                       .name = f->name,
+                       .buffers = l->buffers,
+                       .args = own_args,
+                       .steps = given->steps,
+                       .threads = given->threads,
+                       .shared_bytes = given->shared_bytes,
+                       .order = thread_order},
                 .run = *given->run,
                 .thunk = given->thunk,
-                .blocks = given->blocks,
-                .steps = given->steps,
-                .threads = (int32_t)given->threads,
-                .args = (int64_t *)(l->buffers + given->n_buffers)};
+                .n_blocks = given->blocks};
   memcpy(l->buffers, given->buffers, buffers);
-  memcpy(l->buffers + given->n_buffers, given->args, args);
+  memcpy(own_args, given->args, args);
   return rt_emulated_submit(s, run_launch, l);
 }
 
@@ -112,6 +104,7 @@ static gpu_function *find(const gpu_device *d, arena *a, rt_code *code, const ch
   gpu_function *f = fn ? ARENA_NEW(a, gpu_function) : NULL;
   if (f) {
     f->fn = fn;
+    f->name = arena_strdup(a, symbol);
   }
   return f;
 }

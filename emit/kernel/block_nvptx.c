@@ -10,18 +10,67 @@ static LLVMTypeRef nvptx_type(const emit_ir *ir) {
   return LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, sizeof types / sizeof *types, false);
 }
 
-/* Returns the value of a special register, which has 32 bits and is not negative. */
-static LLVMValueRef special_register(const emit_ir *ir, const char *intrinsic) {
+static LLVMValueRef call(const emit_ir *ir, const char *intrinsic, int n, LLVMValueRef *args) {
   unsigned id = LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
   assert(id);
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(ir->module, id, NULL, 0);
-  LLVMValueRef v = LLVMBuildCall2(ir->builder, LLVMGlobalGetValueType(f), f, NULL, 0, "");
-  return LLVMBuildZExt(ir->builder, v, ir->i64, "");
+  return LLVMBuildCall2(ir->builder, LLVMGlobalGetValueType(f), f, args, (unsigned)n, "");
+}
+
+/* Returns the value of a special register, which has 32 bits and is not negative. */
+static LLVMValueRef special_register(const emit_ir *ir, const char *intrinsic) {
+  return LLVMBuildZExt(ir->builder, call(ir, intrinsic, 0, NULL), ir->i64, "");
 }
 
 static LLVMValueRef nvptx_thread(const emit_ir *ir) { return special_register(ir, "llvm.nvvm.read.ptx.sreg.tid.x"); }
 static LLVMValueRef nvptx_block(const emit_ir *ir) { return special_register(ir, "llvm.nvvm.read.ptx.sreg.ctaid.x"); }
 static LLVMValueRef nvptx_threads(const emit_ir *ir) { return special_register(ir, "llvm.nvvm.read.ptx.sreg.ntid.x"); }
+
+/* --- what threads do together --- */
+
+static void nvptx_barrier(const emit_ir *ir, uint32_t number) {
+  (void)number;
+  (void)call(ir, "llvm.nvvm.barrier0", 0, NULL);
+}
+
+/* All kernels of a module have the same symbol for the memory whose size is given at a launch. */
+static LLVMValueRef nvptx_shared(const emit_ir *ir) {
+  enum { SHARED = 3, ALIGN = 128 }; /* NVPTX's address space; RT_BLOCK_SHARED_ALIGN of runtime/block_abi.h */
+  static const char name[] = "onnx_xla_shared";
+  LLVMValueRef v = LLVMGetNamedGlobal(ir->module, name);
+  if (!v) {
+    v = LLVMAddGlobalInAddressSpace(ir->module, LLVMArrayType2(ir->i8, 0), name, SHARED);
+    LLVMSetAlignment(v, ALIGN);
+  }
+  return v;
+}
+
+/* Exchanges 32 bits, in a warp of which all lanes take part. */
+static LLVMValueRef exchange_word(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
+  static const char *const names[] = {[EMIT_LANE_XOR] = "llvm.nvvm.shfl.sync.bfly.i32",
+                                      [EMIT_LANE_UP] = "llvm.nvvm.shfl.sync.up.i32",
+                                      [EMIT_LANE_DOWN] = "llvm.nvvm.shfl.sync.down.i32"};
+  unsigned last = rule == EMIT_LANE_UP ? 0 : EMIT_WARP - 1; /* the last lane of the warp in the value's direction */
+  LLVMValueRef args[] = {LLVMConstAllOnes(ir->i32), x, LLVMConstInt(ir->i32, n, false),
+                         LLVMConstInt(ir->i32, last, false)};
+  return call(ir, names[rule], 4, args);
+}
+
+static LLVMValueRef nvptx_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n,
+                                   uint32_t number) {
+  (void)number;
+  LLVMBuilderRef b = ir->builder;
+  if (LLVMTypeOf(x) == ir->i32) {
+    return exchange_word(ir, rule, x, n);
+  }
+  LLVMValueRef half = emit_i64(ir, 32), low = LLVMBuildTrunc(b, x, ir->i32, ""),
+               high = LLVMBuildTrunc(b, LLVMBuildLShr(b, x, half, ""), ir->i32, "");
+  low = LLVMBuildZExt(b, exchange_word(ir, rule, low, n), ir->i64, "");
+  high = LLVMBuildZExt(b, exchange_word(ir, rule, high, n), ir->i64, "");
+  return LLVMBuildOr(b, LLVMBuildShl(b, high, half, ""), low, "");
+}
+
+/* --- the function --- */
 
 /* Makes pointer parameter k an array of `n` elements that lies in the memory of parameters. */
 static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint32_t n) {
@@ -33,12 +82,19 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
   LLVMAddAttributeAtIndex(ir->function, k + 1, LLVMCreateEnumAttribute(ir->context, kinds[1], 8));
 }
 
-static void nvptx_end(const emit_ir *ir, uint32_t n_buffers, uint32_t n_args) {
+static void nvptx_end(const emit_ir *ir, uint32_t n_buffers, uint32_t n_args, uint32_t syncs) {
   enum { PTX_KERNEL = 71 }; /* LLVM's calling convention of functions that the driver launches */
+  (void)syncs;
   LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
   pass_array(ir, EMIT_BUFFERS, ir->ptr, n_buffers);
   pass_array(ir, EMIT_ARGS, ir->i64, n_args ? n_args : 1); /* PTX has no parameters without bytes */
 }
 
-const emit_block_ops emit_block_nvptx = {
-    .type = nvptx_type, .thread = nvptx_thread, .block = nvptx_block, .threads = nvptx_threads, .end = nvptx_end};
+const emit_block_ops emit_block_nvptx = {.type = nvptx_type,
+                                         .thread = nvptx_thread,
+                                         .block = nvptx_block,
+                                         .threads = nvptx_threads,
+                                         .barrier = nvptx_barrier,
+                                         .shared = nvptx_shared,
+                                         .exchange = nvptx_exchange,
+                                         .end = nvptx_end};

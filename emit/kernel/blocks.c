@@ -1,32 +1,22 @@
 /* blocks.c - kernels that are launched as blocks of threads, for GPUs (runtime/block_abi.h).
  *
- * A thread computes one step of the grid: its number in the launch is the step's.  Loops over results have all
- * dimensions in the grid, so that a step is one element, and the threads of a warp access neighbouring elements.
- * Whatever else a kernel computes step by step has the same code as on CPUs. */
+ * Unless a kernel asks for more (emit_block_team), a thread computes one step of the grid: its number in the launch is
+ * the step's.  Loops over results have all dimensions in the grid, so that a step is one element, and the threads of a
+ * warp access neighbouring elements.  Whatever else a kernel computes step by step has the same code as on CPUs. */
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 
 enum {
-  STEPS = EMIT_OWN_PARAMETERS, /* the parameter with the number of steps */
-  POINTER = 8,                 /* bytes */
-  PARAMETER_BYTES = 4096       /* RT_BLOCK_PARAMETER_BYTES of runtime/block_abi.h */
+  POINTER = 8,           /* bytes */
+  PARAMETER_BYTES = 4096 /* RT_BLOCK_PARAMETER_BYTES of runtime/block_abi.h */
 };
 
-static const emit_block_ops *ops_of(const emit_ir *ir) {
-  return ir->target->emulated ? &emit_block_host : &emit_block_nvptx;
-}
-
-static LLVMTypeRef blocks_type(const emit_ir *ir) { return ops_of(ir)->type(ir); }
+static LLVMTypeRef blocks_type(const emit_ir *ir) { return emit_block_ops_of(ir)->type(ir); }
 
 static void blocks_bind(emit_writer *w) {
-  emit_ir *ir = w->e.w;
-  const emit_block_ops *ops = ops_of(ir);
-  LLVMBuilderRef b = ir->builder;
-  LLVMValueRef before = LLVMBuildNSWMul(b, ops->block(ir), ops->threads(ir), "");
-  w->begin = LLVMBuildNSWAdd(b, before, ops->thread(ir), "");
-  LLVMValueRef next = LLVMBuildNSWAdd(b, w->begin, emit_i64(ir, 1), "");
-  w->end = emit_intrinsic2(ir, "llvm.smin", next, LLVMGetParam(ir->function, STEPS));
-  ir->watch = NULL;
+  w->e.w->watch = NULL;
+  w->uniform = EMIT_UNIFORM_BLOCK;
+  emit_block_team(w, 0, 1);
 }
 
 /* Writes the body at position i of a loop over all elements. */
@@ -38,6 +28,14 @@ static void place(emit_writer *w, int rank, const dim *extents, const dim *total
   emit_axis_at(flat, 0, emit_pos_at(i, 1));
   body(w, data, rank ? emit_index_reshape(x, flat, rank, extents) : emit_index_new(x, 0, extents));
   emit_table_release(x->table, mark);
+}
+
+/* Returns which threads are sure to have a step if one of them has. */
+static emit_uniformity uniform_in_step(const emit_writer *w) {
+  const emit_kernel_info *info = w->info;
+  return info->step_threads == 1               ? EMIT_DIVERGENT
+         : info->step_threads == info->threads ? EMIT_UNIFORM_BLOCK
+                                               : EMIT_UNIFORM_WARP;
 }
 
 static void blocks_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
@@ -58,18 +56,17 @@ static void blocks_nest(emit_writer *w, int rank, const dim *extents, int lanes,
     w->info->grid = 1;
     return;
   }
-  LLVMValueRef steps = LLVMGetParam(ir->function, STEPS);
-  LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, w->begin, steps));
+  LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, w->begin, w->end));
+  emit_uniformity outside = w->uniform;
+  w->uniform = uniform_in_step(w);
   place(w, rank, extents, total, w->begin, body, data);
+  w->uniform = outside;
   emit_if_end(ir, after);
   w->info->grid = *total;
 }
 
 static void blocks_end(const emit_writer *w) {
-  const emit_block_ops *ops = ops_of(w->e.w);
-  if (ops->end) {
-    ops->end(w->e.w, w->info->n_buffers, w->info->n_args);
-  }
+  emit_block_ops_of(w->e.w)->end(w->e.w, w->info->n_buffers, w->info->n_args, w->n_syncs);
 }
 
 static status blocks_check(const emit_writer *w) {

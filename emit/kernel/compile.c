@@ -91,6 +91,9 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
+/* Further passes if functions are coroutines (block_host.c): they split them where threads wait. */
+static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanup,globaldce";
+
 static const char tune_cpu[] = "tune-cpu";
 
 static bool has_target(LLVMValueRef f) {
@@ -130,6 +133,19 @@ void emit_module_set_target(emit_module *m, const emit_target *t) {
   m->target = *t;
 }
 
+static status run_passes(emit_module *m, const char *names) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(m->ir.module, names, m->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (error) {
+    char *text = LLVMGetErrorMessage(error);
+    status s = status_error(STATUS_INTERNAL, "LLVM: passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return s;
+  }
+  return NULL;
+}
+
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
@@ -139,16 +155,8 @@ static status finish(emit_module *m) {
     return fail(m->ir.arena, "a wrong module", message);
   }
   LLVMDisposeMessage(message);
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(m->ir.module, passes, m->machine, options);
-  LLVMDisposePassBuilderOptions(options);
-  if (error) {
-    char *text = LLVMGetErrorMessage(error);
-    status s = status_error(STATUS_INTERNAL, "LLVM: passes: %s", text);
-    LLVMDisposeErrorMessage(text);
-    return s;
-  }
-  return NULL;
+  TRY(run_passes(m, passes));
+  return LLVMGetNamedFunction(m->ir.module, "llvm.coro.begin") ? run_passes(m, coroutine_passes) : NULL;
 }
 
 static status generate(emit_module *m, LLVMCodeGenFileType type, const char **bytes, size_t *size) {

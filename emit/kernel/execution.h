@@ -21,7 +21,8 @@ typedef struct emit_execution_ops {
   /* Implements emit_nest (writer.h). */
   void (*nest)(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
-  /* Completes a function whose last instruction is written and whose info is set; NULL if there is nothing to do. */
+  /* Completes a function whose last instruction, a return, is written and whose info is set; NULL if there is nothing
+   * to do. */
   void (*end)(const emit_writer *w);
   /* Returns UNSUPPORTED if the function cannot be called after all; NULL if there is nothing to check. */
   status (*check)(const emit_writer *w);

@@ -40,6 +40,10 @@ typedef struct emit_kernel_info {
    * evaluates them.  They are on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
   const dim *sizes;
+  /* For blocks of threads (runtime/block_abi.h): how many threads a block must have, 0 if any number is right; how many
+   * threads compute a step, 1, a warp or the whole block; and the bytes of shared memory that a block needs.  For
+   * ranges all are 0. */
+  uint32_t threads, step_threads, shared_bytes;
   uint32_t n_args; /* the number of arguments that the kernel reads: those sizes, or those of emit_writer_arg */
 } emit_kernel_info;
 

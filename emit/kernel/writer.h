@@ -7,6 +7,10 @@
 #include "emit/element/element.h"
 #include "hlo/analysis/in_place_update.h"
 
+/* Among which threads control flow is uniform: if one of them gets to a place, all of them do.  Only for blocks of
+ * threads. */
+typedef enum emit_uniformity { EMIT_DIVERGENT, EMIT_UNIFORM_WARP, EMIT_UNIFORM_BLOCK } emit_uniformity;
+
 typedef struct emit_writer {
   emit_element e;
   const struct emit_execution_ops *execution; /* how the target divides the grid (execution.h) */
@@ -24,6 +28,8 @@ typedef struct emit_writer {
   int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
+  emit_uniformity uniform;     /* control flow where the next instruction is written */
+  uint32_t n_syncs;            /* how many barriers and exchanges were written (block.h) */
   emit_kernel_info *info;
   double cost; /* the cost of the whole kernel, in nanoseconds */
 } emit_writer;

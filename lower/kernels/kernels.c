@@ -163,6 +163,23 @@ status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *al
 
 static const char object_magic[] = "kernels";
 
+/* Writes what a launch of a kernel for blocks of threads needs to know; for other targets there is nothing. */
+static void put_block(rt_writer *w, const lower_kernels *all, const emit_kernel_info *info) {
+  if (all->target->execution == EMIT_BLOCKS) {
+    rt_put_i64(w, info->threads);
+    rt_put_i64(w, info->step_threads);
+    rt_put_i64(w, info->shared_bytes);
+  }
+}
+
+static void get_block(rt_reader *r, const lower_kernels *all, emit_kernel_info *info) {
+  if (all->target->execution == EMIT_BLOCKS) {
+    info->threads = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+    info->step_threads = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+    info->shared_bytes = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
+  }
+}
+
 /* Writes the info as bytes of their own, which a search for another kernel passes over. */
 static void put_info(rt_writer *out, const lower_kernels *all, const emit_kernel_info *info) {
   rt_writer w = {.arena = all->arena};
@@ -172,6 +189,7 @@ static void put_info(rt_writer *out, const lower_kernels *all, const emit_kernel
   for (uint32_t k = 0; k < info->n_sizes; k++) {
     rt_put_text(&w, dim_print(all->arena, all->dims, info->sizes[k]));
   }
+  put_block(&w, all, info);
   rt_put_bytes(out, w.bytes, w.n);
 }
 
@@ -196,6 +214,7 @@ static bool get_info(rt_span bytes, const lower_kernels *all, emit_kernel_info *
     sizes[k] = get_dim(&r, all);
   }
   info.sizes = sizes;
+  get_block(&r, all, &info);
   *out = info;
   return !r.bad;
 }
@@ -517,10 +536,13 @@ status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk 
   TRY(call_info(x, &call, &info));
   set_sizes(&c, &info, &call, t);
   rt_writer w = {.arena = k->arena};
-  double grain = info.item_cost > 0 ? LOWER_RANGE_NANOSECONDS / info.item_cost : 1e9;
   rt_put_i64(&w, x->object);
   rt_put_text(&w, x->symbol);
-  rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
+  if (k->target->execution == EMIT_RANGES) {
+    double grain = info.item_cost > 0 ? LOWER_RANGE_NANOSECONDS / info.item_cost : 1e9;
+    rt_put_i64(&w, grain < 1 ? 1 : grain > 1e15 ? (int64_t)1e15 : (int64_t)grain);
+  }
+  put_block(&w, k, &x->info);
   t->config = rt_written(&w);
   return NULL;
 }

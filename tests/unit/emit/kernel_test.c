@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend_gpu/runtime/emulated_block.h"
+
 const emit_machine emit_machines[] = {
     {"native", 0, EMIT_RANGES}, {"native", 16, EMIT_RANGES}, {"native", 8, EMIT_RANGES}, {"native", 4, EMIT_RANGES},
     {"native", 1, EMIT_RANGES}, {"x86-64", 0, EMIT_RANGES},  {"native", 1, EMIT_BLOCKS}};
@@ -37,31 +39,24 @@ static void call_ranges(rt_kernel_fn *f, const void *const *buffers, const int64
   }
 }
 
-/* The last block has threads without a step. */
-static void call_threads(rt_block_fn *f, const void *const *buffers, const int64_t *args, int64_t grid) {
-  enum { FORWARDS, BACKWARDS, SHUFFLED };
-  int64_t threads = 1 + (int64_t)(next_random() % 70), n = (grid + threads) / threads * threads;
-  int64_t *order = malloc((size_t)n * sizeof *order);
-  uint64_t way = next_random() >> 20;
-  for (int64_t k = 0; order && k < n; k++) {
-    order[k] = way % 3 == BACKWARDS ? n - 1 - k : k;
+/* The blocks run from the last to the first, and the last one has threads without a step. */
+static void call_blocks(rt_block_fn *f, const emit_kernel_info *info, const void *const *buffers, const int64_t *args,
+                        int64_t grid) {
+  uint64_t random = next_random() >> 20;
+  gpu_blocks b = {f, "test", buffers, args, grid, info->threads, info->shared_bytes, random % GPU_ORDERS};
+  if (b.threads == 0) {
+    b.threads = info->step_threads == 1 ? 1 + (uint32_t)(random >> 8) % 36 : 32 * (1 + (uint32_t)(random >> 8) % 3);
   }
-  for (int64_t k = n - 1; order && k > 0 && way % 3 == SHUFFLED; k--) {
-    int64_t other = (int64_t)(next_random() % (uint64_t)(k + 1)), last = order[k];
-    order[k] = order[other];
-    order[other] = last;
+  for (int64_t k = grid * info->step_threads / b.threads; k >= 0; k--) {
+    status s = gpu_run_blocks(&b, k, k + 1);
+    ck_assert_msg(!s, "%s", status_message(s));
   }
-  for (int64_t k = 0; order && k < n; k++) {
-    rt_block_thread t = {order[k] / threads, (int32_t)(order[k] % threads), (int32_t)threads};
-    f(buffers, args, grid, &t);
-  }
-  free(order);
 }
 
-void kernel_call(emit_execution execution, void *kernel, const void *const *buffers, const int64_t *args,
-                 int64_t grid) {
+void kernel_call(emit_execution execution, void *kernel, const emit_kernel_info *info, const void *const *buffers,
+                 const int64_t *args, int64_t grid) {
   if (execution == EMIT_BLOCKS) {
-    call_threads((rt_block_fn *)(intptr_t)kernel, buffers, args, grid);
+    call_blocks((rt_block_fn *)(intptr_t)kernel, info, buffers, args, grid);
   } else {
     call_ranges((rt_kernel_fn *)(intptr_t)kernel, buffers, args, grid);
   }

@@ -5,6 +5,7 @@
 
 #include <check.h>
 
+#include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "runtime/block_abi.h"
 #include "runtime/kernel_abi.h"
@@ -24,9 +25,10 @@ emit_target emit_machine_target(arena *a, const emit_machine *m);
 /* "native, 4 lanes" */
 const char *emit_machine_name(arena *a, const emit_machine *m);
 
-/* Calls a kernel for its whole grid, in ranges of random size or, on blocks, for all threads of blocks of random size,
- * forwards, backwards or in any order. */
-void kernel_call(emit_execution execution, void *kernel, const void *const *buffers, const int64_t *args, int64_t grid);
+/* Calls a kernel for its whole grid, in ranges of random size or, on blocks, in blocks of random size if the kernel
+ * allows it, with their threads forwards, backwards or shuffled. */
+void kernel_call(emit_execution execution, void *kernel, const emit_kernel_info *info, const void *const *buffers,
+                 const int64_t *args, int64_t grid);
 
 /* size bytes, all 0xa5, aligned to 64 bytes as buffers are, that end (up to 63 bytes) before a page that cannot be read
  * and begin behind another.  guarded_free wants the same size. */

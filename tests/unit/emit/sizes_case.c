@@ -287,7 +287,7 @@ static void run_kernels(const sizes_case *k, const choice *c, arena *a, emit_exe
     for (uint32_t j = 0; j < info->n_sizes; j++) {
       sizes[j] = evaluate(c, info->sizes[j]);
     }
-    kernel_call(execution, f[phase], (const void *const *)buffers, sizes, evaluate(c, info->grid));
+    kernel_call(execution, f[phase], info, (const void *const *)buffers, sizes, evaluate(c, info->grid));
   }
   if (behind[0]) {
     check_surroundings(behind[0], scratch, "scratch memory");

@@ -1,0 +1,163 @@
+/* emulated_block.c - see emulated_block.h. */
+#include "backend_gpu/runtime/emulated_block.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum { WARP = RT_BLOCK_WARP, FRAME_ALIGN = 64 };
+
+typedef struct emulated_thread {
+  rt_block_thread state; /* the first member: the kernel's `allocate` gets its address */
+  void *frame;           /* memory of `frame_bytes` bytes, which the thread of the next block uses again */
+  int64_t frame_bytes;
+} emulated_thread;
+
+/* The memory of the block that runs. */
+typedef struct emulated_block {
+  const gpu_blocks *launch;
+  int64_t number;
+  emulated_thread *threads;
+  void *shared;
+  uint64_t lanes[RT_BLOCK_MOST_THREADS]; /* the values that were exchanged last, of each warp */
+} emulated_block;
+
+/* --- orders of threads --- */
+
+/* Returns the number of the thread, lane or warp that runs as the k-th of n. */
+static uint32_t ordered(const emulated_block *b, uint32_t k, uint32_t n) {
+  enum { STEP = 37 }; /* has no divisor in common with n, which is a number of warps or a multiple of their size */
+  switch (b->launch->order) {
+    case GPU_REVERSE: return n - 1 - k;
+    case GPU_SHUFFLED: return k * STEP % n;
+    default: return k;
+  }
+}
+
+/* --- waits --- */
+
+static status diverged(const emulated_block *b) {
+  return status_error(STATUS_INTERNAL, "divergent barrier in kernel %s, block %lld", b->launch->name,
+                      (long long)b->number);
+}
+
+/* Fails unless these threads all wait at the same place or have all ended. */
+static status check_together(const emulated_block *b, uint32_t first, uint32_t n) {
+  for (uint32_t k = 1; k < n; k++) {
+    if (b->threads[first + k].state.sync != b->threads[first].state.sync) {
+      return diverged(b);
+    }
+  }
+  return NULL;
+}
+
+/* Lets the threads of a warp run until none waits for the warp any more. */
+static status run_warp(emulated_block *b, uint32_t first) {
+  emulated_thread *t = b->threads + first;
+  uint64_t *lanes = b->lanes + first;
+  while (t->state.sync < 0) {
+    TRY(check_together(b, first, WARP));
+    for (uint32_t k = 0; k < WARP; k++) {
+      lanes[k] = t[k].state.value;
+    }
+    for (uint32_t k = 0; k < WARP; k++) {
+      rt_block_resume(&t[ordered(b, k, WARP)].state);
+    }
+  }
+  return NULL;
+}
+
+/* Lets threads, all of which have been called, run until all have ended. */
+static status run_waiting(emulated_block *b) {
+  uint32_t n = b->launch->threads, warps = n / WARP;
+  CHECK_THAT(n % WARP == 0, STATUS_INTERNAL, "threads of kernel %s wait that are not in whole warps", b->launch->name);
+  for (;;) {
+    for (uint32_t k = 0; k < warps; k++) {
+      TRY(run_warp(b, ordered(b, k, warps) * WARP));
+    }
+    TRY(check_together(b, 0, n));
+    if (b->threads->state.sync == 0) {
+      return NULL;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+      rt_block_resume(&b->threads[ordered(b, k, n)].state);
+    }
+  }
+}
+
+/* --- blocks --- */
+
+static status run_block(void *data) {
+  emulated_block *b = data;
+  const gpu_blocks *l = b->launch;
+  bool suspended = false;
+  memset(b->shared, 0xff, l->shared_bytes);
+  for (uint32_t k = 0; k < l->threads; k++) {
+    rt_block_thread *t = &b->threads[ordered(b, k, l->threads)].state;
+    t->block = b->number;
+    t->sync = 0;
+    l->fn(l->buffers, l->args, l->steps, t);
+    suspended |= t->sync != 0;
+  }
+  return suspended ? run_waiting(b) : NULL;
+}
+
+/* Runs out of the kernel if there is no memory: run_block is called under a guard. */
+static void *allocate(rt_block_thread *thread, int64_t bytes) {
+  emulated_thread *t = (emulated_thread *)thread;
+  if (bytes > t->frame_bytes) {
+    free(t->frame);
+    size_t whole = ((size_t)bytes + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;
+    t->frame = aligned_alloc(FRAME_ALIGN, whole);
+    t->frame_bytes = t->frame ? (int64_t)whole : 0;
+  }
+  if (!t->frame) {
+    guard_fail("out of memory for the threads of an emulated block");
+  }
+  return t->frame;
+}
+
+static void destroy(emulated_block *b) {
+  for (uint32_t k = 0; b && b->threads && k < b->launch->threads; k++) {
+    free(b->threads[k].frame);
+  }
+  if (b) {
+    free(b->threads);
+    free(b->shared);
+  }
+  free(b);
+}
+
+static emulated_block *create(const gpu_blocks *l) {
+  emulated_block *b = malloc(sizeof *b);
+  size_t shared = (l->shared_bytes / RT_BLOCK_SHARED_ALIGN + 1) * (size_t)RT_BLOCK_SHARED_ALIGN;
+  if (b) {
+    b->launch = l;
+    b->threads = calloc(l->threads, sizeof *b->threads);
+    b->shared = aligned_alloc(RT_BLOCK_SHARED_ALIGN, shared);
+  }
+  if (!b || !b->threads || !b->shared) {
+    destroy(b);
+    return NULL;
+  }
+  for (uint32_t k = 0; k < l->threads; k++) {
+    b->threads[k].state = (rt_block_thread){.thread = (int32_t)k,
+                                            .threads = (int32_t)l->threads,
+                                            .shared = b->shared,
+                                            .lanes = b->lanes + k / WARP * WARP,
+                                            .allocate = allocate};
+  }
+  return b;
+}
+
+status gpu_run_blocks(const gpu_blocks *l, int64_t begin, int64_t end) {
+  emulated_block *b = create(l);
+  CHECK_THAT(b, STATUS_RESOURCE, "out of memory for the threads of an emulated block");
+  status failed = NULL;
+  for (b->number = begin; b->number < end && !failed; b->number++) {
+    failed = guard_run(run_block, b);
+  }
+  destroy(b);
+  return failed;
+}

@@ -1,0 +1,28 @@
+/* emulated_block.h - runs blocks of threads of an emulated kernel (runtime/block_abi.h) on the calling thread.
+ *
+ * All threads of a block run up to the next barrier, one after the other, then all run up to the one after it.  Threads
+ * that exchange values wait only for those of their warp.  A right kernel computes the same bits in any order of the
+ * threads.  Before each block, its shared memory is filled with 0xFF bytes, which are NaN in all types of floats. */
+#ifndef BACKEND_GPU_RUNTIME_EMULATED_BLOCK_H
+#define BACKEND_GPU_RUNTIME_EMULATED_BLOCK_H
+
+#include "base/status.h"
+#include "runtime/block_abi.h"
+
+typedef enum gpu_order { GPU_FORWARD, GPU_REVERSE, GPU_SHUFFLED, GPU_ORDERS } gpu_order;
+
+typedef struct gpu_blocks {
+  rt_block_fn *fn;
+  const char *name; /* of the kernel, for messages */
+  const void *const *buffers;
+  const int64_t *args;
+  int64_t steps;
+  uint32_t threads, shared_bytes; /* of each block; threads that wait must be in whole warps */
+  gpu_order order;                /* in which the threads of a block run */
+} gpu_blocks;
+
+/* Runs blocks [begin, end).  An INTERNAL error says in which block threads wait at different barriers, or wait for
+ * others that have ended. */
+STATUS_MUST_USE status gpu_run_blocks(const gpu_blocks *b, int64_t begin, int64_t end);
+
+#endif

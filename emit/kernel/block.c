@@ -1,0 +1,94 @@
+/* block.c - what the threads of a block do together (block.h), as far as it is the same for all targets. */
+#include "emit/kernel/block.h"
+
+#include <assert.h>
+
+#include <llvm-c/Target.h>
+
+#include "emit/kernel/execution.h"
+
+const emit_block_ops *emit_block_ops_of(const emit_ir *ir) {
+  return ir->target->emulated ? &emit_block_host : &emit_block_nvptx;
+}
+
+_Static_assert((int)EMIT_STEPS == (int)EMIT_OWN_PARAMETERS, "the first parameter that blocks add");
+
+static const emit_block_ops *ops_of(const emit_writer *w) {
+  assert(w->e.w->target->execution == EMIT_BLOCKS);
+  return emit_block_ops_of(w->e.w);
+}
+
+/* --- threads --- */
+
+/* Returns the number of the step in which the thread takes part. */
+static LLVMValueRef step_of_thread(const emit_writer *w, uint32_t threads, uint32_t step_threads) {
+  const emit_ir *ir = w->e.w;
+  const emit_block_ops *ops = ops_of(w);
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef block = ops->block(ir);
+  if (step_threads == threads) {
+    return block;
+  }
+  LLVMValueRef before = LLVMBuildNSWMul(b, block, threads ? emit_i64(ir, threads) : ops->threads(ir), "");
+  LLVMValueRef id = LLVMBuildNSWAdd(b, before, ops->thread(ir), "");
+  return step_threads > 1 ? LLVMBuildUDiv(b, id, emit_i64(ir, step_threads), "") : id;
+}
+
+void emit_block_team(emit_writer *w, uint32_t threads, uint32_t step_threads) {
+  const emit_ir *ir = w->e.w;
+  assert(threads % EMIT_WARP == 0 && threads <= EMIT_MOST_THREADS && w->info->shared_bytes == 0);
+  assert(step_threads == 1 || step_threads == EMIT_WARP || step_threads == threads);
+  w->info->threads = threads;
+  w->info->step_threads = step_threads;
+  w->begin = step_of_thread(w, threads, step_threads);
+  LLVMValueRef next = LLVMBuildNSWAdd(ir->builder, w->begin, emit_i64(ir, 1), "");
+  w->end = emit_intrinsic2(ir, "llvm.smin", next, LLVMGetParam(ir->function, EMIT_STEPS));
+}
+
+LLVMValueRef emit_thread_number(const emit_writer *w) { return ops_of(w)->thread(w->e.w); }
+
+LLVMValueRef emit_lane_number(const emit_writer *w) {
+  return LLVMBuildAnd(w->e.w->builder, emit_thread_number(w), emit_i64(w->e.w, EMIT_WARP - 1), "");
+}
+
+LLVMValueRef emit_warp_number(const emit_writer *w) {
+  return LLVMBuildUDiv(w->e.w->builder, emit_thread_number(w), emit_i64(w->e.w, EMIT_WARP), "");
+}
+
+/* --- what they do together --- */
+
+void emit_barrier(emit_writer *w) {
+  assert(w->uniform == EMIT_UNIFORM_BLOCK);
+  ops_of(w)->barrier(w->e.w, ++w->n_syncs);
+}
+
+LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align) {
+  enum { MOST_ALIGN = 128, MOST_BYTES = 227 * 1024 }; /* RT_BLOCK_SHARED_ALIGN, RT_BLOCK_MOST_SHARED */
+  const emit_ir *ir = w->e.w;
+  assert(align && align <= MOST_ALIGN && (align & (align - 1)) == 0);
+  uint32_t at = (w->info->shared_bytes + align - 1) & -align;
+  uint64_t bytes = (uint64_t)n * LLVMABISizeOfType(LLVMGetModuleDataLayout(ir->module), element);
+  assert(bytes <= MOST_BYTES - at);
+  w->info->shared_bytes = at + (uint32_t)bytes;
+  LLVMValueRef offset = emit_i64(ir, at);
+  return LLVMBuildInBoundsGEP2(ir->builder, ir->i8, ops_of(w)->shared(ir), &offset, 1, "");
+}
+
+/* Exchanges x as an integer of 32 or 64 bits. */
+static LLVMValueRef exchange(emit_writer *w, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
+  const emit_ir *ir = w->e.w;
+  assert(w->uniform != EMIT_DIVERGENT && emit_lanes(x) == 0 && n > 0 && n < EMIT_WARP);
+  LLVMValueRef bits = emit_bits_of(ir, x);
+  unsigned width = emit_bits(bits);
+  assert(width <= 64);
+  LLVMValueRef wide = LLVMBuildZExt(ir->builder, bits, width > 32 ? ir->i64 : ir->i32, "");
+  LLVMValueRef got = ops_of(w)->exchange(ir, rule, wide, n, ++w->n_syncs);
+  got = LLVMBuildTrunc(ir->builder, got, LLVMTypeOf(bits), "");
+  return LLVMBuildBitCast(ir->builder, got, LLVMTypeOf(x), "");
+}
+
+LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask) {
+  return exchange(w, EMIT_LANE_XOR, x, mask);
+}
+LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_UP, x, n); }
+LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_DOWN, x, n); }

@@ -303,9 +303,6 @@ static status check_target(const emit_target *t, const hlo_instr *i) {
   CHECK_THAT(t->execution == EMIT_RANGES || !emit_takes_sizes(i), STATUS_UNSUPPORTED,
              "%s with sizes as arguments is not written for %s", hlo_info(i)->name, t->triple);
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : i; j; j = i == j ? NULL : j->next) {
-    bool f64 = j->n_operands && hlo_type(j->operands[0]) == DTYPE_F64;
-    CHECK_THAT(emit_math_supported(t, j->op, f64), STATUS_UNSUPPORTED, "%s of %s needs a library on %s",
-               hlo_info(j)->name, dtype_name(hlo_type(j->operands[0])), t->triple);
     bool serial = j->op == HLO_SCATTER || j->op == HLO_CUMULATIVE || emit_is_special(j);
     CHECK_THAT(!serial || execution_of(t)->serial, STATUS_UNSUPPORTED, "%s is not written for %s", hlo_info(j)->name,
                t->triple);

@@ -152,12 +152,12 @@ static V log_of_parts(W w, V f, V e) {
   return fma_c(w, e, LN2_HIGH, add(w, f, r));
 }
 
-static V log_f32(W w, V x) {
+V emit_log_f32(W w, V x) {
   V e, m = split_any(w, x, &e);
   return log_edges(w, x, log_of_parts(w, add_c(w, m, -1), to_float(w, e)));
 }
 
-static V log1p_f32(W w, V x) {
+V emit_log1p_f32(W w, V x) {
   V e, u = add_c(w, x, 1);
   /* The part of the sum that rounding lost; it is added to the mantissa. */
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
@@ -167,31 +167,8 @@ static V log1p_f32(W w, V x) {
   V f = emit_fma(w, lost, scale, add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
   V huge = ge(w, x, 0x1p60);
-  y = pick(w, huge, log_f32(w, x), y);
+  y = pick(w, huge, emit_log_f32(w, x), y);
   return pick(w, lt(w, absolute(w, x), 0x1p-24), x, y);
-}
-
-static V asinh_f32(W w, V x) {
-  V a = absolute(w, x), z = mul(w, a, a);
-  V t = add(w, a, quo(w, z, add_c(w, root(w, add_c(w, z, 1)), 1)));
-  V large = add_c(w, log_f32(w, a), 0.693147180559945309);
-  V y = pick(w, lt(w, a, 0x1p14), log1p_f32(w, t), large);
-  return with_sign(w, pick(w, lt(w, a, 0x1p-13), a, y), x);
-}
-
-static V acosh_f32(W w, V x) {
-  V t = add_c(w, x, -1);
-  V s = add(w, t, root(w, emit_fma(w, t, t, add(w, t, t))));
-  V large = add_c(w, log_f32(w, x), 0.693147180559945309);
-  V y = pick(w, lt(w, x, 0x1p14), log1p_f32(w, s), large);
-  return pick(w, ge(w, x, 1), y, emit_f(x, (double)NAN));
-}
-
-static V atanh_f32(W w, V x) {
-  V a = absolute(w, x);
-  V t = quo(w, add(w, a, a), sub(w, emit_f(x, 1), a));
-  V y = mul_c(w, log1p_f32(w, t), 0.5);
-  return with_sign(w, pick(w, lt(w, a, 0x1p-13), a, y), x);
 }
 
 /* --- trigonometry --- */
@@ -345,67 +322,6 @@ static V tan_f32(W w, V x) {
   return pick(w, eq(w, x, 0), x, y);
 }
 
-/* Returns asin(x) for x in [0, 1/2]; z is x^2. */
-static V asin_poly(W w, V x, V z) {
-  V p =
-      POLY(w, z, 1.666665971e-01, 7.500519603e-02, 4.451410472e-02, 3.183102608e-02, 1.435147971e-02, 3.763806820e-02);
-  return emit_fma(w, mul(w, x, z), p, x);
-}
-
-#define HALF_PI 1.57079632679489662
-#define HALF_PI_LOW -4.37113900018624283e-8 /* pi/2 minus its value as f32 */
-
-/* For |x| > 1/2, asin(|x|) is pi/2 - 2 asin(sqrt((1 - |x|) / 2)). */
-static V asin_f32(W w, V x) {
-  V a = absolute(w, x), large = gt(w, a, 0.5);
-  V z = pick(w, large, fma_c(w, a, -0.5, emit_f(x, 0.5)), mul(w, a, a));
-  V y = asin_poly(w, pick(w, large, root(w, z), a), z);
-  V far = sub(w, emit_f(x, HALF_PI), add_c(w, add(w, y, y), -HALF_PI_LOW));
-  return with_sign(w, pick(w, large, far, y), x);
-}
-
-static V acos_f32(W w, V x) {
-  V a = absolute(w, x), large = gt(w, a, 0.5);
-  V z = pick(w, large, fma_c(w, a, -0.5, emit_f(x, 0.5)), mul(w, a, a));
-  V y = asin_poly(w, pick(w, large, root(w, z), x), z), twice = add(w, y, y);
-  V negative = sub(w, emit_f(x, 2 * HALF_PI), add_c(w, twice, -2 * HALF_PI_LOW));
-  V middle = sub(w, emit_f(x, HALF_PI), add_c(w, y, -HALF_PI_LOW));
-  return pick(w, large, pick(w, lt(w, x, 0), negative, twice), middle);
-}
-
-/* Returns atan(t) for t in [0, 1]. */
-static V atan_poly(W w, V t) {
-  V z = mul(w, t, t);
-  V p = POLY(w, z, -3.333329856e-01, 1.999853402e-01, -1.426410228e-01, 1.095150635e-01, -8.401581645e-02,
-             5.792722851e-02, -3.114893660e-02, 1.089969650e-02, -1.790405833e-03);
-  return emit_fma(w, mul(w, t, z), p, t);
-}
-
-static V atan_f32(W w, V x) {
-  V a = absolute(w, x), large = gt(w, a, 1);
-  V y = atan_poly(w, pick(w, large, quo(w, emit_f(x, 1), a), a));
-  V far = sub(w, emit_f(x, HALF_PI), add_c(w, y, -HALF_PI_LOW));
-  return with_sign(w, pick(w, large, far, y), x);
-}
-
-static V atan2_f32(W w, V y, V x) {
-  double infinity = (double)INFINITY;
-  V a = absolute(w, y), b = absolute(w, x);
-  V steep = emit_fcmp(w, LLVMRealOGT, a, b), top = pick(w, steep, b, a), bottom = pick(w, steep, a, b);
-  V t = quo(w, top, bottom);
-  V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros or two infinities, or two other equal numbers */
-  V both_zero = eq(w, bottom, 0), both_infinite = eq(w, top, infinity);
-  t = pick(w, both_zero, emit_f(x, 0), pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
-  V r = atan_poly(w, t);
-  r = pick(w, steep, sub(w, emit_f(x, HALF_PI), add_c(w, r, -HALF_PI_LOW)), r);
-  V sign = emit_bits_of(w, x);
-  V negative = emit_icmp(w, LLVMIntSLT, sign, emit_i(sign, 0));
-  r = pick(w, negative, sub(w, emit_f(x, 2 * HALF_PI), add_c(w, r, -2 * HALF_PI_LOW)), r);
-  r = with_sign(w, r, y);
-  V nan = emit_fcmp(w, LLVMRealUNO, x, y);
-  return pick(w, nan, add(w, x, y), r);
-}
-
 /* --- pow, in f64, since log2|x| y needs more digits than f32 has --- */
 
 static V log2_f64(W w, V a) {
@@ -430,7 +346,7 @@ static V exp2_f64(W w, V t) {
 }
 
 static V pow_f32(W w, V x, V y) {
-  double infinity = (double)INFINITY, nan = (double)NAN;
+  double infinity = (double)INFINITY;
   if (emit_is_f(y, 1)) {
     return x;
   }
@@ -446,17 +362,7 @@ static V pow_f32(W w, V x, V y) {
   plain = pick(w, emit_fcmp(w, LLVMRealORD, plain, plain), plain, emit_f(l, 0));
   plain = at_least(w, at_most(w, plain, 1000), -1000);
   V r = LLVMBuildFPTrunc(b, exp2_f64(w, plain), LLVMTypeOf(x), "");
-  /* The result for negative x: it is negative if y is an odd integer, and NaN if y is not an integer. */
-  V half = mul_c(w, y, 0.5);
-  V integer = emit_fcmp(w, LLVMRealOEQ, emit_floor(w, y), y);
-  V odd = LLVMBuildAnd(b, integer, emit_fcmp(w, LLVMRealUNE, emit_floor(w, half), half), "");
-  V bits = emit_bits_of(w, x);
-  V negative = emit_icmp(w, LLVMIntSLT, bits, emit_i(bits, 0));
-  r = pick(w, LLVMBuildAnd(b, negative, odd, ""), neg(w, r), r);
-  V none = LLVMBuildAnd(b, LLVMBuildAnd(b, lt(w, x, 0), gt(w, x, -infinity), ""), LLVMBuildNot(b, integer, ""), "");
-  r = pick(w, LLVMBuildOr(b, none, emit_fcmp(w, LLVMRealUNO, x, y), ""), emit_f(x, nan), r);
-  V one = LLVMBuildOr(b, eq(w, x, 1), eq(w, y, 0), "");
-  return pick(w, one, emit_f(x, 1), r);
+  return pow_edges(w, x, y, r);
 }
 
 /* --- the table of operations --- */
@@ -464,67 +370,53 @@ static V pow_f32(W w, V x, V y) {
 static V sin_f32(W w, V x) { return sin_shifted(w, x, 0); }
 static V cos_f32(W w, V x) { return sin_shifted(w, x, 1); }
 
-/* The functions of one operation.  All but `libm` may be NULL; libm's f64 function is then called for each lane, also
- * for f32. */
+/* The functions of one operation. */
 typedef struct row {
-  V (*one)(W, V); /* `one` and `two` are the functions of f32, with one and with two operands */
-  V (*two)(W, V, V);
+  V (*f32)(W, V), (*f64)(W, V);               /* with one operand */
+  V (*two_f32)(W, V, V), (*two_f64)(W, V, V); /* with two operands */
+  /* The function of the C library that is called for each lane in f64 where that is possible, since its errors are
+   * smaller; NULL for the functions that models use often. */
   const char *libm;
-  V (*wide)(W, V); /* the function for f64; NULL means libm's */
 } row;
 
 static const row rows[HLO_OP_COUNT] = {
-    [HLO_EXP] = {exp_f32, NULL, "exp", emit_exp_f64},
-    [HLO_EXPM1] = {expm1_f32, NULL, "expm1", emit_expm1_f64},
-    [HLO_LOG] = {log_f32, NULL, "log", emit_log_f64},
-    [HLO_LOG1P] = {log1p_f32, NULL, "log1p", emit_log1p_f64},
-    [HLO_SIN] = {sin_f32, NULL, "sin", emit_sin_f64},
-    [HLO_COS] = {cos_f32, NULL, "cos", emit_cos_f64},
-    [HLO_TAN] = {tan_f32, NULL, "tan", NULL},
-    [HLO_ASIN] = {asin_f32, NULL, "asin", NULL},
-    [HLO_ACOS] = {acos_f32, NULL, "acos", NULL},
-    [HLO_ATAN] = {atan_f32, NULL, "atan", NULL},
-    [HLO_SINH] = {sinh_f32, NULL, "sinh", emit_sinh_f64},
-    [HLO_COSH] = {cosh_f32, NULL, "cosh", emit_cosh_f64},
-    [HLO_TANH] = {tanh_f32, NULL, "tanh", emit_tanh_f64},
-    [HLO_ASINH] = {asinh_f32, NULL, "asinh", NULL},
-    [HLO_ACOSH] = {acosh_f32, NULL, "acosh", NULL},
-    [HLO_ATANH] = {atanh_f32, NULL, "atanh", NULL},
-    [HLO_ERF] = {erf_f32, NULL, "erf", NULL},
-    [HLO_LOGISTIC] = {logistic_f32, NULL, "exp", emit_logistic_f64},
-    [HLO_POW] = {NULL, pow_f32, "pow", NULL},
-    [HLO_ATAN2] = {NULL, atan2_f32, "atan2", NULL},
+    [HLO_EXP] = {exp_f32, emit_exp_f64},
+    [HLO_EXPM1] = {expm1_f32, emit_expm1_f64},
+    [HLO_LOG] = {emit_log_f32, emit_log_f64},
+    [HLO_LOG1P] = {emit_log1p_f32, emit_log1p_f64},
+    [HLO_SIN] = {sin_f32, emit_sin_f64},
+    [HLO_COS] = {cos_f32, emit_cos_f64},
+    [HLO_TAN] = {tan_f32, emit_tan_f64, .libm = "tan"},
+    [HLO_ASIN] = {emit_asin, emit_asin, .libm = "asin"},
+    [HLO_ACOS] = {emit_acos, emit_acos, .libm = "acos"},
+    [HLO_ATAN] = {emit_atan, emit_atan, .libm = "atan"},
+    [HLO_SINH] = {sinh_f32, emit_sinh_f64},
+    [HLO_COSH] = {cosh_f32, emit_cosh_f64},
+    [HLO_TANH] = {tanh_f32, emit_tanh_f64},
+    [HLO_ASINH] = {emit_asinh, emit_asinh, .libm = "asinh"},
+    [HLO_ACOSH] = {emit_acosh, emit_acosh, .libm = "acosh"},
+    [HLO_ATANH] = {emit_atanh, emit_atanh, .libm = "atanh"},
+    [HLO_ERF] = {erf_f32, emit_erf_f64, .libm = "erf"},
+    [HLO_LOGISTIC] = {logistic_f32, emit_logistic_f64},
+    [HLO_POW] = {.two_f32 = pow_f32, .two_f64 = emit_pow_f64, .libm = "pow"},
+    [HLO_ATAN2] = {.two_f32 = emit_atan2, .two_f64 = emit_atan2, .libm = "atan2"},
 };
 
-bool emit_is_math(hlo_op op) { return rows[op].libm != NULL; }
-
-/* Returns true if the row has a function of f32. */
-static bool is_written(const row *r) { return r->one || r->two; }
-
-bool emit_math_supported(const emit_target *t, hlo_op op, bool f64) {
-  return t->libm || !emit_is_math(op) || (!f64 && is_written(&rows[op]));
-}
+bool emit_is_math(hlo_op op) { return rows[op].f32 || rows[op].two_f32; }
 
 V emit_times_logistic(W w, V x, V y) {
   return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));
 }
 
-static V as_f64(W w, V x) { return LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), ""); }
-
-static V by_libm(W w, const row *r, V x, V y) {
-  int n = y ? 2 : 1;
-  if (emit_bits(x) == 64) {
-    return emit_call_lanes(w, r->libm, n, (V[]){x, y});
-  }
-  V result = emit_call_lanes(w, r->libm, n, (V[]){as_f64(w, x), y ? as_f64(w, y) : NULL});
-  return LLVMBuildFPTrunc(w->builder, result, LLVMTypeOf(x), "");
-}
-
 V emit_math(W w, hlo_op op, V x, V y) {
   const row *r = &rows[op];
-  assert(r->libm); /* every operation without a case in elementwise.c has a row */
-  if (emit_bits(x) == 32 && is_written(r)) {
-    return y ? r->two(w, x, y) : r->one(w, x);
+  assert(emit_is_math(op)); /* every operation without a case in elementwise.c has a row */
+  bool f32 = emit_bits(x) == 32;
+  if (!f32 && r->libm && w->target->libm) {
+    return emit_call_lanes(w, r->libm, y ? 2 : 1, (V[]){x, y});
   }
-  return emit_bits(x) == 64 && r->wide ? r->wide(w, x) : by_libm(w, r, x, y);
+  if (y) {
+    return f32 ? r->two_f32(w, x, y) : r->two_f64(w, x, y);
+  }
+  return f32 ? r->f32(w, x) : r->f64(w, x);
 }

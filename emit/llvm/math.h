@@ -14,13 +14,19 @@
  *   erf        1.1  1.3      atan      1.5  1.6      atanh     2.2  2.2
  *   pow        0.51 0.51     atan2     1.6  1.6
  *
- * In f64 these functions are polynomials as well (sin and cos only for arguments below 2^20):
+ * In f64 these are polynomials as well:
  *
  *   exp        1.0      log        0.9      sin       2.6      sinh      1.7
  *   expm1      2.1      log1p      1.4      cos       2.6      cosh      1.6
- *   logistic   2.4      tanh       2.5
+ *   logistic   2.4      tanh       2.7
  *
- * The others call the C library for each lane, which is impossible on GPUs (emit_math_supported). */
+ * For the others, and for sin and cos of arguments from 2^20 on, the C library is called for each lane, since its
+ * errors are smaller.  Targets without one (emit_target.libm), which all have fused multiply-adds, use these
+ * polynomials:
+ *
+ *   tan        2.7      asin       2.3      asinh     2.0      erf       1.3
+ *   pow        0.8      acos       1.3      acosh     2.4
+ *   atan2      1.7      atan       1.8      atanh     2.2 */
 #ifndef EMIT_LLVM_MATH_H
 #define EMIT_LLVM_MATH_H
 
@@ -29,7 +35,6 @@
 
 /* Returns true if emit_math writes the operation; others are plain instructions (elementwise.c). */
 bool emit_is_math(hlo_op op);
-bool emit_math_supported(const emit_target *t, hlo_op op, bool f64);
 
 /* y is for POW and ATAN2, otherwise NULL.  Both are f32 or f64, scalars or vectors. */
 LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);

@@ -16,6 +16,14 @@ static V two_to(W w, V n) {
 
 /* --- exponentials --- */
 
+V emit_times_two_to_f64(W w, V x, V n) {
+  if (w->target->scalef) {
+    return emit_scale(w, x, n);
+  }
+  V i = whole(w, n), half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
+  return mul(w, mul(w, x, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));
+}
+
 #define LN2_HIGH 0x1.62e42feep-1 /* 32 bits, so that its product with an exponent is exact */
 #define LN2_LOW 0x1.a39ef35793c76p-33
 #define LOG2_E 0x1.71547652b82fep+0
@@ -36,13 +44,7 @@ static V exp_up_to(W w, V x, double most, int extra) {
   x = at_least(w, at_most(w, x, most), -746);
   V r = reduce_exp(w, x, &n, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
-  if (w->target->scalef) {
-    return emit_scale(w, e, extra ? add_c(w, n, extra) : n);
-  }
-  V i = whole(w, n);
-  i = LLVMBuildAdd(w->builder, i, emit_i(i, extra), "");
-  V half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
-  return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));
+  return emit_times_two_to_f64(w, e, extra ? add_c(w, n, extra) : n);
 }
 
 V emit_exp_f64(W w, V x) { return exp_up_to(w, x, 710, 0); }
@@ -84,6 +86,22 @@ V emit_cosh_f64(W w, V x) {
   return add(w, e, quo(w, emit_f(x, 0.25), e));
 }
 
+/* Below 0.95 a polynomial; from there 1 - e^q, where q approximates log(erfc(|x|)).  Its error matters the less the
+ * smaller erfc is; from 6 on, erf is 1. */
+V emit_erf_f64(W w, V x) {
+  V a = absolute(w, x), z = mul(w, x, x);
+  V p = POLY(w, z, 0x1.06eba8214db68p-3, -0x1.812746b0379c3p-2, 0x1.ce2f21a0416e5p-4, -0x1.b82ce3122ef43p-6,
+             0x1.565bcd0128a36p-8, -0x1.c02db19a48047p-11, 0x1.f9a2dedc14ff2p-14, -0x1.f4ccafd37012bp-17,
+             0x1.b99970ba2c54cp-20, -0x1.5cb1034ccd431p-23, 0x1.dc0eee817f6dbp-27, -0x1.bb98128bd6f8cp-31);
+  V q = POLY(w, at_most(w, a, 6), -0x1.e3c5dcf04bd0cp-24, -0x1.20dd61463768dp+0, -0x1.45f3c54e450f2p-1,
+             -0x1.a4e361dc6971bp-4, 0x1.38db506ba03dbp-6, 0x1.0c07ca132e576p-12, -0x1.c87ebf8289020p-10,
+             0x1.439fcb0101fe5p-11, -0x1.dd52195ce8870p-16, -0x1.4c993d949ab4bp-14, 0x1.9a6ef72a8ee77p-15,
+             -0x1.2bb39d83ee522p-16, 0x1.3b3a4d36f644cp-18, -0x1.f32b0ba69f8e7p-21, 0x1.29b3835a38665p-23,
+             -0x1.04c4a8bedf1e4p-26, 0x1.3d7453d746042p-30, -0x1.e060755471049p-35, 0x1.54541f02d6f24p-40);
+  V large = sub(w, emit_f(x, 1), emit_exp_f64(w, q));
+  return with_sign(w, pick(w, lt(w, a, 0.95), emit_fma(w, x, p, x), large), x);
+}
+
 /* --- logarithms --- */
 
 /* Splits a normal x > 0 into 2^e m with m in [sqrt(1/2), sqrt(2)). */
@@ -107,9 +125,14 @@ static V log_of_parts(W w, V f, V e) {
   return fma_c(w, e, LN2_HIGH, sub(w, f, sub(w, half, t)));
 }
 
+V emit_split_f64(W w, V x, V *e) {
+  V tiny = lt(w, x, 0x1p-1022), m = split(w, pick(w, tiny, mul_c(w, x, 0x1p54), x), e);
+  *e = LLVMBuildSub(w->builder, *e, pick(w, tiny, emit_i(*e, 54), emit_i(*e, 0)), "");
+  return m;
+}
+
 V emit_log_f64(W w, V x) {
-  V e, tiny = lt(w, x, 0x1p-1022), m = split(w, pick(w, tiny, mul_c(w, x, 0x1p54), x), &e);
-  e = LLVMBuildSub(w->builder, e, pick(w, tiny, emit_i(e, 54), emit_i(e, 0)), "");
+  V e, m = emit_split_f64(w, x, &e);
   return log_edges(w, x, log_of_parts(w, add_c(w, m, -1), e));
 }
 
@@ -123,45 +146,3 @@ V emit_log1p_f64(W w, V x) {
   y = pick(w, ge(w, x, 0x1p60), emit_log_f64(w, x), y);
   return pick(w, lt(w, absolute(w, x), 0x1p-53), x, y);
 }
-
-/* --- trigonometry --- */
-
-/* Sets n and returns r with x = n pi/2 + r and |r| <= pi/4, for |x| < 2^20.  n pi/2 is subtracted in parts of 33 bits
- * of pi/2, whose products with n are exact. */
-static V reduce_pi(W w, V x, V *n) {
-  V k = emit_round_even(w, mul_c(w, x, 0x1.45f306dc9c883p-1));
-  V r = fma_c(w, k, -0x1.921fb544p+0, x);
-  r = fma_c(w, k, -0x1.0b4611a6p-34, r);
-  r = fma_c(w, k, -0x1.3198a2ep-69, r);
-  r = fma_c(w, k, -0x1.b839a252049c1p-104, r);
-  *n = to_int(w, k);
-  return r;
-}
-
-static V bit(W w, V n, int k) {
-  return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), ""), emit_i(n, 0));
-}
-
-/* Returns sin(x + shift pi/2) for |x| < 2^20. */
-static V sin_near(W w, V x, int shift) {
-  V n, r = reduce_pi(w, x, &n), z = mul(w, r, r), half = mul_c(w, z, 0.5), head = sub(w, emit_f(z, 1), half);
-  V p = POLY(w, z, -0x1.5555555555549p-3, 0x1.111111110f862p-7, -0x1.a01a019c0e525p-13, 0x1.71de3574bd2d0p-19,
-             -0x1.ae5e63cebb4cep-26, 0x1.5d92470158981p-33);
-  V q = POLY(w, z, 0x1.555555555554cp-5, -0x1.6c16c16c15163p-10, 0x1.a01a019caefd1p-16, -0x1.27e4f807db924p-22,
-             0x1.1ee9ea6faab9fp-29, -0x1.8fadd1a200cf0p-37);
-  V lost = sub(w, sub(w, emit_f(x, 1), head), half); /* the rounding error of head */
-  V sine = emit_fma(w, mul(w, r, z), p, r), cosine = add(w, head, emit_fma(w, mul(w, z, z), q, lost));
-  n = LLVMBuildAdd(w->builder, n, emit_i(n, shift), "");
-  V y = pick(w, bit(w, n, 0), cosine, sine);
-  y = pick(w, bit(w, n, 1), neg(w, y), y);
-  return shift ? y : pick(w, eq(w, x, 0), x, y);
-}
-
-/* Returns sin(x + shift pi/2).  Lanes that are too large for sin_near, infinite or NaN call libm. */
-static V sin_shifted(W w, V x, int shift) {
-  V fits = lt(w, absolute(w, x), 0x1p20), y = sin_near(w, pick(w, fits, x, emit_f(x, 0)), shift);
-  return emit_call_hard_lanes(w, LLVMBuildNot(w->builder, fits, ""), y, shift ? "cos" : "sin", 1, &x);
-}
-
-V emit_sin_f64(W w, V x) { return sin_shifted(w, x, 0); }
-V emit_cos_f64(W w, V x) { return sin_shifted(w, x, 1); }

@@ -1,5 +1,4 @@
-/* math_primitives.h - short functions that write instructions, for the functions of f32 (math.c) and of f64
- * (math_f64.c). */
+/* math_primitives.h - short functions that write instructions, for the files of transcendental functions (math*.c). */
 #ifndef EMIT_LLVM_MATH_PRIMITIVES_H
 #define EMIT_LLVM_MATH_PRIMITIVES_H
 
@@ -50,16 +49,60 @@ static inline V log_edges(W w, V x, V y) {
   return pick(w, ge(w, x, 0), y, emit_f(x, nan));
 }
 
-/* Functions of f64 (math_f64.c). */
+/* Returns the power r of |x| and y, corrected if x is negative or 1, y is 0, or one is NaN. */
+static inline V pow_edges(W w, V x, V y, V r) {
+  double infinity = (double)INFINITY, nan = (double)NAN;
+  LLVMBuilderRef b = w->builder;
+  /* The result for negative x: it is negative if y is an odd integer, and NaN if y is not an integer. */
+  V half = mul_c(w, y, 0.5);
+  V integer = emit_fcmp(w, LLVMRealOEQ, emit_floor(w, y), y);
+  V odd = LLVMBuildAnd(b, integer, emit_fcmp(w, LLVMRealUNE, emit_floor(w, half), half), "");
+  V bits = emit_bits_of(w, x);
+  V negative = emit_icmp(w, LLVMIntSLT, bits, emit_i(bits, 0));
+  r = pick(w, LLVMBuildAnd(b, negative, odd, ""), neg(w, r), r);
+  V none = LLVMBuildAnd(b, LLVMBuildAnd(b, lt(w, x, 0), gt(w, x, -infinity), ""), LLVMBuildNot(b, integer, ""), "");
+  r = pick(w, LLVMBuildOr(b, none, emit_fcmp(w, LLVMRealUNO, x, y), ""), emit_f(x, nan), r);
+  V one = LLVMBuildOr(b, eq(w, x, 1), eq(w, y, 0), "");
+  return pick(w, one, emit_f(x, 1), r);
+}
+
+/* --- functions of other files --- */
+
+/* math.c */
+LLVMValueRef emit_log_f32(W w, V x);
+LLVMValueRef emit_log1p_f32(W w, V x);
+
+/* math_f64.c */
 LLVMValueRef emit_exp_f64(W w, V x);
 LLVMValueRef emit_expm1_f64(W w, V x);
 LLVMValueRef emit_logistic_f64(W w, V x);
 LLVMValueRef emit_tanh_f64(W w, V x);
 LLVMValueRef emit_sinh_f64(W w, V x);
 LLVMValueRef emit_cosh_f64(W w, V x);
+LLVMValueRef emit_erf_f64(W w, V x);
 LLVMValueRef emit_log_f64(W w, V x);
 LLVMValueRef emit_log1p_f64(W w, V x);
+/* Returns m in [sqrt(1/2), sqrt(2)), and sets the i32 e, with x = 2^e m.  x is positive and may be denormal. */
+LLVMValueRef emit_split_f64(W w, V x, V *e);
+/* Returns x 2^n for an integer n in f64, at most 1200 in size, and x near 1.  A denormal result is rounded once more.
+ */
+LLVMValueRef emit_times_two_to_f64(W w, V x, V n);
+
+/* math_f64_trig.c */
 LLVMValueRef emit_sin_f64(W w, V x);
 LLVMValueRef emit_cos_f64(W w, V x);
+LLVMValueRef emit_tan_f64(W w, V x);
+
+/* math_f64_pow.c */
+LLVMValueRef emit_pow_f64(W w, V x, V y);
+
+/* math_inverse.c, for f32 and f64 */
+LLVMValueRef emit_asin(W w, V x);
+LLVMValueRef emit_acos(W w, V x);
+LLVMValueRef emit_atan(W w, V x);
+LLVMValueRef emit_atan2(W w, V y, V x);
+LLVMValueRef emit_asinh(W w, V x);
+LLVMValueRef emit_acosh(W w, V x);
+LLVMValueRef emit_atanh(W w, V x);
 
 #endif

@@ -29,8 +29,32 @@ static status ptx_of_all(void *data) {
   return NULL;
 }
 
+/* Adds all functions for which the C library may be called elsewhere; a GPU has none. */
+static void add_functions(kernel_cases *c) {
+  static const char *const one[] = {"exponential", "exponential-minus-one",
+                                    "log",         "log-plus-one",
+                                    "logistic",    "erf",
+                                    "sine",        "cosine",
+                                    "tan",         "asin",
+                                    "acos",        "atan",
+                                    "sinh",        "cosh",
+                                    "tanh",        "asinh",
+                                    "acosh",       "atanh"};
+  static const char *const two[] = {"power", "atan2", "remainder"};
+  static const char *const types[] = {"f32", "f64"};
+  for (int j = 0; j < 2; j++) {
+    for (size_t k = 0; k < sizeof one / sizeof *one; k++) {
+      kernel_unary(c, 0, one[k], types[j], types[j], "");
+    }
+    for (size_t k = 0; k < sizeof two / sizeof *two; k++) {
+      kernel_binary(c, 0, two[k], types[j], types[j], "");
+    }
+  }
+}
+
 START_TEST(ptx) {
   kernel_cases c = {0};
+  add_functions(&c);
   for (size_t k = 0; k < N_MOVEMENT; k++) {
     kernel_add(&c, 0, movement_texts[k]);
   }

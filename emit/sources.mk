@@ -53,6 +53,9 @@ emit_sources = \
 	emit/llvm/likely.c \
 	emit/llvm/math.c \
 	emit/llvm/math_f64.c \
+	emit/llvm/math_f64_pow.c \
+	emit/llvm/math_f64_trig.c \
+	emit/llvm/math_inverse.c \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
 	emit/llvm/remainder.c \

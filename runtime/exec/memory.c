@@ -38,7 +38,11 @@ status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void 
 
 status rt_memory_read(const rt_run *r, void *to, const void *from, size_t bytes) {
   TRY(rt_memory_copy(r->device, r->stream, RT_DOWNLOAD, to, from, bytes));
-  return r->device ? r->device->await(r->stream, r->budget) : NULL;
+  status failed = r->device ? r->device->await(r->stream, r->budget) : NULL;
+  if (failed) { /* the copy may be on its way, to memory that the caller frees */
+    status_free(r->device->await(r->stream, NULL));
+  }
+  return failed;
 }
 
 /* --- constants --- */

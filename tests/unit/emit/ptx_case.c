@@ -87,7 +87,7 @@ static bool is_any(const char *instruction, const char *names) {
 
 /* Addresses in general are slower to access than those of one kind of memory. */
 static bool names_memory(const char *instruction) {
-  return is_any(instruction, "ld.param ld.global ld.local ld.const st.global st.local") ||
+  return is_any(instruction, "ld.param ld.global ld.local ld.const ld.shared st.param st.global st.local st.shared") ||
          !is_any(instruction, "ld. st. atom. red.");
 }
 
@@ -103,7 +103,7 @@ static void check_line(arena *a, const char *line, const char *end, const char *
     instruction += strcspn(instruction, "\t ");
     instruction += strspn(instruction, "\t ");
   }
-  if (!names_memory(instruction) || !is_exact(text, instruction) || is_any(instruction, "call .extern")) {
+  if (!names_memory(instruction) || !is_exact(text, instruction) || is_any(instruction, ".extern")) {
     ck_abort_msg("%s: %s", kernel, text);
   }
 }

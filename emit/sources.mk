@@ -29,6 +29,7 @@ emit_sources = \
 	emit/element/random.c \
 	emit/element/reduce.c \
 	emit/element/reduction_loop.c \
+	emit/element/team_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
 	emit/kernel/block.c \
@@ -44,6 +45,7 @@ emit_sources = \
 	emit/kernel/row_fusion.c \
 	emit/kernel/sort.c \
 	emit/kernel/support.c \
+	emit/kernel/team.c \
 	emit/kernel/transpose_tiles.c \
 	emit/kernel/twister.c \
 	emit/kernel/update.c \
@@ -88,6 +90,7 @@ emit_files = \
 	emit/kernel/kernel.h \
 	emit/kernel/module.h \
 	emit/kernel/special.h \
+	emit/kernel/team.h \
 	emit/kernel/writer.h \
 	emit/llvm/compiler_calls.def \
 	emit/llvm/cpus.h \

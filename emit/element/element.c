@@ -345,6 +345,13 @@ static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_ind
   return emit_elementwise(e->w, i, args);
 }
 
+/* Returns true if the operands of i are computed without a branch, so that threads that compute i together also compute
+ * them together. */
+static bool keeps_together(const hlo_instr *i) {
+  return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE || i->op == HLO_BROADCAST ||
+         i->op == HLO_TRANSPOSE || i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE;
+}
+
 static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit_pos at) {
   const emit_input *in = emit_find_input(e, v);
   const literal *l = hlo_literal(v);
@@ -362,7 +369,11 @@ static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit
     return known;
   }
   emit_op_fn *f = emitters[v.def->op];
-  return f ? f(e, v.def, i) : elementwise(e, v.def, i);
+  emit_team *team = e->team;
+  e->team = keeps_together(v.def) ? team : NULL;
+  emit_pair r = f ? f(e, v.def, i) : elementwise(e, v.def, i);
+  e->team = team;
+  return r;
 }
 
 /* Returns index i, which is the same in all lanes, as an index for one lane. */

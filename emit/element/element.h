@@ -25,6 +25,9 @@ typedef struct emit_input {
 typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
 
+/* Threads that compute one element together (reduction_loop.h). */
+typedef struct emit_team emit_team;
+
 typedef struct emit_element {
   emit_ir *w;
   emit_indexer x; /* x.lanes: the lanes of the values that are computed now, 1 for scalars; emitters change it for a
@@ -35,6 +38,9 @@ typedef struct emit_element {
    * that reduce the same dimensions of arrays of one shape share a loop. */
   const hlo_computation *body;
   emit_row_fusion *rows; /* NULL if the kernel is not one of a row-wise fusion */
+  /* The team whose threads all compute the value at the same index and share its reductions; NULL where each thread has
+   * an index of its own, or may take another path than the others. */
+  emit_team *team;
   int wide; /* the vector width of the kernel: while x.lanes is 1, a loop that computes one element may still use
                vectors of up to this many lanes */
   int slow; /* greater than 0 while a seldom-taken branch is written; in such a branch, no further special cases are

@@ -75,7 +75,8 @@ static void reduce_combine(const emit_reduction_loop *f, LLVMValueRef *acc, cons
 }
 
 emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions *g) {
-  emit_reduction_loop f = {.e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true};
+  emit_reduction_loop f = {
+      .e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true, .cooperative = true};
   for (int k = 0; k < g->n; k++) {
     emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
     f.init[f.n++] = id.v;
@@ -245,8 +246,13 @@ emit_pair emit_arg_result(const emit_reduction_loop *f, LLVMValueRef position) {
 
 emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
   arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
-  emit_reduction_loop f = {
-      .e = e, .data = &g, .step = arg_step, .combine = arg_combine, .rows = emit_reduces_rows(i), .rank = 1};
+  emit_reduction_loop f = {.e = e,
+                           .data = &g,
+                           .step = arg_step,
+                           .combine = arg_combine,
+                           .cooperative = true,
+                           .rows = emit_reduces_rows(i),
+                           .rank = 1};
   f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
   emit_arg_init(&f, hlo_type(i->operands[0]));
   LLVMValueRef out[2];

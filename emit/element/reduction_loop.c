@@ -275,6 +275,10 @@ static int row_lanes(const emit_reduction_loop *f, dim n) {
 
 void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
   emit_element *e = f->e;
+  if (e->team && f->cooperative) {
+    emit_team_loop_run(f, out);
+    return;
+  }
   f->lanes = e->x.lanes;
   if (f->rows) {
     f->lanes = e->x.lanes == 1 && f->rank ? row_lanes(f, f->dims[f->rank - 1]) : 1;

@@ -3,7 +3,10 @@
  *
  * If the lanes are neighbours along a dimension that is not reduced, each lane has its own accumulator (columns).  If a
  * single element is computed and the innermost dimension of the operand is reduced (rows), the loop uses vectors, and
- * their lanes are combined at the end. */
+ * their lanes are combined at the end.
+ *
+ * If the threads of a team (emit_element.team) compute the element together, they share a loop that is `cooperative`:
+ * each takes part of the elements, and then they join what they have accumulated. */
 #ifndef EMIT_ELEMENT_REDUCTION_LOOP_H
 #define EMIT_ELEMENT_REDUCTION_LOOP_H
 
@@ -27,8 +30,9 @@ struct emit_reduction_loop {
   bool rows;
   LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* if not NULL, only the range [from, to) of a dimension is
                                                             visited; not allowed with `rows` */
-  bool compact;                                          /* whether not to unroll, for code that seldom runs */
-  bool unroll;                                           /* whether to unroll short loops, because a step is small */
+  bool cooperative; /* whether the threads of a team share the loop; its ranges are then whole and `mask` is NULL */
+  bool compact;     /* whether not to unroll, for code that seldom runs */
+  bool unroll;      /* whether to unroll short loops, because a step is small */
   /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true).  If so, the
    * elements after the last whole vector of a row are accumulated by a vector that ends with the row, in which the
    * lanes that were accumulated before are masked. */
@@ -37,6 +41,21 @@ struct emit_reduction_loop {
   /* Set by emit_reduction_loop_run: the number of copies of the accumulators, and the lanes of each. */
   int copies, lanes;
 };
+
+struct emit_team {
+  void *data;
+  int64_t threads;     /* how many threads have a part of the elements */
+  LLVMValueRef number; /* which part is that of this thread, an i64 in [0, threads) */
+  /* Combines the values of all parts, and leaves them in acc of every thread.  The order in which they are combined
+   * depends on `threads` only. */
+  void (*join)(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc);
+};
+
+/* Writes a cooperative loop for the team of f->e, which a loop that accumulates nothing does not join.  Element k of
+ * the space, in its linear order, is visited by thread k mod threads, in every loop over a space of that size: what a
+ * thread has stored for an element it may read in a later loop.  The order of summation depends on the size of the
+ * space and of the team only. */
+void emit_team_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 
 /* Writes the loop over the whole space and sets out[n] to the accumulated values, in e->x.lanes lanes. */
 void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out);

@@ -136,8 +136,12 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
     values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));
   }
   emit_pos linear = emit_result_pos(w, at);
+  LLVMBasicBlockRef after = w->stores ? emit_if_begin(e->w, w->stores) : NULL;
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), linear, values[k], w->shared[k]);
+  }
+  if (after) {
+    emit_if_end(e->w, after);
   }
 }
 
@@ -370,6 +374,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_tiles(&w);
     } else if (emit_is_pooling(&w)) {
       emit_write_pooling(&w);
+    } else if (emit_is_team_reduction(&w)) {
+      emit_write_team_reduction(&w);
     } else {
       write_loops(&w);
     }

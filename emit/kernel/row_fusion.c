@@ -5,10 +5,14 @@
  * exist once for each row are computed between the phases.  If several phases need the elements of a full array (one
  * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is stored in
  * the first of these phases: in the array's own buffer if the array is a result, on the stack if the length of a row is
- * a constant, or in the buffer of another result that is not written yet. */
+ * a constant, or in the buffer of another result that is not written yet.
+ *
+ * On blocks of threads, a team of threads computes a row if it is long enough (team.h).  In all phases a thread visits
+ * the same elements of the row, so that it reads only what it has stored itself. */
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduce.h"
+#include "emit/kernel/team.h"
 #include "emit/kernel/writer.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
@@ -88,18 +92,34 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
+/* Returns true if each element of i is used only for the element of the same row and place.  A thread of a team reads
+ * again only what it has stored itself. */
+static bool stays_in_place(const emit_row_fusion *r, const hlo_instr *i) {
+  for (uint32_t k = 0; k < r->n_facts; k++) {
+    const hlo_instr *user = r->facts[k].instr;
+    bool uses = false;
+    for (uint32_t j = 0; j < user->n_operands; j++) {
+      uses |= user->operands[j].def == i;
+    }
+    if (uses && user->op != HLO_REDUCE && !hlo_is_position_wise(user)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 /* Returns true if several phases (loops over the row) need the values of f for all elements of the row, and computing
  * them again in each of these phases would take long.  They are then computed once and stored. */
 static bool is_dear(const emit_row_fusion *r, const fact *f) {
   const hlo_instr *i = f->instr;
   return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(&r->space, &i->shapes[0]) &&
-         (f->phases & (f->phases - 1));
+         (f->phases & (f->phases - 1)) && (!r->w->e.team || stays_in_place(r, i));
 }
 
 /* Returns how many elements a row needs on the stack, or 0 if that is not known or too much. */
 static int64_t stack_elements(const emit_row_fusion *r) {
   dim length = r->space.length;
-  return dim_is_const(length) && length <= STACK_BYTES ? length * (r->columns ? r->vector : 1) : 0;
+  return dim_is_const(length) && length <= STACK_BYTES && !r->w->e.team ? length * (r->columns ? r->vector : 1) : 0;
 }
 
 /* Chooses the memory in which the values of f for a row are stored for later phases; its base is NULL if there is no
@@ -324,6 +344,7 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
     LLVMValueRef out[EMIT_REDUCTION_LOOP_VALUES];
     emit_reduction_loop f = emit_reductions_loop(e, &g);
     f.step = phase_step;
+    f.cooperative = true;
     set_space(r, &f);
     emit_reduction_loop_run(&f, out);
     for (int j = 0; j < g.n; j++) {
@@ -401,7 +422,7 @@ static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f,
 
 static void write_results(emit_row_fusion *r) {
   emit_element *e = &r->w->e;
-  emit_reduction_loop f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first};
+  emit_reduction_loop f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first, .cooperative = true};
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, r->w->n_results);
   const emit_index *tail = NULL;
   int lanes = e->wide;
@@ -453,7 +474,11 @@ static void row_body(emit_writer *w, const void *data, const emit_index *at) {
   }
   emit_pair *values = ARENA_NEW_N(w->e.w->arena, emit_pair, w->n_results);
   compute_results(r, false, at, values);
+  LLVMBasicBlockRef after = w->stores ? emit_if_begin(w->e.w, w->stores) : NULL;
   store_results(r, false, at, values);
+  if (after) {
+    emit_if_end(w->e.w, after);
+  }
   bool full = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
     full |= is_full_root(r, k) && !is_written(r, k);
@@ -493,6 +518,9 @@ void emit_write_row_fusion(emit_writer *w) {
   if (!r->columns) {
     extents[rank++] = 1;
   }
+  if (!r->columns) {
+    (void)emit_row_team(w, s->length);
+  }
   find_levels(r, w->e.body);
   w->e.rows = r;
   dim outer = emit_dims_product(&w->e.x, extents, 0, rank - 1);
@@ -500,5 +528,6 @@ void emit_write_row_fusion(emit_writer *w) {
   r->vector = lanes;
   find_stored(r);
   emit_nest(w, rank, extents, lanes, false, row_body, r);
+  emit_team_end(w);
   w->e.rows = NULL;
 }

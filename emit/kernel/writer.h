@@ -29,7 +29,9 @@ typedef struct emit_writer {
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
   emit_uniformity uniform;     /* control flow where the next instruction is written */
-  uint32_t n_syncs;            /* how many barriers and exchanges were written (block.h) */
+  LLVMValueRef
+      stores;       /* an i1: whether the thread stores the element that a team has computed; NULL means that it does */
+  uint32_t n_syncs; /* how many barriers and exchanges were written (block.h) */
   emit_kernel_info *info;
   double cost; /* the cost of the whole kernel, in nanoseconds */
 } emit_writer;
@@ -79,8 +81,8 @@ bool emit_is_light(const hlo_instr *i);
 /* Allocates `elements` elements of type t on the function's stack.  Every step of the grid uses this memory again. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c).  All others are written by write_loops
- * in kernel.c. */
+/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c, team.c).  All others are written by
+ * write_loops in kernel.c. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);
@@ -89,5 +91,7 @@ bool emit_is_tiles(emit_writer *w);
 void emit_write_tiles(emit_writer *w);
 bool emit_is_pooling(emit_writer *w);
 void emit_write_pooling(emit_writer *w);
+bool emit_is_team_reduction(const emit_writer *w);
+void emit_write_team_reduction(emit_writer *w);
 
 #endif

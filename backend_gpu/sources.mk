@@ -8,6 +8,7 @@ gpu_compile_sources = \
 	backend_gpu/compile/target.c \
 	backend_gpu/lower/lower.c
 backend_gpu_files = \
+	backend_gpu/README \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
 	backend_gpu/runtime/device.h \

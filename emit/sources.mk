@@ -14,6 +14,7 @@ emit_sources = \
 	emit/contraction/product_copies.c \
 	emit/contraction/product_kernel.c \
 	emit/contraction/product_pack.c \
+	emit/contraction/tiled_product.c \
 	emit/contraction/winograd.c \
 	emit/contraction/winograd_multiply.c \
 	emit/contraction/winograd_plan.c \
@@ -74,6 +75,7 @@ emit_files = \
 	emit/contraction/product.h \
 	emit/contraction/product_block.h \
 	emit/contraction/product_internal.h \
+	emit/contraction/tiled_product.h \
 	emit/contraction/winograd.h \
 	emit/contraction/winograd_internal.h \
 	emit/element/accumulate.h \

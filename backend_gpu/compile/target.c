@@ -8,6 +8,7 @@
 #include "backend_gpu/lower/lower.h"
 #include "backend_gpu/runtime/target.h"
 #include "base/clock.h"
+#include "emit/contraction/tiled_product.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/passes/pass.h"
@@ -29,6 +30,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(dce),
     HLO_STEP(gather_to_broadcast),
     HLO_STEP(dce),
+    HLO_STEP(epilogue),
     HLO_STEP(row_fusion),
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
@@ -40,6 +42,17 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   return emit_supports_fused(kind, i);
 }
 
+/* Everything that is computed element by element can follow a product in the same kernel. */
+static bool takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
+  (void)data, (void)operand;
+  return emit_takes_tiles(contraction) && emit_supports_fused(HLO_FUSION_OUTPUT, consumer);
+}
+
+static bool takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a) {
+  (void)data, (void)x, (void)a;
+  return emit_takes_tiles(contraction);
+}
+
 static status dump(void *data, const char *file, const hlo_module *m) {
   const rt_compile_options *o = data;
   return o->dump(o->dump_data, file, m);
@@ -48,7 +61,10 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: the weights of a layer */
 
 static status prepare(hlo_module *m, const rt_compile_options *o, arena *a) {
-  const hlo_target target = {.name = "gpu", .takes_fused = takes_fused};
+  const hlo_target target = {.name = "gpu",
+                             .takes_epilogue = takes_epilogue,
+                             .takes_activation = takes_activation,
+                             .takes_fused = takes_fused};
   pass_context c = {.arena = a,
                     .eval = o->eval,
                     .fold_bytes = fold_bytes,

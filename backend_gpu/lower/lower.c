@@ -1,6 +1,7 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
+#include "emit/contraction/tiled_product.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
 #include "lower/kernels/special.h"
@@ -38,9 +39,12 @@ static dim scratch(void *data, const hlo_instr *i) {
 static status emit_kernel_thunk(lower_context *c, lower_kernels *kernels, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
+  emit_tile tile;
+  lower_kernel_writer tiled = {emit_tiled_product_kernel, "tiles", &tile, sizeof tile, 0, -1};
+  bool tiles = emit_takes_tiles(i) && emit_choose_tile(i, &tile);
   lower_bring_base(c, i);
   rt_thunk *t = lower_kernel_thunk(c, kernels, i);
-  return lower_add_kernel(c, kernels, t, i, NULL, NULL);
+  return lower_add_kernel(c, kernels, t, i, tiles ? &tiled : NULL, NULL);
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {

@@ -1,0 +1,34 @@
+/* tiled_product.h - dots and convolutions by blocks of threads.
+ *
+ * A block computes a tile of the result.  Its threads bring the factors of the tile's rows and columns, some sums at a
+ * time, into memory that they share; then each thread adds up products for a few rows and columns.  Every factor is
+ * read as the element emitter reads it, so operands may have any layout, and a convolution needs no padded or
+ * rearranged copy (implicit GEMM).  Each sum is computed in order, by fused multiply-adds, so the result does not
+ * depend on the tile.
+ *
+ * The columns are the dimensions of the result of which the innermost is one, so that neighbouring threads store
+ * neighbouring elements: for a convolution of channels-first images they are the pixels. */
+#ifndef EMIT_CONTRACTION_TILED_PRODUCT_H
+#define EMIT_CONTRACTION_TILED_PRODUCT_H
+
+#include "emit/kernel/compile.h"
+
+/* The threads of a block are EMIT_TILE_SIDE rows of EMIT_TILE_SIDE threads. */
+enum { EMIT_TILE_SIDE = 16 };
+
+/* The config: a tile of a thread.  A block's tile has EMIT_TILE_SIDE times as many rows and columns. */
+typedef struct emit_tile {
+  int64_t rows, columns; /* from 1 to 8 */
+  int64_t sums;          /* how many products of each sum are computed between two barriers: 8 or 16 */
+} emit_tile;
+
+/* Returns true if the contraction of `i` (emit_contraction_of) can be computed in tiles. */
+bool emit_takes_tiles(const hlo_instr *i);
+/* Returns the tile that should be used for likely sizes.  Returns false if the plain loops of emit_kernel, with a
+ * thread for each element, are better: the result has few elements, or the sums are short. */
+bool emit_choose_tile(const hlo_instr *i, emit_tile *out);
+
+/* Writes the kernel; the config is an emit_tile. */
+emit_write_fn emit_tiled_product_kernel;
+
+#endif

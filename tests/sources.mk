@@ -33,6 +33,7 @@ check_programs = \
 	tests/unit/autotune/check_log \
 	tests/unit/backend_cpu/check_exec_target \
 	tests/unit/backend_gpu/check_cuda \
+	tests/unit/backend_gpu/check_cuda_failures \
 	tests/unit/backend_gpu/check_fake_cuda \
 	tests/unit/backend_ref/check_computations \
 	tests/unit/backend_ref/check_ref \
@@ -891,6 +892,8 @@ tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CP
 tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_cuda_failures_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_cuda_failures_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_computations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

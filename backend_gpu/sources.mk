@@ -1,5 +1,9 @@
 # Written by m4/list-sources: do not edit.
 gpu_exec_sources = \
+	backend_gpu/runtime/cuda.c \
+	backend_gpu/runtime/cuda_code.c \
+	backend_gpu/runtime/cuda_driver.c \
+	backend_gpu/runtime/cuda_stream.c \
 	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \
 	backend_gpu/runtime/kernel.c \
@@ -9,8 +13,13 @@ gpu_compile_sources = \
 	backend_gpu/lower/lower.c
 backend_gpu_files = \
 	backend_gpu/README \
+	backend_gpu/README-cuda.md \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
+	backend_gpu/runtime/cuda.h \
+	backend_gpu/runtime/cuda_device.h \
+	backend_gpu/runtime/cuda_driver.h \
+	backend_gpu/runtime/cuda_functions.def \
 	backend_gpu/runtime/device.h \
 	backend_gpu/runtime/emulated_block.h \
 	backend_gpu/runtime/emulator.h \

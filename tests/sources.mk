@@ -32,6 +32,9 @@ check_programs = \
 	tests/unit/autotune/check_autotune \
 	tests/unit/autotune/check_log \
 	tests/unit/backend_cpu/check_exec_target \
+	tests/unit/backend_gpu/check_cuda \
+	tests/unit/backend_gpu/check_cuda_failures \
+	tests/unit/backend_gpu/check_fake_cuda \
 	tests/unit/backend_ref/check_computations \
 	tests/unit/backend_ref/check_ref \
 	tests/unit/backend_ref/check_ref_target \
@@ -122,7 +125,8 @@ test_modules = \
 	tests/api/module_failing_malloc.la \
 	tests/api/module_faulty_backend.la \
 	tests/api/module_toy_backend.la \
-	tests/conformance/module_apart_backend.la
+	tests/conformance/module_apart_backend.la \
+	tests/unit/backend_gpu/module_fake_cuda.la
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
@@ -132,6 +136,7 @@ test_helper_sources = \
 	tests/target/object_names.c \
 	tests/target/text_case.c \
 	tests/target/two_targets.c \
+	tests/unit/backend_gpu/cuda_case.c \
 	tests/unit/backend_ref/eval_case.c \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
@@ -790,6 +795,9 @@ tests_files = \
 	tests/test-sources \
 	tests/test-structure \
 	tests/tsan.supp \
+	tests/unit/backend_gpu/cuda_case.h \
+	tests/unit/backend_gpu/fake_cuda.h \
+	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
 	tests/unit/emit/emit_case.h \
 	tests/unit/emit/kernel_case.h \
@@ -883,6 +891,12 @@ tests_unit_autotune_check_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_autotune_check_log_LDADD = $(LIBS_OF_AUTOTUNE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_cuda_failures_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_cuda_failures_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_computations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_ref_check_computations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -1066,3 +1080,6 @@ tests_api_module_toy_backend_la_LIBADD = $(LIBS_OF_MODULES)
 tests_conformance_module_apart_backend_la_SOURCES = tests/conformance/module_apart_backend.c
 tests_conformance_module_apart_backend_la_LDFLAGS = $(FLAGS_OF_MODULES)
 tests_conformance_module_apart_backend_la_LIBADD = $(LIBS_OF_MODULES)
+tests_unit_backend_gpu_module_fake_cuda_la_SOURCES = tests/unit/backend_gpu/module_fake_cuda.c
+tests_unit_backend_gpu_module_fake_cuda_la_LDFLAGS = $(FLAGS_OF_MODULES)
+tests_unit_backend_gpu_module_fake_cuda_la_LIBADD = $(LIBS_OF_MODULES)

@@ -1,0 +1,190 @@
+/* cuda_code.c - code for CUDA's devices: which code a device runs, loading it, finding kernels, launching them. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend_gpu/runtime/cuda_device.h"
+
+/* --- which code a device runs --- */
+
+/* A GPU for which code was compiled. */
+typedef struct gpu_architecture {
+  uint32_t capability; /* ten times the compute capability */
+  bool exact;          /* whether the code uses what only this GPU has: sm_90a */
+  bool ptx;            /* whether it is PTX, which the driver compiles for later GPUs, or a cubin, machine code */
+} gpu_architecture;
+
+/* Reads "nvptx64-nvidia-cuda sm_90a +ptx80 ...".  The code is PTX if its features have a version of PTX. */
+static status read_architecture(const char *cpu, gpu_architecture *out) {
+  static const char triple[] = "nvptx64-nvidia-cuda ";
+  CHECK_THAT(strncmp(cpu, triple, sizeof triple - 1) == 0, STATUS_INVALID_FILE,
+             "compiled for %.*s, but CUDA devices are nvptx64-nvidia-cuda", (int)strcspn(cpu, " "), cpu);
+  const char *name = cpu + sizeof triple - 1;
+  size_t length = strcspn(name, " "), digits = strncmp(name, "sm_", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
+  bool exact = length == digits + 4 && name[length - 1] == 'a';
+  CHECK_THAT(digits >= 2 && digits <= 4 && (exact || length == digits + 3), STATUS_INVALID_FILE,
+             "compiled for '%.*s', which is no GPU that this onnx-xla knows", (int)length, name);
+  *out = (gpu_architecture){.capability = (uint32_t)strtoul(name + 3, NULL, 10),
+                            .exact = exact,
+                            .ptx = strstr(name + length, " +ptx") != NULL};
+  return NULL;
+}
+
+static bool runs_on(const gpu_architecture *code, uint32_t capability) {
+  bool same_major = code->capability / 10 == capability / 10;
+  return code->exact ? code->capability == capability : code->capability <= capability && (code->ptx || same_major);
+}
+
+status cuda_check_cpu(const gpu_device *g, const char *cpu) {
+  cuda_device *d = cuda_device_of(&g->device);
+  gpu_architecture code;
+  if (*cpu == '\0') { /* a program without kernels runs on any device */
+    return NULL;
+  }
+  TRY(read_architecture(cpu, &code));
+  TRY(cuda_enter(d));
+  CHECK_THAT(runs_on(&code, d->capability), STATUS_INVALID_FILE,
+             "its code is %s for sm_%u%s, but CUDA device %u is sm_%u", code.ptx ? "PTX" : "a cubin", code.capability,
+             code.exact ? "a" : "", d->ordinal, d->capability);
+  return NULL;
+}
+
+/* --- loading --- */
+
+struct rt_code {
+  cuda_device *device;
+  CUmodule module;
+};
+
+static status unload_module(const rt_code *c) {
+  TRY(cuda_enter(c->device));
+  return cuda_check(c->device, c->device->cu->cuModuleUnload(c->module), "unloading code");
+}
+
+static void unload(void *data) {
+  const rt_code *c = data;
+  cuda_lose_if(c->device, unload_module(c));
+}
+
+/* Adds to a failure what the driver's compiler of PTX has written, as one line. */
+static status add_log(status failed, unsigned code, char *log) {
+  for (char *end = log; (end = strchr(end, '\n')) != NULL;) {
+    *end = ' ';
+  }
+  status with_log = status_error(code, "%s: %s", status_message(failed), log);
+  status_free(failed);
+  return with_log;
+}
+
+static status load_module(cuda_device *d, const void *image, CUmodule *out) {
+  char log[2000] = "";
+  int version = 0;
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+  TRY(cuda_check(d, d->cu->cuDriverGetVersion(&version), "asking for the driver's version"));
+  CUresult r = d->cu->cuModuleLoadDataEx(out, image, 2, options, values);
+  status failed = cuda_check(d, r, "loading code for sm_%u by the driver of CUDA %d.%d", d->capability, version / 1000,
+                             version % 1000 / 10);
+  return failed && *log ? add_log(failed, status_get_code(failed), log) : failed;
+}
+
+/* The driver is not told how long code is: it reads PTX up to a NUL, and a cubin as far as its own headers say. */
+static bool is_image(rt_span code) {
+  const char *bytes = (const char *)code.data;
+  return code.size > 4 && (memcmp(bytes, "\177ELF", 4) == 0 || bytes[code.size - 1] == '\0');
+}
+
+status cuda_load(const gpu_device *g, arena *a, rt_span code, rt_code **out) {
+  cuda_device *d = cuda_device_of(&g->device);
+  CHECK_THAT(is_image(code), STATUS_INVALID_FILE, "its code is neither PTX nor a cubin");
+  rt_code *c = ARENA_NEW(a, rt_code);
+  c->device = d;
+  TRY(cuda_enter(d));
+  TRY(load_module(d, code.data, &c->module));
+  arena_cleanup(a, unload, c);
+  *out = c;
+  return NULL;
+}
+
+/* --- kernels --- */
+
+struct gpu_function {
+  CUfunction handle;
+  const char *symbol;
+  const char *failure;                      /* why it cannot be launched; NULL if it can */
+  uint32_t most_threads, most_shared_bytes; /* of a block */
+};
+
+static status read_attribute(cuda_device *d, const gpu_function *f, CUfunction_attribute attribute, uint32_t *out) {
+  int value = 0;
+  TRY(cuda_check(d, d->cu->cuFuncGetAttribute(&value, attribute, f->handle), "reading attribute %d of kernel %s",
+                 attribute, f->symbol));
+  *out = (uint32_t)value;
+  return NULL;
+}
+
+/* Reads what limits launches.  A kernel may have more than 48 KB of shared memory only if that was set. */
+static status read_limits(cuda_device *d, gpu_function *f) {
+  uint32_t declared;
+  TRY(read_attribute(d, f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &f->most_threads));
+  TRY(read_attribute(d, f, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &declared));
+  f->most_shared_bytes = declared < d->shared_bytes ? d->shared_bytes - declared : 0;
+  return cuda_check(
+      d,
+      d->cu->cuFuncSetAttribute(f->handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)f->most_shared_bytes),
+      "allowing kernel %s %u bytes of shared memory", f->symbol, f->most_shared_bytes);
+}
+
+/* Leaves f->handle NULL if there is no such kernel. */
+static status find_function(const rt_code *c, gpu_function *f) {
+  cuda_device *d = c->device;
+  TRY(cuda_enter(d));
+  CUresult r = d->cu->cuModuleGetFunction(&f->handle, c->module, f->symbol);
+  if (r == CUDA_ERROR_NOT_FOUND) {
+    f->handle = NULL;
+    return NULL;
+  }
+  TRY(cuda_check(d, r, "finding kernel %s", f->symbol));
+  return read_limits(d, f);
+}
+
+/* A failure other than that there is no such kernel is returned by each launch. */
+gpu_function *cuda_find(const gpu_device *g, arena *a, rt_code *code, const char *symbol) {
+  (void)g;
+  gpu_function *f = ARENA_NEW(a, gpu_function);
+  f->symbol = arena_strdup(a, symbol);
+  status failed = find_function(code, f);
+  f->failure = failed ? arena_strdup(a, status_message(failed)) : NULL;
+  status_free(failed);
+  return f->handle || f->failure ? f : NULL;
+}
+
+static status check_launch(const cuda_device *d, const gpu_function *f, const gpu_launch *l) {
+  CHECK_THAT(!f->failure, STATUS_INTERNAL, "%s", f->failure);
+  CHECK_THAT(l->blocks <= INT_MAX, STATUS_UNSUPPORTED, "CUDA device %u: kernel %s has %lld blocks; %d are possible",
+             d->ordinal, f->symbol, (long long)l->blocks, INT_MAX);
+  CHECK_THAT(l->threads >= 1 && l->threads <= f->most_threads, STATUS_UNSUPPORTED,
+             "CUDA device %u: kernel %s has blocks of %u threads; 1 to %u are possible", d->ordinal, f->symbol,
+             l->threads, f->most_threads);
+  CHECK_THAT(l->shared_bytes <= f->most_shared_bytes, STATUS_UNSUPPORTED,
+             "CUDA device %u: kernel %s has %u bytes of shared memory; up to %u are possible", d->ordinal, f->symbol,
+             l->shared_bytes, f->most_shared_bytes);
+  return NULL;
+}
+
+/* The parameters of a kernel are those of runtime/block_abi.h. */
+status cuda_launch(rt_stream *s, const gpu_function *f, const gpu_launch *l) {
+  static const int64_t no_arguments[1] = {0};
+  cuda_device *d = s->device;
+  int64_t steps = l->steps;
+  void *parameters[] = {(void *)l->buffers, (void *)(l->n_args ? l->args : no_arguments), &steps};
+  TRY(check_launch(d, f, l));
+  if (l->blocks <= 0) { /* CUDA has no launches without blocks */
+    return NULL;
+  }
+  TRY(cuda_enter(d));
+  return cuda_check(d,
+                    d->cu->cuLaunchKernel(f->handle, (unsigned)l->blocks, 1, 1, l->threads, 1, 1, l->shared_bytes,
+                                          s->handle, parameters, NULL),
+                    "launching kernel %s", f->symbol);
+}

@@ -1,0 +1,58 @@
+/* cuda_device.h - what the files of the CUDA platform know of a device; cuda.h is for all others.
+ *
+ * Any thread may call the functions of a device, and the driver looks for its context in the calling thread.  So each
+ * of them begins with cuda_enter, and passes what the driver returns to cuda_check. */
+#ifndef BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
+#define BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
+
+#include "backend_gpu/runtime/cuda_driver.h"
+#include "backend_gpu/runtime/device.h"
+
+typedef struct cuda_device {
+  gpu_device gpu; /* the first member */
+  struct cuda_device *next;
+  uint32_t ordinal;
+  _Atomic bool open;     /* whether what follows is set; it does not change after that */
+  const cuda_driver *cu; /* NULL until the device was looked for */
+  CUdevice handle;
+  CUcontext context;     /* the primary context, which is retained until the process ends */
+  uint32_t capability;   /* ten times the compute capability */
+  uint32_t shared_bytes; /* the most shared memory that a block can have */
+  _Atomic int state;     /* of cuda_device_state */
+  char reason[300];      /* by what the device was lost */
+} cuda_device;
+
+/* A device that is lost remains so. */
+enum cuda_device_state { CUDA_WORKS, CUDA_BREAKS /* somebody writes the reason */, CUDA_LOST };
+
+struct rt_stream {
+  cuda_device *device;
+  CUstream handle;
+  bool downloads; /* whether a copy may write to the host's memory */
+};
+
+static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_device *)d; }
+
+/* Opens the device if it is not open, and makes its context current in the calling thread, also that of a device which
+ * is lost.  Fails if the device cannot be opened or is lost. */
+STATUS_MUST_USE status cuda_enter(cuda_device *d);
+
+/* Returns NULL if `r` is no error, otherwise a failure that tells what was done ("allocating memory"), on which device,
+ * and the driver's name of the error.  If the driver gives contexts up by this error, the device is lost. */
+STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, ...) STATUS_PRINTF(3, 4);
+
+/* Takes over what a function without a result would have to return.  So that nothing fails in silence, the device is
+ * lost by such a failure: later functions report it. */
+void cuda_lose_if(cuda_device *d, status failed);
+
+/* The members of rt_device and gpu_device that are in other files than cuda.c. */
+status cuda_create_stream(const rt_device *d, rt_stream **out);
+void cuda_destroy_stream(rt_stream *s);
+status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);
+status cuda_await(rt_stream *s, const mem_budget *budget);
+status cuda_check_cpu(const gpu_device *d, const char *cpu);
+status cuda_load(const gpu_device *d, arena *a, rt_span code, rt_code **out);
+gpu_function *cuda_find(const gpu_device *d, arena *a, rt_code *code, const char *symbol);
+status cuda_launch(rt_stream *s, const gpu_function *f, const gpu_launch *l);
+
+#endif

@@ -1,0 +1,36 @@
+/* cuda_driver.h - CUDA's driver (libcuda.so.1), which is opened when it is first needed. */
+#ifndef BACKEND_GPU_RUNTIME_CUDA_DRIVER_H
+#define BACKEND_GPU_RUNTIME_CUDA_DRIVER_H
+
+#include "base/status.h"
+
+#define CUDA_TYPE(name, type) typedef type name;
+#include "backend_gpu/runtime/cuda_functions.def"
+
+enum {
+#define CUDA_CONSTANT(name, value) name = value,
+#include "backend_gpu/runtime/cuda_functions.def"
+};
+
+typedef struct cuda_driver {
+#define CUDA_FUNCTION(name, parameters) CUresult(*name) parameters;
+#include "backend_gpu/runtime/cuda_functions.def"
+} cuda_driver;
+
+/* Sets *out to the driver, which the first call opens and initialises (cuInit).  After a failure the next call
+ * tries again.  The environment variable ONNX_XLA_CUDA_DRIVER has the path of another
+ * library in place of libcuda.so.1, for tests. */
+STATUS_MUST_USE status cuda_driver_start(const cuda_driver **out);
+
+/* Fails in a process whose parent used the driver before it forked: there the driver neither works nor fails in a
+ * defined way, so it must not be called.  It is called before each use of the driver. */
+STATUS_MUST_USE status cuda_driver_check_process(void);
+
+/* The text of an error: its name, and the driver's explanation in parentheses. */
+typedef struct cuda_error_text {
+  char text[200];
+} cuda_error_text;
+
+cuda_error_text cuda_driver_explain(const cuda_driver *driver, CUresult error);
+
+#endif

@@ -1,0 +1,135 @@
+/* cuda_stream.c - CUDA's streams, and copies on them. */
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "backend_gpu/runtime/cuda_device.h"
+#include "base/clock.h"
+
+status cuda_create_stream(const rt_device *rt, rt_stream **out) {
+  cuda_device *d = cuda_device_of(rt);
+  TRY(cuda_enter(d));
+  rt_stream *s = calloc(1, sizeof *s);
+  CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
+  s->device = d;
+  /* the work of the stream 0, which other libraries of the process may use, does not wait for this one's */
+  status failed = cuda_check(d, d->cu->cuStreamCreate(&s->handle, CU_STREAM_NON_BLOCKING), "creating a stream");
+  if (failed) {
+    free(s);
+    return failed;
+  }
+  *out = s;
+  return NULL;
+}
+
+static status synchronize(const rt_stream *s) {
+  return cuda_check(s->device, s->device->cu->cuStreamSynchronize(s->handle), "waiting for the work of a stream");
+}
+
+static status destroy(const rt_stream *s) {
+  cuda_device *d = s->device;
+  TRY(cuda_enter(d));
+  cuda_lose_if(d, synchronize(s)); /* the stream is destroyed all the same */
+  return cuda_check(d, d->cu->cuStreamDestroy_v2(s->handle), "destroying a stream");
+}
+
+void cuda_destroy_stream(rt_stream *s) {
+  cuda_lose_if(s->device, destroy(s));
+  free(s);
+}
+
+/* --- waiting --- */
+
+/* Between two looks at a stream a thread first lets others run, then sleeps for a quarter of the time that it has
+ * waited: so a short run is not prolonged, and a long one does not keep a core busy. */
+static void pause_after(uint64_t waited) {
+  enum { SHORT = 100000, LONGEST = 1000000 }; /* nanoseconds */
+  if (waited < SHORT) {
+    sched_yield();
+  } else {
+    nanosleep(&(struct timespec){.tv_nsec = waited / 4 < LONGEST ? (long)(waited / 4) : LONGEST}, NULL);
+  }
+}
+
+/* Waits until the work is done, or returns the failure of the budget before that. */
+static status poll_stream(const rt_stream *s, const mem_budget *budget) {
+  const uint64_t begin = clock_nanoseconds();
+  for (;;) {
+    CUresult r = s->device->cu->cuStreamQuery(s->handle);
+    if (r != CUDA_ERROR_NOT_READY) {
+      return cuda_check(s->device, r, "waiting for the work of a stream");
+    }
+    TRY(budget_check(budget));
+    pause_after(clock_nanoseconds() - begin);
+  }
+}
+
+static status first_failure(status first, status second) {
+  status_free(first ? second : NULL);
+  return first ? first : second;
+}
+
+/* When it returns, no copy touches the host's memory any more, which the caller may now free: neither if the budget
+ * ended the wait (a device that accesses the host's pages itself could still be writing), nor if the device is lost. */
+status cuda_await(rt_stream *s, const mem_budget *budget) {
+  TRY(cuda_driver_check_process());
+  status failed = cuda_enter(s->device), late = !failed && budget ? poll_stream(s, budget) : NULL;
+  if (failed || !budget || (late && s->downloads)) {
+    failed = first_failure(failed, synchronize(s));
+  }
+  s->downloads = false;
+  return first_failure(failed, late);
+}
+
+/* --- copies --- */
+
+static CUdeviceptr address(const void *memory) { return (CUdeviceptr)(uintptr_t)memory; }
+
+static status copy_on_device(rt_stream *s, void *to, const void *from, size_t bytes) {
+  cuda_device *d = s->device;
+  return cuda_check(d, d->cu->cuMemcpyDtoDAsync_v2(address(to), address(from), bytes, s->handle),
+                    "copying %zu bytes on the device", bytes);
+}
+
+static status copy_twice(rt_stream *s, void *to, const void *from, void *between, size_t bytes) {
+  TRY(copy_on_device(s, between, from, bytes));
+  return copy_on_device(s, to, between, bytes);
+}
+
+/* The driver's copies must not overlap, so this one takes a way through other memory, and waits until that is free
+ * again.  It is rare: a program moves an array by less than its own length. */
+static status copy_overlapping(rt_stream *s, void *to, const void *from, size_t bytes) {
+  const rt_device *d = &s->device->gpu.device;
+  void *between;
+  TRY(d->allocate(d, bytes, &between));
+  status failed = copy_twice(s, to, from, between, bytes);
+  failed = first_failure(failed, synchronize(s));
+  d->release(d, between, bytes);
+  return failed;
+}
+
+static bool overlap(const void *to, const void *from, size_t bytes) {
+  uintptr_t a = (uintptr_t)to, b = (uintptr_t)from;
+  return a < b ? b - a < bytes : a - b < bytes;
+}
+
+/* Copies between pageable memory of the host and the device go through memory of the driver, which it manages better
+ * than we could: an upload has read the host's memory when the call returns, a download has written it. */
+status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes) {
+  cuda_device *d = s->device;
+  if (bytes == 0) {
+    return NULL;
+  }
+  TRY(cuda_enter(d));
+  switch (direction) {
+    case RT_UPLOAD:
+      return cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(address(to), from, bytes, s->handle),
+                        "copying %zu bytes to the device", bytes);
+    case RT_DOWNLOAD:
+      s->downloads = true;
+      return cuda_check(d, d->cu->cuMemcpyDtoHAsync_v2(to, address(from), bytes, s->handle),
+                        "copying %zu bytes from the device", bytes);
+    default:
+      return overlap(to, from, bytes) ? copy_overlapping(s, to, from, bytes) : copy_on_device(s, to, from, bytes);
+  }
+}

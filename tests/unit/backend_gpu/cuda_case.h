@@ -1,0 +1,57 @@
+/* cuda_case.h - for tests of the CUDA platform: the fake driver, kernels for it, and a program that uses everything. */
+#ifndef TESTS_UNIT_BACKEND_GPU_CUDA_CASE_H
+#define TESTS_UNIT_BACKEND_GPU_CUDA_CASE_H
+
+#include "backend_gpu/runtime/cuda.h"
+
+/* A fixture for all tests of a process and its children: lets the platform use the fake driver, and compiles kernels.
+ */
+void cuda_case_setup(void);
+void cuda_case_teardown(void);
+
+extern char cuda_case_driver[1000]; /* the path of the fake driver */
+extern rt_span cuda_case_code; /* an object with the kernels "add", "add_unchecked" and "linger", which takes long */
+
+/* Runs "CC OPTIONS", where CC is the C compiler with the include path of the sources; it must succeed. */
+void cuda_case_compile(const char *options);
+
+/* Returns what a function of fake_cuda.h returns.  The driver must have been opened. */
+uint64_t cuda_case_ask(const char *function);
+/* Fails unless everything was given back to the driver, and no rule of it was broken. */
+void cuda_case_check_end(void);
+/* Fails unless `s` is a failure with this code, whose message contains the text.  Frees it. */
+void cuda_case_check_failure(status s, status_code expected, const char *text);
+
+const gpu_device *cuda_case_device(uint32_t ordinal);
+
+/* --- a program: three arrays on the device, of which the kernel "add" computes the third --- */
+
+enum { CUDA_CASE_N = 1000, CUDA_CASE_BYTES = CUDA_CASE_N * sizeof(int) };
+
+typedef struct cuda_program {
+  const gpu_device *gpu;
+  const rt_device *device;
+  arena *arena;
+  const gpu_function *add;
+  rt_stream *stream;
+  void *memory[3];
+  int x[CUDA_CASE_N], y[CUDA_CASE_N], sums[CUDA_CASE_N], last[1];
+} cuda_program;
+
+cuda_program *cuda_program_new(const gpu_device *g);
+status cuda_program_load(cuda_program *p);
+/* A program of device 0 that is loaded. */
+cuda_program *cuda_program_loaded(void);
+/* Launches the kernel "add": the third array becomes x + factor y. */
+status cuda_program_launch(const cuda_program *p, int64_t factor);
+/* Uploads, launches, copies on the device, also within an array, downloads and waits. */
+status cuda_program_run(cuda_program *p, const mem_budget *budget);
+/* Launches a kernel that takes long, and behind it so many downloads of x to the sums, each followed by that kernel. */
+void cuda_program_linger(cuda_program *p, int copies);
+void cuda_program_check_results(const cuda_program *p);
+void cuda_program_free(cuda_program *p);
+
+/* Loads a program, runs it twice, and frees it, whatever fails, as the runtime does. */
+status cuda_program_do(const gpu_device *g);
+
+#endif

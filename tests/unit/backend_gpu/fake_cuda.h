@@ -1,0 +1,14 @@
+/* fake_cuda.h - what a test can ask of the fake driver of CUDA (module_fake_cuda.c), beside the driver's own functions.
+ * They are exported by the module, so a test looks them up by dlsym. */
+#ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_H
+#define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_H
+
+#include <stdint.h>
+
+/* Return how many calls the driver got, how often a rule of the driver was broken, and how many pieces of memory,
+ * streams and modules have not been freed. */
+uint64_t fake_cuda_calls(void);
+uint64_t fake_cuda_breaches(void);
+uint64_t fake_cuda_live(void);
+
+#endif

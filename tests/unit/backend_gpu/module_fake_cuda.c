@@ -1,0 +1,516 @@
+/* module_fake_cuda.c - a driver of CUDA for machines without one (ONNX_XLA_CUDA_DRIVER): its devices are emulated on
+ * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX and cubins.
+ *
+ * It knows the driver's rules.  Whoever breaks one gets the driver's error, and the breach is told on standard error
+ * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
+ *
+ *   FAKE_CUDA_DEVICES=N                  how many devices there are; 2 by default: one of sm_90, all others of sm_86
+ *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...  the Nth call of a function fails with this number.  The function "any" counts
+ *                                        all calls; "work" counts what streams do: it fails later, and the device with
+ * it FAKE_CUDA_DELAY=N                    streams sleep up to so many microseconds before each piece of work; 50 by
+ * default
+ *
+ * A kernel's object may define "const int32_t NAME_parameters[2]": how many buffers and arguments the kernel NAME
+ * takes. Then its buffers are checked. */
+#include <elf.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/block_abi.h"
+#include "runtime/host/code_loader.h"
+#include "runtime/host/emulated_device.h"
+#include "tests/unit/backend_gpu/fake_cuda_state.h"
+
+#define CUDA_FUNCTION(name, parameters) CUresult name parameters;
+#include "backend_gpu/runtime/cuda_functions.def"
+
+static const size_t total_bytes = (size_t)1 << 30;
+enum { MOST_SHARED_BYTES = 227 << 10, DEFAULT_SHARED_BYTES = 48 << 10 };
+
+/* --- the driver and its devices --- */
+
+enum { MOST_DEVICES = 64 };
+
+static struct CUctx_st contexts[MOST_DEVICES];
+static rt_device device;
+static int n_devices;
+
+static void start(void) {
+  const char *devices = getenv("FAKE_CUDA_DEVICES"), *delay = getenv("FAKE_CUDA_DELAY");
+  device = rt_emulated_device();
+  rt_emulated_set_delay(delay ? (uint32_t)atoi(delay) : 50);
+  n_devices = devices ? atoi(devices) : 2;
+  read_rules(getenv("FAKE_CUDA_FAIL"));
+}
+
+CUresult cuInit(unsigned flags) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start);
+  BEGIN(false);
+  home = getpid();
+  return flags ? CUDA_ERROR_INVALID_VALUE : n_devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;
+}
+
+CUresult cuDriverGetVersion(int *version) {
+  BEGIN(false);
+  *version = 12040;
+  return CUDA_SUCCESS;
+}
+
+static const char *name_of(CUresult error) {
+#define CUDA_CONSTANT(name, value)                         \
+  if ((value) == error && strncmp(#name, "CUDA_", 5) == 0) \
+    return #name;
+#include "backend_gpu/runtime/cuda_functions.def"
+  return NULL;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **text) {
+  BEGIN(false);
+  *text = name_of(error);
+  return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+  BEGIN(false);
+  *text = name_of(error) ? "as the fake driver was told" : NULL;
+  return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuDeviceGetCount(int *count) {
+  BEGIN(false);
+  *count = n_devices;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *out, int ordinal) {
+  BEGIN(false);
+  *out = ordinal;
+  return ordinal >= 0 && ordinal < n_devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+CUresult cuDeviceGetName(char *name, int bytes, CUdevice d) {
+  BEGIN(false);
+  snprintf(name, (size_t)bytes, "Fake GPU %d", d);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice d) {
+  BEGIN(false);
+  *bytes = total_bytes;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice d) {
+  BEGIN(false);
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = d == 0 ? 9 : 8; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = d == 0 ? 0 : 6; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = MOST_SHARED_BYTES; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice d) {
+  BEGIN(false);
+  contexts[d].device = d;
+  *context = &contexts[d];
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+  BEGIN(false);
+  current = context;
+  return CUDA_SUCCESS;
+}
+
+/* --- memory --- */
+
+static size_t used_bytes(void) {
+  size_t bytes = 0;
+  pthread_mutex_lock(&lock);
+  for (const object *o = objects; o; o = o->next) {
+    bytes += o->kind == MEMORY && o->alive ? ((const memory *)o)->bytes : 0;
+  }
+  pthread_mutex_unlock(&lock);
+  return bytes;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes) {
+  void *address;
+  BEGIN(true);
+  if (bytes == 0) {
+    breach(__func__, "no bytes");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  status failed = bytes > total_bytes - used_bytes() ? status_error(STATUS_RESOURCE, "full")
+                                                     : device.allocate(&device, bytes, &address);
+  if (failed) {
+    status_free(failed);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  memory *m = new_object(MEMORY, sizeof *m);
+  m->address = address;
+  m->bytes = bytes;
+  begin_object(&m->object);
+  *out = (uintptr_t)address;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
+  BEGIN(true);
+  *free_bytes = total_bytes - used_bytes();
+  *total = total_bytes;
+  return CUDA_SUCCESS;
+}
+
+/* As the driver does before it frees memory. */
+static void await_all_streams(void) {
+  pthread_mutex_lock(&lock);
+  for (object *o = objects; o; o = o->next) {
+    if (o->kind == STREAM && o->alive) {
+      status_free(device.await(((CUstream)o)->queue, NULL));
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* Takes memory out of the list; NULL if nothing alive is at this address. */
+static memory *take_memory(CUdeviceptr address) {
+  memory *found = NULL;
+  pthread_mutex_lock(&lock);
+  for (object **at = &objects; *at && !found; at = found ? at : &(*at)->next) {
+    memory *m = (memory *)*at;
+    if (m->object.kind == MEMORY && m->object.context == current && (uintptr_t)m->address == address) {
+      found = m;
+      *at = m->object.next;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+CUresult cuMemFree_v2(CUdeviceptr address) {
+  BEGIN(true);
+  await_all_streams();
+  memory *m = take_memory(address);
+  if (!m) {
+    breach(__func__, "memory that is not of this context");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  device.release(&device, m->address, m->bytes);
+  free(m);
+  return CUDA_SUCCESS;
+}
+
+/* --- work of streams --- */
+
+typedef struct work {
+  CUstream stream;
+  void *to; /* a copy if it is not NULL */
+  const void *from;
+  size_t bytes;
+  rt_copy direction;
+  CUfunction function;
+  int64_t blocks, steps;
+  int32_t threads;
+  bool is_checked; /* whether `buffers` has as many as the function takes */
+  const void *buffers[RT_BLOCK_PARAMETER_BYTES / 8];
+  int64_t args[RT_BLOCK_PARAMETER_BYTES / 8];
+} work;
+
+static void do_copy(const work *w) {
+  bool from = rt_emulated_owns(w->from, w->bytes), to = rt_emulated_owns(w->to, w->bytes);
+  if (from != (w->direction != RT_UPLOAD) || to != (w->direction != RT_DOWNLOAD)) {
+    breach("a copy", "memory that is freed, or on the wrong side");
+    lose(CUDA_ERROR_ILLEGAL_ADDRESS);
+    return;
+  }
+  memcpy(w->to, w->from, w->bytes);
+}
+
+static void do_launch(const work *w) {
+  for (int k = 0; w->is_checked && k < w->function->parameters[0]; k++) {
+    if (w->buffers[k] && !rt_emulated_owns(w->buffers[k], 1)) {
+      breach("a kernel", "buffer %d is not in the device's memory", k);
+      lose(CUDA_ERROR_ILLEGAL_ADDRESS);
+      return;
+    }
+  }
+  for (int64_t block = 0; block < w->blocks; block++) {
+    for (int32_t thread = 0; thread < w->threads; thread++) {
+      rt_block_thread at = {.block = block, .thread = thread, .threads = w->threads};
+      w->function->code(w->buffers, w->args, w->steps, &at);
+    }
+  }
+}
+
+static status do_work(void *data) {
+  const work *w = data;
+  CUresult wanted = wanted_failure("work");
+  if (wanted) {
+    lose(wanted);
+  }
+  pthread_rwlock_rdlock(&working);
+  if (!sticky && w->to) {
+    do_copy(w);
+  } else if (!sticky) {
+    do_launch(w);
+  }
+  pthread_rwlock_unlock(&working);
+  w->stream->left--;
+  return NULL;
+}
+
+/* The work is on the heap; it belongs to the stream after that. */
+static CUresult submit(work *w) {
+  w->stream->left++;
+  status failed = rt_emulated_submit(w->stream->queue, do_work, w);
+  status_free(failed);
+  return failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+static CUresult submit_copy(CUstream s, rt_copy direction, void *to, const void *from, size_t bytes) {
+  bool from_device = rt_emulated_owns(from, bytes), to_device = rt_emulated_owns(to, bytes);
+  if (from_device != (direction != RT_UPLOAD) || to_device != (direction != RT_DOWNLOAD)) {
+    breach("a copy", "memory of the wrong side");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (direction == RT_ON_DEVICE && (const uint8_t *)to < (const uint8_t *)from + bytes &&
+      (const uint8_t *)from < (const uint8_t *)to + bytes) {
+    breach("a copy", "it overlaps itself");
+  }
+  work *w = calloc(1, sizeof *w);
+  *w = (work){.stream = s, .direction = direction, .to = to, .from = from, .bytes = bytes};
+  return submit(w);
+}
+
+/* The driver may read pageable memory at once; this one reads it when the stream comes to it. */
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  return submit_copy(s, RT_UPLOAD, (void *)(uintptr_t)to, from, bytes);
+}
+
+/* The driver returns when pageable memory is written, except on systems whose devices write the host's pages
+ * themselves.  This one does either in turn. */
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream s) {
+  static _Atomic unsigned turn;
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  CUresult r = submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
+  if (r == CUDA_SUCCESS && turn++ % 2) {
+    status_free(device.await(s->queue, NULL));
+    r = sticky ? stop_working(sticky) : CUDA_SUCCESS;
+  }
+  return r;
+}
+
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  return submit_copy(s, RT_ON_DEVICE, (void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+}
+
+CUresult cuStreamCreate(CUstream *out, unsigned flags) {
+  BEGIN(true);
+  if (flags != CU_STREAM_NON_BLOCKING) {
+    breach(__func__, "a stream that waits for the stream 0");
+  }
+  rt_stream *queue;
+  status failed = device.create_stream(&device, &queue);
+  if (failed) {
+    status_free(failed);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  CUstream s = *out = new_object(STREAM, sizeof *s);
+  s->queue = queue;
+  begin_object(&s->object);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamDestroy_v2(CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  end_object(&s->object);
+  device.destroy_stream(s->queue);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuStreamQuery(CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  return sticky ? stop_working(sticky) : s->left ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+CUresult cuStreamSynchronize(CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(s, STREAM);
+  status_free(device.await(s->queue, NULL));
+  return sticky ? stop_working(sticky) : CUDA_SUCCESS;
+}
+
+/* --- modules and kernels --- */
+
+/* Returns how long an ELF object is by its own headers: up to the end of its last section, or of the table of these. */
+static size_t elf_bytes(const void *image) {
+  const Elf64_Ehdr *h = image;
+  const Elf64_Shdr *sections = (const Elf64_Shdr *)((const char *)image + h->e_shoff);
+  size_t end = h->e_shoff + (size_t)h->e_shnum * sizeof *sections;
+  for (int k = 0; k < h->e_shnum; k++) {
+    size_t section = sections[k].sh_type == SHT_NOBITS ? 0 : sections[k].sh_offset + sections[k].sh_size;
+    end = section > end ? section : end;
+  }
+  return end;
+}
+
+/* What code for a CPU may call: a processor without an instruction for it calls fma. */
+static void *resolve(const char *name) {
+  return strcmp(name, "fma") == 0      ? (void *)(double (*)(double, double, double))fma
+         : strcmp(name, "fmaf") == 0   ? (void *)(float (*)(float, float, float))fmaf
+         : strcmp(name, "memcpy") == 0 ? (void *)memcpy
+         : strcmp(name, "memset") == 0 ? (void *)memset
+                                       : NULL;
+}
+
+static void write_log(unsigned n_options, const CUjit_option *options, void **values, const char *text) {
+  char *log = NULL;
+  size_t bytes = 0;
+  for (unsigned k = 0; k < n_options; k++) {
+    log = options[k] == CU_JIT_ERROR_LOG_BUFFER ? values[k] : log;
+    bytes = options[k] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ? (size_t)(uintptr_t)values[k] : bytes;
+  }
+  if (log && bytes) {
+    snprintf(log, bytes, "%s", text);
+  }
+}
+
+CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
+  BEGIN(true);
+  if (memcmp(image, ELFMAG, SELFMAG) != 0) {
+    write_log(n, options, values,
+              "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX");
+    return CUDA_ERROR_INVALID_PTX;
+  }
+  size_t bytes = elf_bytes(image);
+  arena *a = arena_create(NULL);
+  rt_code *code;
+  status failed = rt_code_load(a, (rt_span){arena_memdup(a, image, bytes), bytes}, resolve, &code);
+  if (failed) {
+    write_log(n, options, values, status_message(failed));
+    status_free(failed);
+    arena_destroy(a);
+    return CUDA_ERROR_INVALID_IMAGE;
+  }
+  CUmodule m = *out = new_object(MODULE, sizeof *m);
+  m->arena = a;
+  m->code = code;
+  begin_object(&m->object);
+  return CUDA_SUCCESS;
+}
+
+/* The functions of a module are destroyed with it. */
+static void end_functions(CUmodule m) {
+  pthread_mutex_lock(&lock);
+  for (object *o = objects; o; o = o->next) {
+    o->alive = o->alive && !(o->kind == FUNCTION && ((CUfunction)o)->module == m);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+CUresult cuModuleUnload(CUmodule m) {
+  BEGIN(true);
+  CHECK_HANDLE(m, MODULE);
+  await_all_streams();
+  end_functions(m);
+  end_object(&m->object);
+  arena_destroy(m->arena);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name) {
+  char parameters[200];
+  BEGIN(true);
+  CHECK_HANDLE(m, MODULE);
+  void *code = rt_code_find(m->code, name);
+  if (!code) {
+    return CUDA_ERROR_NOT_FOUND;
+  }
+  snprintf(parameters, sizeof parameters, "%s_parameters", name);
+  CUfunction f = *out = new_object(FUNCTION, sizeof *f);
+  f->module = m;
+  *(void **)&f->code = code;
+  f->parameters = rt_code_find(m->code, parameters);
+  f->most_shared_bytes = DEFAULT_SHARED_BYTES;
+  begin_object(&f->object);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction f) {
+  BEGIN(true);
+  CHECK_HANDLE(f, FUNCTION);
+  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? RT_BLOCK_MOST_THREADS : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
+  BEGIN(true);
+  CHECK_HANDLE(f, FUNCTION);
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > MOST_SHARED_BYTES) {
+    breach(__func__, "an attribute that cannot be %d", value);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  f->most_shared_bytes = (unsigned)value;
+  return CUDA_SUCCESS;
+}
+
+/* Copies from the host's memory, whose end is unknown, as far as it can be read: up to all parameters that there can
+ * be. The system copies, as it does not fail where memory ends. */
+static void copy_readable(void *to, const void *from) {
+  const size_t page = 4096, n = RT_BLOCK_PARAMETER_BYTES, first = page - (uintptr_t)from % page;
+  struct iovec here = {to, n};
+  struct iovec there[] = {{(void *)from, first < n ? first : n}, {(char *)from + first, first < n ? n - first : 0}};
+  if (process_vm_readv(getpid(), &here, 1, there, 2, 0) <= 0) {
+    breach("cuLaunchKernel", "parameters that cannot be read");
+  }
+}
+
+static void copy_parameters(work *w, void **parameters) {
+  const int32_t *counts = w->function->parameters;
+  if (counts) {
+    memcpy(w->buffers, parameters[0], (size_t)counts[0] * sizeof *w->buffers);
+    memcpy(w->args, parameters[1], (size_t)(counts[1] ? counts[1] : 1) * sizeof *w->args);
+  } else {
+    copy_readable(w->buffers, parameters[0]);
+    copy_readable(w->args, parameters[1]);
+  }
+  w->is_checked = counts != NULL;
+  memcpy(&w->steps, parameters[2], sizeof w->steps);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned threads_y,
+                        unsigned threads_z, unsigned shared_bytes, CUstream s, void **parameters, void **extra) {
+  BEGIN(true);
+  CHECK_HANDLE(f, FUNCTION);
+  CHECK_HANDLE(s, STREAM);
+  bool possible = x >= 1 && x <= INT32_MAX && y == 1 && z == 1 && threads_y == 1 && threads_z == 1 && threads >= 1 &&
+                  threads <= RT_BLOCK_MOST_THREADS;
+  if (!possible || shared_bytes > f->most_shared_bytes || extra || !parameters[0] || !parameters[1] || !parameters[2]) {
+    breach(__func__, "%u blocks of %u threads with %u bytes of shared memory", x, threads, shared_bytes);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  work *w = calloc(1, sizeof *w);
+  w->stream = s;
+  w->function = f;
+  w->blocks = x;
+  w->threads = (int32_t)threads;
+  copy_parameters(w, parameters);
+  return submit(w);
+}

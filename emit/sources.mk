@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
 	emit/contraction/attention_kernel.c \
 	emit/contraction/attention_softmax.c \
@@ -14,7 +15,6 @@ emit_sources = \
 	emit/contraction/product_copies.c \
 	emit/contraction/product_kernel.c \
 	emit/contraction/product_pack.c \
-	emit/contraction/tiled_product.c \
 	emit/contraction/winograd.c \
 	emit/contraction/winograd_multiply.c \
 	emit/contraction/winograd_plan.c \
@@ -65,6 +65,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \
 	emit/contraction/attention_internal.h \
@@ -75,7 +76,6 @@ emit_files = \
 	emit/contraction/product.h \
 	emit/contraction/product_block.h \
 	emit/contraction/product_internal.h \
-	emit/contraction/tiled_product.h \
 	emit/contraction/winograd.h \
 	emit/contraction/winograd_internal.h \
 	emit/element/accumulate.h \

@@ -50,8 +50,9 @@ check_programs = \
 	tests/unit/base/check_npy \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
-	tests/unit/emit/check_block \
-	tests/unit/emit/check_blocks \
+	tests/unit/emit/blocks/check_block \
+	tests/unit/emit/blocks/check_blocks \
+	tests/unit/emit/blocks/check_tiled_product \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_depthwise_sizes \
 	tests/unit/emit/check_emit \
@@ -204,6 +205,7 @@ script_tests = \
 	tests/fuzz/bytes/test-byte-fuzz \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
+	tests/gpu/test-ptx \
 	tests/hlo/test-run-hlo \
 	tests/hostile/test-bombs \
 	tests/hostile/test-hostile \
@@ -648,6 +650,8 @@ tests_files = \
 	tests/fuzz/variants.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
+	tests/gpu/launches \
+	tests/gpu/test-ptx \
 	tests/hlo/attention/counted.expected \
 	tests/hlo/attention/not.expected \
 	tests/hlo/attention/projection.expected \
@@ -927,10 +931,12 @@ tests_unit_base_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_placement_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_emit_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_emit_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_emit_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_emit_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_tiled_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_tiled_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_depthwise_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "backend_gpu/lower/lower.h"
+#include "backend_gpu/runtime/cuda.h"
 #include "backend_gpu/runtime/target.h"
 #include "base/clock.h"
-#include "emit/contraction/tiled_product.h"
+#include "emit/blocks/tiled_product.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/passes/pass.h"
@@ -161,10 +162,30 @@ static status compile_host(struct hlo_module *m, const rt_compile_options *optio
   return compile_for(&c, m, out);
 }
 
+/* Sets *out to the architecture to compile for: what the options say, otherwise that of the first GPU.  Code for an
+ * architecture runs on later ones as well.  "host" is code for this processor, for a driver that emulates a GPU. */
+static status choose_architecture(const rt_compile_options *o, arena *a, const char **out) {
+  static const uint32_t known[] = {90, 89, 87, 86, 80, 75};
+  gpu_cuda_info info;
+  *out = o->cpu;
+  if (!o->cpu) {
+    TRY(status_prefix(gpu_cuda_describe(0, &info), "--cpu=sm_80, for instance, compiles for a GPU that is not here"));
+    for (size_t k = sizeof known / sizeof *known; k-- > 0;) {
+      *out = info.capability >= known[k] ? arena_printf(a, "sm_%u", known[k]) : *out;
+    }
+    CHECK_THAT(*out, STATUS_UNSUPPORTED, "%s has compute capability %u.%u; at least 7.5 is needed", info.name,
+               info.capability / 10, info.capability % 10);
+  }
+  return NULL;
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   compilation c = begin(options, a, GPU_TARGET_NAME, report);
-  TRY(emit_target_nvptx(a, c.options->cpu ? c.options->cpu : "sm_80", &c.target));
+  const char *architecture;
+  TRY(choose_architecture(c.options, a, &architecture));
+  TRY(strcmp(architecture, "host") == 0 ? emit_target_blocks_host(a, &c.target)
+                                        : emit_target_nvptx(a, architecture, &c.target));
   return compile_for(&c, m, out);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend_gpu/runtime/cuda_device.h"
+#include "runtime/host/processor.h"
 
 /* --- which code a device runs --- */
 
@@ -14,12 +15,11 @@ typedef struct gpu_architecture {
   bool ptx;            /* whether it is PTX, which the driver compiles for later GPUs, or a cubin, machine code */
 } gpu_architecture;
 
+#define NVPTX "nvptx64-nvidia-cuda "
+
 /* Reads "nvptx64-nvidia-cuda sm_90a +ptx80 ...".  The code is PTX if its features have a version of PTX. */
 static status read_architecture(const char *cpu, gpu_architecture *out) {
-  static const char triple[] = "nvptx64-nvidia-cuda ";
-  CHECK_THAT(strncmp(cpu, triple, sizeof triple - 1) == 0, STATUS_INVALID_FILE,
-             "compiled for %.*s, but CUDA devices are nvptx64-nvidia-cuda", (int)strcspn(cpu, " "), cpu);
-  const char *name = cpu + sizeof triple - 1;
+  const char *name = cpu + sizeof NVPTX - 1;
   size_t length = strcspn(name, " "), digits = strncmp(name, "sm_", 3) == 0 ? strspn(name + 3, "0123456789") : 0;
   bool exact = length == digits + 4 && name[length - 1] == 'a';
   CHECK_THAT(digits >= 2 && digits <= 4 && (exact || length == digits + 3), STATUS_INVALID_FILE,
@@ -41,8 +41,11 @@ status cuda_check_cpu(const gpu_device *g, const char *cpu) {
   if (*cpu == '\0') { /* a program without kernels runs on any device */
     return NULL;
   }
-  TRY(read_architecture(cpu, &code));
   TRY(cuda_enter(d));
+  if (strncmp(cpu, NVPTX, sizeof NVPTX - 1) != 0) {
+    return rt_processor_check(cpu); /* only a driver that emulates a GPU loads such code */
+  }
+  TRY(read_architecture(cpu, &code));
   CHECK_THAT(runs_on(&code, d->capability), STATUS_INVALID_FILE,
              "its code is %s for sm_%u%s, but CUDA device %u is sm_%u", code.ptx ? "PTX" : "a cubin", code.capability,
              code.exact ? "a" : "", d->ordinal, d->capability);

@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "backend_gpu/runtime/emulated_block.h"
 #include "runtime/block_abi.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/emulated_device.h"
@@ -221,6 +222,7 @@ typedef struct work {
   CUfunction function;
   int64_t blocks, steps;
   int32_t threads;
+  unsigned shared_bytes;
   bool is_checked; /* whether `buffers` has as many as the function takes */
   const void *buffers[RT_BLOCK_PARAMETER_BYTES / 8];
   int64_t args[RT_BLOCK_PARAMETER_BYTES / 8];
@@ -244,11 +246,19 @@ static void do_launch(const work *w) {
       return;
     }
   }
-  for (int64_t block = 0; block < w->blocks; block++) {
-    for (int32_t thread = 0; thread < w->threads; thread++) {
-      rt_block_thread at = {.block = block, .thread = thread, .threads = w->threads};
-      w->function->code(w->buffers, w->args, w->steps, &at);
-    }
+  gpu_blocks b = {.fn = w->function->code,
+                  .name = "that was launched",
+                  .buffers = w->buffers,
+                  .args = w->args,
+                  .steps = w->steps,
+                  .threads = (uint32_t)w->threads,
+                  .shared_bytes = w->shared_bytes,
+                  .order = GPU_SHUFFLED};
+  status failed = gpu_run_blocks(&b, 0, w->blocks);
+  if (failed) {
+    breach("a kernel", "%s", status_message(failed));
+    lose(CUDA_ERROR_LAUNCH_FAILED);
+    status_free(failed);
   }
 }
 
@@ -511,6 +521,7 @@ CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsign
   w->function = f;
   w->blocks = x;
   w->threads = (int32_t)threads;
+  w->shared_bytes = shared_bytes;
   copy_parameters(w, parameters);
   return submit(w);
 }

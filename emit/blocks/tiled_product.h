@@ -8,17 +8,18 @@
  *
  * The columns are the dimensions of the result of which the innermost is one, so that neighbouring threads store
  * neighbouring elements: for a convolution of channels-first images they are the pixels. */
-#ifndef EMIT_CONTRACTION_TILED_PRODUCT_H
-#define EMIT_CONTRACTION_TILED_PRODUCT_H
+#ifndef EMIT_BLOCKS_TILED_PRODUCT_H
+#define EMIT_BLOCKS_TILED_PRODUCT_H
 
 #include "emit/kernel/compile.h"
 
 /* The threads of a block are EMIT_TILE_SIDE rows of EMIT_TILE_SIDE threads. */
 enum { EMIT_TILE_SIDE = 16 };
 
-/* The config: a tile of a thread.  A block's tile has EMIT_TILE_SIDE times as many rows and columns. */
+/* The config: a tile of a thread.  A block's tile has EMIT_TILE_SIDE times as many rows and columns.  All threads bring
+ * equally many factors of each side, so the product of rows and sums, and that of columns and sums, is at least 16. */
 typedef struct emit_tile {
-  int64_t rows, columns; /* from 1 to 8 */
+  int64_t rows, columns; /* 1, 2, 4 or 8 */
   int64_t sums;          /* how many products of each sum are computed between two barriers: 8 or 16 */
 } emit_tile;
 

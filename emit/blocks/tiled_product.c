@@ -1,6 +1,7 @@
 /* tiled_product.c - see tiled_product.h. */
-#include "emit/contraction/tiled_product.h"
+#include "emit/blocks/tiled_product.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -246,6 +247,7 @@ enum { MOST_BROUGHT = 2 * SIDE * MOST * 16 / THREADS };
 /* Loads the factors of a side for the next sums. */
 static int load_side(kernel *k, const side *s, LLVMValueRef first_sum, brought *out) {
   int n = (int)(s->extent * k->tile.sums / THREADS);
+  assert(n > 0 && n <= MOST_BROUGHT && s->extent * k->tile.sums % THREADS == 0);
   for (int j = 0; j < n; j++) {
     out[j] = load_factor(k, s, first_sum, j);
   }
@@ -381,9 +383,12 @@ status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_ins
   if (!shape_is_empty(&k.g.c->shapes[0])) {
     emit_block_team(&k.w, THREADS, THREADS);
     k.thread = emit_thread_number(&k.w);
+    /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
+    LLVMBasicBlockRef after = emit_if_begin(k.ir, emit_icmp(k.ir, LLVMIntSLT, k.w.begin, k.w.end));
     begin_tile(&k);
     sum_up(&k, acc);
     store_tile(&k, acc);
+    emit_if_end(k.ir, after);
   }
   emit_writer_end(&k.w);
   return emit_writer_check(&k.w);

@@ -1,0 +1,143 @@
+/* check_tiled_product.c - products in tiles: dots of any layout, convolutions, epilogues, other types, at any sizes and
+ * with every shape of tile, compared with the reference evaluator; which tiles are chosen. */
+#include <check.h>
+
+#include "emit/blocks/tiled_product.h"
+#include "tests/suite.h"
+#include "tests/unit/emit/kernel_case.h"
+#include "tests/unit/emit/sizes_case.h"
+
+static const emit_tile tiles[] = {{1, 1, 16}, {2, 1, 16}, {1, 4, 16}, {4, 4, 16}, {8, 2, 8}, {8, 8, 8}};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static size_t tile; /* the one of this test */
+
+static void tiled_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
+  (void)a;
+  if (t->execution == EMIT_BLOCKS) {
+    ck_assert(emit_takes_tiles(k->i));
+    *way = (sizes_way){.write = emit_tiled_product_kernel, .config = &tiles[tile], .phases = 1};
+  }
+}
+
+static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
+  sizes_case *k = sizes_add_text(c, text);
+  for (uint32_t j = 0; j < c->n; j++) { /* the entry may have become two cases */
+    if (!c->items[j].prepare) {
+      c->items[j].prepare = tiled_way;
+      c->items[j].tolerance = tolerance;
+      c->items[j].most = 200000;
+    }
+  }
+  return k;
+}
+
+/* A sum of n products in f32 has a relative error of at most n 2^-24 of the sum of their sizes. */
+static const double F32 = 1e-4, F16 = 4e-3, BF16 = 3e-2, EXACT = 0;
+
+#define DOT(type, a, b, result, lhs, rhs, batch)                                                                       \
+  "(%x: " type a ", %y: " type b ") {\n%z = dot(%x, %y) {lhs_contract=" lhs ", rhs_contract=" rhs ", lhs_batch=" batch \
+  ", rhs_batch=" batch "} : " type result "\nreturn %z\n}"
+
+START_TEST(dots) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F32, DOT("f32", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[k,m]", "[n,k]", "[m,n]", "[0]", "[1]", "[]"));
+  add(&c, F32, DOT("f32", "[b,m,k]", "[b,k,n]", "[b,m,n]", "[2]", "[1]", "[0]"));
+  add(&c, F32, DOT("f32", "[70,33]", "[33,90]", "[70,90]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[m,k]", "[k]", "[m]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[2,m,3,k]", "[k,3,n]", "[2,m,n]", "[2,3]", "[1,0]", "[]"));
+  add(&c, EXACT, DOT("s32", "[m,20]", "[20,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f64", "[m,20]", "[20,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,20]", "[20,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, BF16, DOT("bf16", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+#define CONVOLUTION(x, w, result, attributes) \
+  "(%x: f32" x ", %w: f32" w ") {\n%z = convolution(%x, %w) {" attributes "} : f32" result "\nreturn %z\n}"
+#define PLAIN "lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+
+START_TEST(convolutions) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F32,
+      CONVOLUTION("[n,5,h,w]", "[9,5,3,3]", "[n,9,h,w]",
+                  "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-first"));
+  add(&c, F32,
+      CONVOLUTION("[n,h,w,5]", "[9,5,3,3]", "[n,h,w,9]",
+                  "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-last"));
+  add(&c, F32,
+      CONVOLUTION("[2,4,11,9]", "[6,4,2,3]", "[2,6,5,4]",
+                  "strides=[2,2], low=[0,0], high=[0,0], " PLAIN "layout=channels-first"));
+  add(&c, F32,
+      CONVOLUTION("[n,6,13,13]", "[8,3,3,3]", "[n,8,11,11]",
+                  "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[2,2], groups=2, "
+                  "layout=channels-first"));
+  add(&c, F32,
+      CONVOLUTION("[n,13,13,6]", "[8,3,3,3]", "[n,11,11,8]",
+                  "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[2,2], groups=2, "
+                  "layout=channels-last"));
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+/* A bias, an activation, and a residual, whose memory the result may have. */
+START_TEST(epilogues) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_case *k = add(&c, F32,
+                      "(%x: f32[m,40], %y: f32[40,n], %b: f32[n], %r: f32[m,n]) {\n%z = dot(%x, %y) {lhs_contract=[1], "
+                      "rhs_contract=[0], lhs_batch=[], rhs_batch=[]} : f32[m,n]\n%c = broadcast(%b) {dimensions=[1]} : "
+                      "f32[m,n]\n%s = add(%z, %c) : f32[m,n]\n%t = tanh(%s) : f32[m,n]\n%u = add(%t, %r) : "
+                      "f32[m,n]\nreturn %u\n}");
+  k->kind = HLO_FUSION_OUTPUT;
+  k->shares = 3;
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+static bool choose(const char *text, emit_tile *out) {
+  sizes_cases c = {0};
+  (void)sizes_add_text(&c, text);
+  for (uint32_t k = 0; k < c.n; k++) {
+    c.items[k].i = c.items[k].entry->roots[0].def;
+  }
+  return emit_takes_tiles(c.items[0].i) && emit_choose_tile(c.items[0].i, out);
+}
+
+START_TEST(choices) {
+  emit_tile t;
+  ck_assert(!choose(DOT("f32", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]"), &t)); /* few rows */
+  ck_assert(!choose(DOT("f32", "[64,4]", "[4,64]", "[64,64]", "[1]", "[0]", "[]"), &t)); /* short sums */
+  ck_assert(choose(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), &t));
+  ck_assert(t.rows == 1 && t.columns == 1); /* more blocks matter more than larger tiles */
+  ck_assert(choose(DOT("f32", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]"), &t));
+  ck_assert(t.rows == 8 && t.columns == 8 && t.sums == 8);
+  ck_assert(choose(DOT("f32", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]"), &t));
+  ck_assert(t.rows == 1 && t.columns == 8);
+  ck_assert(!choose(DOT("c64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), &t));
+}
+END_TEST
+
+static void setup(void) {
+  kernel_setup();
+  sizes_setup();
+}
+static void teardown(void) {
+  kernel_teardown();
+  sizes_teardown();
+}
+
+int main(void) {
+  TCase *t = tcase_create("tiled-product");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, dots, 0, TILES);
+  tcase_add_loop_test(t, convolutions, 0, TILES);
+  tcase_add_loop_test(t, epilogues, 0, TILES);
+  tcase_add_test(t, choices);
+  return run_suite("tiled-product", t);
+}

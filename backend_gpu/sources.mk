@@ -13,9 +13,9 @@ gpu_compile_sources = \
 	backend_gpu/lower/lower.c
 backend_gpu_files = \
 	backend_gpu/README \
-	backend_gpu/README-cuda.md \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
+	backend_gpu/runtime/README-cuda.md \
 	backend_gpu/runtime/cuda.h \
 	backend_gpu/runtime/cuda_device.h \
 	backend_gpu/runtime/cuda_driver.h \

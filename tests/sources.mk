@@ -52,6 +52,7 @@ check_programs = \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/blocks/check_block \
 	tests/unit/emit/blocks/check_blocks \
+	tests/unit/emit/blocks/check_team \
 	tests/unit/emit/blocks/check_tiled_product \
 	tests/unit/emit/check_depthwise \
 	tests/unit/emit/check_depthwise_sizes \
@@ -650,6 +651,7 @@ tests_files = \
 	tests/fuzz/variants.py \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
+	tests/gpu/README \
 	tests/gpu/launches \
 	tests/gpu/test-ptx \
 	tests/hlo/attention/counted.expected \
@@ -935,6 +937,8 @@ tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_team_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_team_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_tiled_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_tiled_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_depthwise_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -25,9 +25,9 @@ typedef struct emulated_block {
 
 /* --- orders of threads --- */
 
-/* Returns the number of the thread, lane or warp that runs as the k-th of n. */
+/* Returns the number of the lane or warp that runs as the k-th of n. */
 static uint32_t ordered(const emulated_block *b, uint32_t k, uint32_t n) {
-  enum { STEP = 37 }; /* has no divisor in common with n, which is a number of warps or a multiple of their size */
+  enum { STEP = 37 }; /* has no divisor in common with n, which is at most the size of a warp */
   switch (b->launch->order) {
     case GPU_REVERSE: return n - 1 - k;
     case GPU_SHUFFLED: return k * STEP % n;
@@ -35,72 +35,68 @@ static uint32_t ordered(const emulated_block *b, uint32_t k, uint32_t n) {
   }
 }
 
-/* --- waits --- */
-
-static status diverged(const emulated_block *b) {
-  return status_error(STATUS_INTERNAL, "divergent barrier in kernel %s, block %lld", b->launch->name,
-                      (long long)b->number);
-}
+/* --- warps --- */
 
 /* Fails unless these threads all wait at the same place or have all ended. */
 static status check_together(const emulated_block *b, uint32_t first, uint32_t n) {
   for (uint32_t k = 1; k < n; k++) {
-    if (b->threads[first + k].state.sync != b->threads[first].state.sync) {
-      return diverged(b);
-    }
+    CHECK_THAT(b->threads[first + k].state.sync == b->threads[first].state.sync, STATUS_INTERNAL,
+               "divergent barrier in kernel %s, block %lld", b->launch->name, (long long)b->number);
   }
   return NULL;
 }
 
-/* Lets the threads of a warp run until none waits for the warp any more. */
-static status run_warp(emulated_block *b, uint32_t first) {
-  emulated_thread *t = b->threads + first;
-  uint64_t *lanes = b->lanes + first;
-  while (t->state.sync < 0) {
-    TRY(check_together(b, first, WARP));
-    for (uint32_t k = 0; k < WARP; k++) {
-      lanes[k] = t[k].state.value;
+static void call_lanes(emulated_block *b, uint32_t first, uint32_t n) {
+  const gpu_blocks *l = b->launch;
+  for (uint32_t k = 0; k < n; k++) {
+    rt_block_thread *t = &b->threads[first + ordered(b, k, n)].state;
+    t->block = b->number;
+    t->sync = 0;
+    l->fn(l->buffers, l->args, l->steps, t);
+  }
+}
+
+static void resume_lanes(emulated_block *b, uint32_t first, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    rt_block_resume(&b->threads[first + ordered(b, k, n)].state);
+  }
+}
+
+/* Lets the threads of a warp, which have been called or resumed, exchange values until none waits for its warp. */
+static status run_exchanges(emulated_block *b, uint32_t first, uint32_t n) {
+  while (b->threads[first].state.sync < 0) {
+    TRY(check_together(b, first, n));
+    CHECK_THAT(n == WARP, STATUS_INTERNAL, "kernel %s exchanges values in a part of a warp", b->launch->name);
+    for (uint32_t k = first; k < first + n; k++) {
+      b->lanes[k] = b->threads[k].state.value;
     }
-    for (uint32_t k = 0; k < WARP; k++) {
-      rt_block_resume(&t[ordered(b, k, WARP)].state);
-    }
+    resume_lanes(b, first, n);
   }
   return NULL;
 }
 
-/* Lets threads, all of which have been called, run until all have ended. */
-static status run_waiting(emulated_block *b) {
-  uint32_t n = b->launch->threads, warps = n / WARP;
-  CHECK_THAT(n % WARP == 0, STATUS_INTERNAL, "threads of kernel %s wait that are not in whole warps", b->launch->name);
-  for (;;) {
-    for (uint32_t k = 0; k < warps; k++) {
-      TRY(run_warp(b, ordered(b, k, warps) * WARP));
-    }
-    TRY(check_together(b, 0, n));
-    if (b->threads->state.sync == 0) {
-      return NULL;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-      rt_block_resume(&b->threads[ordered(b, k, n)].state);
-    }
+/* Lets all threads run up to the next barrier or to their end, warp after warp.  `go` calls or resumes the threads of a
+ * warp. */
+static status run_warps(emulated_block *b, void (*go)(emulated_block *b, uint32_t first, uint32_t n)) {
+  uint32_t threads = b->launch->threads, warps = (threads + WARP - 1) / WARP;
+  for (uint32_t k = 0; k < warps; k++) {
+    uint32_t first = ordered(b, k, warps) * WARP, n = threads - first < WARP ? threads - first : WARP;
+    go(b, first, n);
+    TRY(run_exchanges(b, first, n));
   }
+  return check_together(b, 0, threads);
 }
 
 /* --- blocks --- */
 
 static status run_block(void *data) {
   emulated_block *b = data;
-  const gpu_blocks *l = b->launch;
-  bool suspended = false;
-  memset(b->shared, 0xff, l->shared_bytes);
-  for (uint32_t k = 0; k < l->threads; k++) {
-    rt_block_thread *t = &b->threads[ordered(b, k, l->threads)].state;
-    t->block = b->number;
-    t->sync = 0;
-    l->fn(l->buffers, l->args, l->steps, t);
-    suspended |= t->sync != 0;
+  memset(b->shared, 0xff, b->launch->shared_bytes);
+  TRY(run_warps(b, call_lanes));
+  while (b->threads->state.sync) {
+    TRY(run_warps(b, resume_lanes));
   }
-  return suspended ? run_waiting(b) : NULL;
+  return NULL;
 }
 
 /* Runs out of the kernel if there is no memory: run_block is called under a guard. */

@@ -1,8 +1,9 @@
 /* emulated_block.h - runs blocks of threads of an emulated kernel (runtime/block_abi.h) on the calling thread.
  *
- * All threads of a block run up to the next barrier, one after the other, then all run up to the one after it.  Threads
- * that exchange values wait only for those of their warp.  A right kernel computes the same bits in any order of the
- * threads.  Before each block, its shared memory is filled with 0xFF bytes, which are NaN in all types of floats. */
+ * One warp after the other runs up to the next barrier, then all run up to the one after it.  In a warp, one thread
+ * after the other runs up to the next barrier or exchange of values.  A right kernel computes the same bits in any
+ * order of the warps and their threads.  Before each block, its shared memory is filled with 0xFF bytes, which are NaN
+ * in all types of floats. */
 #ifndef BACKEND_GPU_RUNTIME_EMULATED_BLOCK_H
 #define BACKEND_GPU_RUNTIME_EMULATED_BLOCK_H
 
@@ -17,8 +18,8 @@ typedef struct gpu_blocks {
   const void *const *buffers;
   const int64_t *args;
   int64_t steps;
-  uint32_t threads, shared_bytes; /* of each block; threads that wait must be in whole warps */
-  gpu_order order;                /* in which the threads of a block run */
+  uint32_t threads, shared_bytes; /* of each block */
+  gpu_order order;                /* of warps, and of the threads in each */
 } gpu_blocks;
 
 /* Runs blocks [begin, end).  An INTERNAL error says in which block threads wait at different barriers, or wait for

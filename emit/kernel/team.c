@@ -92,7 +92,7 @@ static void join_block(emit_team *t, const emit_reduction_loop *f, LLVMValueRef 
 
 /* Joins the threads of the same lane in all warps.  Each thread leaves its value in shared memory, in a row for each
  * warp that is one place longer than needed, so that a column lies in different banks.  Then the threads of a warp take
- * some whole columns, and leave the combined values in the first row. */
+ * some whole columns, and leave the combined values in the first row, where no other warp has read. */
 static void join_columns(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc) {
   enum { PITCH = EMIT_WARP + 1 };
   joint *j = t->data;
@@ -109,7 +109,6 @@ static void join_columns(emit_team *t, const emit_reduction_loop *f, LLVMValueRe
   emit_barrier(j->w);
   get(j, f, turned, acc);
   join_lanes(j, f, j->warps, acc);
-  emit_barrier(j->w);
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntEQ, row, emit_i64(ir, 0)));
   put(j, f, column, acc);
   emit_if_end(ir, after);

@@ -295,7 +295,8 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
 
 /* Builds the layer in b's computation, whose parameters are r's values. */
 static void build_decomposition(hlo_builder *b, const hlo_recurrence *r) {
-  const shape *x = hlo_shape(r->x), *h = hlo_shape(r->initial_h);
+  /* The hidden size is that of R, which is a constant; that of the initial state may be a symbol that equals it. */
+  const shape *x = hlo_shape(r->x), *h = hlo_shape(r->r);
   int n_directions = r->direction == HLO_DIR_BIDIRECTIONAL ? 2 : 1;
   uint32_t n_out = r->cell == HLO_COMPOSITE_LSTM ? 3 : 2;
   hlo_value parts[3][2], roots[3];

@@ -134,8 +134,8 @@ static status run_wild(const rt_thunk *t, rt_run *r) {
 }
 
 /* They all claim that outputs may lie over inputs, so that programs with faults are loaded. */
-#define KIND(name, run) \
-  { "toy." name, NULL, run, RT_READS_ALL_FIRST, NULL }
+#define KIND(kind, function) \
+  { .name = "toy." kind, .run = function, .access = RT_READS_ALL_FIRST }
 static const rt_thunk_kind kinds[] = {KIND("add", run_add),
                                       KIND("reverse", run_reverse),
                                       KIND("behind", run_behind),

@@ -64,9 +64,9 @@ typedef struct emit_block_ops {
   LLVMValueRef (*shared)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
-  /* Makes the function, whose instructions are all written, one that can be launched with so many buffers and
-   * arguments.  `syncs` is the number of its barriers and exchanges. */
-  void (*end)(const emit_ir *ir, uint32_t n_buffers, uint32_t n_args, uint32_t syncs);
+  /* Makes the function, whose instructions are all written, one that can be launched as `info` says.  `syncs` is the
+   * number of its barriers and exchanges. */
+  void (*end)(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs);
 } emit_block_ops;
 
 extern const emit_block_ops emit_block_nvptx, emit_block_host;

@@ -123,8 +123,8 @@ static void begin_coroutine(const emit_ir *ir) {
   set(ir, FRAME, call(ir, "llvm.coro.begin", NULL, 2, (LLVMValueRef[]){id, memory}));
 }
 
-static void host_end(const emit_ir *ir, uint32_t n_buffers, uint32_t n_args, uint32_t syncs) {
-  (void)n_buffers, (void)n_args;
+static void host_end(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs) {
+  (void)info;
   if (syncs == 0) {
     return;
   }

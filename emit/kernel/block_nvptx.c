@@ -82,12 +82,25 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
   LLVMAddAttributeAtIndex(ir->function, k + 1, LLVMCreateEnumAttribute(ir->context, kinds[1], 8));
 }
 
-static void nvptx_end(const emit_ir *ir, uint32_t n_buffers, uint32_t n_args, uint32_t syncs) {
+/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers. */
+static void require_threads(const emit_ir *ir, uint32_t threads) {
+  static const char name[] = "reqntidx";
+  LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),
+                             LLVMMDStringInContext2(ir->context, name, sizeof name - 1),
+                             LLVMValueAsMetadata(LLVMConstInt(ir->i32, threads, false))};
+  LLVMMetadataRef node = LLVMMDNodeInContext2(ir->context, parts, sizeof parts / sizeof *parts);
+  LLVMAddNamedMetadataOperand(ir->module, "nvvm.annotations", LLVMMetadataAsValue(ir->context, node));
+}
+
+static void nvptx_end(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs) {
   enum { PTX_KERNEL = 71 }; /* LLVM's calling convention of functions that the driver launches */
   (void)syncs;
   LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
-  pass_array(ir, EMIT_BUFFERS, ir->ptr, n_buffers);
-  pass_array(ir, EMIT_ARGS, ir->i64, n_args ? n_args : 1); /* PTX has no parameters without bytes */
+  pass_array(ir, EMIT_BUFFERS, ir->ptr, info->n_buffers);
+  pass_array(ir, EMIT_ARGS, ir->i64, info->n_args ? info->n_args : 1); /* PTX has no parameters without bytes */
+  if (info->threads) {
+    require_threads(ir, info->threads);
+  }
 }
 
 const emit_block_ops emit_block_nvptx = {.type = nvptx_type,

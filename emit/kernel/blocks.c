@@ -65,9 +65,7 @@ static void blocks_nest(emit_writer *w, int rank, const dim *extents, int lanes,
   w->info->grid = *total;
 }
 
-static void blocks_end(const emit_writer *w) {
-  emit_block_ops_of(w->e.w)->end(w->e.w, w->info->n_buffers, w->info->n_args, w->n_syncs);
-}
+static void blocks_end(const emit_writer *w) { emit_block_ops_of(w->e.w)->end(w->e.w, w->info, w->n_syncs); }
 
 static status blocks_check(const emit_writer *w) {
   int64_t words = (int64_t)w->info->n_buffers + (w->info->n_args ? w->info->n_args : 1) + 1;

@@ -12,9 +12,10 @@
  * takes part in step id / step_threads, and computes nothing if there is no such step.  There must be at least steps *
  * step_threads threads in all.  Any order in which blocks run is right, at the same time or not.
  *
- * A kernel may require a number of threads in a block, which PTX states as .reqntid.  Otherwise any number is right,
- * but it must be a multiple of RT_BLOCK_WARP if a warp computes a step.  The launch gives each block as many bytes of
- * shared memory as the kernel needs (dynamic shared memory, in CUDA's terms), aligned to RT_BLOCK_SHARED_ALIGN.
+ * A kernel may require a number of threads in a block, which PTX states as .reqntid if it is more than 256.  Otherwise
+ * any number is right, but it must be a multiple of RT_BLOCK_WARP if a warp computes a step.  The launch gives each
+ * block as many bytes of shared memory as the kernel needs (dynamic shared memory, in CUDA's terms), aligned to
+ * RT_BLOCK_SHARED_ALIGN.
  *
  * For NVIDIA GPUs a kernel is an entry with three parameters, which lie in the memory of parameters:
  *

@@ -82,7 +82,10 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
   LLVMAddAttributeAtIndex(ir->function, k + 1, LLVMCreateEnumAttribute(ir->context, kinds[1], 8));
 }
 
-/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers. */
+enum { ANY_REGISTERS = 256 }; /* blocks of so many threads can be launched however many registers a thread has */
+
+/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers.  For small blocks it
+ * would rather spill some than have fewer blocks at a time on a processor. */
 static void require_threads(const emit_ir *ir, uint32_t threads) {
   static const char name[] = "reqntidx";
   LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),
@@ -98,7 +101,7 @@ static void nvptx_end(const emit_ir *ir, const emit_kernel_info *info, uint32_t 
   LLVMSetFunctionCallConv(ir->function, PTX_KERNEL);
   pass_array(ir, EMIT_BUFFERS, ir->ptr, info->n_buffers);
   pass_array(ir, EMIT_ARGS, ir->i64, info->n_args ? info->n_args : 1); /* PTX has no parameters without bytes */
-  if (info->threads) {
+  if (info->threads > ANY_REGISTERS) {
     require_threads(ir, info->threads);
   }
 }

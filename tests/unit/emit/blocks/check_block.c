@@ -198,7 +198,6 @@ START_TEST(ptx) {
     ASSERT_OK(write_kernel(m, reduction("s64"), NONE, &info));
     ASSERT_OK(emit_module_assembly(m, &text, &size));
     static const char *const parts[] = {".extern .shared .align 128 .b8 onnx_xla_shared[]",
-                                        ".reqntid 96,",
                                         "bar.sync",
                                         "shfl.sync.bfly",
                                         "shfl.sync.up",

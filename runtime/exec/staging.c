@@ -1,6 +1,7 @@
 /* staging.c - copies of the caller's arrays; see staging.h. */
 #include "runtime/exec/staging.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
@@ -20,9 +21,10 @@ static status take_array(rt_staging *s, mem_budget *budget, uint32_t k, void *gi
   CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
   s->used[k] = given;
   if (s->device || !is_aligned(given) || !given || needs_own_memory(io, params, given)) {
-    status failed = rt_memory_take(s->device, budget, bytes, what, &s->owned[k]);
+    char text[128];
+    snprintf(text, sizeof text, "%s '%s'", what, io->name);
+    TRY(rt_memory_take(s->device, budget, bytes, text, &s->owned[k]));
     s->used[k] = s->owned[k];
-    return failed ? status_prefix(failed, "'%s'", io->name) : NULL;
   }
   return NULL;
 }

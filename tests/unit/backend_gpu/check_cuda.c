@@ -172,7 +172,7 @@ START_TEST(code_fits_the_device) {
       {"nvptx64-nvidia-cuda sm_120 +ptx87 1", {"PTX for sm_120, but", "PTX for sm_120, but"}},
       {"nvptx64-nvidia-cuda sm_80  1", {"a cubin for sm_80, but CUDA device 0 is sm_90", NULL}},
       {"nvptx64-nvidia-cuda sm_90  1", {NULL, "a cubin for sm_90, but CUDA device 1 is sm_86"}},
-      {"x86_64-pc-linux-gnu znver4 +avx2 8", {"compiled for x86_64-pc-linux-gnu", "compiled for x86_64-pc-linux-gnu"}},
+      {"s390x-linux-gnu z13 +vector 8", {"compiled for s390x-linux-gnu", "compiled for s390x-linux-gnu"}},
       {"nvptx64-nvidia-cuda", {"compiled for nvptx64-nvidia-cuda", "compiled for nvptx64-nvidia-cuda"}},
       {"nvptx64-nvidia-cuda sm_90x +ptx80 1", {"'sm_90x', which is no GPU", "'sm_90x', which is no GPU"}},
       {"nvptx64-nvidia-cuda sm_90aa +ptx80 1", {"'sm_90aa', which is no GPU", "'sm_90aa', which is no GPU"}},

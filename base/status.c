@@ -119,6 +119,11 @@ status status_at_node(status s, const char *label) {
 
 const char *status_get_node(status s) { return s ? s->node : ""; }
 
+status status_first(status first, status second) {
+  status_free(first ? second : NULL);
+  return first ? first : second;
+}
+
 status status_copy(status s) { return s ? new_record(s->code, "", s->message, s->node, strlen(s->node)) : NULL; }
 
 const char *status_message(status s) { return s ? s->message : ""; }

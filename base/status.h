@@ -63,6 +63,8 @@ STATUS_MUST_USE status status_about_node(status s, const char *label, size_t len
 STATUS_MUST_USE status status_at_node(status s, const char *label);
 /* Returns the label of the node, such as "fc1: Gemm"; "" if there is none.  It is valid until status_free. */
 const char *status_get_node(status s);
+/* Returns the first failure of two, and frees the other one.  Takes ownership of both; each may be NULL. */
+STATUS_MUST_USE status status_first(status first, status second);
 /* Returns a copy; NULL for NULL. */
 STATUS_MUST_USE status status_copy(status s);
 /* Returns the message, which is valid until status_free; "" for NULL. */

@@ -64,21 +64,16 @@ static status poll_stream(const rt_stream *s, const mem_budget *budget) {
   }
 }
 
-static status first_failure(status first, status second) {
-  status_free(first ? second : NULL);
-  return first ? first : second;
-}
-
 /* When it returns, no copy touches the host's memory any more, which the caller may now free: neither if the budget
  * ended the wait (a device that accesses the host's pages itself could still be writing), nor if the device is lost. */
 status cuda_await(rt_stream *s, const mem_budget *budget) {
   TRY(cuda_driver_check_process());
   status failed = cuda_enter(s->device), late = !failed && budget ? poll_stream(s, budget) : NULL;
   if (failed || !budget || (late && s->downloads)) {
-    failed = first_failure(failed, synchronize(s));
+    failed = status_first(failed, synchronize(s));
   }
   s->downloads = false;
-  return first_failure(failed, late);
+  return status_first(failed, late);
 }
 
 /* --- copies --- */
@@ -103,7 +98,7 @@ static status copy_overlapping(rt_stream *s, void *to, const void *from, size_t 
   void *between;
   TRY(d->allocate(d, bytes, &between));
   status failed = copy_twice(s, to, from, between, bytes);
-  failed = first_failure(failed, synchronize(s));
+  failed = status_first(failed, synchronize(s));
   d->release(d, between, bytes);
   return failed;
 }

@@ -58,9 +58,8 @@ static status check_buffers(const launch *l) {
 static status run_launch(void *data) {
   launch *l = data;
   TRY(check_buffers(l));
-  status late = rt_parallel_run(&l->run, l->n_blocks, 1, run_blocks, l), failed = l->failed;
-  status_free(failed ? late : NULL);
-  return failed ? failed : late;
+  status late = rt_parallel_run(&l->run, l->n_blocks, 1, run_blocks, l);
+  return status_first(l->failed, late);
 }
 
 static status start_launch(rt_stream *s, const gpu_function *f, const gpu_launch *given) {

@@ -142,8 +142,7 @@ static status measure(bench *b, arena *a) {
     if (n > 1) {
       pthread_join(all[k].thread, NULL);
     }
-    status_free(failed ? all[k].failed : NULL);
-    failed = failed ? failed : all[k].failed;
+    failed = status_first(failed, all[k].failed);
   }
   b->elapsed = clock_seconds() - start;
   TRY(failed);

@@ -25,13 +25,8 @@ static status bind_copy(rt_thunk *t, arena *a) {
   return NULL;
 }
 
-/* Moves the elements of an array, which may overlap the other if both are dense. */
 static status move(const rt_run *r, void *to, const void *from, size_t bytes) {
-  if (r->device) {
-    return r->device->copy(r->stream, RT_ON_DEVICE, to, from, bytes);
-  }
-  memmove(to, from, bytes);
-  return NULL;
+  return rt_memory_copy(r->device, r->stream, RT_ON_DEVICE, to, from, bytes);
 }
 
 /* Copies dimensions k and higher of the array `in` to `out`; calls itself for each index of dimension k. */
@@ -154,8 +149,7 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
   rt_parallel_for(apart ? NULL : r->pool, t->n_bodies, 1, run_members, members);
   status failed = NULL;
   for (uint32_t k = 0; k < t->n_bodies; k++) {
-    status_free(failed ? members[k].failed : NULL);
-    failed = failed ? failed : members[k].failed;
+    failed = status_first(failed, members[k].failed);
   }
   return failed;
 }

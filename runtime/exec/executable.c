@@ -171,7 +171,7 @@ static status new_memory(const rt_executable *e, size_t bytes, run_memory **out)
   const rt_device *d = e->target->device;
   run_memory *m = calloc(1, sizeof *m);
   CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
-  status failed = rt_memory_take(d, arena_budget(e->arena), bytes, "a run", &m->arena);
+  status failed = rt_memory_take(d, arena_budget(e->arena), bytes, "a run", NULL, &m->arena);
   m->bytes = failed ? 0 : bytes;
   failed = failed || !d ? failed : d->create_stream(d, &m->stream);
   if (failed) {
@@ -362,18 +362,6 @@ static status run_staged(const rt_binding *b, const rt_run_options *options, rt_
   return rt_staging_copy(&x->out, run->stream, x->results, RT_DOWNLOAD);
 }
 
-/* As run_staged, and waits until a device has done all work, also after a failure. */
-static status run_to_the_end(const rt_binding *b, const rt_run_options *options, rt_run *run, const run_arrays *x) {
-  status failed = run_staged(b, options, run, x);
-  status late = run->device ? run->device->await(run->stream, failed ? NULL : run->budget) : NULL;
-  if (late && !failed) {
-    status_free(run->device->await(run->stream, NULL)); /* the budget may have ended the first wait */
-    return late;
-  }
-  status_free(late);
-  return failed;
-}
-
 /* Allocates the memory of a run and runs it. */
 static status run_once(const rt_binding *b, const rt_run_options *options, run_arrays *x) {
   rt_executable *e = (rt_executable *)b->executable;
@@ -396,7 +384,8 @@ static status run_once(const rt_binding *b, const rt_run_options *options, run_a
                 .budget = budget,
                 .profiler = options ? options->profiler : NULL,
                 .seed = options ? options->seed : 0};
-  status failed = run_to_the_end(b, options, &run, x);
+  status failed = run_staged(b, options, &run, x);
+  failed = rt_memory_await(d, m->stream, budget, failed);
   give_run_memory(e, m);
   return failed;
 }

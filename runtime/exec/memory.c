@@ -7,13 +7,15 @@
 
 /* --- arrays --- */
 
-status rt_memory_take(const rt_device *d, mem_budget *budget, size_t bytes, const char *what, void **out) {
+status rt_memory_take(const rt_device *d, mem_budget *budget, size_t bytes, const char *what, const char *name,
+                      void **out) {
+  const char *quote = name ? "'" : "", *space = name ? " " : "";
+  name = name ? name : "";
   if (d) {
-    status failed = d->allocate(d, bytes ? bytes : 1, out);
-    return failed ? status_prefix(failed, "%s", what) : NULL;
+    return status_prefix(d->allocate(d, bytes ? bytes : 1, out), "%s%s%s%s%s", what, space, quote, name, quote);
   }
   *out = budget_alloc(budget, bytes, RT_ARRAY_ALIGN);
-  CHECK_THAT(*out, STATUS_RESOURCE, "no %zu bytes of memory for %s", bytes, what);
+  CHECK_THAT(*out, STATUS_RESOURCE, "no %zu bytes of memory for %s%s%s%s%s", bytes, what, space, quote, name, quote);
   return NULL;
 }
 
@@ -32,17 +34,22 @@ status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void 
   if (d) {
     return d->copy(s, direction, to, from, bytes);
   }
-  memcpy(to, from, bytes);
+  memmove(to, from, bytes);
   return NULL;
+}
+
+status rt_memory_await(const rt_device *d, rt_stream *s, const mem_budget *budget, status failed) {
+  status late = d && !failed ? d->await(s, budget) : NULL;
+  failed = failed ? failed : late;
+  if (d && failed) {
+    status_free(d->await(s, NULL));
+  }
+  return failed;
 }
 
 status rt_memory_read(const rt_run *r, void *to, const void *from, size_t bytes) {
   TRY(rt_memory_copy(r->device, r->stream, RT_DOWNLOAD, to, from, bytes));
-  status failed = r->device ? r->device->await(r->stream, r->budget) : NULL;
-  if (failed) { /* the copy may be on its way, to memory that the caller frees */
-    status_free(r->device->await(r->stream, NULL));
-  }
-  return failed;
+  return rt_memory_await(r->device, r->stream, r->budget, NULL);
 }
 
 /* --- constants --- */
@@ -71,7 +78,7 @@ static constant **find_constant(const rt_device *d, const void *data, size_t byt
 
 static status new_constant(const rt_device *d, rt_stream *s, const void *data, size_t bytes, constant **out) {
   void *copy;
-  TRY(rt_memory_take(d, NULL, bytes, "a constant", &copy));
+  TRY(rt_memory_take(d, NULL, bytes, "a constant", NULL, &copy));
   status failed = bytes ? d->copy(s, RT_UPLOAD, copy, data, bytes) : NULL;
   /* the copy is complete before another program, which has another stream, finds it */
   failed = failed ? failed : d->await(s, NULL);
@@ -119,17 +126,18 @@ typedef struct host_call {
   void **memory; /* for each buffer: the bytes from its first to its last element */
 } host_call;
 
-static bool is_read(const rt_thunk *t, uint32_t k) { return k < t->n_inputs || t->buffers[k].kept; }
-
-/* Whether copying the buffer back could change bytes between its elements. */
-static bool has_gaps(const rt_buffer *b) { return !rt_buffer_is_dense(b); }
+/* Returns true if the call needs what is in the buffer: because the thunk reads it, or because copying the buffer back
+ * would otherwise change bytes between its elements. */
+static bool is_needed(const rt_thunk *t, uint32_t k) {
+  return k < t->n_inputs || t->buffers[k].kept || !rt_buffer_is_dense(&t->buffers[k]);
+}
 
 static status stage_buffers(const host_call *c) {
   for (uint32_t k = 0; k < c->thunk->n_buffers; k++) {
     const rt_buffer *b = &c->thunk->buffers[k];
     size_t bytes = (size_t)rt_buffer_bytes(b);
-    TRY(rt_memory_take(NULL, c->run->budget, bytes, "a copy of a buffer", &c->memory[k]));
-    if (is_read(c->thunk, k) || has_gaps(b)) {
+    TRY(rt_memory_take(NULL, c->run->budget, bytes, "a copy of a buffer", NULL, &c->memory[k]));
+    if (is_needed(c->thunk, k)) {
       TRY(rt_memory_copy(c->run->device, c->run->stream, RT_DOWNLOAD, c->memory[k], rt_address(c->run, b), bytes));
     }
   }
@@ -159,7 +167,7 @@ static status unstage_buffers(const host_call *c) {
     TRY(rt_memory_copy(c->run->device, c->run->stream, RT_UPLOAD, rt_address(c->run, b), c->memory[k],
                        (size_t)rt_buffer_bytes(b)));
   }
-  return c->run->device->await(c->run->stream, c->run->budget);
+  return NULL;
 }
 
 status rt_run_on_host(const rt_thunk *t, rt_run *r) {
@@ -168,9 +176,7 @@ status rt_run_on_host(const rt_thunk *t, rt_run *r) {
   status failed = stage_buffers(&c);
   failed = failed ? failed : guard_run(run_staged_thunk, &c);
   failed = failed ? failed : unstage_buffers(&c);
-  if (failed) { /* copies into this memory may be on their direction */
-    status_free(r->device->await(r->stream, NULL));
-  }
+  failed = rt_memory_await(r->device, r->stream, r->budget, failed);
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     rt_memory_give(NULL, r->budget, c.memory[k], (size_t)rt_buffer_bytes(&t->buffers[k]));
   }

@@ -1,7 +1,6 @@
 /* staging.c - copies of the caller's arrays; see staging.h. */
 #include "runtime/exec/staging.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
@@ -21,9 +20,7 @@ static status take_array(rt_staging *s, mem_budget *budget, uint32_t k, void *gi
   CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
   s->used[k] = given;
   if (s->device || !is_aligned(given) || !given || needs_own_memory(io, params, given)) {
-    char text[128];
-    snprintf(text, sizeof text, "%s '%s'", what, io->name);
-    TRY(rt_memory_take(s->device, budget, bytes, text, &s->owned[k]));
+    TRY(rt_memory_take(s->device, budget, bytes, what, io->name, &s->owned[k]));
     s->used[k] = s->owned[k];
   }
   return NULL;

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 /* --- memory: pieces of one reserved region, so that one call changes the protection of all of them --- */
 
 static const size_t region_bytes = (size_t)1 << (sizeof(void *) == 8 ? 38 : 28);
@@ -230,19 +232,14 @@ static status await(rt_stream *s, const mem_budget *budget) {
   status late = NULL;
   pthread_mutex_lock(&s->lock);
   while ((s->busy || s->first) && !late) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += POLL_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    struct timespec until = clock_after(CLOCK_REALTIME, POLL_NANOSECONDS);
     pthread_cond_timedwait(&s->changed, &s->lock, &until);
     late = budget_check(budget);
   }
   status failed = s->failed;
   s->failed = NULL;
   pthread_mutex_unlock(&s->lock);
-  status_free(failed ? late : NULL);
-  return failed ? failed : late;
+  return status_first(failed, late);
 }
 
 /* --- copies --- */

@@ -46,18 +46,9 @@ static void run_blocks(void *data, int64_t begin, int64_t end) {
   }
 }
 
-/* A kernel that gets an address of the host would work here, but not on a GPU. */
-static status check_buffers(const launch *l) {
-  for (uint32_t k = 0; k < l->thunk->n_buffers; k++) {
-    CHECK_THAT(rt_emulated_owns(l->buffers[k], (size_t)rt_buffer_bytes(&l->thunk->buffers[k])), STATUS_INTERNAL,
-               "buffer %u of a kernel is not in the device's memory", k);
-  }
-  return NULL;
-}
-
 static status run_launch(void *data) {
   launch *l = data;
-  TRY(check_buffers(l));
+  TRY(rt_emulated_check_buffers(l->thunk, &l->run));
   status late = rt_parallel_run(&l->run, l->n_blocks, 1, run_blocks, l);
   return status_first(l->failed, late);
 }

@@ -278,6 +278,39 @@ static status copy(rt_stream *s, rt_copy direction, void *to, const void *from, 
   return bytes ? rt_emulated_submit(s, do_copy, c) : NULL;
 }
 
+/* --- thunks --- */
+
+status rt_emulated_check_buffers(const rt_thunk *t, const rt_run *r) {
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    const rt_buffer *b = &t->buffers[k];
+    CHECK_THAT(rt_emulated_owns(rt_address(r, b), (size_t)rt_buffer_bytes(b)), STATUS_INTERNAL,
+               "buffer %u is not in the device's memory", k);
+  }
+  return NULL;
+}
+
+typedef struct thunk_call {
+  const rt_thunk *thunk;
+  rt_run run;
+  status (*function)(const rt_thunk *t, rt_run *r);
+} thunk_call;
+
+static status do_thunk(void *data) {
+  thunk_call *c = data;
+  TRY(rt_emulated_check_buffers(c->thunk, &c->run));
+  return c->function(c->thunk, &c->run);
+}
+
+status rt_emulated_submit_thunk(const rt_thunk *t, const rt_run *r, status (*run)(const rt_thunk *t, rt_run *r)) {
+  thunk_call *c = malloc(sizeof *c);
+  if (c) {
+    *c = (thunk_call){t, *r, run};
+  }
+  return rt_emulated_submit(r->stream, do_thunk, c);
+}
+
+/* --- the device --- */
+
 rt_device rt_emulated_device(void) {
   return (rt_device){.allocate = allocate,
                      .release = release,

@@ -20,6 +20,15 @@ void rt_emulated_set_delay(uint32_t longest);
  * is left out because earlier work has failed. */
 STATUS_MUST_USE status rt_emulated_submit(rt_stream *s, status (*work)(void *data), void *data);
 
+/* Puts the call run(t, r) into the queue of the run, for kinds of thunks that work on the host as on a device.  The
+ * call fails if a buffer of the thunk is not in the device's memory. */
+STATUS_MUST_USE status rt_emulated_submit_thunk(const rt_thunk *t, const rt_run *r,
+                                                status (*run)(const rt_thunk *t, rt_run *r));
+
+/* Fails unless all buffers of the thunk are in memory of devices of this kind.  An address of the host's would work
+ * here, but not on a real device. */
+STATUS_MUST_USE status rt_emulated_check_buffers(const rt_thunk *t, const rt_run *r);
+
 /* Returns true if all of these bytes are in one piece of memory that a device of this kind has allocated.  No bytes are
  * anywhere. */
 bool rt_emulated_owns(const void *memory, size_t bytes);

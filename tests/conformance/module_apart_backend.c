@@ -1,32 +1,11 @@
 /* module_apart_backend.c - the target "apart": the reference evaluator on memory that the host cannot touch.  Work is
  * done late, by the threads of an emulated device.  It proves that the runtime, lowering and sessions keep what is the
  * device's apart from what is the host's, without any code for a GPU. */
-#include <stdlib.h>
-
 #include "backend_ref/target.h"
 #include "runtime/host/emulated_device.h"
 
-typedef struct call {
-  const rt_thunk *thunk;
-  rt_run run;
-} call;
-
-static status run_call(void *data) {
-  call *c = data;
-  for (uint32_t k = 0; k < c->thunk->n_buffers; k++) {
-    const rt_buffer *b = &c->thunk->buffers[k];
-    CHECK_THAT(rt_emulated_owns(rt_address(&c->run, b), (size_t)rt_buffer_bytes(b)), STATUS_INTERNAL,
-               "buffer %u is not in the device's memory", k);
-  }
-  return ref_target.kinds[0].run(c->thunk, &c->run);
-}
-
 static status run_on_device(const rt_thunk *t, rt_run *r) {
-  call *c = malloc(sizeof *c);
-  if (c) {
-    *c = (call){t, *r};
-  }
-  return rt_emulated_submit(r->stream, run_call, c);
+  return rt_emulated_submit_thunk(t, r, ref_target.kinds[0].run);
 }
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,

@@ -9,6 +9,12 @@ uint64_t clock_nanoseconds(void) {
 
 double clock_seconds(void) { return 1e-9 * (double)clock_nanoseconds(); }
 
+double clock_lap(double *start) {
+  double before = *start;
+  *start = clock_seconds();
+  return *start - before;
+}
+
 double clock_thread_seconds(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -12,6 +12,8 @@ enum { CLOCK_SECOND = 1000000000 }; /* nanoseconds */
 
 uint64_t clock_nanoseconds(void);
 double clock_seconds(void);
+/* Returns the seconds since *start, which is set to now: for the times of steps that follow each other. */
+double clock_lap(double *start);
 /* Returns the processor time that the calling thread has used. */
 double clock_thread_seconds(void);
 

@@ -123,18 +123,6 @@ static status prepare(hlo_module *m, preparation *p) {
 
 /* --- compiling a module --- */
 
-/* Returns the number of threads for which the work of the program is divided.  A deterministic program must not depend
- * on the machine, so for it the number is a constant. */
-static uint32_t shares_of(const rt_compile_options *o) {
-  enum { ANY_THREADS = 8 };
-  return o->numerics.deterministic ? ANY_THREADS : o->threads;
-}
-
-static status add_texts(lower_kernels *kernels, rt_report *r) {
-  TRY(lower_kernels_text(kernels, false, &r->llvm));
-  return lower_kernels_text(kernels, true, &r->assembly);
-}
-
 status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   const char *usual = o->triple ? "generic" : "native";
   TRY(emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out));
@@ -158,13 +146,6 @@ typedef struct compilation {
   double start; /* when the last step ended */
 } compilation;
 
-/* Returns the seconds since the last step ended. */
-static double step_seconds(compilation *c) {
-  double before = c->start;
-  c->start = clock_seconds();
-  return c->start - before;
-}
-
 static status run_passes(compilation *c, hlo_module *m, preparation *p) {
   const rt_compile_options *o = c->options;
   hlo_report before = hlo_report_of(m);
@@ -173,7 +154,7 @@ static status run_passes(compilation *c, hlo_module *m, preparation *p) {
   *p = (preparation){.asked = {o, c->target}, .arena = c->arena, .problems = problems, .report = c->report};
   TRY(prepare(m, p));
   lower_report_module(m, &before, c->report);
-  c->report->seconds_passes = step_seconds(c) - c->report->seconds_tuning;
+  c->report->seconds_passes = clock_lap(&c->start) - c->report->seconds_tuning;
   return NULL;
 }
 
@@ -197,12 +178,12 @@ static status lower_module(compilation *c, hlo_module *m) {
                                .origins = o->origins,
                                .jobs = c->jobs};
   TRY(cpu_lower(m, c->kernels, lower, c->arena, &c->sizes, &c->program, c->report));
-  c->report->seconds_lower = step_seconds(c);
+  c->report->seconds_lower = clock_lap(&c->start);
   return begin(o, "machine code", m);
 }
 
 static void finish(compilation *c) {
-  c->report->seconds_codegen = step_seconds(c);
+  c->report->seconds_codegen = clock_lap(&c->start);
   lower_report_program(c->program, c->kernels, c->report);
 }
 
@@ -213,7 +194,7 @@ static void begin_compilation(compilation *c, const rt_compile_options *given, a
   *c = (compilation){.options = own, .arena = a, .target = ARENA_NEW(a, emit_target)};
   assert(c->options->threads >= 1);
   c->report = report ? report : &c->unused;
-  c->shares = shares_of(c->options);
+  c->shares = lower_shares_of(c->options);
 }
 
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
@@ -224,7 +205,7 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
   TRY(lower_module(&c, m));
   TRY(lower_kernels_compile(c.kernels, c.jobs, c.shares, c.options->threads, &code));
   TRY(lower_kernels_attach_program(&c.sizes, c.kernels, &code));
-  TRY(c.options->keep_text ? add_texts(c.kernels, c.report) : NULL);
+  TRY(c.options->keep_text ? lower_report_texts(c.kernels, c.report) : NULL);
   c.program->cpu = code.n ? emit_target_text(a, c.target) : "";
   *out = c.program;
   finish(&c);

@@ -287,35 +287,16 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
 
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
-  if (lower_is_empty(i)) {
+  bool done;
+  TRY(lower_without_kernel(c, i, "cpu", &done));
+  if (done) {
     return NULL;
   }
   const cpu_plan *plan = cpu_plan_of(l->options->plans, i);
   if (plan) {
     return plan->library ? emit_contraction(l, c, i, plan) : emit_own(l, c, i, plan);
   }
-  switch (i->op) {
-    case HLO_EMPTY: return NULL;
-    case HLO_COPY:
-      lower_copy_buffer(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
-      return NULL;
-    case HLO_CONCAT:
-      if (lower_is_concat_of_many(i)) {
-        lower_concat_by_copies(c, i);
-        return NULL;
-      }
-      return emit_kernel_thunk(l, c, i);
-    case HLO_SORT:
-    case HLO_NMS: return cpu_lower_special(c, l->options, l->kernels, i);
-    case HLO_IOTA: return lower_only_positions(i) ? NULL : emit_kernel_thunk(l, c, i);
-    case HLO_RNG:
-      return emit_is_special(i) ? cpu_lower_special(c, l->options, l->kernels, i) : emit_kernel_thunk(l, c, i);
-    case HLO_CUSTOM_CALL:
-    case HLO_COMPOSITE:
-      return status_error(STATUS_UNSUPPORTED, "the cpu target does not know %s '%s'", hlo_info(i)->name,
-                          hlo_attr_of(i, HLO_ATTR_NAME)->s);
-    default: return emit_kernel_thunk(l, c, i);
-  }
+  return emit_is_special(i) ? cpu_lower_special(c, l->options, l->kernels, i) : emit_kernel_thunk(l, c, i);
 }
 
 /* Estimates the time of an instruction.  It assumes multiply-adds near their peak, memory accesses at the speed of the

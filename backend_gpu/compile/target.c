@@ -93,18 +93,11 @@ typedef struct compilation {
   double start; /* when the last step ended */
 } compilation;
 
-/* Returns the seconds since the last step ended. */
-static double step_seconds(compilation *c) {
-  double before = c->start;
-  c->start = clock_seconds();
-  return c->start - before;
-}
-
 static status run_passes(compilation *c, hlo_module *m) {
   hlo_report before = hlo_report_of(m);
   TRY(prepare(m, c->options, c->arena));
   lower_report_module(m, &before, c->report);
-  c->report->seconds_passes = step_seconds(c);
+  c->report->seconds_passes = clock_lap(&c->start);
   return NULL;
 }
 
@@ -121,21 +114,18 @@ static status lower_module(compilation *c, hlo_module *m) {
                                .origins = o->origins,
                                .jobs = c->jobs};
   TRY(gpu_lower(m, c->kernels, lower, c->arena, &c->sizes, &c->program, c->report));
-  c->report->seconds_lower = step_seconds(c);
+  c->report->seconds_lower = clock_lap(&c->start);
   return o->dump ? o->dump(o->dump_data, "machine code", m) : NULL;
 }
 
 static status compile_kernels(compilation *c) {
   const rt_compile_options *o = c->options;
   lower_object_code code;
-  TRY(lower_kernels_compile(c->kernels, c->jobs, o->threads, o->threads, &code));
+  TRY(lower_kernels_compile(c->kernels, c->jobs, lower_shares_of(o), o->threads, &code));
   TRY(lower_kernels_attach_program(&c->sizes, c->kernels, &code));
-  if (o->keep_text) {
-    TRY(lower_kernels_text(c->kernels, false, &c->report->llvm));
-    TRY(lower_kernels_text(c->kernels, true, &c->report->assembly));
-  }
+  TRY(o->keep_text ? lower_report_texts(c->kernels, c->report) : NULL);
   c->program->cpu = code.n ? emit_target_text(c->arena, &c->target) : "";
-  c->report->seconds_codegen = step_seconds(c);
+  c->report->seconds_codegen = clock_lap(&c->start);
   lower_report_program(c->program, c->kernels, c->report);
   return NULL;
 }

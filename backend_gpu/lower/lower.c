@@ -49,30 +49,12 @@ static status emit_kernel_thunk(lower_context *c, lower_kernels *kernels, const 
 
 static status emit(lower_context *c, const hlo_instr *i) {
   lowering *l = lower_data(c);
-  if (lower_is_empty(i)) {
+  bool done;
+  TRY(lower_without_kernel(c, i, l->options->target, &done));
+  if (done) {
     return NULL;
   }
-  if (emit_is_special(i)) {
-    return lower_special_kernels(c, l->kernels, i, MOST_PARTS);
-  }
-  switch (i->op) {
-    case HLO_EMPTY: return NULL;
-    case HLO_COPY:
-      lower_copy_buffer(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
-      return NULL;
-    case HLO_CONCAT:
-      if (lower_is_concat_of_many(i)) {
-        lower_concat_by_copies(c, i);
-        return NULL;
-      }
-      return emit_kernel_thunk(c, l->kernels, i);
-    case HLO_IOTA: return lower_only_positions(i) ? NULL : emit_kernel_thunk(c, l->kernels, i);
-    case HLO_CUSTOM_CALL:
-    case HLO_COMPOSITE:
-      return status_error(STATUS_UNSUPPORTED, "the GPU targets do not know %s '%s'", hlo_info(i)->name,
-                          hlo_attr_of(i, HLO_ATTR_NAME)->s);
-    default: return emit_kernel_thunk(c, l->kernels, i);
-  }
+  return emit_is_special(i) ? lower_special_kernels(c, l->kernels, i, MOST_PARTS) : emit_kernel_thunk(c, l->kernels, i);
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {

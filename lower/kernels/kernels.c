@@ -422,6 +422,11 @@ static status compile_all(void *data) {
   return NULL;
 }
 
+uint32_t lower_shares_of(const rt_compile_options *o) {
+  enum { ANY_THREADS = 8 };
+  return o->numerics.deterministic ? ANY_THREADS : o->threads;
+}
+
 static uint32_t batch_count(const lower_kernels *k, uint32_t shares) {
   uint32_t kernels = k->n - k->n_found, n = (kernels + BATCH - 1) / BATCH;
   n = (n + shares - 1) / shares * shares;

@@ -62,6 +62,10 @@ typedef struct lower_object_code {
   rt_span *objects, *names;
 } lower_object_code;
 
+/* Returns the number of threads for which the work of a compilation or a program is divided.  A deterministic program
+ * must not depend on the machine, so for it the number is a constant. */
+uint32_t lower_shares_of(const rt_compile_options *o);
+
 /* Compiles all kernels that are not in the weight pool into objects.  The number of objects is a multiple of `shares`,
  * the number of threads among which compiling is to be divided evenly. `threads` is the number of threads that actually
  * compile them and run the other jobs.  A failure names the kernel's operation. */

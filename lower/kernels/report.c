@@ -25,6 +25,11 @@ static uint32_t count_thunks(const rt_sequence *s) {
   return n;
 }
 
+status lower_report_texts(lower_kernels *kernels, rt_report *r) {
+  TRY(lower_kernels_text(kernels, false, &r->llvm));
+  return lower_kernels_text(kernels, true, &r->assembly);
+}
+
 void lower_report_program(const rt_program *p, const lower_kernels *kernels, rt_report *r) {
   r->thunks = count_thunks(&p->body);
   r->kernels = lower_kernels_asked(kernels);

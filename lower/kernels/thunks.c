@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hlo/analysis/in_place_update.h"
+#include "lower/kernels/special.h"
 
 /* --- views --- */
 
@@ -39,7 +40,8 @@ bool lower_is_view(const hlo_instr *i) {
   }
 }
 
-bool lower_is_empty(const hlo_instr *i) {
+/* Returns true if no result has an element, so that no thunk is needed. */
+static bool is_empty(const hlo_instr *i) {
   bool empty = true;
   for (uint32_t k = 0; k < i->n_results; k++) {
     empty = empty && shape_is_empty(&i->shapes[k]);
@@ -65,7 +67,8 @@ void lower_copy_buffer(lower_context *c, const hlo_instr *i, rt_buffer from, rt_
   lower_add_buffer(c, copy, to);
 }
 
-void lower_concat_by_copies(lower_context *c, const hlo_instr *i) {
+/* Lowers a concatenation of static shapes to one copy for each operand. */
+static void concat_by_copies(lower_context *c, const hlo_instr *i) {
   rt_buffer result = lower_buffer(c, hlo_result((hlo_instr *)i, 0));
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION);
   size_t step = (size_t)result.strides[dimension] * dtype_bytes((dtype)result.type);
@@ -78,6 +81,30 @@ void lower_concat_by_copies(lower_context *c, const hlo_instr *i) {
     }
     result.offset += (int64_t)((size_t)s->dims[dimension] * step);
   }
+}
+
+status lower_without_kernel(lower_context *c, const hlo_instr *i, const char *target, bool *done) {
+  *done = true;
+  if (is_empty(i)) {
+    return NULL;
+  }
+  switch (i->op) {
+    case HLO_EMPTY: return NULL;
+    case HLO_COPY:
+      lower_copy_buffer(c, i, lower_buffer(c, i->operands[0]), lower_buffer(c, hlo_result((hlo_instr *)i, 0)));
+      return NULL;
+    case HLO_CUSTOM_CALL:
+    case HLO_COMPOSITE:
+      return status_error(STATUS_UNSUPPORTED, "the %s target does not know %s '%s'", target, hlo_info(i)->name,
+                          hlo_attr_of(i, HLO_ATTR_NAME)->s);
+    default: break;
+  }
+  if (lower_is_concat_of_many(i)) {
+    concat_by_copies(c, i);
+    return NULL;
+  }
+  *done = i->op == HLO_IOTA && lower_only_positions(i);
+  return NULL;
 }
 
 /* --- kernels --- */

@@ -11,12 +11,9 @@
 /* Returns true if the result is the operand's buffer in another shape (lower_backend.is_view): a reshape, a bitcast
  * that is a view, and a broadcast or transpose that only adds or moves dimensions of one element. */
 bool lower_is_view(const hlo_instr *i);
-/* Returns true if no result has an element, so that no thunk is needed. */
-bool lower_is_empty(const hlo_instr *i);
-/* Returns true for a concatenation that should be lowered by lower_concat_by_copies: a kernel has a loop for each
+/* Returns true for a concatenation that should be lowered to copies: a kernel has a loop for each
  * operand, and LLVM takes quadratic time for many loops in one function.  No result of it may share an operand's
- * buffer.
- */
+ * buffer. */
 bool lower_is_concat_of_many(const hlo_instr *i);
 
 /* --- copies --- */
@@ -25,8 +22,11 @@ bool lower_is_concat_of_many(const hlo_instr *i);
 bool lower_same_buffer(const rt_buffer *a, const rt_buffer *b);
 /* Appends a thunk that copies one buffer to another, which has the same shape, for `i`. */
 void lower_copy_buffer(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to);
-/* Lowers a concatenation of static shapes to one copy for each operand. */
-void lower_concat_by_copies(lower_context *c, const hlo_instr *i);
+
+/* Appends the thunks of `i` if it needs no kernel: it is empty, a copy, a concatenation of many operands, or an iota
+ * that nobody reads.  Then *done becomes true.  Fails for custom calls and composites, which no kernel computes;
+ * `target` is the target's name for the message. */
+STATUS_MUST_USE status lower_without_kernel(lower_context *c, const hlo_instr *i, const char *target, bool *done);
 
 /* --- kernels --- */
 

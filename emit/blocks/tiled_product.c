@@ -11,7 +11,7 @@
 #include "emit/kernel/module.h"
 #include "emit/kernel/writer.h"
 
-enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = 8 /* rows and columns of a thread */ };
+enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = 8 /* rows and columns of a thread */, MOST_SUMS = 16 };
 
 /* --- which dimensions are rows, columns and batch --- */
 
@@ -29,66 +29,63 @@ typedef struct geometry {
   /* A convolution of several groups has no dimension for them: they are the batch, and `channel`, the only dimension of
    * rows or of columns, counts the channels of one group.  -1: there is one group. */
   int channel;
-  int n_sums;
-  dim sums[SHAPE_MAX_RANK], total_sums;
+  group sums; /* the space over which is summed (emit_contracted_extents); `of` is not used */
 } geometry;
 
-static void take(group *g, int d, dim extent) {
+static void take(dim_table *t, group *g, int d, dim extent) {
   g->of[g->n] = d;
   g->extents[g->n++] = extent;
+  g->total = dim_mul(t, g->total, extent);
 }
 
-static void take_range(group *g, const shape *s, int from, int to) {
+static void take_range(dim_table *t, group *g, const shape *s, int from, int to) {
   for (int d = from; d < to; d++) {
-    take(g, d, s->dims[d]);
+    take(t, g, d, s->dims[d]);
   }
 }
 
-static void set_dot(geometry *g, const shape *s) {
+static void set_dot(geometry *g, dim_table *t, const shape *s) {
   int n_batch = (int)hlo_n_ints(g->c, HLO_ATTR_LHS_BATCH);
-  int n_free = hlo_rank(g->c->operands[0]) - n_batch - g->n_sums, middle = n_batch + n_free;
-  take_range(&g->batch, s, 0, n_batch);
+  int n_free = hlo_rank(g->c->operands[0]) - n_batch - g->sums.n, middle = n_batch + n_free;
+  take_range(t, &g->batch, s, 0, n_batch);
   g->row_operand = s->rank == middle; /* the second operand has no dimension of its own */
-  take_range(g->row_operand ? &g->columns : &g->rows, s, n_batch, middle);
-  take_range(g->row_operand ? &g->rows : &g->columns, s, middle, s->rank);
+  take_range(t, g->row_operand ? &g->columns : &g->rows, s, n_batch, middle);
+  take_range(t, g->row_operand ? &g->rows : &g->columns, s, middle, s->rank);
 }
 
-static void set_convolution(geometry *g, const shape *s) {
-  bool first = hlo_int(g->c, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
+static bool has_channels_first(const hlo_instr *c) { return hlo_int(c, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST; }
+
+/* Returns the dimension of a convolution's result that counts channels. */
+static int channel_of(const hlo_instr *c) { return has_channels_first(c) ? 1 : c->shapes[0].rank - 1; }
+
+static void set_convolution(geometry *g, dim_table *t, const shape *s) {
+  bool first = has_channels_first(g->c);
   int64_t groups = hlo_int(g->c, HLO_ATTR_GROUPS);
-  int channel = first ? 1 : s->rank - 1;
+  int channel = channel_of(g->c);
   group *pixels = first ? &g->columns : &g->rows, *channels = first ? &g->rows : &g->columns;
   g->row_operand = first;
-  take(pixels, 0, s->dims[0]);
-  take_range(pixels, s, first ? 2 : 1, first ? s->rank : s->rank - 1);
-  take(channels, channel, s->dims[channel] / groups);
+  take(t, pixels, 0, s->dims[0]);
+  take_range(t, pixels, s, first ? 2 : 1, first ? s->rank : s->rank - 1);
+  take(t, channels, channel, s->dims[channel] / groups);
   if (groups > 1) {
-    take(&g->batch, channel, groups);
+    take(t, &g->batch, channel, groups);
     g->channel = channel;
   }
 }
 
-static dim total_of(dim_table *t, int n, const dim *extents) {
-  dim total = 1;
-  for (int k = 0; k < n; k++) {
-    total = dim_mul(t, total, extents[k]);
-  }
-  return total;
-}
-
 static geometry geometry_of(const hlo_instr *c) {
-  geometry g = {.c = c, .channel = -1};
+  const group none = {.total = 1};
+  geometry g = {.c = c, .channel = -1, .rows = none, .columns = none, .batch = none, .sums = none};
   dim_table *t = c->parent->module->dims;
-  g.n_sums = emit_contracted_extents(c, g.sums);
-  g.total_sums = total_of(t, g.n_sums, g.sums);
-  if (c->op == HLO_DOT) {
-    set_dot(&g, &c->shapes[0]);
-  } else {
-    set_convolution(&g, &c->shapes[0]);
+  dim sums[SHAPE_MAX_RANK];
+  int n = emit_contracted_extents(c, sums);
+  for (int k = 0; k < n; k++) {
+    take(t, &g.sums, k, sums[k]);
   }
-  group *groups[] = {&g.rows, &g.columns, &g.batch};
-  for (int k = 0; k < 3; k++) {
-    groups[k]->total = total_of(t, groups[k]->n, groups[k]->extents);
+  if (c->op == HLO_DOT) {
+    set_dot(&g, t, &c->shapes[0]);
+  } else {
+    set_convolution(&g, t, &c->shapes[0]);
   }
   return g;
 }
@@ -103,10 +100,7 @@ bool emit_takes_tiles(const hlo_instr *i) {
   }
   dtype t = (dtype)c->shapes[0].type;
   bool number = dtype_is_float(t) || (dtype_is_int(t) && dtype_bytes(t) >= 4);
-  return number &&
-         (c->op == HLO_DOT ||
-          dim_is_const(
-              c->shapes[0].dims[hlo_int(c, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 1 : c->shapes[0].rank - 1]));
+  return number && (c->op == HLO_DOT || dim_is_const(c->shapes[0].dims[channel_of(c)]));
 }
 
 bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
@@ -116,7 +110,7 @@ bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
   const dim_table *t = c->parent->module->dims;
   double rows = emit_likely_size(t, g.rows.total), columns = emit_likely_size(t, g.columns.total);
   double batch = emit_likely_size(t, g.batch.total);
-  if (emit_likely_size(t, g.total_sums) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
+  if (emit_likely_size(t, g.sums.total) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
   int64_t side = emit_is_light(i) ? MOST : MOST / 2; /* each element has a copy of the code behind the product */
@@ -131,7 +125,7 @@ bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
   while (column_side > 1 && columns <= (double)(SIDE * column_side / 2)) {
     column_side /= 2;
   }
-  *out = (emit_tile){row_side, column_side, row_side * column_side > 16 ? 8 : 16};
+  *out = (emit_tile){row_side, column_side, row_side * column_side > 16 ? 8 : MOST_SUMS};
   return true;
 }
 
@@ -187,14 +181,12 @@ static emit_index *index_at(kernel *k, LLVMValueRef row, LLVMValueRef column) {
     set_axes(k, &k->g.batch, k->batch, at);
     return at;
   }
-  bool is_row = k->g.rows.of[0] == k->g.channel && k->g.rows.n == 1;
+  bool is_row = k->g.rows.of[0] == k->g.channel;
   const group *channels = is_row ? &k->g.rows : &k->g.columns;
   LLVMValueRef before = emit_times_size(x, k->batch, channels->total);
   emit_axis_at(at, k->g.channel, emit_pos_at(emit_add(k->ir, before, is_row ? row : column), 1));
   return at;
 }
-
-static LLVMValueRef zero_of(const kernel *k) { return LLVMConstNull(k->element); }
 
 /* Returns p, or the last position before n if p is not less. */
 static LLVMValueRef within(kernel *k, LLVMValueRef p, dim n, int64_t step) {
@@ -227,22 +219,22 @@ static brought load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int
   brought b = {.sum = s->sums_first ? fast : slow, .position = s->sums_first ? slow : fast};
   LLVMValueRef sum = emit_add(ir, first_sum, b.sum), zero = emit_i64(ir, 0);
   LLVMValueRef position = within(k, emit_add(ir, s->first, b.position), s->dims->total, s->extent);
-  LLVMValueRef safe = within(k, sum, k->g.total_sums, k->tile.sums);
+  LLVMValueRef safe = within(k, sum, k->g.sums.total, k->tile.sums);
   emit_index *at = s == &k->rows ? index_at(k, position, zero) : index_at(k, zero, position);
   dim *total = ARENA_NEW_N(ir->arena, dim, 1);
-  *total = k->g.total_sums;
+  *total = k->g.sums.total;
   emit_index *r = emit_index_new(&e->x, 1, total);
   emit_axis_at(r, 0, emit_pos_at(safe, 1));
-  const emit_index *apart = emit_index_reshape(&e->x, r, k->g.n_sums, k->g.sums);
+  const emit_index *apart = emit_index_reshape(&e->x, r, k->g.sums.n, k->g.sums.extents);
   b.value = emit_factor(e, k->g.c, s->operand, at, apart).v;
   if (safe != sum) {
-    LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.total_sums));
-    b.value = emit_select(ir, inside, b.value, zero_of(k));
+    LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.sums.total));
+    b.value = emit_select(ir, inside, b.value, LLVMConstNull(k->element));
   }
   return b;
 }
 
-enum { MOST_BROUGHT = 2 * SIDE * MOST * 16 / THREADS };
+enum { MOST_BROUGHT = SIDE * MOST * MOST_SUMS / THREADS };
 
 /* Loads the factors of a side for the next sums. */
 static int load_side(kernel *k, const side *s, LLVMValueRef first_sum, brought *out) {
@@ -292,7 +284,7 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
     acc[j] = zero.v;
   }
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.total_sums), k->tile.sums, false, n, acc);
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.sums.total), k->tile.sums, false, n, acc);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   brought rows[MOST_BROUGHT], columns[MOST_BROUGHT];
   int n_rows = load_side(k, &k->rows, l.iv, rows), n_columns = load_side(k, &k->columns, l.iv, columns);

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/tile_geometry.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
 	emit/contraction/attention_kernel.c \
@@ -65,6 +66,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \

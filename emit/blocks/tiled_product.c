@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/blocks/tile_geometry.h"
 #include "emit/contraction/arithmetic.h"
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
@@ -13,100 +14,20 @@
 
 enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = 8 /* rows and columns of a thread */, MOST_SUMS = 16 };
 
-/* --- which dimensions are rows, columns and batch --- */
-
-/* Some dimensions of the contraction's result, as one. */
-typedef struct group {
-  int n, of[SHAPE_MAX_RANK];
-  dim extents[SHAPE_MAX_RANK];
-  dim total;
-} group;
-
-typedef struct geometry {
-  const hlo_instr *c;   /* the contraction */
-  uint32_t row_operand; /* the operand that has the rows; the other one has the columns */
-  group rows, columns, batch;
-  /* A convolution of several groups has no dimension for them: they are the batch, and `channel`, the only dimension of
-   * rows or of columns, counts the channels of one group.  -1: there is one group. */
-  int channel;
-  group sums; /* the space over which is summed (emit_contracted_extents); `of` is not used */
-} geometry;
-
-static void take(dim_table *t, group *g, int d, dim extent) {
-  g->of[g->n] = d;
-  g->extents[g->n++] = extent;
-  g->total = dim_mul(t, g->total, extent);
-}
-
-static void take_range(dim_table *t, group *g, const shape *s, int from, int to) {
-  for (int d = from; d < to; d++) {
-    take(t, g, d, s->dims[d]);
-  }
-}
-
-static void set_dot(geometry *g, dim_table *t, const shape *s) {
-  int n_batch = (int)hlo_n_ints(g->c, HLO_ATTR_LHS_BATCH);
-  int n_free = hlo_rank(g->c->operands[0]) - n_batch - g->sums.n, middle = n_batch + n_free;
-  take_range(t, &g->batch, s, 0, n_batch);
-  g->row_operand = s->rank == middle; /* the second operand has no dimension of its own */
-  take_range(t, g->row_operand ? &g->columns : &g->rows, s, n_batch, middle);
-  take_range(t, g->row_operand ? &g->rows : &g->columns, s, middle, s->rank);
-}
-
-static bool has_channels_first(const hlo_instr *c) { return hlo_int(c, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST; }
-
-/* Returns the dimension of a convolution's result that counts channels. */
-static int channel_of(const hlo_instr *c) { return has_channels_first(c) ? 1 : c->shapes[0].rank - 1; }
-
-static void set_convolution(geometry *g, dim_table *t, const shape *s) {
-  bool first = has_channels_first(g->c);
-  int64_t groups = hlo_int(g->c, HLO_ATTR_GROUPS);
-  int channel = channel_of(g->c);
-  group *pixels = first ? &g->columns : &g->rows, *channels = first ? &g->rows : &g->columns;
-  g->row_operand = first;
-  take(t, pixels, 0, s->dims[0]);
-  take_range(t, pixels, s, first ? 2 : 1, first ? s->rank : s->rank - 1);
-  take(t, channels, channel, s->dims[channel] / groups);
-  if (groups > 1) {
-    take(t, &g->batch, channel, groups);
-    g->channel = channel;
-  }
-}
-
-static geometry geometry_of(const hlo_instr *c) {
-  const group none = {.total = 1};
-  geometry g = {.c = c, .channel = -1, .rows = none, .columns = none, .batch = none, .sums = none};
-  dim_table *t = c->parent->module->dims;
-  dim sums[SHAPE_MAX_RANK];
-  int n = emit_contracted_extents(c, sums);
-  for (int k = 0; k < n; k++) {
-    take(t, &g.sums, k, sums[k]);
-  }
-  if (c->op == HLO_DOT) {
-    set_dot(&g, t, &c->shapes[0]);
-  } else {
-    set_convolution(&g, t, &c->shapes[0]);
-  }
-  return g;
-}
-
 /* --- choosing --- */
 
 bool emit_takes_tiles(const hlo_instr *i) {
-  const hlo_instr *c = emit_contraction_of(i);
-  hlo_in_place_update place;
-  if (!c || emit_has_quantized_weights(i) || hlo_in_place_update_of(i, &place)) {
+  if (!emit_has_tile_geometry(i)) {
     return false;
   }
-  dtype t = (dtype)c->shapes[0].type;
-  bool number = dtype_is_float(t) || (dtype_is_int(t) && dtype_bytes(t) >= 4);
-  return number && (c->op == HLO_DOT || dim_is_const(c->shapes[0].dims[channel_of(c)]));
+  dtype t = (dtype)emit_contraction_of(i)->shapes[0].type;
+  return dtype_is_float(t) || (dtype_is_int(t) && dtype_bytes(t) >= 4);
 }
 
 bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
   enum { FEW_SUMS = 8, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
   const hlo_instr *c = emit_contraction_of(i);
-  geometry g = geometry_of(c);
+  emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
   double rows = emit_likely_size(t, g.rows.total), columns = emit_likely_size(t, g.columns.total);
   double batch = emit_likely_size(t, g.batch.total);
@@ -134,7 +55,7 @@ bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
 /* One side of the tile: the rows, or the columns. */
 typedef struct side {
   uint32_t operand;
-  const group *dims;
+  const emit_tile_group *dims;
   int64_t extent, each; /* of the tile of a block, and of a thread */
   int64_t pitch;        /* elements between two sums in shared memory */
   LLVMValueRef first;   /* the first row or column of the block's tile */
@@ -146,56 +67,13 @@ typedef struct side {
 typedef struct kernel {
   emit_writer w;
   const emit_ir *ir;
-  geometry g;
+  emit_tile_geometry g;
   emit_tile tile;
   dtype type;          /* of the sums */
   LLVMTypeRef element; /* of a factor */
   LLVMValueRef thread, batch;
   side rows, columns;
 } kernel;
-
-/* Sets the axes of `at` along the dimensions of a group, whose position as one is p. */
-static void set_axes(kernel *k, const group *g, LLVMValueRef p, emit_index *at) {
-  emit_indexer *x = &k->w.e.x;
-  if (g->n == 0) {
-    return;
-  }
-  dim *total = ARENA_NEW_N(k->ir->arena, dim, 1);
-  *total = g->total;
-  emit_index *flat = emit_index_new(x, 1, total);
-  emit_axis_at(flat, 0, emit_pos_at(p, 1));
-  const emit_index *apart = emit_index_reshape(x, flat, g->n, g->extents);
-  for (int d = 0; d < g->n; d++) {
-    emit_axis_from(at, g->of[d], apart, d);
-  }
-}
-
-/* Returns the index of the contraction's result at a row and a column of the block's batch. */
-static emit_index *index_at(kernel *k, LLVMValueRef row, LLVMValueRef column) {
-  emit_indexer *x = &k->w.e.x;
-  const shape *s = &k->g.c->shapes[0];
-  emit_index *at = emit_index_new(x, s->rank, s->dims);
-  set_axes(k, &k->g.rows, row, at);
-  set_axes(k, &k->g.columns, column, at);
-  if (k->g.channel < 0) {
-    set_axes(k, &k->g.batch, k->batch, at);
-    return at;
-  }
-  bool is_row = k->g.rows.of[0] == k->g.channel;
-  const group *channels = is_row ? &k->g.rows : &k->g.columns;
-  LLVMValueRef before = emit_times_size(x, k->batch, channels->total);
-  emit_axis_at(at, k->g.channel, emit_pos_at(emit_add(k->ir, before, is_row ? row : column), 1));
-  return at;
-}
-
-/* Returns p, or the last position before n if p is not less. */
-static LLVMValueRef within(kernel *k, LLVMValueRef p, dim n, int64_t step) {
-  if (dim_is_const(n) && n % step == 0) {
-    return p;
-  }
-  LLVMValueRef last = LLVMBuildNSWSub(k->ir->builder, emit_size(&k->w.e.x, n), emit_i64(k->ir, 1), "");
-  return emit_lesser(k->ir, p, last);
-}
 
 /* Returns the address of the element of shared memory at [sum][position]. */
 static LLVMValueRef shared_at(const kernel *k, const side *s, LLVMValueRef sum, LLVMValueRef position) {
@@ -217,16 +95,10 @@ static brought load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int
   int64_t inner = s->sums_first ? k->tile.sums : s->extent;
   LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
   brought b = {.sum = s->sums_first ? fast : slow, .position = s->sums_first ? slow : fast};
-  LLVMValueRef sum = emit_add(ir, first_sum, b.sum), zero = emit_i64(ir, 0);
-  LLVMValueRef position = within(k, emit_add(ir, s->first, b.position), s->dims->total, s->extent);
-  LLVMValueRef safe = within(k, sum, k->g.sums.total, k->tile.sums);
-  emit_index *at = s == &k->rows ? index_at(k, position, zero) : index_at(k, zero, position);
-  dim *total = ARENA_NEW_N(ir->arena, dim, 1);
-  *total = k->g.sums.total;
-  emit_index *r = emit_index_new(&e->x, 1, total);
-  emit_axis_at(r, 0, emit_pos_at(safe, 1));
-  const emit_index *apart = emit_index_reshape(&e->x, r, k->g.sums.n, k->g.sums.extents);
-  b.value = emit_factor(e, k->g.c, s->operand, at, apart).v;
+  LLVMValueRef sum = emit_add(ir, first_sum, b.sum);
+  LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, b.position), s->dims->total, s->extent);
+  LLVMValueRef safe = emit_within(&e->x, sum, k->g.sums.total, k->tile.sums);
+  b.value = emit_tile_factor(e, &k->g, s->operand, k->batch, position, safe);
   if (safe != sum) {
     LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.sums.total));
     b.value = emit_select(ir, inside, b.value, LLVMConstNull(k->element));
@@ -301,18 +173,9 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
 
 /* Stores the results of one element, unless it is beyond the end. */
 static void store_element(kernel *k, LLVMValueRef row, LLVMValueRef column, LLVMValueRef sum) {
-  emit_element *e = &k->w.e;
-  const emit_ir *ir = k->ir;
-  LLVMValueRef inside = LLVMBuildAnd(ir->builder, emit_icmp(ir, LLVMIntSLT, row, emit_size(&e->x, k->g.rows.total)),
-                                     emit_icmp(ir, LLVMIntSLT, column, emit_size(&e->x, k->g.columns.total)), "");
-  LLVMBasicBlockRef after = emit_if_begin(ir, inside);
-  uint32_t mark = emit_table_mark(e->x.table);
-  const emit_index *at = index_at(k, row, column);
-  emit_element_set(e, hlo_result((hlo_instr *)k->g.c, 0), at,
-                   (emit_pair){emit_narrow(ir, (dtype)k->g.c->shapes[0].type, sum), NULL});
-  emit_store_roots(&k->w, at);
-  emit_table_release(e->x.table, mark);
-  emit_if_end(ir, after);
+  LLVMBasicBlockRef after = emit_if_begin(k->ir, emit_is_in_tile(&k->w.e.x, &k->g, row, column));
+  emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+  emit_if_end(k->ir, after);
 }
 
 static void store_tile(kernel *k, const LLVMValueRef *acc) {
@@ -325,41 +188,25 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
   }
 }
 
-/* Returns true if the innermost dimension of the operand is one of those over which is summed. */
-static bool has_sums_innermost(const hlo_instr *c, uint32_t operand) {
-  hlo_attr_id contract = operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
-  int last = hlo_rank(c->operands[operand]) - 1;
-  return c->op == HLO_DOT ? hlo_find_int(c, contract, last) >= 0 : operand == 1;
-}
-
-static side make_side(kernel *k, uint32_t operand, const group *dims, int64_t each, LLVMValueRef tile,
+static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t each, LLVMValueRef tile,
                       LLVMValueRef lane) {
   enum { PAD = 1 }; /* so that the threads of a warp that store one sum after the other use different banks */
   side s = {.operand = operand, .dims = dims, .extent = SIDE * each, .each = each, .lane = lane};
   s.pitch = s.extent + PAD;
   s.first = emit_times(k->ir, tile, s.extent);
   s.shared = emit_shared_memory(&k->w, k->element, k->tile.sums * s.pitch, 16);
-  s.sums_first = has_sums_innermost(k->g.c, operand);
+  s.sums_first = emit_has_sums_innermost(k->g.c, operand);
   return s;
 }
 
-/* Divides the step's number into batch and tiles, and sets the grid. */
 static void begin_tile(kernel *k) {
   const emit_ir *ir = k->ir;
-  emit_indexer *x = &k->w.e.x;
-  dim_table *t = x->sizes->table;
-  dim down = dim_ceildiv(t, k->g.rows.total, SIDE * k->tile.rows);
-  dim across = dim_ceildiv(t, k->g.columns.total, SIDE * k->tile.columns);
-  LLVMValueRef step = k->w.begin, column_tile = emit_modulo_size(x, step, across);
-  step = emit_over_size(x, step, across);
-  LLVMValueRef row_tile = emit_modulo_size(x, step, down);
-  k->batch = emit_over_size(x, step, down);
+  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns);
   LLVMValueRef lane = emit_modulo(ir, k->thread, SIDE), line = emit_over(ir, k->thread, SIDE);
   uint32_t r = k->g.row_operand;
-  k->rows = make_side(k, r, &k->g.rows, k->tile.rows, row_tile, line);
-  k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, column_tile, lane);
-  dim grid[] = {k->g.batch.total, down, across};
-  k->w.info->grid = emit_dims_product(x, grid, 0, 3);
+  k->batch = step.batch;
+  k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step.row, line);
+  k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step.column, lane);
 }
 
 status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
@@ -369,7 +216,7 @@ status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_ins
   LLVMValueRef acc[MOST * MOST];
   TRY(emit_writer_begin(&k.w, m, name, i, options, 0, info));
   k.ir = k.w.e.w;
-  k.g = geometry_of(emit_contraction_of(i));
+  k.g = emit_tile_geometry_of(emit_contraction_of(i));
   k.type = emit_compute_type((dtype)k.g.c->shapes[0].type);
   k.element = emit_register_type(k.ir, k.type);
   if (!shape_is_empty(&k.g.c->shapes[0])) {

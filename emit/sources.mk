@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/mma_product.c \
 	emit/blocks/tile_geometry.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
@@ -66,6 +67,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/mma_product.h \
 	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \

@@ -35,7 +35,8 @@ enum {
   RT_BLOCK_MOST_THREADS = 1024,      /* the most threads in a block */
   RT_BLOCK_WARP = 32,                /* how many threads exchange values in registers */
   RT_BLOCK_MOST_SHARED = 227 * 1024, /* the most bytes of shared memory that a block has on any GPU */
-  RT_BLOCK_SHARED_ALIGN = 128
+  RT_BLOCK_SHARED_ALIGN = 128,
+  RT_BLOCK_VALUES = 3 /* how many values an emulated thread exchanges at a time, at most */
 };
 
 /* --- kernels whose threads a CPU emulates --- */
@@ -55,10 +56,10 @@ struct rt_block_thread {
   int32_t sync;    /* set by the kernel: see above */
   void *frame;     /* set by the kernel: what the thread remembers while it waits */
   void *shared;    /* the block's shared memory */
-  /* An exchange of values in a warp: each thread sets `value` before it waits.  Then the caller sets lanes[j] to the
-   * value of thread j of the warp, and resumes the threads. */
-  uint64_t value;
-  const uint64_t *lanes;
+  /* An exchange of values in a warp: each thread sets `values` before it waits; those that the exchange does not need
+   * are undefined.  Then the caller sets lanes[j] to the values of thread j of the warp, and resumes the threads. */
+  uint64_t values[RT_BLOCK_VALUES];
+  const uint64_t (*lanes)[RT_BLOCK_VALUES];
   /* Returns memory for `frame`, aligned to 64 bytes, which the thread uses until it has ended.  Never returns NULL. */
   void *(*allocate)(rt_block_thread *t, int64_t bytes);
 };

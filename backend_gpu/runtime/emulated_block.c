@@ -20,7 +20,7 @@ typedef struct emulated_block {
   int64_t number;
   emulated_thread *threads;
   void *shared;
-  uint64_t lanes[RT_BLOCK_MOST_THREADS]; /* the values that were exchanged last, of each warp */
+  uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* the values that were exchanged last, of each warp */
 } emulated_block;
 
 /* --- orders of threads --- */
@@ -68,7 +68,7 @@ static status run_exchanges(emulated_block *b, uint32_t first, uint32_t n) {
     TRY(check_together(b, first, n));
     CHECK_THAT(n == WARP, STATUS_INTERNAL, "kernel %s exchanges values in a part of a warp", b->launch->name);
     for (uint32_t k = first; k < first + n; k++) {
-      b->lanes[k] = b->threads[k].state.value;
+      memcpy(b->lanes[k], b->threads[k].state.values, sizeof b->lanes[k]);
     }
     resume_lanes(b, first, n);
   }

@@ -92,3 +92,32 @@ LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask) {
 }
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_UP, x, n); }
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_DOWN, x, n); }
+
+/* --- products of matrices --- */
+
+static bool is_byte(dtype t) { return t == DTYPE_U8 || t == DTYPE_S8; }
+
+bool emit_has_mma(const emit_target *t, dtype rows, dtype columns) {
+  bool same = rows == columns && (rows == DTYPE_F16 || rows == DTYPE_BF16 || rows == DTYPE_F32);
+  return t->mma && (same || (is_byte(rows) && is_byte(columns)));
+}
+
+void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
+              const LLVMValueRef *columns, LLVMValueRef *sums) {
+  assert(w->uniform != EMIT_DIVERGENT && emit_has_mma(w->e.w->target, rows_type, columns_type));
+  ops_of(w)->mma(w->e.w, rows_type, columns_type, rows, columns, sums, ++w->n_syncs);
+}
+
+void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  assert(w->uniform != EMIT_DIVERGENT && pitch % 4 == 0);
+  ops_of(w)->load_fragment(w->e.w, base, pitch, words);
+}
+
+LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x) {
+  enum { HALF = 1 << 12, REST = (1 << 13) - 1 }; /* f32 has 13 more bits of mantissa */
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef bits = LLVMBuildBitCast(b, x, ir->i32, ""), number = emit_fcmp(ir, LLVMRealORD, x, x);
+  LLVMValueRef up = LLVMBuildAdd(b, bits, LLVMConstInt(ir->i32, HALF, false), "");
+  up = emit_select(ir, number, up, bits); /* a NaN with all bits set would become 0 */
+  return LLVMBuildBitCast(b, LLVMBuildAnd(b, up, LLVMConstInt(ir->i32, ~(unsigned)REST, false), ""), ir->f32, "");
+}

@@ -44,6 +44,35 @@ LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask);
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n);
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
 
+/* --- products of matrices by a warp ---
+ *
+ * A warp multiplies 16 rows by 8 columns.  Each row and each column is 8 words of 32 bits long: a word has two
+ * neighbouring factors f16 or bf16, four u8 or s8, or one f32.  Sums are s32 if the factors are integers, otherwise
+ * f32. The lanes hold them as PTX's mma instructions have it ("PTX ISA", "Matrix Fragments for mma.m16n8k16" and the
+ * like). With g = lane / 4 and t = lane % 4, lane has
+ *
+ *   of the rows      word t of row g and of row g + 8, then word t + 4 of both
+ *   of the columns   words t and t + 4 of column g
+ *   of the sums      those of row g in columns 2t and 2t + 1, then those of row g + 8
+ *
+ * f32 factors must be rounded to tf32 (emit_tf32).  In which order, and with which intermediate roundings, products of
+ * floats are added is the device's matter: sums of floats may differ in their last bits from one to another, and from
+ * the emulator's. */
+enum { EMIT_MMA_ROWS = 16, EMIT_MMA_COLUMNS = 8, EMIT_MMA_WORDS = 8 };
+/* Returns true if warps multiply matrices of these types: f16, bf16 and f32 with itself, u8 and s8 with each other. */
+bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
+/* Adds the products to sums[4]; rows[4] and columns[2] are i32.  Control flow must be uniform for the warp, and the
+ * number of threads in the block a multiple of EMIT_WARP. */
+void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
+              const LLVMValueRef *columns, LLVMValueRef *sums);
+/* Loads the words of 16 rows, of which each lane gets those that it must have: words[4], i32.  `base` is an address of
+ * shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4.  For 16
+ * columns, words 0 and 2 are those of the first 8 columns, words 1 and 3 those of the others.  Control flow must be
+ * uniform for the warp. */
+void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+/* Rounds an f32 to the nearest number of tf32, which has 10 bits of mantissa, ties away from zero. */
+LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
+
 /* --- what differs between a GPU and a CPU that emulates it --- */
 
 /* Which lane a value comes from. */
@@ -64,6 +93,10 @@ typedef struct emit_block_ops {
   LLVMValueRef (*shared)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
+  /* Implement emit_mma and emit_load_fragment. */
+  void (*mma)(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
+              const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number);
+  void (*load_fragment)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
   /* Makes the function, whose instructions are all written, one that can be launched as `info` says.  `syncs` is the
    * number of its barriers and exchanges. */
   void (*end)(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs);

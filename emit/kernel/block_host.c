@@ -9,6 +9,7 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 #include "emit/llvm/metadata.h"
+#include "emit/llvm/number.h"
 
 enum { THREAD = EMIT_STEPS + 1, N_PARAMETERS };
 
@@ -19,10 +20,11 @@ static LLVMTypeRef host_type(const emit_ir *ir) {
 
 /* --- the members of the rt_block_thread --- */
 
-enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUE, LANES, ALLOCATE };
+enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUES, LANES, ALLOCATE };
+enum { N_VALUES = 3 }; /* RT_BLOCK_VALUES */
 
 static LLVMTypeRef member_type(const emit_ir *ir, unsigned k) {
-  return k == BLOCK || k == VALUE ? ir->i64 : k < FRAME ? ir->i32 : ir->ptr;
+  return k == BLOCK ? ir->i64 : k < FRAME ? ir->i32 : k == VALUES ? LLVMArrayType2(ir->i64, N_VALUES) : ir->ptr;
 }
 
 static LLVMValueRef member(const emit_ir *ir, unsigned k) {
@@ -104,10 +106,119 @@ static LLVMValueRef source_lane(const emit_ir *ir, emit_lane_rule rule, unsigned
 
 static LLVMValueRef host_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number) {
   LLVMBuilderRef b = ir->builder;
-  set(ir, VALUE, LLVMBuildZExt(b, x, ir->i64, ""));
+  set(ir, VALUES, LLVMBuildZExt(b, x, ir->i64, "")); /* the first one */
   suspend(ir, -(int64_t)number);
-  LLVMValueRef lane = source_lane(ir, rule, n), at = LLVMBuildInBoundsGEP2(b, ir->i64, get(ir, LANES), &lane, 1, "");
+  LLVMValueRef lane = source_lane(ir, rule, n);
+  LLVMValueRef at = LLVMBuildInBoundsGEP2(b, member_type(ir, VALUES), get(ir, LANES), &lane, 1, "");
   return LLVMBuildTrunc(b, LLVMBuildLoad2(b, ir->i64, at, ""), LLVMTypeOf(x), "");
+}
+
+/* --- products of matrices: the lanes exchange their factors, and a function adds up the products for one lane --- */
+
+enum { N_SUMS = 4, N_ROW_WORDS = 4, N_COLUMN_WORDS = 2, N_WORDS = N_ROW_WORDS + N_COLUMN_WORDS };
+_Static_assert(N_WORDS * 32 == N_VALUES * 64, "an exchange has room for the words of a lane");
+
+/* Loads word k of those that a lane has: of the rows, and then of the columns. */
+static LLVMValueRef word_of_lane(const emit_ir *ir, LLVMValueRef lanes, LLVMValueRef lane, unsigned k) {
+  LLVMValueRef at = LLVMBuildAdd(ir->builder, LLVMBuildMul(ir->builder, lane, emit_i64(ir, N_WORDS), ""),
+                                 emit_i64(ir, (int64_t)k), "");
+  return LLVMBuildLoad2(ir->builder, ir->i32, LLVMBuildInBoundsGEP2(ir->builder, ir->i32, lanes, &at, 1, ""), "");
+}
+
+/* Returns factor k of a word, in the type of the sums. */
+static LLVMValueRef factor_of_word(const emit_ir *ir, dtype t, LLVMValueRef word, unsigned k) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMTypeRef type = LLVMIntTypeInContext(ir->context, 8 * (unsigned)dtype_bytes(t));
+  LLVMValueRef shift = LLVMConstInt(ir->i32, 8 * dtype_bytes(t) * k, false);
+  LLVMValueRef bits = LLVMBuildTrunc(b, LLVMBuildLShr(b, word, shift, ""), type, "");
+  return t == DTYPE_F32    ? LLVMBuildBitCast(b, bits, ir->f32, "")
+         : dtype_is_int(t) ? LLVMBuildIntCast2(b, bits, ir->i32, dtype_is_signed(t), "")
+                           : emit_widen(ir, t, bits);
+}
+
+static LLVMValueRef add_product(const emit_ir *ir, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+  return LLVMTypeOf(sum) == ir->f32 ? emit_fma(ir, x, y, sum)
+                                    : LLVMBuildAdd(ir->builder, LLVMBuildMul(ir->builder, x, y, ""), sum, "");
+}
+
+/* Adds the products of one word of the lane's two rows and two columns. */
+static void add_word(const emit_ir *ir, dtype a, dtype b, LLVMValueRef lanes, LLVMValueRef lane, unsigned word,
+                     LLVMValueRef *sums) {
+  enum { QUAD = EMIT_MMA_WORDS / 2 };
+  LLVMBuilderRef o = ir->builder;
+  LLVMValueRef t = LLVMBuildAnd(o, lane, emit_i64(ir, QUAD - 1), ""), within = emit_i64(ir, word % QUAD);
+  LLVMValueRef row_lane = LLVMBuildAdd(o, LLVMBuildSub(o, lane, t, ""), within, "");
+  LLVMValueRef column_lane = LLVMBuildAdd(o, LLVMBuildMul(o, t, emit_i64(ir, 2 * QUAD), ""), within, "");
+  LLVMValueRef next = LLVMBuildAdd(o, column_lane, emit_i64(ir, QUAD), "");
+  LLVMValueRef rows[2], columns[2];
+  for (unsigned k = 0; k < 2; k++) {
+    rows[k] = word_of_lane(ir, lanes, row_lane, word / QUAD * 2 + k);
+    columns[k] = word_of_lane(ir, lanes, k ? next : column_lane, N_ROW_WORDS + word / QUAD);
+  }
+  for (unsigned f = 0; f < sizeof(int32_t) / dtype_bytes(a); f++) {
+    for (unsigned k = 0; k < N_SUMS; k++) {
+      sums[k] =
+          add_product(ir, factor_of_word(ir, a, rows[k / 2], f), factor_of_word(ir, b, columns[k % 2], f), sums[k]);
+    }
+  }
+}
+
+/* Returns the function of this module that computes the lane's sums: from the address of the exchanged words, the
+ * number of the lane, and the sums so far. */
+static LLVMValueRef mma_function(const emit_ir *ir, dtype a, dtype b, LLVMTypeRef sum) {
+  const char *name = arena_printf(ir->arena, "mma_%s_%s", dtype_name(a), dtype_name(b));
+  LLVMValueRef f = LLVMGetNamedFunction(ir->module, name);
+  if (f) {
+    return f;
+  }
+  LLVMTypeRef types[] = {ir->ptr, ir->i64, sum, sum, sum, sum};
+  LLVMTypeRef result = LLVMArrayType2(sum, N_SUMS);
+  f = LLVMAddFunction(ir->module, name, LLVMFunctionType(result, types, 2 + N_SUMS, false));
+  LLVMSetLinkage(f, LLVMInternalLinkage);
+  LLVMBasicBlockRef here = emit_here(ir);
+  LLVMPositionBuilderAtEnd(ir->builder, LLVMAppendBasicBlockInContext(ir->context, f, ""));
+  LLVMValueRef sums[N_SUMS], all = LLVMGetPoison(result);
+  for (unsigned k = 0; k < N_SUMS; k++) {
+    sums[k] = LLVMGetParam(f, 2 + k);
+  }
+  for (unsigned word = 0; word < EMIT_MMA_WORDS; word++) {
+    add_word(ir, a, b, LLVMGetParam(f, 0), LLVMGetParam(f, 1), word, sums);
+  }
+  for (unsigned k = 0; k < N_SUMS; k++) {
+    all = LLVMBuildInsertValue(ir->builder, all, sums[k], k, "");
+  }
+  LLVMBuildRet(ir->builder, all);
+  LLVMPositionBuilderAtEnd(ir->builder, here);
+  return f;
+}
+
+static void host_mma(const emit_ir *ir, dtype a, dtype b, const LLVMValueRef *rows, const LLVMValueRef *columns,
+                     LLVMValueRef *sums, uint32_t number) {
+  LLVMBuilderRef o = ir->builder;
+  for (unsigned k = 0; k < N_WORDS; k++) {
+    LLVMValueRef at = emit_i64(ir, (int64_t)k);
+    LLVMValueRef to = LLVMBuildInBoundsGEP2(o, ir->i32, member(ir, VALUES), &at, 1, "");
+    LLVMBuildStore(o, k < N_ROW_WORDS ? rows[k] : columns[k - N_ROW_WORDS], to);
+  }
+  suspend(ir, -(int64_t)number);
+  LLVMValueRef lane = LLVMBuildAnd(o, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef args[2 + N_SUMS] = {get(ir, LANES), lane, sums[0], sums[1], sums[2], sums[3]};
+  LLVMValueRef f = mma_function(ir, a, b, LLVMTypeOf(sums[0]));
+  LLVMValueRef all = LLVMBuildCall2(o, LLVMGlobalGetValueType(f), f, args, 2 + N_SUMS, "");
+  for (unsigned k = 0; k < N_SUMS; k++) {
+    sums[k] = LLVMBuildExtractValue(o, all, k, "");
+  }
+}
+
+static void host_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef row = LLVMBuildUDiv(b, lane, emit_i64(ir, 4), ""), word = LLVMBuildAnd(b, lane, emit_i64(ir, 3), "");
+  LLVMValueRef first = LLVMBuildAdd(b, LLVMBuildMul(b, row, emit_i64(ir, pitch), ""), word, "");
+  for (int k = 0; k < N_ROW_WORDS; k++) {
+    LLVMValueRef at = LLVMBuildAdd(b, first, emit_i64(ir, (k % 2 ? 8 * pitch : 0) + k / 2 * 4), "");
+    words[k] = LLVMBuildLoad2(b, ir->i32, LLVMBuildInBoundsGEP2(b, ir->i32, base, &at, 1, ""), "");
+  }
 }
 
 /* Writes, before all other instructions, how the coroutine gets memory for its frame. */
@@ -142,4 +253,6 @@ const emit_block_ops emit_block_host = {.type = host_type,
                                         .barrier = host_barrier,
                                         .shared = host_shared,
                                         .exchange = host_exchange,
+                                        .mma = host_mma,
+                                        .load_fragment = host_load_fragment,
                                         .end = host_end};

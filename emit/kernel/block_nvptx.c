@@ -70,6 +70,56 @@ static LLVMValueRef nvptx_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMV
   return LLVMBuildOr(b, LLVMBuildShl(b, high, half, ""), low, "");
 }
 
+/* --- products of matrices --- */
+
+/* Returns the intrinsic that multiplies factors of these types. */
+static const char *mma_intrinsic(dtype rows, dtype columns) {
+  switch (rows) {
+    case DTYPE_F16: return "llvm.nvvm.mma.m16n8k16.row.col.f32.f32";
+    case DTYPE_BF16: return "llvm.nvvm.mma.m16n8k16.row.col.bf16";
+    case DTYPE_F32: return "llvm.nvvm.mma.m16n8k8.row.col.tf32";
+    case DTYPE_S8:
+      return columns == DTYPE_S8 ? "llvm.nvvm.mma.m16n8k32.row.col.s8" : "llvm.nvvm.mma.m16n8k32.row.col.s8.u8";
+    default: return columns == DTYPE_U8 ? "llvm.nvvm.mma.m16n8k32.row.col.u8" : "llvm.nvvm.mma.m16n8k32.row.col.u8.s8";
+  }
+}
+
+static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
+                      const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number) {
+  enum { ROWS = 4, COLUMNS = 2, SUMS = 4 };
+  (void)number;
+  LLVMTypeRef word = rows_type == DTYPE_F16 ? LLVMVectorType(ir->f16, 2) : ir->i32;
+  LLVMValueRef args[ROWS + COLUMNS + SUMS];
+  for (int k = 0; k < ROWS + COLUMNS; k++) {
+    args[k] = LLVMBuildBitCast(ir->builder, k < ROWS ? rows[k] : columns[k - ROWS], word, "");
+  }
+  memcpy(args + ROWS + COLUMNS, sums, SUMS * sizeof *sums);
+  LLVMValueRef all = call(ir, mma_intrinsic(rows_type, columns_type), ROWS + COLUMNS + SUMS, args);
+  for (unsigned k = 0; k < SUMS; k++) {
+    sums[k] = LLVMBuildExtractValue(ir->builder, all, k, "");
+  }
+}
+
+/* Lane l passes the address of the 16 bytes that are one half of a row: of row l % 16, the first half if l < 16. */
+static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  enum { WORDS = 4 };
+  static const char name[] = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16";
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef lane = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef row = LLVMBuildAnd(b, lane, emit_i64(ir, EMIT_MMA_ROWS - 1), "");
+  LLVMValueRef half = LLVMBuildUDiv(b, lane, emit_i64(ir, EMIT_MMA_ROWS), "");
+  LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, row, emit_i64(ir, pitch), ""),
+                                 LLVMBuildMul(b, half, emit_i64(ir, WORDS), ""), "");
+  LLVMValueRef address = LLVMBuildInBoundsGEP2(b, ir->i32, base, &at, 1, "");
+  unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
+  LLVMTypeRef pointer = LLVMTypeOf(address);
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(ir->module, id, &pointer, 1);
+  LLVMValueRef all = LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, &address, 1, "");
+  for (unsigned k = 0; k < WORDS; k++) {
+    words[k] = LLVMBuildExtractValue(b, all, k, "");
+  }
+}
+
 /* --- the function --- */
 
 /* Makes pointer parameter k an array of `n` elements that lies in the memory of parameters. */
@@ -113,4 +163,6 @@ const emit_block_ops emit_block_nvptx = {.type = nvptx_type,
                                          .barrier = nvptx_barrier,
                                          .shared = nvptx_shared,
                                          .exchange = nvptx_exchange,
+                                         .mma = nvptx_mma,
+                                         .load_fragment = nvptx_load_fragment,
                                          .end = nvptx_end};

@@ -267,6 +267,7 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
       *out = (emit_target){
           .triple = "nvptx64-nvidia-cuda", .cpu = gpus[k].cpu, .least = gpus[k].cpu, .features = gpus[k].features};
       set_blocks(out);
+      out->mma = strcmp(cpu, "sm_75") != 0; /* it multiplies smaller matrices, and fewer types */
       return NULL;
     }
     known = arena_printf(a, "%s%s%s", known, *known ? ", " : "", gpus[k].cpu);
@@ -285,6 +286,7 @@ status emit_target_blocks_host(arena *a, emit_target *out) {
                        .least = cpu.least,
                        .features = cpu.features,
                        .absolute = cpu.absolute,
+                       .mma = true,
                        .emulated = true};
   set_blocks(out);
   return NULL;

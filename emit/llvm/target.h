@@ -46,6 +46,7 @@ typedef struct emit_target {
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
+  bool mma;      /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), as from sm_80 on */
   bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
 } emit_target;
 

@@ -1,0 +1,31 @@
+/* mma_product.h - dots and convolutions by tensor cores: products of matrices by warps (emit_mma).
+ *
+ * As in tiled_product.h, a block computes a tile of the result, and brings the factors of its rows and columns, some
+ * sums at a time, into shared memory.  While its warps multiply one part, its threads load the next.  The sums then go
+ * through shared memory, so that neighbouring threads store neighbouring elements.
+ *
+ * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
+ * The order of the sums is the device's (block.h). */
+#ifndef EMIT_BLOCKS_MMA_PRODUCT_H
+#define EMIT_BLOCKS_MMA_PRODUCT_H
+
+#include "emit/kernel/compile.h"
+
+/* The config.  A warp computes 16 * warp_rows rows of 16 * warp_columns columns.  A block has `down` times `across`
+ * warps. */
+typedef struct emit_mma_tile {
+  int64_t warp_rows, warp_columns; /* 1, 2 or 4, and 1 or 2 */
+  int64_t down, across;            /* each at most 4 times the other, and at most 8 warps in all */
+} emit_mma_tile;
+
+/* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of), with no less precision than
+ * other kernels. */
+bool emit_takes_mma(const emit_target *t, const hlo_instr *i);
+/* Returns the tile that should be used for likely sizes.  Returns false if other kernels are better: the result has
+ * few elements, or the sums are short. */
+bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out);
+
+/* Writes the kernel; the config is an emit_mma_tile. */
+emit_write_fn emit_mma_product_kernel;
+
+#endif

@@ -1,0 +1,154 @@
+/* check_mma_product.c - products by tensor cores: dots of any layout, convolutions, epilogues, at any sizes and with
+ * every shape of tile, compared with the reference evaluator; the PTX; which tiles are chosen. */
+#include <check.h>
+#include <string.h>
+
+#include "emit/blocks/mma_product.h"
+#include "tests/suite.h"
+#include "tests/unit/emit/kernel_case.h"
+#include "tests/unit/emit/sizes_case.h"
+
+static const emit_mma_tile tiles[] = {{4, 2, 2, 4}, {2, 2, 2, 2}, {1, 2, 2, 1}, {1, 2, 1, 2}, {1, 1, 2, 2}};
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+static size_t tile; /* the one of this test */
+
+static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
+  (void)a;
+  if (t->execution == EMIT_BLOCKS) {
+    ck_assert(emit_takes_mma(t, k->i));
+    *way = (sizes_way){.write = emit_mma_product_kernel, .config = &tiles[tile], .phases = 1};
+  }
+}
+
+static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
+  sizes_case *k = sizes_add_text(c, text);
+  for (uint32_t j = 0; j < c->n; j++) { /* the entry may have become two cases */
+    if (!c->items[j].prepare) {
+      c->items[j].prepare = mma_way;
+      c->items[j].tolerance = tolerance;
+      c->items[j].most = 200000;
+    }
+  }
+  return k;
+}
+
+/* Sums are f32, so what counts is the rounding of the result. */
+static const double F16 = 4e-3, BF16 = 3e-2, EXACT = 0;
+
+#define DOT_OF(x, a, y, b, t, result, lhs, rhs, batch)                                                           \
+  "(%x: " x a ", %y: " y b ") {\n%z = dot(%x, %y) {lhs_contract=" lhs ", rhs_contract=" rhs ", lhs_batch=" batch \
+  ", rhs_batch=" batch "} : " t result "\nreturn %z\n}"
+#define DOT(t, a, b, result, lhs, rhs, batch) DOT_OF(t, a, t, b, t, result, lhs, rhs, batch)
+#define PLAIN "lhs_dilation=[1,1], rhs_dilation=[1,1], groups=1, "
+#define CONVOLUTION(x, w, result, attributes) \
+  "(%x: f16" x ", %w: f16" w ") {\n%z = convolution(%x, %w) {" attributes "} : f16" result "\nreturn %z\n}"
+
+START_TEST(dots) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F16, DOT("f16", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[k,m]", "[n,k]", "[m,n]", "[0]", "[1]", "[]"));
+  add(&c, F16, DOT("f16", "[b,m,k]", "[b,k,n]", "[b,m,n]", "[2]", "[1]", "[0]"));
+  add(&c, F16, DOT("f16", "[70,133]", "[133,90]", "[70,90]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,k]", "[k]", "[m]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[2,m,3,k]", "[k,3,n]", "[2,m,n]", "[2,3]", "[1,0]", "[]"));
+  add(&c, BF16, DOT("bf16", "[m,64]", "[64,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, EXACT, DOT_OF("s8", "[m,k]", "s8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, EXACT, DOT_OF("u8", "[m,70]", "s8", "[n,70]", "s32", "[m,n]", "[1]", "[1]", "[]"));
+  add(&c, EXACT, DOT_OF("s8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, EXACT, DOT_OF("u8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+START_TEST(convolutions) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F16,
+      CONVOLUTION("[n,5,h,w]", "[9,5,3,3]", "[n,9,h,w]",
+                  "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-first"));
+  add(&c, F16,
+      CONVOLUTION("[n,h,w,5]", "[9,5,3,3]", "[n,h,w,9]",
+                  "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-last"));
+  add(&c, F16,
+      CONVOLUTION("[n,6,13,13]", "[8,3,3,3]", "[n,8,11,11]",
+                  "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[2,2], groups=2, "
+                  "layout=channels-first"));
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+/* A bias, an activation, and a residual, whose memory the result may have. */
+START_TEST(epilogues) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_case *k = add(&c, F16,
+                      "(%x: f16[m,40], %y: f16[40,n], %b: f16[n], %r: f16[m,n]) {\n%z = dot(%x, %y) {lhs_contract=[1], "
+                      "rhs_contract=[0], lhs_batch=[], rhs_batch=[]} : f16[m,n]\n%c = broadcast(%b) {dimensions=[1]} : "
+                      "f16[m,n]\n%s = add(%z, %c) : f16[m,n]\n%t = tanh(%s) : f16[m,n]\n%u = add(%t, %r) : "
+                      "f16[m,n]\nreturn %u\n}");
+  k->kind = HLO_FUSION_OUTPUT;
+  k->shares = 3;
+  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+/* --- which instructions, and which tiles --- */
+
+static const hlo_instr *instruction(const char *text) {
+  sizes_cases c = {0};
+  (void)sizes_add_text(&c, text);
+  return c.items[0].entry->roots[0].def;
+}
+
+START_TEST(types) {
+  emit_target gpu, old, cpu;
+  ASSERT_OK(emit_target_nvptx(kernel_arena, "sm_80", &gpu));
+  ASSERT_OK(emit_target_nvptx(kernel_arena, "sm_75", &old));
+  ASSERT_OK(emit_target_init(kernel_arena, NULL, "native", 0, &cpu));
+  const hlo_instr *half = instruction(DOT("f16", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"));
+  ck_assert(emit_takes_mma(&gpu, half));
+  ck_assert(!emit_takes_mma(&old, half));
+  ck_assert(!emit_takes_mma(&cpu, half));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("s32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
+}
+END_TEST
+
+START_TEST(choices) {
+  emit_mma_tile t;
+  ck_assert(!emit_choose_mma_tile(instruction(DOT("f16", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]")), &t));
+  ck_assert(!emit_choose_mma_tile(instruction(DOT("f16", "[64,8]", "[8,64]", "[64,64]", "[1]", "[0]", "[]")), &t));
+  ck_assert(
+      emit_choose_mma_tile(instruction(DOT("f16", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]")), &t));
+  ck_assert(t.warp_rows * t.down == 8 && t.warp_columns * t.across == 8);
+  ck_assert(emit_choose_mma_tile(instruction(DOT("f16", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")), &t));
+  ck_assert(t.warp_rows * t.down * t.warp_columns * t.across <= 4); /* more blocks matter more than larger tiles */
+  ck_assert(
+      emit_choose_mma_tile(instruction(DOT("f16", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]")), &t));
+  ck_assert(t.warp_rows * t.down == 1);
+}
+END_TEST
+
+static void setup(void) {
+  kernel_setup();
+  sizes_setup();
+}
+static void teardown(void) {
+  kernel_teardown();
+  sizes_teardown();
+}
+
+int main(void) {
+  TCase *t = tcase_create("mma-product");
+  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, dots, 0, TILES);
+  tcase_add_loop_test(t, convolutions, 0, TILES);
+  tcase_add_loop_test(t, epilogues, 0, TILES);
+  tcase_add_test(t, types);
+  tcase_add_test(t, choices);
+  return run_suite("mma-product", t);
+}

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_gpu/compile/contraction.h"
 #include "backend_gpu/lower/lower.h"
 #include "backend_gpu/runtime/cuda.h"
 #include "backend_gpu/runtime/target.h"
 #include "base/clock.h"
-#include "emit/blocks/tiled_product.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
+#include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 #include "hlo/schedule/hlo_report.h"
 #include "lower/kernels/report.h"
@@ -36,7 +37,34 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),
+    HLO_NEEDED_STEP(assign_kernels),
 };
+
+/* For a module that came with its kernels assigned. */
+static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
+
+/* What the functions of hlo_target need. */
+typedef struct pass_data {
+  const rt_compile_options *options;
+  const emit_target *target;
+  rt_report *report;
+} pass_data;
+
+/* Chooses a config for each contraction that has none: the first, or the one that the options ask for. */
+static status assign_kernels(void *data, hlo_module *m) {
+  const pass_data *p = data;
+  uint32_t n, number = p->options->algorithm ? p->options->algorithm - 1 : 0;
+  hlo_computation **walked = hlo_walked(m, m->arena, false, &n);
+  for (uint32_t c = 0; c < n; c++) {
+    for (hlo_instr *i = walked[c]->first; i; i = i->next) {
+      gpu_config configs[GPU_MOST_CONFIGS];
+      uint32_t found = *i->config ? 0 : gpu_list_configs(p->target, i, configs);
+      i->config = number < found ? arena_strdup(m->arena, configs[number].name) : i->config;
+      p->report->n_algorithms = found > p->report->n_algorithms ? found : p->report->n_algorithms;
+    }
+  }
+  return NULL;
+}
 
 static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   (void)data;
@@ -61,11 +89,14 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 
 static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: the weights of a layer */
 
-static status prepare(hlo_module *m, const rt_compile_options *o, arena *a) {
+static status prepare(hlo_module *m, pass_data *data, arena *a) {
+  const rt_compile_options *o = data->options;
   const hlo_target target = {.name = "gpu",
+                             .data = data,
                              .takes_epilogue = takes_epilogue,
                              .takes_activation = takes_activation,
-                             .takes_fused = takes_fused};
+                             .takes_fused = takes_fused,
+                             .assign_kernels = assign_kernels};
   pass_context c = {.arena = a,
                     .eval = o->eval,
                     .fold_bytes = fold_bytes,
@@ -74,7 +105,8 @@ static status prepare(hlo_module *m, const rt_compile_options *o, arena *a) {
                     .verify = true,
                     .dump = o->dump ? dump : NULL,
                     .dump_data = (void *)o};
-  return hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
+  return m->kernels_assigned ? hlo_run_passes(m, after_pipeline, sizeof after_pipeline / sizeof *after_pipeline, &c)
+                             : hlo_run_passes(m, pipeline, sizeof pipeline / sizeof *pipeline, &c);
 }
 
 /* --- compiling a module --- */
@@ -95,7 +127,8 @@ typedef struct compilation {
 
 static status run_passes(compilation *c, hlo_module *m) {
   hlo_report before = hlo_report_of(m);
-  TRY(prepare(m, c->options, c->arena));
+  pass_data data = {c->options, &c->target, c->report};
+  TRY(prepare(m, &data, c->arena));
   lower_report_module(m, &before, c->report);
   c->report->seconds_passes = clock_lap(&c->start);
   return NULL;
@@ -108,6 +141,7 @@ static status lower_module(compilation *c, hlo_module *m) {
   c->jobs = lower_jobs_create(c->arena);
   gpu_lower_options *lower = ARENA_NEW(c->arena, gpu_lower_options); /* the jobs use it, too */
   *lower = (gpu_lower_options){.target = c->name,
+                               .emit_target = &c->target,
                                .keep_text = o->keep_text,
                                .out_of_place = o->out_of_place,
                                .sharing = o->sharing,

@@ -1,7 +1,7 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
-#include "emit/blocks/tiled_product.h"
+#include "backend_gpu/compile/contraction.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
 #include "lower/kernels/special.h"
@@ -36,15 +36,16 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
-static status emit_kernel_thunk(lower_context *c, lower_kernels *kernels, const hlo_instr *i) {
+static status emit_kernel_thunk(lower_context *c, const lowering *l, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  emit_tile tile;
-  lower_kernel_writer tiled = {emit_tiled_product_kernel, "tiles", &tile, sizeof tile, 0, -1};
-  bool tiles = emit_takes_tiles(i) && emit_choose_tile(i, &tile);
+  gpu_config config = {.write = NULL};
+  CHECK_THAT(!*i->config || gpu_find_config(l->options->emit_target, i, i->config, &config), STATUS_INVALID_ARGUMENT,
+             "%s: there is no config '%s'", hlo_info(i)->name, i->config);
+  lower_kernel_writer writer = {config.write, i->config, &config.tile, config.bytes, 0, -1};
   lower_bring_base(c, i);
-  rt_thunk *t = lower_kernel_thunk(c, kernels, i);
-  return lower_add_kernel(c, kernels, t, i, tiles ? &tiled : NULL, NULL);
+  rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
+  return lower_add_kernel(c, l->kernels, t, i, config.write ? &writer : NULL, NULL);
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {
@@ -54,7 +55,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
   if (done) {
     return NULL;
   }
-  return emit_is_special(i) ? lower_special_kernels(c, l->kernels, i, MOST_PARTS) : emit_kernel_thunk(c, l->kernels, i);
+  return emit_is_special(i) ? lower_special_kernels(c, l->kernels, i, MOST_PARTS) : emit_kernel_thunk(c, l, i);
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {

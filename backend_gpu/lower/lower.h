@@ -6,6 +6,7 @@
 
 typedef struct gpu_lower_options {
   const char *target;               /* the name of the rt_target */
+  const emit_target *emit_target;   /* for which kernels are written */
   bool keep_text, out_of_place;     /* as in rt_compile_options */
   const struct rt_sharing *sharing; /* as in rt_compile_options */
   rt_origins *origins;              /* as in rt_compile_options */

@@ -28,11 +28,11 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i) {
   return x != DTYPE_F32 && emit_has_mma(t, x, y) && sum == (dtype_is_int(x) ? DTYPE_S32 : DTYPE_F32);
 }
 
-/* The largest first. */
-static const emit_mma_tile tiles[] = {{4, 2, 2, 4}, {2, 2, 2, 2}, {2, 2, 1, 2}, {1, 2, 2, 1}, {1, 2, 1, 2}};
+const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
+    {4, 2, 2, 4}, {2, 2, 2, 2}, {2, 2, 1, 2}, {1, 2, 2, 1}, {1, 2, 1, 2}};
 
 bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
-  enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64, N = sizeof tiles / sizeof *tiles };
+  enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
@@ -41,15 +41,15 @@ bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
   if (emit_likely_size(t, g.sums.total) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
-  for (int k = 0; k < N; k++) {
-    double high = (double)(SIDE * tiles[k].warp_rows * tiles[k].down);
-    double wide = (double)(SIDE * tiles[k].warp_columns * tiles[k].across);
+  for (int k = 0; k < EMIT_MMA_TILES; k++) {
+    double high = (double)(SIDE * emit_mma_tiles[k].warp_rows * emit_mma_tiles[k].down);
+    double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
     /* What a processor loads into shared memory for each sum, if every one has as many blocks as the others. */
     double cost = fmax(blocks, ENOUGH_BLOCKS) * (high + wide);
     if (cost < least) {
       least = cost;
-      *out = tiles[k];
+      *out = emit_mma_tiles[k];
     }
   }
   return true;

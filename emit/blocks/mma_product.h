@@ -18,10 +18,14 @@ typedef struct emit_mma_tile {
   int64_t down, across;            /* each at most 4 times the other, and at most 8 warps in all */
 } emit_mma_tile;
 
+/* The tiles that are worth trying, the largest first. */
+enum { EMIT_MMA_TILES = 5 };
+extern const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES];
+
 /* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of), with no less precision than
  * other kernels. */
 bool emit_takes_mma(const emit_target *t, const hlo_instr *i);
-/* Returns the tile that should be used for likely sizes.  Returns false if other kernels are better: the result has
+/* Returns the one that should be used for likely sizes.  Returns false if other kernels are better: the result has
  * few elements, or the sums are short. */
 bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out);
 

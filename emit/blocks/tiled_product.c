@@ -12,7 +12,7 @@
 #include "emit/kernel/module.h"
 #include "emit/kernel/writer.h"
 
-enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = 8 /* rows and columns of a thread */, MOST_SUMS = 16 };
+enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = EMIT_TILE_MOST, MOST_SUMS = 16 };
 
 /* --- choosing --- */
 
@@ -22,6 +22,10 @@ bool emit_takes_tiles(const hlo_instr *i) {
   }
   dtype t = (dtype)emit_contraction_of(i)->shapes[0].type;
   return dtype_is_float(t) || (dtype_is_int(t) && dtype_bytes(t) >= 4);
+}
+
+emit_tile emit_tile_of(int64_t rows, int64_t columns) {
+  return (emit_tile){rows, columns, rows * columns > 16 ? 8 : MOST_SUMS};
 }
 
 bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
@@ -46,7 +50,7 @@ bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
   while (column_side > 1 && columns <= (double)(SIDE * column_side / 2)) {
     column_side /= 2;
   }
-  *out = (emit_tile){row_side, column_side, row_side * column_side > 16 ? 8 : MOST_SUMS};
+  *out = emit_tile_of(row_side, column_side);
   return true;
 }
 

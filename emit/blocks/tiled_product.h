@@ -14,7 +14,7 @@
 #include "emit/kernel/compile.h"
 
 /* The threads of a block are EMIT_TILE_SIDE rows of EMIT_TILE_SIDE threads. */
-enum { EMIT_TILE_SIDE = 16 };
+enum { EMIT_TILE_SIDE = 16, EMIT_TILE_MOST = 8 /* rows and columns of a thread */ };
 
 /* The config: a tile of a thread.  A block's tile has EMIT_TILE_SIDE times as many rows and columns.  All threads bring
  * equally many factors of each side, so the product of rows and sums, and that of columns and sums, is at least 16. */
@@ -22,6 +22,9 @@ typedef struct emit_tile {
   int64_t rows, columns; /* 1, 2, 4 or 8 */
   int64_t sums;          /* how many products of each sum are computed between two barriers: 8 or 16 */
 } emit_tile;
+
+/* Returns the tile of so many rows and columns. */
+emit_tile emit_tile_of(int64_t rows, int64_t columns);
 
 /* Returns true if the contraction of `i` (emit_contraction_of) can be computed in tiles. */
 bool emit_takes_tiles(const hlo_instr *i);

@@ -1,0 +1,77 @@
+/* contraction.c - see contraction.h. */
+#include "backend_gpu/compile/contraction.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hlo/analysis/queries.h"
+
+/* The configs that were found. */
+typedef struct list {
+  gpu_config *items;
+  uint32_t n;
+} list;
+
+/* Adds a config unless one of its name is there. */
+static void add(list *l, gpu_config c) {
+  for (uint32_t k = 0; k < l->n; k++) {
+    if (strcmp(l->items[k].name, c.name) == 0) {
+      return;
+    }
+  }
+  if (l->n < GPU_MOST_CONFIGS) {
+    l->items[l->n++] = c;
+  }
+}
+
+static void add_tile(list *l, int64_t rows, int64_t columns) {
+  gpu_config c = {.write = emit_tiled_product_kernel, .bytes = sizeof c.tile, .tile = emit_tile_of(rows, columns)};
+  snprintf(c.name, sizeof c.name, "tiles:%dx%d", (int)rows, (int)columns);
+  add(l, c);
+}
+
+static void add_mma(list *l, const emit_mma_tile *t) {
+  gpu_config c = {.write = emit_mma_product_kernel, .bytes = sizeof c.mma, .mma = *t};
+  snprintf(c.name, sizeof c.name, "mma:%dx%d-%dx%d", (int)t->warp_rows, (int)t->warp_columns, (int)t->down,
+           (int)t->across);
+  add(l, c);
+}
+
+uint32_t gpu_list_configs(const emit_target *t, const hlo_instr *i, gpu_config *out) {
+  list l = {.items = out};
+  emit_tile tile;
+  emit_mma_tile mma;
+  if (!emit_contraction_of(i)) {
+    return 0;
+  }
+  bool takes_mma = emit_takes_mma(t, i), takes_tiles = emit_takes_tiles(i);
+  if (takes_mma && emit_choose_mma_tile(i, &mma)) {
+    add_mma(&l, &mma);
+  }
+  if (takes_tiles && emit_choose_tile(i, &tile)) {
+    add_tile(&l, tile.rows, tile.columns);
+  }
+  add(&l, (gpu_config){.name = "loops"});
+  for (uint32_t k = 0; takes_mma && k < EMIT_MMA_TILES; k++) {
+    add_mma(&l, &emit_mma_tiles[k]);
+  }
+  for (int64_t rows = EMIT_TILE_MOST; takes_tiles && rows > 0; rows /= 2) {
+    for (int64_t columns = EMIT_TILE_MOST; columns > 0; columns /= 2) {
+      add_tile(&l, rows, columns);
+    }
+  }
+  return l.n;
+}
+
+bool gpu_find_config(const emit_target *t, const hlo_instr *i, const char *name, gpu_config *out) {
+  gpu_config configs[GPU_MOST_CONFIGS];
+  uint32_t n = gpu_list_configs(t, i, configs);
+  for (uint32_t k = 0; k < n; k++) {
+    if (strcmp(configs[k].name, name) == 0) {
+      *out = configs[k];
+      return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,36 @@
+/* contraction.h - the kernels that compute a dot or a convolution, with the operations that follow, and their configs.
+ *
+ * Pass assign_kernels writes a config's name into the instruction (hlo_instr.config), and lowering reads it from there.
+ * Configs are:
+ *
+ *   loops             emit_kernel: a thread for each element of the result
+ *   tiles:RxC         tiled_product.h: R rows and C columns for each of 16 x 16 threads
+ *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
+ *
+ * All of them but mma round alike. */
+#ifndef BACKEND_GPU_COMPILE_CONTRACTION_H
+#define BACKEND_GPU_COMPILE_CONTRACTION_H
+
+#include "emit/blocks/mma_product.h"
+#include "emit/blocks/tiled_product.h"
+
+enum { GPU_MOST_CONFIGS = 24 };
+
+typedef struct gpu_config {
+  char name[24];
+  emit_write_fn *write; /* NULL: emit_kernel */
+  union {
+    emit_tile tile;
+    emit_mma_tile mma;
+  };
+  size_t bytes; /* of the config of `write` */
+} gpu_config;
+
+/* Writes the configs for a contraction, the one that should be used first.  Returns their number, which is 0 if `i` is
+ * none. */
+uint32_t gpu_list_configs(const emit_target *t, const hlo_instr *i, gpu_config *out);
+
+/* Finds a config of the contraction by its name.  Returns false if it has none of that name. */
+bool gpu_find_config(const emit_target *t, const hlo_instr *i, const char *name, gpu_config *out);
+
+#endif

@@ -57,6 +57,9 @@ bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
 
 /* --- the kernel --- */
 
+/* How a thread loads factors: one by one; all of a chunk at once; or those of neighbouring rows or columns at once. */
+typedef enum vectors { SINGLE, ALONG_SUMS, ACROSS } vectors;
+
 /* One side of the tile: the rows, or the columns. */
 typedef struct side {
   uint32_t operand;
@@ -67,6 +70,7 @@ typedef struct side {
   LLVMValueRef first;   /* the first row or column of the block's tile */
   LLVMValueRef of_warp; /* the first one of the warp, in the block's tile */
   bool sums_first;      /* whether neighbouring threads load neighbouring chunks of one row or column */
+  vectors vectors;
 } side;
 
 typedef struct kernel {
@@ -84,11 +88,10 @@ static LLVMValueRef word_at(const kernel *k, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->ir->i32, k->memory, &at, 1, "");
 }
 
-/* Returns the bits of a factor, which is given in the type of the sums, as an i32. */
+/* Returns the bits of factors, which are given in the type of the sums. */
 static LLVMValueRef bits_of(const kernel *k, dtype t, LLVMValueRef v) {
-  const emit_ir *ir = k->ir;
-  LLVMValueRef bits = dtype_is_int(t) ? LLVMBuildTrunc(ir->builder, v, ir->i8, "") : emit_narrow(ir, t, v);
-  return LLVMBuildZExt(ir->builder, bits, ir->i32, "");
+  return dtype_is_int(t) ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
+                         : emit_narrow(k->ir, t, v);
 }
 
 /* A chunk on its way to shared memory. */
@@ -99,38 +102,102 @@ typedef struct chunk {
 
 enum { MOST_CHUNKS = MOST_SIDE * CHUNKS / LEAST_THREADS };
 
+/* Returns how many chunks of a side each thread brings. */
 static int chunks_of(const kernel *k, const side *s) {
   int64_t n = s->extent * CHUNKS / k->threads;
   assert(n > 0 && n <= MOST_CHUNKS && s->extent * CHUNKS % k->threads == 0);
   return (int)n;
 }
 
-/* Loads chunk number `number` of the thread's.  Positions beyond the end are replaced by the last one, so that nothing
- * outside of an array is read; their sums are not stored.  Sums beyond the end become products of zeros. */
-static void load_chunk(kernel *k, const side *s, LLVMValueRef first_sum, int64_t number, chunk *out) {
-  emit_element *e = &k->w.e;
-  const emit_ir *ir = k->ir;
-  LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, number * k->threads));
-  int64_t inner = s->sums_first ? CHUNKS : s->extent;
-  LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
-  LLVMValueRef which = s->sums_first ? fast : slow, line = s->sums_first ? slow : fast;
-  LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, line), s->dims->total, s->extent);
-  int64_t each = (int64_t)(sizeof(int32_t) / dtype_bytes(s->type));
-  LLVMValueRef sum = emit_add(ir, first_sum, emit_times(ir, which, CHUNK * each));
-  for (int64_t j = 0; j < CHUNK * each; j++) {
-    LLVMValueRef own = emit_add(ir, sum, emit_i64(ir, j)), safe = emit_within(&e->x, own, k->g.sums.total, k->sums);
-    LLVMValueRef bits = bits_of(k, s->type, emit_tile_factor(e, &k->g, s->operand, k->batch, position, safe));
-    if (safe != own) {
-      LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, own, emit_size(&e->x, k->g.sums.total));
-      bits = emit_select(ir, inside, bits, LLVMConstNull(ir->i32));
-    }
-    LLVMValueRef shift = LLVMConstInt(ir->i32, (unsigned long long)(j % each) * 8 * dtype_bytes(s->type), false);
-    LLVMValueRef part = LLVMBuildShl(ir->builder, bits, shift, "");
-    LLVMValueRef *word = &out->words[j / each];
-    *word = j % each ? LLVMBuildOr(ir->builder, *word, part, "") : part;
+static int factors_of_word(const side *s) { return (int)(sizeof(int32_t) / dtype_bytes(s->type)); }
+
+/* Puts factor number j into its word. */
+static void put_factor(const kernel *k, const side *s, chunk *c, int j, LLVMValueRef bits) {
+  int each = factors_of_word(s), shift = j % each * 8 * (int)dtype_bytes(s->type);
+  LLVMValueRef *word = &c->words[j / each];
+  LLVMValueRef part = LLVMBuildZExt(k->ir->builder, bits, k->ir->i32, "");
+  part = LLVMBuildShl(k->ir->builder, part, LLVMConstInt(k->ir->i32, (unsigned)shift, false), "");
+  *word = j % each ? LLVMBuildOr(k->ir->builder, *word, part, "") : part;
+}
+
+/* Returns `bits` if the sum is one of those that there are, otherwise 0. */
+static LLVMValueRef zero_beyond(const kernel *k, LLVMValueRef sum, LLVMValueRef bits) {
+  if (dim_is_const(k->g.sums.total) && k->g.sums.total % k->sums == 0) {
+    return bits;
   }
-  out->at =
-      emit_add(ir, emit_times(ir, line, PITCH), emit_add(ir, emit_times(ir, which, CHUNK), emit_i64(ir, s->offset)));
+  LLVMValueRef inside = emit_icmp(k->ir, LLVMIntSLT, sum, emit_size(&k->w.e.x, k->g.sums.total));
+  return emit_select(k->ir, inside, bits, LLVMConstNull(LLVMTypeOf(bits)));
+}
+
+/* Loads neighbouring factors of a row or column one by one. */
+static void load_single(kernel *k, const side *s, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
+  for (int j = 0; j < CHUNK * factors_of_word(s); j++) {
+    LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j));
+    LLVMValueRef safe = emit_within(&k->w.e.x, own, k->g.sums.total, k->sums);
+    LLVMValueRef v =
+        emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
+    put_factor(k, s, out, j, zero_beyond(k, own, bits_of(k, s->type, v)));
+  }
+}
+
+/* Loads all factors of a chunk as a vector.  There are all of them, or none. */
+static void load_along_sums(kernel *k, const side *s, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
+  emit_indexer *x = &k->w.e.x;
+  int n = CHUNK * factors_of_word(s);
+  LLVMValueRef safe = emit_lesser(k->ir, sum, emit_i64(k->ir, k->g.sums.total - n));
+  x->lanes = n;
+  LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1),
+                                    emit_pos_along(emit_pos_at(safe, n), n));
+  x->lanes = 1;
+  LLVMValueRef words = LLVMBuildBitCast(k->ir->builder, bits_of(k, s->type, v), LLVMVectorType(k->ir->i32, CHUNK), "");
+  for (int j = 0; j < CHUNK; j++) {
+    out->words[j] = zero_beyond(k, sum, emit_lane(k->ir, words, j));
+  }
+}
+
+/* Loads the factors of n neighbouring rows or columns, from `position` on, as vectors along them. */
+static void load_across(kernel *k, const side *s, int n, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
+  emit_indexer *x = &k->w.e.x;
+  LLVMValueRef safe_position = emit_lesser(k->ir, position, emit_i64(k->ir, s->dims->total - n));
+  for (int j = 0; j < CHUNK * factors_of_word(s); j++) {
+    LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j)), safe = emit_within(x, own, k->g.sums.total, k->sums);
+    x->lanes = n;
+    LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch,
+                                      emit_pos_along(emit_pos_at(safe_position, n), n), emit_pos_at(safe, 1));
+    x->lanes = 1;
+    LLVMValueRef bits = bits_of(k, s->type, v);
+    for (int c = 0; c < n; c++) {
+      put_factor(k, s, &out[c], j, zero_beyond(k, own, emit_lane(k->ir, bits, c)));
+    }
+  }
+}
+
+/* Loads the thread's chunks of a side, for the sums from first_sum on.  Neighbouring threads load neighbouring chunks
+ * of one row or column, or neighbouring rows or columns, as the operand lies.  Positions beyond the end are replaced by
+ * the last one, so that nothing outside of an array is read; their sums are not stored.  Sums beyond the end become
+ * products of zeros. */
+static void load_side(kernel *k, const side *s, LLVMValueRef first_sum, chunk *out) {
+  const emit_ir *ir = k->ir;
+  int n = chunks_of(k, s), wide = s->vectors == ACROSS ? n : 1;
+  for (int j = 0; j < n; j += wide) {
+    LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, j * k->threads));
+    int64_t inner = s->sums_first ? CHUNKS : s->extent / wide;
+    LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
+    LLVMValueRef which = s->sums_first ? fast : slow, line = emit_times(ir, s->sums_first ? slow : fast, wide);
+    LLVMValueRef sum = emit_add(ir, first_sum, emit_times(ir, which, CHUNK * factors_of_word(s)));
+    LLVMValueRef own = emit_add(ir, s->first, line), position = emit_within(&k->w.e.x, own, s->dims->total, s->extent);
+    if (s->vectors == ACROSS) {
+      load_across(k, s, n, own, sum, out);
+    } else if (s->vectors == ALONG_SUMS) {
+      load_along_sums(k, s, position, sum, &out[j]);
+    } else {
+      load_single(k, s, position, sum, &out[j]);
+    }
+    for (int c = 0; c < wide; c++) {
+      LLVMValueRef at = emit_times(ir, emit_add(ir, line, emit_i64(ir, c)), PITCH);
+      out[j + c].at = emit_add(ir, at, emit_add(ir, emit_times(ir, which, CHUNK), emit_i64(ir, s->offset)));
+    }
+  }
 }
 
 /* The chunks of both sides that a thread brings. */
@@ -140,14 +207,9 @@ typedef struct brought {
 } brought;
 
 static void load_chunks(kernel *k, LLVMValueRef first_sum, brought *out) {
-  const side *sides[] = {&k->rows, &k->columns};
-  out->n = 0;
-  for (int s = 0; s < 2; s++) {
-    int n = chunks_of(k, sides[s]);
-    for (int j = 0; j < n; j++) {
-      load_chunk(k, sides[s], first_sum, j, &out->chunks[out->n++]);
-    }
-  }
+  load_side(k, &k->rows, first_sum, out->chunks);
+  load_side(k, &k->columns, first_sum, out->chunks + chunks_of(k, &k->rows));
+  out->n = chunks_of(k, &k->rows) + chunks_of(k, &k->columns);
 }
 
 /* Stores chunks in the stage whose first word is number `stage`. */
@@ -312,14 +374,33 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
 
 /* --- the whole --- */
 
+/* Vectors need an operand whose innermost dimension is as long as a multiple of them. */
+static vectors choose_vectors(const kernel *k, const side *s) {
+  const hlo_instr *c = k->g.c;
+  hlo_value v = c->operands[s->operand];
+  dim inner = hlo_shape(v)->dims[hlo_rank(v) - 1], sums = k->g.sums.total;
+  if (!emit_is_input(&k->w.e, v)) {
+    return SINGLE;
+  }
+  if (s->sums_first) {
+    dim run = c->op == HLO_DOT ? inner : sums; /* a convolution's weights have all sums of a channel in their order */
+    return dim_is_const(run) && dim_is_const(sums) && run % (CHUNK * factors_of_word(s)) == 0 ? ALONG_SUMS : SINGLE;
+  }
+  int n = chunks_of(k, s);
+  bool across = c->op == HLO_DOT && n > 1 && (n & (n - 1)) == 0 && s->dims->n > 0;
+  return across && dim_is_const(inner) && dim_is_const(s->dims->total) && inner % n == 0 ? ACROSS : SINGLE;
+}
+
 static side make_side(const kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t extent,
                       LLVMValueRef tile) {
-  return (side){.operand = operand,
-                .dims = dims,
-                .type = hlo_type(k->g.c->operands[operand]),
-                .extent = extent,
-                .first = emit_times(k->ir, tile, extent),
-                .sums_first = emit_has_sums_innermost(k->g.c, operand)};
+  side s = {.operand = operand,
+            .dims = dims,
+            .type = hlo_type(k->g.c->operands[operand]),
+            .extent = extent,
+            .first = emit_times(k->ir, tile, extent),
+            .sums_first = emit_has_sums_innermost(k->g.c, operand)};
+  s.vectors = choose_vectors(k, &s);
+  return s;
 }
 
 static void begin_tile(kernel *k) {

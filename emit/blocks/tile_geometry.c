@@ -80,16 +80,16 @@ bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand) {
 /* --- positions --- */
 
 /* Returns an index of a space of one dimension. */
-static emit_index *flat_index(emit_indexer *x, dim total, LLVMValueRef p) {
+static emit_index *flat_index(emit_indexer *x, dim total, emit_pos p) {
   dim *extent = ARENA_NEW_N(x->w->arena, dim, 1);
   *extent = total;
   emit_index *flat = emit_index_new(x, 1, extent);
-  emit_axis_at(flat, 0, emit_pos_at(p, 1));
+  emit_axis_at(flat, 0, p);
   return flat;
 }
 
 /* Sets the axes of `at` along the dimensions of a group, whose position as one is p. */
-static void set_axes(emit_indexer *x, const emit_tile_group *g, LLVMValueRef p, emit_index *at) {
+static void set_axes(emit_indexer *x, const emit_tile_group *g, emit_pos p, emit_index *at) {
   if (g->n == 0) {
     return;
   }
@@ -99,21 +99,27 @@ static void set_axes(emit_indexer *x, const emit_tile_group *g, LLVMValueRef p, 
   }
 }
 
-emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
-                            LLVMValueRef column) {
+static emit_index *index_at(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, emit_pos row,
+                            emit_pos column) {
   const shape *s = &g->c->shapes[0];
   emit_index *at = emit_index_new(x, s->rank, s->dims);
   set_axes(x, &g->rows, row, at);
   set_axes(x, &g->columns, column, at);
+  emit_pos member = emit_pos_at(batch, 1);
   if (g->channel < 0) {
-    set_axes(x, &g->batch, batch, at);
+    set_axes(x, &g->batch, member, at);
     return at;
   }
   bool is_row = g->rows.of[0] == g->channel;
   const emit_tile_group *channels = is_row ? &g->rows : &g->columns;
-  LLVMValueRef before = emit_times_size(x, batch, channels->total);
-  emit_axis_at(at, g->channel, emit_pos_at(emit_add(x->w, before, is_row ? row : column), 1));
+  emit_pos before = emit_pos_scale_by_size(x, member, channels->total);
+  emit_axis_at(at, g->channel, emit_pos_add(x, before, is_row ? row : column));
   return at;
+}
+
+emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
+                            LLVMValueRef column) {
+  return index_at(x, g, batch, emit_pos_at(row, 1), emit_pos_at(column, 1));
 }
 
 LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t step) {
@@ -124,10 +130,10 @@ LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t s
 }
 
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
-                              LLVMValueRef position, LLVMValueRef sum) {
-  LLVMValueRef zero = emit_i64(e->w, 0);
+                              emit_pos position, emit_pos sum) {
+  emit_pos zero = emit_pos_const(&e->x, 0);
   bool is_row = operand == g->row_operand;
-  emit_index *at = emit_tile_index(&e->x, g, batch, is_row ? position : zero, is_row ? zero : position);
+  emit_index *at = index_at(&e->x, g, batch, is_row ? position : zero, is_row ? zero : position);
   emit_index *flat = flat_index(&e->x, g->sums.total, sum);
   return emit_factor(e, g->c, operand, at, emit_index_reshape(&e->x, flat, g->sums.n, g->sums.extents)).v;
 }

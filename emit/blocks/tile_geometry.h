@@ -43,10 +43,10 @@ emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMVa
 /* Returns p, or the last position before n if p is not less.  p is less than n rounded up to a multiple of `step`. */
 LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t step);
 
-/* Returns the factor that an operand contributes to sum number `sum` of a row, if it has the rows, or of a column, in
- * the type of the sums.  All numbers must be in range. */
+/* Returns the factors that an operand contributes to sums `sum` of rows `position`, if it has the rows, or of columns,
+ * in the type of the sums, in e->x.lanes lanes.  All numbers must be in range. */
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
-                              LLVMValueRef position, LLVMValueRef sum);
+                              emit_pos position, emit_pos sum);
 
 /* Returns an i1: whether the tile's row and column are ones of the result. */
 LLVMValueRef emit_is_in_tile(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row, LLVMValueRef column);

@@ -102,7 +102,7 @@ static brought load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int
   LLVMValueRef sum = emit_add(ir, first_sum, b.sum);
   LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, b.position), s->dims->total, s->extent);
   LLVMValueRef safe = emit_within(&e->x, sum, k->g.sums.total, k->tile.sums);
-  b.value = emit_tile_factor(e, &k->g, s->operand, k->batch, position, safe);
+  b.value = emit_tile_factor(e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
   if (safe != sum) {
     LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.sums.total));
     b.value = emit_select(ir, inside, b.value, LLVMConstNull(k->element));

@@ -135,6 +135,18 @@ static LLVMValueRef load_lanes(const access *a, emit_pos at) {
   return r;
 }
 
+/* Returns the alignment of a vector that begins at element `at` of a buffer, up to 16 bytes.  A GPU accesses a vector
+ * at once only if that is its size; CPUs do not need it. */
+static unsigned vector_align(const access *a, emit_pos at) {
+  enum { MOST = 16 };
+  unsigned align = a->align;
+  bool known = a->e->w->target->execution == EMIT_BLOCKS && !a->constant;
+  while (known && align < MOST && at.multiple % (2 * align / a->align) == 0) {
+    align *= 2;
+  }
+  return align;
+}
+
 static LLVMValueRef load_part(const access *a, emit_pos at) {
   int lanes = a->e->x.lanes;
   if (lanes == 1) {
@@ -144,7 +156,9 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
     return emit_splat(a->e->w, load_of(a, a->type, at.base), lanes);
   }
   if (at.step == 1) {
-    return load_vector(a, at.base, 0);
+    access whole = *a;
+    whole.align = vector_align(a, at);
+    return load_vector(&whole, at.base, 0);
   }
   if (at.step == -1) {
     int mask[256];

@@ -9,12 +9,12 @@ gpu_exec_sources = \
 	backend_gpu/runtime/kernel.c \
 	backend_gpu/runtime/target.c
 gpu_compile_sources = \
-	backend_gpu/compile/contraction.c \
+	backend_gpu/algorithms/contraction.c \
 	backend_gpu/compile/target.c \
 	backend_gpu/lower/lower.c
 backend_gpu_files = \
 	backend_gpu/README \
-	backend_gpu/compile/contraction.h \
+	backend_gpu/algorithms/contraction.h \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
 	backend_gpu/runtime/README-cuda.md \

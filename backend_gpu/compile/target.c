@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_gpu/compile/contraction.h"
+#include "backend_gpu/algorithms/contraction.h"
 #include "backend_gpu/lower/lower.h"
 #include "backend_gpu/runtime/cuda.h"
 #include "backend_gpu/runtime/target.h"

@@ -1,7 +1,7 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
-#include "backend_gpu/compile/contraction.h"
+#include "backend_gpu/algorithms/contraction.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
 #include "lower/kernels/special.h"

@@ -34,6 +34,8 @@ static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
 }
 
 /* Sums are f32, so what counts is the rounding of the result. */
+enum { ROUNDS = 2 };
+
 static const double F16 = 4e-3, BF16 = 3e-2, EXACT = 0;
 
 #define DOT_OF(x, a, y, b, t, result, lhs, rhs, batch)                                                           \
@@ -51,14 +53,22 @@ START_TEST(dots) {
   add(&c, F16, DOT("f16", "[k,m]", "[n,k]", "[m,n]", "[0]", "[1]", "[]"));
   add(&c, F16, DOT("f16", "[b,m,k]", "[b,k,n]", "[b,m,n]", "[2]", "[1]", "[0]"));
   add(&c, F16, DOT("f16", "[70,133]", "[133,90]", "[70,90]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,64]", "[64,96]", "[m,96]", "[1]", "[0]", "[]")); /* vectors */
   add(&c, F16, DOT("f16", "[m,k]", "[k]", "[m]", "[1]", "[0]", "[]"));
   add(&c, F16, DOT("f16", "[2,m,3,k]", "[k,3,n]", "[2,m,n]", "[2,3]", "[1,0]", "[]"));
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
+
+START_TEST(types_of_factors) {
+  sizes_cases c = {0};
+  tile = 1;
   add(&c, BF16, DOT("bf16", "[m,64]", "[64,n]", "[m,n]", "[1]", "[0]", "[]"));
   add(&c, EXACT, DOT_OF("s8", "[m,k]", "s8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
   add(&c, EXACT, DOT_OF("u8", "[m,70]", "s8", "[n,70]", "s32", "[m,n]", "[1]", "[1]", "[]"));
   add(&c, EXACT, DOT_OF("s8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
   add(&c, EXACT, DOT_OF("u8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
-  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 END_TEST
 
@@ -75,7 +85,7 @@ START_TEST(convolutions) {
       CONVOLUTION("[n,6,13,13]", "[8,3,3,3]", "[n,8,11,11]",
                   "strides=[1,1], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[2,2], groups=2, "
                   "layout=channels-first"));
-  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 END_TEST
 
@@ -90,7 +100,7 @@ START_TEST(epilogues) {
                       "f16[m,n]\nreturn %u\n}");
   k->kind = HLO_FUSION_OUTPUT;
   k->shares = 3;
-  sizes_check_all(&c, 3, EMIT_MACHINES_AND_BLOCKS);
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 END_TEST
 
@@ -146,6 +156,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, dots, 0, TILES);
+  tcase_add_test(t, types_of_factors);
   tcase_add_loop_test(t, convolutions, 0, TILES);
   tcase_add_loop_test(t, epilogues, 0, TILES);
   tcase_add_test(t, types);

@@ -8,8 +8,8 @@
  *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
  *
  * All of them but mma round alike. */
-#ifndef BACKEND_GPU_COMPILE_CONTRACTION_H
-#define BACKEND_GPU_COMPILE_CONTRACTION_H
+#ifndef BACKEND_GPU_ALGORITHMS_CONTRACTION_H
+#define BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 
 #include "emit/blocks/mma_product.h"
 #include "emit/blocks/tiled_product.h"

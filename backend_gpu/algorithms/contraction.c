@@ -1,5 +1,5 @@
 /* contraction.c - see contraction.h. */
-#include "backend_gpu/compile/contraction.h"
+#include "backend_gpu/algorithms/contraction.h"
 
 #include <stdarg.h>
 #include <stdio.h>

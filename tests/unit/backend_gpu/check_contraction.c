@@ -1,0 +1,91 @@
+/* check_contraction.c - the configs of a contraction on GPUs: which there are, their names, and which is the first. */
+#include <check.h>
+#include <string.h>
+
+#include "backend_gpu/algorithms/contraction.h"
+#include "tests/suite.h"
+#include "tests/unit/emit/kernel_case.h"
+
+static emit_target target_of(const char *cpu) {
+  emit_target t;
+  ASSERT_OK(emit_target_nvptx(kernel_arena, cpu, &t));
+  return t;
+}
+
+static const hlo_instr *dot(const char *type, int64_t m, int64_t k, int64_t n) {
+  kernel_cases c = {0};
+  const char *text = TEXT(
+      "%s[%d,%d](%%x: %s[%d,%d], %%y: %s[%d,%d]) {\n%%z = dot(%%x, %%y) {lhs_contract=[1], "
+      "rhs_contract=[0], lhs_batch=[], rhs_batch=[]} : %s[%d,%d]\nreturn %%z\n}",
+      type, (int)m, (int)n, type, (int)m, (int)k, type, (int)k, (int)n, type, (int)m, (int)n);
+  return hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;
+}
+
+static bool has(const gpu_config *configs, uint32_t n, const char *name) {
+  bool found = false;
+  for (uint32_t k = 0; k < n; k++) {
+    found = found || strcmp(configs[k].name, name) == 0;
+  }
+  return found;
+}
+
+START_TEST(first_configs) {
+  static const struct {
+    const char *cpu, *type;
+    int64_t m, k, n;
+    const char *first;
+  } cases[] = {
+      {"sm_80", "f32", 4096, 512, 4096, "tiles:8x8"},
+      {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4"},
+      {"sm_90a", "bf16", 4096, 512, 4096, "mma:4x2-2x4"},
+      {"sm_75", "f16", 4096, 512, 4096, "tiles:8x8"},
+      {"sm_80", "c64", 64, 64, 64, "loops"},
+      {"sm_80", "f64", 2, 64, 2, "loops"},
+  };
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    gpu_config configs[GPU_MOST_CONFIGS];
+    emit_target t = target_of(cases[k].cpu);
+    uint32_t n = gpu_list_configs(&t, dot(cases[k].type, cases[k].m, cases[k].k, cases[k].n), configs);
+    ck_assert_uint_gt(n, 0);
+    ck_assert_str_eq(configs[0].name, cases[k].first);
+  }
+}
+END_TEST
+
+/* Each config is found by its name, and names are unique. */
+START_TEST(names) {
+  gpu_config configs[GPU_MOST_CONFIGS], found;
+  emit_target t = target_of("sm_80");
+  const hlo_instr *i = dot("f16", 100, 200, 300);
+  uint32_t n = gpu_list_configs(&t, i, configs);
+  ck_assert(has(configs, n, "loops") && has(configs, n, "tiles:1x8") && has(configs, n, "mma:1x2-1x2"));
+  for (uint32_t k = 0; k < n; k++) {
+    ck_assert(gpu_find_config(&t, i, configs[k].name, &found));
+    ck_assert_ptr_eq((void *)(intptr_t)found.write, (void *)(intptr_t)configs[k].write);
+    ck_assert_uint_eq(found.bytes, configs[k].bytes);
+    ck_assert_mem_eq(&found.tile, &configs[k].tile, found.bytes);
+    ck_assert(!has(configs, k, configs[k].name));
+  }
+  ck_assert(!gpu_find_config(&t, i, "tiles:3x3", &found));
+  ck_assert(!gpu_find_config(&t, i, "", &found));
+}
+END_TEST
+
+START_TEST(only_contractions_have_configs) {
+  gpu_config configs[GPU_MOST_CONFIGS];
+  emit_target t = target_of("sm_80");
+  kernel_cases c = {0};
+  const char *text = "f32[4](%x: f32[4]) {\n%y = negate(%x) : f32[4]\nreturn %y\n}";
+  const hlo_instr *i = hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;
+  ck_assert_uint_eq(gpu_list_configs(&t, i, configs), 0);
+}
+END_TEST
+
+int main(void) {
+  TCase *t = tcase_create("contraction");
+  tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
+  tcase_add_test(t, first_configs);
+  tcase_add_test(t, names);
+  tcase_add_test(t, only_contractions_have_configs);
+  return run_suite("gpu-contraction", t);
+}

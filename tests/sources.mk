@@ -140,6 +140,7 @@ test_helper_sources = \
 	tests/target/two_targets.c \
 	tests/unit/backend_gpu/cuda_case.c \
 	tests/unit/backend_ref/eval_case.c \
+	tests/unit/emit/blocks/block_case.c \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
 	tests/unit/emit/kernel_test.c \
@@ -805,6 +806,7 @@ tests_files = \
 	tests/unit/backend_gpu/fake_cuda.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
+	tests/unit/emit/blocks/block_case.h \
 	tests/unit/emit/emit_case.h \
 	tests/unit/emit/kernel_case.h \
 	tests/unit/emit/kernel_test.h \

@@ -44,6 +44,7 @@ emit_sources = \
 	emit/kernel/pooling.c \
 	emit/kernel/ranges.c \
 	emit/kernel/row_fusion.c \
+	emit/kernel/scan.c \
 	emit/kernel/sort.c \
 	emit/kernel/support.c \
 	emit/kernel/team.c \
@@ -93,6 +94,7 @@ emit_files = \
 	emit/kernel/module.h \
 	emit/kernel/special.h \
 	emit/kernel/team.h \
+	emit/kernel/update.h \
 	emit/kernel/writer.h \
 	emit/llvm/compiler_calls.def \
 	emit/llvm/cpus.h \

@@ -36,6 +36,7 @@ emit_sources = \
 	emit/kernel/block.c \
 	emit/kernel/block_host.c \
 	emit/kernel/block_nvptx.c \
+	emit/kernel/block_scatter.c \
 	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \

@@ -300,7 +300,13 @@ static void write_lines(emit_writer *w) {
 
 void emit_write_update(emit_writer *w) {
   switch (root_of(w)->op) {
-    case HLO_SCATTER: write_scatter(w); break;
+    case HLO_SCATTER:
+      if (w->e.w->target->execution == EMIT_BLOCKS) {
+        emit_write_block_scatter(w, root_of(w));
+      } else {
+        write_scatter(w);
+      }
+      break;
     case HLO_CUMULATIVE: write_lines(w); break;
     default: write_slice(w); break;
   }

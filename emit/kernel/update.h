@@ -1,5 +1,5 @@
 /* update.h - what the writers of scatters and of cumulative operations share: update.c writes them for ranges,
- * scan.c for blocks of threads. */
+ * block_scatter.c and scan.c for blocks of threads. */
 #ifndef EMIT_KERNEL_UPDATE_H
 #define EMIT_KERNEL_UPDATE_H
 
@@ -15,6 +15,8 @@ void emit_scatter_element(emit_writer *w, const hlo_instr *i, const emit_index *
 /* Returns an i1: whether the whole window that begins at `starts` lies in the operand. */
 LLVMValueRef emit_scatter_fits(const emit_writer *w, const hlo_instr *i, const emit_window_dims *d,
                                const emit_pos *starts);
+/* Writes the kernel of a scatter for blocks of threads. */
+void emit_write_block_scatter(emit_writer *w, const hlo_instr *i);
 
 /* --- cumulative operations --- */
 

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/block_sort.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
 	emit/contraction/attention_kernel.c \
@@ -30,6 +31,7 @@ emit_sources = \
 	emit/element/random.c \
 	emit/element/reduce.c \
 	emit/element/reduction_loop.c \
+	emit/element/sort_items.c \
 	emit/element/team_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
@@ -67,6 +69,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/block_sort.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \
@@ -86,6 +89,7 @@ emit_files = \
 	emit/element/loop_plan.h \
 	emit/element/reduce.h \
 	emit/element/reduction_loop.h \
+	emit/element/sort_items.h \
 	emit/element/view.h \
 	emit/element/window.h \
 	emit/kernel/block.h \

@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/block_nms.c \
 	emit/blocks/block_sort.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
@@ -27,6 +28,7 @@ emit_sources = \
 	emit/element/guarded.c \
 	emit/element/loop_plan.c \
 	emit/element/movement.c \
+	emit/element/nms_boxes.c \
 	emit/element/quantize.c \
 	emit/element/random.c \
 	emit/element/reduce.c \
@@ -69,6 +71,7 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/block_nms.h \
 	emit/blocks/block_sort.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \
@@ -87,6 +90,7 @@ emit_files = \
 	emit/element/element.h \
 	emit/element/elementwise.h \
 	emit/element/loop_plan.h \
+	emit/element/nms_boxes.h \
 	emit/element/reduce.h \
 	emit/element/reduction_loop.h \
 	emit/element/sort_items.h \

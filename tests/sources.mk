@@ -51,6 +51,7 @@ check_programs = \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/blocks/check_block \
+	tests/unit/emit/blocks/check_block_nms \
 	tests/unit/emit/blocks/check_block_scatter \
 	tests/unit/emit/blocks/check_block_sort \
 	tests/unit/emit/blocks/check_blocks \
@@ -940,6 +941,8 @@ tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_nms_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_nms_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_scatter_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_scatter_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_sort_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "emit/blocks/block_nms.h"
 #include "emit/blocks/block_sort.h"
 #include "hlo/analysis/sorted_front.h"
 #include "lower/kernels/thunks.h"
@@ -38,14 +39,9 @@ static dim sort_scratch(const hlo_instr *i, int64_t parts) {
   return parts == LOWER_BLOCKS ? emit_block_sort_scratch(i, &config) : emit_sort_scratch(i, &config);
 }
 
-static emit_nms nms_config(int64_t parts) {
-  enum { MOST_PARTS = 1024 }; /* of blocks, of which a thread computes each part */
-  return (emit_nms){.parts = parts == LOWER_BLOCKS ? MOST_PARTS : parts};
-}
-
 static dim nms_scratch(const hlo_instr *i, int64_t parts) {
-  emit_nms config = nms_config(parts);
-  return emit_nms_scratch(i, &config);
+  emit_nms config = {.parts = parts};
+  return parts == LOWER_BLOCKS ? emit_block_nms_scratch(i) : emit_nms_scratch(i, &config);
 }
 
 dim lower_special_scratch(const hlo_instr *i, int64_t parts) {
@@ -83,9 +79,10 @@ static status sort_kernels(lower_context *c, lower_kernels *kernels, const hlo_i
 }
 
 static status nms_kernels(lower_context *c, lower_kernels *kernels, const hlo_instr *i, int64_t parts) {
-  emit_nms config = nms_config(parts);
+  emit_nms config = {.parts = parts};
+  emit_write_fn *write = parts == LOWER_BLOCKS ? emit_block_nms_kernel : emit_nms_kernel;
   for (uint32_t phase = 0; phase < EMIT_NMS_PHASES; phase++) {
-    lower_kernel_writer w = {emit_nms_kernel, "nms", &config, sizeof config, phase, -1};
+    lower_kernel_writer w = {write, "nms", &config, sizeof config, phase, -1};
     TRY(add_kernel(c, kernels, i, &w));
   }
   return NULL;

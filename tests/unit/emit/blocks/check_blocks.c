@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "emit/blocks/block_nms.h"
 #include "emit/blocks/block_sort.h"
 #include "emit/kernel/special.h"
 #include "tests/unit/emit/kernel_case.h"
@@ -157,10 +158,13 @@ static void front_way(const sizes_case *k, arena *a, const emit_target *t, sizes
 }
 
 static void nms_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
-  (void)t;
   emit_nms *config = ARENA_NEW(a, emit_nms);
   config->parts = 3;
-  *way = (sizes_way){emit_nms_kernel, config, EMIT_NMS_PHASES, emit_nms_scratch(k->i, config), 0, NULL, NULL};
+  bool blocks = t->execution == EMIT_BLOCKS;
+  *way = (sizes_way){.write = blocks ? emit_block_nms_kernel : emit_nms_kernel,
+                     .config = config,
+                     .phases = EMIT_NMS_PHASES,
+                     .scratch_bytes = blocks ? emit_block_nms_scratch(k->i) : emit_nms_scratch(k->i, config)};
 }
 
 static void twister_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {

@@ -1,5 +1,7 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/block_nms.c \
+	emit/blocks/block_sort.c \
 	emit/blocks/mma_product.c \
 	emit/blocks/tile_geometry.c \
 	emit/blocks/tiled_product.c \
@@ -28,16 +30,19 @@ emit_sources = \
 	emit/element/guarded.c \
 	emit/element/loop_plan.c \
 	emit/element/movement.c \
+	emit/element/nms_boxes.c \
 	emit/element/quantize.c \
 	emit/element/random.c \
 	emit/element/reduce.c \
 	emit/element/reduction_loop.c \
+	emit/element/sort_items.c \
 	emit/element/team_loop.c \
 	emit/element/view.c \
 	emit/element/window.c \
 	emit/kernel/block.c \
 	emit/kernel/block_host.c \
 	emit/kernel/block_nvptx.c \
+	emit/kernel/block_scatter.c \
 	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
@@ -46,6 +51,7 @@ emit_sources = \
 	emit/kernel/pooling.c \
 	emit/kernel/ranges.c \
 	emit/kernel/row_fusion.c \
+	emit/kernel/scan.c \
 	emit/kernel/sort.c \
 	emit/kernel/support.c \
 	emit/kernel/team.c \
@@ -67,6 +73,8 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/block_nms.h \
+	emit/blocks/block_sort.h \
 	emit/blocks/mma_product.h \
 	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
@@ -86,8 +94,10 @@ emit_files = \
 	emit/element/element.h \
 	emit/element/elementwise.h \
 	emit/element/loop_plan.h \
+	emit/element/nms_boxes.h \
 	emit/element/reduce.h \
 	emit/element/reduction_loop.h \
+	emit/element/sort_items.h \
 	emit/element/view.h \
 	emit/element/window.h \
 	emit/kernel/block.h \
@@ -97,6 +107,7 @@ emit_files = \
 	emit/kernel/module.h \
 	emit/kernel/special.h \
 	emit/kernel/team.h \
+	emit/kernel/update.h \
 	emit/kernel/writer.h \
 	emit/llvm/compiler_calls.def \
 	emit/llvm/cpus.h \

@@ -52,8 +52,12 @@ check_programs = \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/blocks/check_block \
+	tests/unit/emit/blocks/check_block_nms \
+	tests/unit/emit/blocks/check_block_scatter \
+	tests/unit/emit/blocks/check_block_sort \
 	tests/unit/emit/blocks/check_blocks \
 	tests/unit/emit/blocks/check_mma_product \
+	tests/unit/emit/blocks/check_scan \
 	tests/unit/emit/blocks/check_team \
 	tests/unit/emit/blocks/check_tiled_product \
 	tests/unit/emit/check_depthwise \
@@ -142,6 +146,7 @@ test_helper_sources = \
 	tests/target/two_targets.c \
 	tests/unit/backend_gpu/cuda_case.c \
 	tests/unit/backend_ref/eval_case.c \
+	tests/unit/emit/blocks/block_case.c \
 	tests/unit/emit/emit_case.c \
 	tests/unit/emit/kernel_case.c \
 	tests/unit/emit/kernel_test.c \
@@ -807,6 +812,7 @@ tests_files = \
 	tests/unit/backend_gpu/fake_cuda.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
+	tests/unit/emit/blocks/block_case.h \
 	tests/unit/emit/emit_case.h \
 	tests/unit/emit/kernel_case.h \
 	tests/unit/emit/kernel_test.h \
@@ -939,10 +945,18 @@ tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_nms_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_nms_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_scatter_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_scatter_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_sort_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_sort_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_mma_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_mma_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_scan_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_team_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_team_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_tiled_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -8,10 +8,6 @@
 #include "lower/kernels/thunks.h"
 #include "lower/lower.h"
 
-/* Sorts and non-maximum suppressions divide their lines among at most this many threads, each with scratch memory of
- * its own. */
-enum { MOST_PARTS = 1024 };
-
 typedef struct lowering {
   lower_kernels *kernels;
   const gpu_lower_options *options;
@@ -31,7 +27,7 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
 
 static dim scratch(void *data, const hlo_instr *i) {
   (void)data;
-  return emit_is_special(i) ? lower_special_scratch(i, MOST_PARTS) : 0;
+  return emit_is_special(i) ? lower_special_scratch(i, LOWER_BLOCKS) : 0;
 }
 
 /* --- instructions --- */
@@ -55,7 +51,7 @@ static status emit(lower_context *c, const hlo_instr *i) {
   if (done) {
     return NULL;
   }
-  return emit_is_special(i) ? lower_special_kernels(c, l->kernels, i, MOST_PARTS) : emit_kernel_thunk(c, l, i);
+  return emit_is_special(i) ? lower_special_kernels(c, l->kernels, i, LOWER_BLOCKS) : emit_kernel_thunk(c, l, i);
 }
 
 static void later(void *data, double nanoseconds, status (*run)(void *data), void *run_data) {

@@ -73,6 +73,26 @@ void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMVa
 /* Rounds an f32 to the nearest number of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
 
+/* --- prefixes over all threads of a block (scan.c) --- */
+
+/* An associative operation on values of n parts, each an integer or a float of at most 64 bits. */
+enum { EMIT_SCAN_PARTS = 2 };
+typedef struct emit_scan {
+  int n;
+  LLVMValueRef identity[EMIT_SCAN_PARTS];
+  /* Sets acc to the combination of acc, which comes first, and x. */
+  void (*combine)(const emit_writer *w, const void *data, LLVMValueRef *acc, const LLVMValueRef *x);
+  const void *data;
+} emit_scan;
+/* x is a value of each thread.  Sets `before` to the combination of those of all earlier threads, and `total` to that
+ * of all threads.  Which partial values are combined depends on the number of threads only.  The block computes the
+ * step, control flow must be uniform for it, and its number of warps is a power of two.  Has two barriers. */
+void emit_block_scan(emit_writer *w, const emit_scan *s, const LLVMValueRef *x, LLVMValueRef *before,
+                     LLVMValueRef *total);
+/* Returns, as i64, in how many earlier threads of the block the i1 `is` is true, and sets *total to how many threads
+ * there are of those in all.  What holds for emit_block_scan holds here. */
+LLVMValueRef emit_count_before(emit_writer *w, LLVMValueRef is, LLVMValueRef *total);
+
 /* --- what differs between a GPU and a CPU that emulates it --- */
 
 /* Which lane a value comes from. */

@@ -3,21 +3,18 @@
  * For each line (one batch and class), candidates are in a heap, the best one on top.  The coordinates of chosen boxes
  * are in separate arrays, so that a candidate is compared with a block of them by vector instructions.  A second kernel
  * joins the lists of all lines. */
+#include "emit/element/nms_boxes.h"
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
 
 enum {
-  BLOCK = 16,        /* the number of chosen boxes with which a candidate is compared at once */
-  AREA = 4,          /* the array of the areas, behind those of the four coordinates */
-  ARRAYS = AREA + 1, /* for each chosen box */
-  FLOAT = 4,         /* bytes */
-  KEY = 8,           /* bytes of a candidate in the heap */
-  COUNT = 8,         /* bytes of the number of boxes that are chosen in a line */
-  AT_LEAST = 64      /* bytes of scratch memory, also if there is no line */
+  BLOCK = 16,              /* the number of chosen boxes with which a candidate is compared at once */
+  ARRAYS = EMIT_NMS_PARTS, /* for each chosen box */
+  FLOAT = 4,               /* bytes */
+  KEY = 8,                 /* bytes of a candidate in the heap */
+  COUNT = 8,               /* bytes of the number of boxes that are chosen in a line */
+  AT_LEAST = 64            /* bytes of scratch memory, also if there is no line */
 };
-
-/* The operands. */
-enum { CORNERS, SCORES, MOST, OVERLAP, FLOOR };
 
 /* The sizes of a suppression, which its scratch memory follows from: a count for each line, then for each part the
  * arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
@@ -29,7 +26,7 @@ typedef struct sizes {
 
 static sizes sizes_of(const hlo_instr *i, const emit_nms *config) {
   dim_table *t = i->parent->module->dims;
-  const shape *s = hlo_shape(i->operands[SCORES]);
+  const shape *s = hlo_shape(i->operands[EMIT_NMS_SCORES]);
   sizes z = {.batches = s->dims[0], .classes = s->dims[1], .boxes = s->dims[2], .limit = hlo_nms_room(i)};
   z.lines = dim_mul(t, z.batches, z.classes);
   z.parts = dim_min(t, z.lines, config->parts);
@@ -89,18 +86,6 @@ static LLVMValueRef times(const suppression *s, LLVMValueRef x, int64_t c) {
 
 static LLVMValueRef size(const suppression *s, dim d) { return emit_size(&s->w->e.x, d); }
 
-/* Returns the element of an operand at a position along each of its dimensions. */
-static LLVMValueRef operand_at(const suppression *s, uint32_t operand, const LLVMValueRef *positions) {
-  emit_element *e = &s->w->e;
-  hlo_value v = s->w->i->operands[operand];
-  const shape *of = hlo_shape(v);
-  emit_index *at = emit_index_new(&e->x, of->rank, of->dims);
-  for (int k = 0; k < of->rank; k++) {
-    emit_axis_at(at, k, emit_pos_at(positions[k], 1));
-  }
-  return emit_value(e, v, at).v;
-}
-
 /* Returns the address of the scratch memory, and sets s->counts. */
 static LLVMValueRef scratch_of(suppression *s) {
   s->counts = emit_writer_buffer(s->w, s->w->i->n_operands + s->w->i->n_results);
@@ -118,27 +103,6 @@ static void set_part(suppression *s, LLVMValueRef scratch, LLVMValueRef part) {
 }
 
 /* --- candidates: a heap of keys; the largest key is the best candidate --- */
-
-/* Returns a key that compares as candidates do: the score is in the high bits, the inverted index of the box in the low
- * bits.  NaN is the lowest score, and -0 equals 0. */
-static LLVMValueRef key_of(const suppression *s, LLVMValueRef score, LLVMValueRef box) {
-  const emit_ir *ir = s->ir;
-  LLVMBuilderRef b = ir->builder;
-  score = LLVMBuildFAdd(b, score, emit_f(score, 0), ""); /* turns -0 into 0 */
-  LLVMValueRef bits = emit_bits_of(ir, score);
-  LLVMValueRef above = LLVMBuildOr(b, bits, emit_i(bits, INT32_MIN), "");
-  LLVMValueRef order =
-      emit_select(ir, emit_icmp(ir, LLVMIntSLT, bits, emit_i(bits, 0)), LLVMBuildNot(b, bits, ""), above);
-  order = emit_select(ir, emit_fcmp(ir, LLVMRealORD, score, score), order, emit_i(order, 0));
-  LLVMValueRef low = LLVMBuildNot(b, LLVMBuildTrunc(b, box, ir->i32, ""), "");
-  LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, order, ir->i64, ""), emit_i64(ir, 32), "");
-  return LLVMBuildOr(b, high, LLVMBuildZExt(b, low, ir->i64, ""), "");
-}
-
-static LLVMValueRef box_of(const suppression *s, LLVMValueRef key) {
-  LLVMValueRef low = LLVMBuildNot(s->ir->builder, LLVMBuildTrunc(s->ir->builder, key, s->ir->i32, ""), "");
-  return LLVMBuildZExt(s->ir->builder, low, s->ir->i64, "");
-}
 
 /* Puts `key` at the free position k of the heap of n keys, or below it, so that the heap is in order again.  The larger
  * child is read at a position that exists, also if k has no child or one. */
@@ -166,13 +130,15 @@ static LLVMValueRef gather(const suppression *s) {
   emit_element *e = &s->w->e;
   const emit_ir *ir = s->ir;
   LLVMValueRef none = emit_i64(ir, 0);
-  LLVMValueRef floor = s->w->i->n_operands > FLOOR ? operand_at(s, FLOOR, NULL) : NULL;
+  LLVMValueRef floor =
+      s->w->i->n_operands > EMIT_NMS_FLOOR ? emit_nms_operand(&s->w->e, s->w->i, EMIT_NMS_FLOOR, NULL) : NULL;
   emit_loop l;
   emit_loop_begin(ir, &l, emit_i64(ir, 0), size(s, s->z.boxes), 1, false, 1, &none);
   emit_poll_in(&e->x, l.iv, 1, s->z.boxes, 1);
   uint32_t mark = emit_table_mark(e->x.table);
-  LLVMValueRef score = operand_at(s, SCORES, (LLVMValueRef[]){s->batch, s->class, l.iv}), more = emit_i64(ir, 1);
-  store_word(s, s->heap, l.carried[0], key_of(s, score, l.iv));
+  LLVMValueRef score = emit_nms_operand(&s->w->e, s->w->i, EMIT_NMS_SCORES, (LLVMValueRef[]){s->batch, s->class, l.iv}),
+               more = emit_i64(ir, 1);
+  store_word(s, s->heap, l.carried[0], emit_nms_key(ir, score, l.iv));
   if (floor) {
     more = LLVMBuildZExt(ir->builder, emit_fcmp(ir, LLVMRealOGT, score, floor), ir->i64, "");
   }
@@ -195,47 +161,12 @@ static void make_heap(const suppression *s, LLVMValueRef n) {
 
 /* --- boxes --- */
 
-/* A box: its four coordinates, the lower ends on both axes and then the upper ends, and its area. */
-typedef struct box {
-  LLVMValueRef v[ARRAYS];
-} box;
-
-static box load_box(const suppression *s, LLVMValueRef k) {
-  LLVMBuilderRef b = s->ir->builder;
-  box r;
-  for (int j = 0; j < AREA; j++) {
-    r.v[j] = operand_at(s, CORNERS, (LLVMValueRef[]){s->batch, k, emit_i64(s->ir, j)});
-  }
-  LLVMValueRef height = LLVMBuildFSub(b, r.v[2], r.v[0], ""), width = LLVMBuildFSub(b, r.v[3], r.v[1], "");
-  r.v[AREA] = LLVMBuildFMul(b, height, width, "");
-  return r;
-}
-
-/* Returns how long both boxes are together along an axis; y is a vector of chosen boxes. */
-static LLVMValueRef common(const emit_ir *ir, const box *x, const box *y, int axis) {
-  LLVMValueRef high =
-      emit_select(ir, emit_fcmp(ir, LLVMRealOLT, y->v[2 + axis], x->v[2 + axis]), y->v[2 + axis], x->v[2 + axis]);
-  LLVMValueRef low = emit_select(ir, emit_fcmp(ir, LLVMRealOGT, y->v[axis], x->v[axis]), y->v[axis], x->v[axis]);
-  return LLVMBuildFSub(ir->builder, high, low, "");
-}
-
-/* Returns an i1: whether one of the chosen boxes y suppresses x.  The arithmetic is that of base/nms.c. */
-static LLVMValueRef suppresses(const emit_ir *ir, const box *x, const box *y, LLVMValueRef overlap) {
-  LLVMBuilderRef b = ir->builder;
-  LLVMValueRef height = common(ir, x, y, 0), width = common(ir, x, y, 1), both = LLVMBuildFMul(b, height, width, "");
-  LLVMValueRef either = LLVMBuildFSub(b, LLVMBuildFAdd(b, y->v[AREA], x->v[AREA], ""), both, "");
-  LLVMValueRef exceeds = emit_fcmp(ir, LLVMRealOGT, LLVMBuildFDiv(b, both, either, ""), overlap);
-  LLVMValueRef meet = LLVMBuildAnd(b, emit_fcmp(ir, LLVMRealOGT, height, emit_f(height, 0)),
-                                   emit_fcmp(ir, LLVMRealOGT, both, emit_f(both, 0)), "");
-  return emit_any(ir, LLVMBuildAnd(b, meet, exceeds, ""));
-}
-
 /* Returns an i1: whether one of the n chosen boxes suppresses x. */
-static LLVMValueRef hidden(const suppression *s, const box *x, LLVMValueRef n) {
+static LLVMValueRef hidden(const suppression *s, const emit_nms_box *x, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMTypeRef block = emit_vector_type(ir->f32, BLOCK);
-  LLVMValueRef overlap = emit_splat(ir, operand_at(s, OVERLAP, NULL), BLOCK);
-  box wide, chosen;
+  LLVMValueRef overlap = emit_splat(ir, emit_nms_operand(&s->w->e, s->w->i, EMIT_NMS_OVERLAP, NULL), BLOCK);
+  emit_nms_box wide, chosen;
   for (int k = 0; k < ARRAYS; k++) {
     wide.v[k] = emit_splat(ir, x->v[k], BLOCK);
   }
@@ -246,13 +177,13 @@ static LLVMValueRef hidden(const suppression *s, const box *x, LLVMValueRef n) {
   for (int k = 0; k < ARRAYS; k++) {
     chosen.v[k] = load(s, block, address(s, ir->f32, s->arrays[k], l.carried[0]), FLOAT);
   }
-  LLVMValueRef hit = suppresses(ir, &wide, &chosen, overlap);
+  LLVMValueRef hit = emit_nms_suppresses(ir, &wide, &chosen, overlap);
   emit_while_end(ir, &l, (LLVMValueRef[]){plus(s, l.carried[0], BLOCK), hit});
   return l.carried[1];
 }
 
 /* Adds x to the n chosen boxes.  The last block is filled up with boxes of area 0, which suppress nothing. */
-static void choose(const suppression *s, const box *x, LLVMValueRef n) {
+static void choose(const suppression *s, const emit_nms_box *x, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMValueRef in_block = LLVMBuildAnd(ir->builder, n, emit_i64(ir, BLOCK - 1), "");
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntEQ, in_block, emit_i64(ir, 0)));
@@ -285,7 +216,7 @@ static void write_row(const suppression *s, LLVMValueRef line, LLVMValueRef k, L
 static LLVMValueRef take_best(const suppression *s, LLVMValueRef n) {
   LLVMValueRef best = load_word(s, s->heap, emit_i64(s->ir, 0)), rest = plus(s, n, -1);
   sift(s, rest, emit_i64(s->ir, 0), load_word(s, s->heap, rest));
-  return box_of(s, best);
+  return emit_nms_box_of_key(s->ir, best);
 }
 
 /* Chooses boxes of a line, and returns how many. */
@@ -293,7 +224,8 @@ static LLVMValueRef choose_boxes(const suppression *s, LLVMValueRef line) {
   emit_element *e = &s->w->e;
   const emit_ir *ir = s->ir;
   LLVMValueRef zero = emit_i64(ir, 0), n = gather(s);
-  LLVMValueRef most = emit_intrinsic2(ir, "llvm.smin", operand_at(s, MOST, NULL), size(s, s->z.limit));
+  LLVMValueRef most =
+      emit_intrinsic2(ir, "llvm.smin", emit_nms_operand(&s->w->e, s->w->i, EMIT_NMS_MOST, NULL), size(s, s->z.limit));
   make_heap(s, n);
   emit_while l;
   emit_while_begin(ir, &l, 3, (LLVMValueRef[]){n, zero, zero});
@@ -303,7 +235,7 @@ static LLVMValueRef choose_boxes(const suppression *s, LLVMValueRef line) {
   emit_poll_in(&e->x, tried, 1, s->z.boxes, s->z.limit);
   uint32_t mark = emit_table_mark(e->x.table);
   LLVMValueRef which = take_best(s, left);
-  box x = load_box(s, which);
+  emit_nms_box x = emit_nms_load_box(e, s->w->i, s->batch, which);
   LLVMValueRef stays = LLVMBuildNot(ir->builder, hidden(s, &x, chosen), "");
   LLVMBasicBlockRef after = emit_if_begin(ir, stays);
   choose(s, &x, chosen);
@@ -386,7 +318,7 @@ static void write_join(suppression *s) {
 static double cost_of(const suppression *s) {
   const double candidate = 20;
   const hlo_instr *i = s->w->i;
-  return candidate * emit_likely_elements(i->parent->module->dims, hlo_shape(i->operands[SCORES]));
+  return candidate * emit_likely_elements(i->parent->module->dims, hlo_shape(i->operands[EMIT_NMS_SCORES]));
 }
 
 status emit_nms_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,

@@ -1,9 +1,9 @@
 /* sort.c - kernels that sort lines along one dimension.
  *
- * Elements become unsigned keys of the same order, so that one radix sort serves all types.  An item is a key with the
- * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs.  If
- * only the first few elements are wanted, items are gathered until there is no more room; they are sorted, and from
- * then on only items are gathered that come before the last wanted one. */
+ * Items in place of elements (emit/element/sort_items.h) are sorted by one radix sort for all types.  If only the first
+ * few elements are wanted, items are gathered until there is no more room; they are sorted, and from then on only items
+ * are gathered that come before the last wanted one. */
+#include "emit/element/sort_items.h"
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
 
@@ -15,24 +15,22 @@ enum {
 
 /* The sizes of a sort, which its scratch memory follows from. */
 typedef struct sizes {
-  dim outer, n, inner, lines, parts;
-  dim wanted, room;   /* how many items are wanted, and how many are gathered before they are sorted */
-  int64_t item_bytes; /* twice the bytes of a key, which is also large enough for a position */
+  dim n, inner, lines, parts;
+  dim wanted, room; /* how many items are wanted, and how many are gathered before they are sorted */
+  int64_t item_bytes;
 } sizes;
 
 static sizes sizes_of(const hlo_instr *i, const emit_sort *config) {
   dim_table *t = i->parent->module->dims;
-  const shape *s = &i->shapes[0];
-  int d = (int)hlo_int(i, HLO_ATTR_DIMENSION);
-  sizes z = {.outer = shape_dim_product(t, s, 0, d), .n = s->dims[d], .inner = shape_dim_product(t, s, d + 1, s->rank)};
-  z.lines = dim_mul(t, z.outer, z.inner);
+  dim dims[3];
+  emit_sort_dims(i, dims);
+  sizes z = {.n = dims[1], .inner = dims[2], .lines = dim_mul(t, dims[0], dims[2])};
   z.parts = dim_min(t, z.lines, config->parts);
   int64_t front = config->front > 0 ? config->front : 1;
   bool all = front >= INT32_MAX;
   z.wanted = all ? z.n : dim_min(t, z.n, front);
   z.room = all ? z.n : dim_min(t, z.n, front > ROOM / 2 ? 2 * front : ROOM);
-  bool narrow = dtype_bytes(hlo_type(i->operands[0])) <= 4 && dim_is_const(z.n) && z.n < UINT32_MAX;
-  z.item_bytes = narrow ? 8 : 16;
+  z.item_bytes = emit_sort_item_bytes(i);
   return z;
 }
 
@@ -43,108 +41,27 @@ dim emit_sort_scratch(const hlo_instr *i, const emit_sort *s) {
 }
 
 typedef struct sorter {
+  emit_sort_line line;
   emit_writer *w;
   const emit_ir *ir;
   const hlo_instr *i;
   const emit_sort *config;
   sizes z;
-  dim *dims;              /* the extents of a line's array: [outer, n, inner] */
   LLVMTypeRef word, item; /* half an item, and an item */
   LLVMValueRef counts;    /* a word for each digit */
-  const emit_index *at;   /* the index of the line: [outer, inner] */
 } sorter;
-
-/* --- keys --- */
-
-/* Returns an unsigned integer that compares as the float with these bits does: NaN is above all numbers, and -0 equals
- * 0. */
-static LLVMValueRef float_key(const emit_ir *ir, LLVMValueRef bits, int64_t infinity) {
-  int64_t sign = (int64_t)((uint64_t)1 << (emit_bits(bits) - 1));
-  LLVMValueRef magnitude = LLVMBuildAnd(ir->builder, bits, emit_i(bits, sign - 1), "");
-  LLVMValueRef below = LLVMBuildSub(ir->builder, emit_i(bits, sign), magnitude, "");
-  LLVMValueRef above = LLVMBuildAdd(ir->builder, emit_i(bits, sign), magnitude, "");
-  LLVMValueRef key = emit_select(ir, emit_icmp(ir, LLVMIntSLT, bits, emit_i(bits, 0)), below, above);
-  LLVMValueRef nan = emit_icmp(ir, LLVMIntUGT, magnitude, emit_i(bits, infinity));
-  return emit_select(ir, nan, emit_i(bits, -1), key);
-}
-
-/* Returns an unsigned integer that compares as v does.  It has no more bits than needed, since each byte may be a pass
- * of the radix sort. */
-static LLVMValueRef key_of(const emit_ir *ir, dtype t, LLVMValueRef v) {
-  switch (t) {
-    case DTYPE_F64: return float_key(ir, emit_bits_of(ir, v), 0x7ff0000000000000);
-    case DTYPE_F16: return float_key(ir, v, 0x7c00);
-    case DTYPE_BF16: return float_key(ir, v, 0x7f80);
-    case DTYPE_PRED: return LLVMBuildZExt(ir->builder, v, emit_type_like(v, ir->i8), "");
-    default: break;
-  }
-  if (dtype_is_float(t)) {
-    return float_key(ir, emit_bits_of(ir, emit_widen(ir, t, v)), 0x7f800000);
-  }
-  int64_t sign = (int64_t)((uint64_t)1 << (emit_bits(v) - 1));
-  return dtype_is_signed(t) ? LLVMBuildXor(ir->builder, v, emit_i(v, sign), "") : v;
-}
-
-/* Returns how many bits key_of gives. */
-static int64_t key_bits(dtype t) {
-  bool wide = dtype_is_float(t) && dtype_bytes(t) == 1; /* widened to f32 */
-  return wide ? 32 : 8 * (int64_t)dtype_bytes(t);
-}
 
 /* --- items --- */
 
-/* Returns the index of position `place` of the line in an operand or result. */
-static const emit_index *place_at(const sorter *s, emit_pos place, const shape *of) {
-  const emit_indexer *x = &s->w->e.x;
-  emit_index *at = emit_index_new(x, 3, s->dims);
-  emit_axis_from(at, 0, s->at, 0);
-  emit_axis_at(at, 1, place);
-  emit_axis_from(at, 2, s->at, 1);
-  return emit_index_reshape(x, at, of->rank, of->dims);
-}
-
-static emit_pair value_at(const sorter *s, uint32_t operand, emit_pos place) {
-  hlo_value v = s->i->operands[operand];
-  return emit_value(&s->w->e, v, place_at(s, place, hlo_shape(v)));
-}
-
-/* Returns the key at a position: keys that are smaller come first. */
-static LLVMValueRef key_at(const sorter *s, emit_pos place) {
-  LLVMValueRef key = key_of(s->ir, hlo_type(s->i->operands[0]), value_at(s, 0, place).v);
-  return hlo_int(s->i, HLO_ATTR_DESCENDING) ? LLVMBuildNot(s->ir->builder, key, "") : key;
-}
-
-static LLVMValueRef item_at(const sorter *s, LLVMValueRef place) {
-  LLVMBuilderRef b = s->ir->builder;
-  LLVMValueRef key = LLVMBuildZExt(b, key_at(s, emit_pos_at(place, 1)), s->item, "");
-  key = LLVMBuildShl(b, key, emit_i(key, 4 * s->z.item_bytes), "");
-  LLVMValueRef low = LLVMBuildIntCast2(b, place, s->word, false, "");
-  return LLVMBuildOr(b, key, LLVMBuildZExt(b, low, s->item, ""), "");
-}
-
-static LLVMValueRef key_word(const sorter *s, LLVMValueRef item) {
-  LLVMValueRef high = LLVMBuildLShr(s->ir->builder, item, emit_i(item, 4 * s->z.item_bytes), "");
-  return LLVMBuildTrunc(s->ir->builder, high, s->word, "");
-}
-
-static LLVMValueRef place_of(const sorter *s, LLVMValueRef item) {
-  LLVMValueRef low = LLVMBuildTrunc(s->ir->builder, item, s->word, "");
-  return LLVMBuildIntCast2(s->ir->builder, low, s->ir->i64, false, "");
-}
-
-static LLVMValueRef address(const sorter *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k) {
-  return LLVMBuildInBoundsGEP2(s->ir->builder, type, base, &k, 1, "");
-}
-
 static LLVMValueRef load(const sorter *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k) {
-  LLVMValueRef v = LLVMBuildLoad2(s->ir->builder, type, address(s, type, base, k), "");
-  LLVMSetAlignment(v, 8);
-  return v;
+  return emit_sort_load(&s->line, type, base, k);
 }
 
 static void store(const sorter *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k, LLVMValueRef v) {
-  LLVMSetAlignment(LLVMBuildStore(s->ir->builder, v, address(s, type, base, k)), 8);
+  emit_sort_store(&s->line, type, base, k, v);
 }
+
+static LLVMValueRef key_word(const sorter *s, LLVMValueRef item) { return emit_sort_key_word(&s->line, item); }
 
 static LLVMValueRef plus(const sorter *s, LLVMValueRef x, int64_t c) {
   return LLVMBuildNSWAdd(s->ir->builder, x, emit_i64(s->ir, c), "");
@@ -250,7 +167,8 @@ static void sort_by_bytes(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   const emit_ir *ir = s->ir;
   LLVMValueRef differs = differing(s, x[0], m);
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, key_bits(hlo_type(s->i->operands[0]))), 8, true, 2, x);
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, emit_sort_key_bits(hlo_type(s->i->operands[0]))), 8, true, 2,
+                  x);
   LLVMValueRef shift = LLVMBuildIntCast2(ir->builder, l.iv, s->word, false, "");
   LLVMValueRef pass = emit_icmp(ir, LLVMIntNE, digit_of(s, differs, shift), emit_i64(ir, 0));
   LLVMBasicBlockRef before = emit_here(ir), after = emit_if_begin(ir, pass);
@@ -293,7 +211,7 @@ static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueR
   uint32_t mark = emit_table_mark(e->x.table);
   e->x.lanes = e->wide;
   for (int j = 0; j < n; j++) {
-    LLVMValueRef key = key_at(s, emit_pos_lanes(plus(s, k, j * e->wide), 1, 1));
+    LLVMValueRef key = emit_sort_key(&s->line, emit_pos_lanes(plus(s, k, j * e->wide), 1, 1));
     LLVMValueRef cut = LLVMBuildIntCast2(s->ir->builder, limit, emit_scalar_type(LLVMTypeOf(key)), false, "");
     LLVMValueRef below = emit_icmp(s->ir, LLVMIntULT, key, emit_splat(s->ir, cut, e->wide));
     any = any ? LLVMBuildOr(s->ir->builder, any, below, "") : below;
@@ -337,7 +255,7 @@ static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValu
   emit_while_test(ir, &l, LLVMBuildAnd(ir->builder, more, fits, ""));
   uint32_t mark = emit_table_mark(w->e.x.table);
   emit_poll_in(&w->e.x, l.carried[0], 1, s->z.n, 1);
-  LLVMValueRef item = item_at(s, l.carried[0]);
+  LLVMValueRef item = emit_sort_item(&s->line, l.carried[0]);
   store(s, s->item, x, l.carried[1], item);
   LLVMValueRef below = LLVMBuildZExt(ir->builder, emit_icmp(ir, LLVMIntULT, item, limit), ir->i64, "");
   emit_table_release(w->e.x.table, mark);
@@ -373,10 +291,10 @@ static void permute(const sorter *s, uint32_t o, LLVMValueRef items) {
   emit_loop_begin(s->ir, &l, emit_i64(s->ir, 0), emit_size(&e->x, s->z.wanted), 1, false, 0, NULL);
   emit_poll_in(&e->x, l.iv, 1, s->z.wanted, 1);
   uint32_t mark = emit_table_mark(e->x.table);
-  LLVMValueRef place = place_of(s, load(s, s->item, items, l.iv));
-  emit_pair v = o == s->config->iota ? (emit_pair){place, NULL} : value_at(s, o, emit_pos_at(place, 1));
+  LLVMValueRef place = emit_sort_place(&s->line, load(s, s->item, items, l.iv));
+  emit_pair v = o == s->config->iota ? (emit_pair){place, NULL} : emit_sort_value(&s->line, o, emit_pos_at(place, 1));
   const shape *to = &s->i->shapes[o];
-  emit_pos at = emit_index_linear(&e->x, place_at(s, emit_pos_at(l.iv, 1), to));
+  emit_pos at = emit_index_linear(&e->x, emit_sort_index(&s->line, emit_pos_at(l.iv, 1), to));
   emit_store(e, s->w->results[o], (dtype)to->type, at, v, false);
   emit_table_release(e->x.table, mark);
   emit_loop_end(s->ir, &l, NULL);
@@ -385,16 +303,7 @@ static void permute(const sorter *s, uint32_t o, LLVMValueRef items) {
 static void sort_line(sorter *s, LLVMValueRef line, const LLVMValueRef x[2]) {
   emit_element *e = &s->w->e;
   uint32_t mark = emit_table_mark(e->x.table);
-  dim *flat_dims = ARENA_NEW_N(s->ir->arena, dim, 1), *dims = ARENA_NEW_N(s->ir->arena, dim, 2);
-  *flat_dims = s->z.lines;
-  dims[0] = s->z.outer;
-  dims[1] = s->z.inner;
-  emit_index *flat = emit_index_new(&e->x, 1, flat_dims);
-  emit_axis_at(flat, 0, emit_pos_at(emit_opaque(s->ir, line), 1));
-  s->at = emit_index_reshape(&e->x, flat, 2, dims);
-  for (int k = 0; k < 2; k++) { /* divides before the loops, which then find the positions in e->x.table */
-    (void)emit_index_dim(&e->x, s->at, k);
-  }
+  emit_sort_set_line(&s->line, line);
   LLVMValueRef items = order(s, x);
   for (uint32_t o = 0; o < s->i->n_operands; o++) {
     permute(s, o, items);
@@ -410,7 +319,8 @@ static void sort_parts(sorter *s) {
   emit_loop parts, lines;
   emit_loop_begin(ir, &parts, s->w->begin, s->w->end, 1, false, 0, NULL);
   LLVMValueRef first = LLVMBuildNSWMul(ir->builder, LLVMBuildShl(ir->builder, parts.iv, emit_i64(ir, 1), ""), room, "");
-  LLVMValueRef list = address(s, s->item, scratch, first), lists[2] = {list, address(s, s->item, list, room)};
+  LLVMValueRef list = emit_sort_address(&s->line, s->item, scratch, first),
+               lists[2] = {list, emit_sort_address(&s->line, s->item, list, room)};
   LLVMValueRef from = emit_first_of_part(s->w, parts.iv, s->z.parts, s->z.lines);
   LLVMValueRef to = emit_first_of_part(s->w, plus(s, parts.iv, 1), s->z.parts, s->z.lines);
   emit_loop_begin(ir, &lines, from, to, 1, false, 0, NULL);
@@ -423,7 +333,7 @@ static void sort_parts(sorter *s) {
 static double cost_of(const sorter *s) {
   const double pass = 3;
   double n = emit_likely_elements(s->i->parent->module->dims, &s->i->shapes[0]);
-  return pass * n * (2 + (double)key_bits(hlo_type(s->i->operands[0])) / 8 + s->i->n_operands);
+  return pass * n * (2 + (double)emit_sort_key_bits(hlo_type(s->i->operands[0])) / 8 + s->i->n_operands);
 }
 
 status emit_sort_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
@@ -432,12 +342,9 @@ status emit_sort_kernel(emit_module *m, const char *name, const hlo_instr *i, co
   emit_writer w;
   TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
   sorter s = {.w = &w, .ir = w.e.w, .i = i, .config = config, .z = sizes_of(i, config)};
-  s.dims = ARENA_NEW_N(s.ir->arena, dim, 3);
-  s.dims[0] = s.z.outer;
-  s.dims[1] = s.z.n;
-  s.dims[2] = s.z.inner;
-  s.word = LLVMIntTypeInContext(s.ir->context, (unsigned)(4 * s.z.item_bytes));
-  s.item = LLVMIntTypeInContext(s.ir->context, (unsigned)(8 * s.z.item_bytes));
+  s.line = emit_sort_line_of(&w.e, i);
+  s.word = s.line.word;
+  s.item = s.line.item;
   s.counts = emit_row_memory(s.ir, s.z.item_bytes == 8 ? DTYPE_U32 : DTYPE_U64, DIGITS);
   sort_parts(&s);
   info->grid = s.z.parts;

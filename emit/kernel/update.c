@@ -1,13 +1,13 @@
 /* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, and cumulative
  * operations. */
+#include "emit/kernel/update.h"
+
 #include "emit/element/elementwise.h"
 #include "emit/element/loop_plan.h"
-#include "emit/kernel/writer.h"
 
 static const hlo_instr *root_of(const emit_writer *w) { return w->n_results == 1 ? w->roots[0].def : NULL; }
 
-/* Returns true if the array that the root updates is already in the result's buffer. */
-static bool in_place(const emit_writer *w) {
+bool emit_updates_in_place(const emit_writer *w) {
   const hlo_instr *i = root_of(w);
   return w->alias[0] >= 0 && hlo_value_equal(w->e.inputs[w->alias[0]].value, i->operands[0]);
 }
@@ -26,7 +26,8 @@ bool emit_is_update(const emit_writer *w) {
   if (!i || is_input(w, i)) {
     return false;
   }
-  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE || (i->op == HLO_DYNAMIC_UPDATE_SLICE && in_place(w));
+  return i->op == HLO_SCATTER || i->op == HLO_CUMULATIVE ||
+         (i->op == HLO_DYNAMIC_UPDATE_SLICE && emit_updates_in_place(w));
 }
 
 /* --- dynamic-update-slice: only the update is written --- */
@@ -67,7 +68,7 @@ static void write_slice(emit_writer *w) {
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), false, update_body, i);
 }
 
-/* --- scatter: copies the operand, then writes one update after the other --- */
+/* --- scatter in ranges: copies the operand, then writes one update after the other --- */
 
 static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
   const hlo_instr *i = data;
@@ -95,11 +96,24 @@ typedef struct scatter {
   int n_window, window[SHAPE_MAX_RANK]; /* the dimensions of the updates that run over a window */
 } scatter;
 
-/* Combines the elements of the updates at s->at with the elements that they update, and stores the results, in
- * e->x.lanes lanes. */
+void emit_scatter_element(emit_writer *w, const hlo_instr *i, const emit_index *to, const emit_index *from) {
+  emit_element *e = &w->e;
+  dtype t = hlo_type(i->operands[0]);
+  emit_pos linear = emit_index_linear(&e->x, to);
+  emit_pair v = emit_value(e, i->operands[2], from);
+  hlo_reducer r = (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER);
+  if (r != HLO_REDUCE_REPLACE) {
+    emit_pair old = emit_load(e, w->results[0], t, linear, true, false);
+    old = (emit_pair){emit_widen(e->w, t, old.v), old.im};
+    v = emit_reduce_combine(e->w, r, t, old, (emit_pair){emit_widen(e->w, t, v.v), v.im});
+    v.v = emit_narrow(e->w, t, v.v);
+  }
+  emit_store(e, w->results[0], t, linear, v, true);
+}
+
+/* Writes the update of the elements at s->at, in e->x.lanes lanes. */
 static void scatter_element(const scatter *s) {
   emit_element *e = &s->w->e;
-  dtype t = hlo_type(s->i->operands[0]);
   emit_index *to = emit_operand_index(e, s->i, 0);
   for (int k = 0; k < to->rank; k++) {
     emit_pos p = s->starts[k];
@@ -108,16 +122,7 @@ static void scatter_element(const scatter *s) {
     }
     emit_axis_at(to, k, p);
   }
-  emit_pos linear = emit_index_linear(&e->x, to);
-  emit_pair v = emit_value(e, s->i->operands[2], s->at);
-  hlo_reducer r = (hlo_reducer)hlo_int(s->i, HLO_ATTR_REDUCER);
-  if (r != HLO_REDUCE_REPLACE) {
-    emit_pair old = emit_load(e, s->w->results[0], t, linear, true, false);
-    old = (emit_pair){emit_widen(e->w, t, old.v), old.im};
-    v = emit_reduce_combine(e->w, r, t, old, (emit_pair){emit_widen(e->w, t, v.v), v.im});
-    v.v = emit_narrow(e->w, t, v.v);
-  }
-  emit_store(e, s->w->results[0], t, linear, v, true);
+  emit_scatter_element(s->w, s->i, to, s->at);
 }
 
 static void window_loop(scatter *s, int level);
@@ -166,15 +171,15 @@ static LLVMValueRef places(const emit_element *e, dim room) {
   return emit_intrinsic2(e->w, "llvm.smax", n, emit_i64(e->w, 0));
 }
 
-/* Returns an i1: whether the whole window lies in the operand. */
-static LLVMValueRef window_fits(const scatter *s) {
-  const emit_element *e = &s->w->e;
-  const shape *x = hlo_shape(s->i->operands[0]);
+LLVMValueRef emit_scatter_fits(const emit_writer *w, const hlo_instr *i, const emit_window_dims *d,
+                               const emit_pos *starts) {
+  const emit_element *e = &w->e;
+  const shape *x = hlo_shape(i->operands[0]), *u = hlo_shape(i->operands[2]);
   LLVMValueRef fits = NULL;
   for (int k = 0; k < x->rank; k++) {
-    dim size = s->d.offset_of[k] < 0 ? 1 : s->at->dims[s->d.offset_of[k]];
+    dim size = d->offset_of[k] < 0 ? 1 : u->dims[d->offset_of[k]];
     dim room = emit_dims_difference(&e->x, x->dims[k], size);
-    LLVMValueRef one = emit_icmp(e->w, LLVMIntULT, s->starts[k].base, places(e, room));
+    LLVMValueRef one = emit_icmp(e->w, LLVMIntULT, starts[k].base, places(e, room));
     fits = fits ? LLVMBuildAnd(e->w->builder, fits, one, "") : one;
   }
   return fits ? fits : LLVMConstInt(e->w->i1, 1, false);
@@ -189,7 +194,7 @@ static void write_scatter(emit_writer *w) {
   LLVMBasicBlockRef work = emit_block(ir, "work"), out = emit_block(ir, "out");
   LLVMBuildCondBr(ir->builder, emit_icmp(ir, LLVMIntSLT, w->begin, w->end), work, out);
   LLVMPositionBuilderAtEnd(ir->builder, work);
-  if (!in_place(w)) {
+  if (!emit_updates_in_place(w)) {
     copy_operand(w, i);
   }
   w->info->grid = 1;
@@ -219,7 +224,7 @@ static void write_scatter(emit_writer *w) {
     }
     emit_window_starts(e, i, &s.d, s.at, NULL, false, s.starts);
     LLVMBasicBlockRef apply = emit_block(ir, "apply"), next = emit_block(ir, "next");
-    LLVMBuildCondBr(ir->builder, window_fits(&s), apply, next);
+    LLVMBuildCondBr(ir->builder, emit_scatter_fits(w, i, &s.d, s.starts), apply, next);
     LLVMPositionBuilderAtEnd(ir->builder, apply);
     window_loop(&s, 0);
     LLVMBuildBr(ir->builder, next);
@@ -233,43 +238,44 @@ static void write_scatter(emit_writer *w) {
 
 /* --- cumulative operations: lines along one dimension, with vectors across lines --- */
 
-typedef struct lines {
-  const hlo_instr *i;
-  dim dims[3]; /* three extents: the product of those outside of the cumulated dimension, its own, and the
-                  product of those inside */
-} lines;
-
 /* Returns n - 1 - p. */
 static emit_pos from_end(const emit_indexer *x, emit_pos p, dim n) {
   return emit_pos_add_size(x, emit_pos_scale(x, p, -1), emit_dims_difference(x, n, 1));
 }
 
+emit_line_element emit_line_at(emit_writer *w, const emit_lines *g, const emit_index *line, emit_pos p) {
+  emit_element *e = &w->e;
+  emit_index *at = emit_index_new(&e->x, 3, g->dims);
+  emit_axis_from(at, 0, line, 0);
+  emit_axis_at(at, 1, hlo_int(g->i, HLO_ATTR_BACKWARD) ? from_end(&e->x, p, g->dims[1]) : p);
+  emit_axis_from(at, 2, line, 1);
+  dtype t = hlo_type(g->i->operands[0]);
+  const shape *s = hlo_shape(g->i->operands[0]);
+  emit_pair v = emit_value(e, g->i->operands[0], emit_index_reshape(&e->x, at, s->rank, s->dims));
+  return (emit_line_element){{emit_widen(e->w, t, v.v), v.im}, emit_index_linear(&e->x, at)};
+}
+
+void emit_line_store(emit_writer *w, const emit_lines *g, const emit_line_element *at, emit_pair sum) {
+  dtype t = hlo_type(g->i->operands[0]);
+  sum.v = emit_narrow(w->e.w, t, sum.v);
+  emit_store(&w->e, w->results[0], t, at->place, sum, w->shared[0]);
+}
+
 static void line_body(emit_writer *w, const void *data, const emit_index *at) {
-  const lines *g = data;
-  const hlo_instr *i = g->i;
+  const emit_lines *g = data;
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
-  dtype t = hlo_type(i->operands[0]);
-  hlo_reducer r = (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER);
-  bool exclusive = hlo_int(i, HLO_ATTR_EXCLUSIVE), backward = hlo_int(i, HLO_ATTR_BACKWARD);
+  dtype t = hlo_type(g->i->operands[0]);
+  hlo_reducer r = (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER);
   emit_pair start = emit_splat_pair(e, emit_reduce_identity(ir, r, t));
   emit_loop l;
   emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&e->x, g->dims[1]), 1, dim_is_const(g->dims[1]), start.im ? 2 : 1,
                   (LLVMValueRef[]){start.v, start.im});
   emit_poll_in(&e->x, l.iv, 1, g->dims[1], 1);
   uint32_t mark = emit_table_mark(e->x.table);
-  emit_index *line = emit_index_new(&e->x, 3, g->dims);
-  emit_pos p = emit_pos_at(l.iv, 1);
-  emit_axis_from(line, 0, at, 0);
-  emit_axis_at(line, 1, backward ? from_end(&e->x, p, g->dims[1]) : p);
-  emit_axis_from(line, 2, at, 1);
-  const shape *s = hlo_shape(i->operands[0]);
-  emit_pair v = emit_value(e, i->operands[0], emit_index_reshape(&e->x, line, s->rank, s->dims));
-  emit_pair sum = {l.carried[0], start.im ? l.carried[1] : NULL};
-  emit_pair next = emit_reduce_combine(ir, r, t, sum, (emit_pair){emit_widen(ir, t, v.v), v.im});
-  emit_pair out = exclusive ? sum : next;
-  out.v = emit_narrow(ir, t, out.v);
-  emit_store(e, w->results[0], t, emit_index_linear(&e->x, line), out, w->shared[0]);
+  emit_line_element x = emit_line_at(w, g, at, emit_pos_at(l.iv, 1));
+  emit_pair sum = {l.carried[0], start.im ? l.carried[1] : NULL}, next = emit_reduce_combine(ir, r, t, sum, x.v);
+  emit_line_store(w, g, &x, hlo_int(g->i, HLO_ATTR_EXCLUSIVE) ? sum : next);
   emit_table_release(e->x.table, mark);
   emit_loop_end(ir, &l, (LLVMValueRef[]){next.v, next.im});
 }
@@ -278,18 +284,29 @@ static void write_lines(emit_writer *w) {
   const hlo_instr *i = root_of(w);
   const shape *s = &i->shapes[0];
   int d = (int)hlo_int(i, HLO_ATTR_DIMENSION);
-  lines *g = ARENA_NEW(w->e.w->arena, lines);
+  emit_lines *g = ARENA_NEW(w->e.w->arena, emit_lines);
   const emit_indexer *x = &w->e.x;
-  *g = (lines){i, {emit_dims_product(x, s->dims, 0, d), s->dims[d], emit_dims_product(x, s->dims, d + 1, s->rank)}};
+  *g =
+      (emit_lines){i, {emit_dims_product(x, s->dims, 0, d), s->dims[d], emit_dims_product(x, s->dims, d + 1, s->rank)}};
   dim *extents = ARENA_NEW_N(w->e.w->arena, dim, 2);
   extents[0] = g->dims[0];
   extents[1] = g->dims[2];
+  if (emit_takes_block_lines(w, g)) {
+    emit_write_block_lines(w, g, extents);
+    return;
+  }
   emit_nest(w, 2, extents, emit_column_lanes(&w->e, extents[0], extents[1]), false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {
   switch (root_of(w)->op) {
-    case HLO_SCATTER: write_scatter(w); break;
+    case HLO_SCATTER:
+      if (w->e.w->target->execution == EMIT_BLOCKS) {
+        emit_write_block_scatter(w, root_of(w));
+      } else {
+        write_scatter(w);
+      }
+      break;
     case HLO_CUMULATIVE: write_lines(w); break;
     default: write_slice(w); break;
   }

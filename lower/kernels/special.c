@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "emit/blocks/block_nms.h"
+#include "emit/blocks/block_sort.h"
 #include "hlo/analysis/sorted_front.h"
 #include "lower/kernels/thunks.h"
 
@@ -34,12 +36,12 @@ emit_sort lower_sort_config(const hlo_instr *sort, int64_t parts) {
 
 static dim sort_scratch(const hlo_instr *i, int64_t parts) {
   emit_sort config = lower_sort_config(i, parts);
-  return emit_sort_scratch(i, &config);
+  return parts == LOWER_BLOCKS ? emit_block_sort_scratch(i, &config) : emit_sort_scratch(i, &config);
 }
 
 static dim nms_scratch(const hlo_instr *i, int64_t parts) {
   emit_nms config = {.parts = parts};
-  return emit_nms_scratch(i, &config);
+  return parts == LOWER_BLOCKS ? emit_block_nms_scratch(i) : emit_nms_scratch(i, &config);
 }
 
 dim lower_special_scratch(const hlo_instr *i, int64_t parts) {
@@ -64,16 +66,23 @@ static status add_kernel(lower_context *c, lower_kernels *kernels, const hlo_ins
   return lower_kernels_add(kernels, i, alias, writer, NULL, &t->config);
 }
 
-static status sort_kernel(lower_context *c, lower_kernels *kernels, const hlo_instr *i, int64_t parts) {
+static status sort_kernels(lower_context *c, lower_kernels *kernels, const hlo_instr *i, int64_t parts) {
   emit_sort config = lower_sort_config(i, parts);
-  lower_kernel_writer w = {emit_sort_kernel, "sort", &config, sizeof config, 0, -1};
-  return add_kernel(c, kernels, i, &w);
+  bool blocks = parts == LOWER_BLOCKS;
+  uint32_t phases = blocks ? emit_block_sort_phases(i, &config) : 1;
+  for (uint32_t phase = 0; phase < phases; phase++) {
+    lower_kernel_writer w = {
+        blocks ? emit_block_sort_kernel : emit_sort_kernel, "sort", &config, sizeof config, phase, -1};
+    TRY(add_kernel(c, kernels, i, &w));
+  }
+  return NULL;
 }
 
 static status nms_kernels(lower_context *c, lower_kernels *kernels, const hlo_instr *i, int64_t parts) {
   emit_nms config = {.parts = parts};
+  emit_write_fn *write = parts == LOWER_BLOCKS ? emit_block_nms_kernel : emit_nms_kernel;
   for (uint32_t phase = 0; phase < EMIT_NMS_PHASES; phase++) {
-    lower_kernel_writer w = {emit_nms_kernel, "nms", &config, sizeof config, phase, -1};
+    lower_kernel_writer w = {write, "nms", &config, sizeof config, phase, -1};
     TRY(add_kernel(c, kernels, i, &w));
   }
   return NULL;
@@ -81,7 +90,7 @@ static status nms_kernels(lower_context *c, lower_kernels *kernels, const hlo_in
 
 status lower_special_kernels(lower_context *c, lower_kernels *kernels, const hlo_instr *i, int64_t parts) {
   switch (i->op) {
-    case HLO_SORT: return sort_kernel(c, kernels, i, parts);
+    case HLO_SORT: return sort_kernels(c, kernels, i, parts);
     case HLO_NMS: return nms_kernels(c, kernels, i, parts);
     default:
       return add_kernel(c, kernels, i,

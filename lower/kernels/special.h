@@ -1,13 +1,16 @@
 /* special.h - kernels of sorts, non-maximum suppression and the Mersenne twister (emit/kernel/special.h).
  *
- * Each divides its lines among at most `parts` parts, which are steps of its grid and have scratch memory of their own.
- */
+ * On CPUs each divides its lines among at most `parts` parts, which are steps of its grid and have scratch memory of
+ * their own.  LOWER_BLOCKS in place of a number asks for kernels of blocks of threads (emit/blocks/), for which the
+ * lines are the grid. */
 #ifndef LOWER_KERNELS_SPECIAL_H
 #define LOWER_KERNELS_SPECIAL_H
 
 #include "emit/kernel/special.h"
 #include "lower/kernels/kernels.h"
 #include "lower/lower.h"
+
+enum { LOWER_BLOCKS = 0 };
 
 /* Returns true if only sorts read the iota `i`, and only as positions in their lines, so that it need not be computed.
  */

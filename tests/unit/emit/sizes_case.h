@@ -15,7 +15,7 @@ void sizes_setup(void);
 void sizes_teardown(void);
 
 /* How a kernel that emit_kernel does not write is written.  It may be several kernels that run one after the other. */
-enum { SIZES_PHASES = 3 };
+enum { SIZES_PHASES = 4 };
 typedef struct sizes_way {
   emit_write_fn *write;
   const void *config;

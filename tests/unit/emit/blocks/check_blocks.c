@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "emit/blocks/block_nms.h"
+#include "emit/blocks/block_sort.h"
 #include "emit/kernel/special.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/ptx_case.h"
@@ -131,18 +133,38 @@ END_TEST
 
 /* --- kernels with writers of their own, which all machines compute as the reference does --- */
 
-static void sort_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
-  (void)t;
+/* Of a sort with FRONT only the first elements are defined, and all lines have that many. */
+enum { FRONT = 5 };
+static void set_sort_way(const sizes_case *k, arena *a, const emit_target *t, int64_t front, sizes_way *way) {
   emit_sort *config = ARENA_NEW(a, emit_sort);
-  *config = (emit_sort){.parts = 3, .front = INT64_MAX, .iota = -1};
-  *way = (sizes_way){emit_sort_kernel, config, 1, emit_sort_scratch(k->i, config), 0, NULL, NULL};
+  *config = (emit_sort){.parts = 3, .front = front, .iota = -1};
+  *way = t->execution == EMIT_BLOCKS
+             ? (sizes_way){emit_block_sort_kernel,
+                           config,
+                           emit_block_sort_phases(k->i, config),
+                           emit_block_sort_scratch(k->i, config),
+                           0,
+                           NULL,
+                           NULL}
+             : (sizes_way){emit_sort_kernel, config, 1, emit_sort_scratch(k->i, config), 0, NULL, NULL};
+}
+
+static void sort_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
+  set_sort_way(k, a, t, INT64_MAX, way);
+}
+
+static void front_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
+  set_sort_way(k, a, t, FRONT, way);
 }
 
 static void nms_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
-  (void)t;
   emit_nms *config = ARENA_NEW(a, emit_nms);
   config->parts = 3;
-  *way = (sizes_way){emit_nms_kernel, config, EMIT_NMS_PHASES, emit_nms_scratch(k->i, config), 0, NULL, NULL};
+  bool blocks = t->execution == EMIT_BLOCKS;
+  *way = (sizes_way){.write = blocks ? emit_block_nms_kernel : emit_nms_kernel,
+                     .config = config,
+                     .phases = EMIT_NMS_PHASES,
+                     .scratch_bytes = blocks ? emit_block_nms_scratch(k->i) : emit_nms_scratch(k->i, config)};
 }
 
 static void twister_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
@@ -161,6 +183,7 @@ START_TEST(special_kernels) {
        "(%x: f16[3,50,2], %y: u8[3,50,2]) {\n%a, %b = sort(%x, %y) {dimension=1, descending=true} : "
        "f16[3,50,2], u8[3,50,2]\nreturn %a, %b\n}"},
       {sort_way, "(%x: s8[2,3000]) {\n%y = sort(%x) {dimension=1, descending=false} : s8[2,3000]\nreturn %y\n}"},
+      {front_way, "(%x: f32[n,5]) {\n%y = sort(%x) {dimension=1, descending=false} : f32[n,5]\nreturn %y\n}"},
       {nms_way,
        "(%b: f32[2,m,4], %s: f32[2,n,m], %k: s64[], %o: f32[]) {\n%y, %t = non-max-suppression(%b, %s, %k, "
        "%o) {limit=9} : s64[2*n*min(m,9),3], s64[]\nreturn %y, %t\n}"},

@@ -1,0 +1,48 @@
+/* sort_items.h - what is sorted in place of the elements of a line.
+ *
+ * Elements become unsigned keys of the same order, so that one code serves all types.  An item is a key with the
+ * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs, and
+ * no two of a line are equal. */
+#ifndef EMIT_ELEMENT_SORT_ITEMS_H
+#define EMIT_ELEMENT_SORT_ITEMS_H
+
+#include "emit/element/element.h"
+
+/* Sets dims to [outer, n, inner]: the products of the extents outside and inside of the sorted dimension, and its own.
+ */
+void emit_sort_dims(const hlo_instr *sort, dim dims[3]);
+/* Returns the bytes of an item: twice those of a key, which are also enough for a position.  No item has all bits set.
+ */
+int64_t emit_sort_item_bytes(const hlo_instr *sort);
+/* Returns how many bits of a key may differ. */
+int64_t emit_sort_key_bits(dtype t);
+
+/* The line of a sort for which code is written. */
+typedef struct emit_sort_line {
+  emit_element *e;
+  const hlo_instr *i;
+  const dim *dims;        /* emit_sort_dims */
+  LLVMTypeRef word, item; /* half an item, and an item */
+  const emit_index *at;   /* the index of the line: [outer, inner] */
+} emit_sort_line;
+
+/* Returns one whose line emit_sort_set_line sets. */
+emit_sort_line emit_sort_line_of(emit_element *e, const hlo_instr *sort);
+void emit_sort_set_line(emit_sort_line *s, LLVMValueRef line);
+
+/* Returns the index of position `place` of the line in an operand or result. */
+const emit_index *emit_sort_index(const emit_sort_line *s, emit_pos place, const shape *of);
+emit_pair emit_sort_value(const emit_sort_line *s, uint32_t operand, emit_pos place);
+/* Returns the key at a position: keys that are smaller come first.  -0 equals 0, and NaN is above all numbers. */
+LLVMValueRef emit_sort_key(const emit_sort_line *s, emit_pos place);
+LLVMValueRef emit_sort_item(const emit_sort_line *s, LLVMValueRef place);
+/* Return the key of an item, as wide as a word, and its position, as an i64. */
+LLVMValueRef emit_sort_key_word(const emit_sort_line *s, LLVMValueRef item);
+LLVMValueRef emit_sort_place(const emit_sort_line *s, LLVMValueRef item);
+
+/* Return the address of number k of an array of items or words, and load and store one. */
+LLVMValueRef emit_sort_address(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k);
+LLVMValueRef emit_sort_load(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k);
+void emit_sort_store(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k, LLVMValueRef v);
+
+#endif

@@ -1,0 +1,33 @@
+/* block_case.h - runs kernels for blocks of threads, of constant sizes, on emulated threads in every order: they must
+ * compute what the reference evaluator does, and the same bits in all orders.  Their PTX must pass ptx_check. */
+#ifndef TESTS_UNIT_EMIT_BLOCKS_BLOCK_CASE_H
+#define TESTS_UNIT_EMIT_BLOCKS_BLOCK_CASE_H
+
+#include "tests/unit/emit/kernel_case.h"
+
+/* Random floats.  Integers are those that a case wants (low, high), or these as integers. */
+typedef enum block_numbers {
+  BLOCK_EXACT,  /* integers whose sums are exact in every order */
+  BLOCK_ROUGH,  /* numbers whose sums are rounded */
+  BLOCK_TIES,   /* few different numbers, and NaN */
+  BLOCK_SPECIAL /* NaN, infinities, zeros of both signs, and others */
+} block_numbers;
+
+/* How a kernel that emit_kernel does not write is written: `i` is then the only instruction of the text. */
+enum { BLOCK_MOST_PHASES = 8 };
+typedef struct block_way {
+  emit_write_fn *write;
+  const void *config;
+  uint32_t phases;
+  int64_t scratch_bytes;
+} block_way;
+typedef void block_way_fn(const hlo_instr *i, block_way *out);
+
+/* Returns random elements. */
+literal block_literal(const kernel_case *c, const shape *s, block_numbers how);
+/* Writes the kernels for a target into a module and sets their info; `way` is NULL for those of emit_kernel. */
+emit_module *block_write(kernel_cases *c, const emit_target *t, block_way_fn *way);
+/* Fails the test unless all is as said above.  With a tolerance of 0, numbers must be equal, but NaNs may differ. */
+void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way);
+
+#endif

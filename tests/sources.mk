@@ -111,6 +111,7 @@ check_programs = \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_emulated_device \
 	tests/unit/runtime/check_image \
+	tests/unit/runtime/check_recorder \
 	tests/unit/runtime/check_size_text \
 	tests/unit/runtime/check_thread_pool \
 	tests/unit/runtime/check_told \
@@ -803,6 +804,7 @@ tests_files = \
 	tests/tsan.supp \
 	tests/unit/backend_gpu/cuda_case.h \
 	tests/unit/backend_gpu/fake_cuda.h \
+	tests/unit/backend_gpu/fake_cuda_graph.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
 	tests/unit/emit/emit_case.h \
@@ -1055,6 +1057,8 @@ tests_unit_runtime_check_emulated_device_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CP
 tests_unit_runtime_check_emulated_device_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_recorder_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_recorder_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_size_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_size_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

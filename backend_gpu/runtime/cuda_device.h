@@ -29,6 +29,7 @@ struct rt_stream {
   cuda_device *device;
   CUstream handle;
   bool downloads; /* whether a copy may write to the host's memory */
+  bool records;   /* whether it is being captured */
 };
 
 static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_device *)d; }
@@ -50,6 +51,10 @@ status cuda_create_stream(const rt_device *d, rt_stream **out);
 void cuda_destroy_stream(rt_stream *s);
 status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);
 status cuda_await(rt_stream *s, const mem_budget *budget);
+status cuda_record_begin(rt_stream *s);
+status cuda_record_end(rt_stream *s, rt_recording **out);
+status cuda_replay(const rt_run *r, rt_recording *recording);
+void cuda_release_recording(rt_recording *r);
 status cuda_check_cpu(const gpu_device *d, const char *cpu);
 status cuda_load(const gpu_device *d, arena *a, rt_span code, rt_code **out);
 gpu_function *cuda_find(const gpu_device *d, arena *a, rt_code *code, const char *symbol);

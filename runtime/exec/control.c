@@ -7,8 +7,9 @@
 #include "runtime/exec/check_memory.h"
 #include "runtime/exec/executable.h"
 #include "runtime/exec/memory.h"
-#include "runtime/host/thread_pool.h"
 #include "runtime/exec/random.h"
+#include "runtime/exec/recorder.h"
+#include "runtime/host/thread_pool.h"
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */
 
@@ -55,6 +56,13 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   }
   bool dense = rt_buffer_is_dense(in) && rt_buffer_is_dense(out);
   return dense ? move(r, to, from, (size_t)rt_buffer_bytes(in)) : copy_strided(r, to, out, from, in, 0);
+}
+
+/* A device may have to take an overlapping copy apart, with waits between the parts. */
+static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
+  const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
+  uintptr_t from = (uintptr_t)rt_address(r, in), to = (uintptr_t)rt_address(r, out);
+  return from == to || from + (uintptr_t)rt_buffer_bytes(in) <= to || to + (uintptr_t)rt_buffer_bytes(out) <= from;
 }
 
 /* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  Copies
@@ -154,11 +162,19 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
   return failed;
 }
 
+static bool is_concurrent_recordable(const rt_thunk *t, const rt_run *r) {
+  bool all = true;
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    all = all && rt_is_recordable(&t->bodies[k], r);
+  }
+  return all;
+}
+
 const rt_thunk_kind rt_common_kinds[] = {
-    {.name = "copy", .run = run_copy, .bind = bind_copy},
+    {.name = "copy", .run = run_copy, .bind = bind_copy, .is_recordable = is_copy_recordable},
     {.name = "while", .load = load_while, .run = run_while},
     {.name = "conditional", .load = load_conditional, .run = run_conditional},
-    {.name = "concurrent", .load = load_concurrent, .run = run_concurrent},
+    {.name = "concurrent", .load = load_concurrent, .run = run_concurrent, .is_recordable = is_concurrent_recordable},
     {.name = "check", .load = rt_load_check, .run = rt_run_check, .bind = rt_bind_check, .on_host = true},
     {.name = "run-seed", .load = rt_load_run_seed, .run = rt_run_run_seed, .on_host = true},
     {.name = "mt19937", .run = rt_run_mt19937, .bind = rt_bind_mt19937, .on_host = true},

@@ -157,6 +157,55 @@ START_TEST(waits_end_with_the_budget) {
 }
 END_TEST
 
+/* --- recordings --- */
+
+/* What CUDA forbids while it captures ends the recording, whose stream can then be used as before. */
+START_TEST(recordings_that_break) {
+  cuda_program *p = cuda_program_loaded();
+  rt_recording *recording;
+  for (int k = 0; k < 3; k++) {
+    uint64_t breaches = cuda_case_ask("fake_cuda_breaches");
+    void *memory;
+    ASSERT_OK(p->device->record_begin(p->stream));
+    status failed = k == 0   ? p->device->await(p->stream, NULL)
+                    : k == 1 ? p->device->allocate(p->device, 1, &memory)
+                             : p->device->record_begin(p->stream);
+    ck_assert_ptr_nonnull(failed);
+    status_free(failed);
+    failed = p->device->record_end(p->stream, &recording);
+    if (k < 2) {
+      cuda_case_check_failure(failed, STATUS_INTERNAL, "ending a recording: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+    } else {
+      ASSERT_OK(failed);
+      p->device->release_recording(recording);
+    }
+    ck_assert_uint_eq(cuda_case_ask("fake_cuda_breaches"), breaches + 1);
+    ASSERT_OK(cuda_program_run(p, NULL));
+    cuda_program_check_results(p);
+  }
+  cuda_program_free(p);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_live"), 0);
+}
+END_TEST
+
+/* An address of the host may be another array's when the recording is repeated. */
+START_TEST(copies_of_the_host_are_not_recorded) {
+  cuda_program *p = cuda_program_loaded();
+  rt_recording *recording;
+  ASSERT_OK(p->device->record_begin(p->stream));
+  cuda_case_check_failure(p->device->copy(p->stream, RT_UPLOAD, p->memory[0], p->x, CUDA_CASE_BYTES), STATUS_INTERNAL,
+                          "a copy of the host's memory in a recording");
+  cuda_case_check_failure(p->device->copy(p->stream, RT_DOWNLOAD, p->sums, p->memory[0], CUDA_CASE_BYTES),
+                          STATUS_INTERNAL, "a copy of the host's memory in a recording");
+  ASSERT_OK(p->device->record_end(p->stream, &recording));
+  p->device->release_recording(recording);
+  ASSERT_OK(cuda_program_replay(p));
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_graph_launches"), 2);
+  cuda_program_free(p);
+  cuda_case_check_end();
+}
+END_TEST
+
 /* --- code --- */
 
 START_TEST(code_fits_the_device) {
@@ -315,6 +364,8 @@ int main(void) {
   tcase_add_test(t, free_memory_is_unknown);
   tcase_add_test(t, launches_leave_no_memory_behind);
   tcase_add_test(t, waits_end_with_the_budget);
+  tcase_add_test(t, recordings_that_break);
+  tcase_add_test(t, copies_of_the_host_are_not_recorded);
   tcase_add_test(t, code_fits_the_device);
   tcase_add_test(t, wrong_code_is_refused);
   tcase_add_test(t, a_driver_that_is_too_old);

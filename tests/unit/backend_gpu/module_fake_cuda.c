@@ -147,6 +147,7 @@ static size_t used_bytes(void) {
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes) {
   void *address;
   BEGIN(true);
+  NOT_IN_CAPTURE();
   if (bytes == 0) {
     breach(__func__, "no bytes");
     return CUDA_ERROR_INVALID_VALUE;
@@ -200,6 +201,7 @@ static memory *take_memory(CUdeviceptr address) {
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
   BEGIN(true);
+  NOT_IN_CAPTURE();
   await_all_streams();
   memory *m = take_memory(address);
   if (!m) {
@@ -262,8 +264,9 @@ static void do_launch(const work *w) {
   }
 }
 
-static status do_work(void *data) {
+static status do_work(void *data, rt_run *run) {
   const work *w = data;
+  (void)run;
   CUresult wanted = wanted_failure("work");
   if (wanted) {
     lose(wanted);
@@ -279,10 +282,17 @@ static status do_work(void *data) {
   return NULL;
 }
 
-/* The work is on the heap; it belongs to the stream after that. */
+static CUresult add_node(CUgraph g, const work *w);
+
+/* The work is on the heap; it belongs to the stream after that.  A stream that is captured keeps it for later. */
 static CUresult submit(work *w) {
+  if (w->stream->capture) {
+    CUresult r = add_node(w->stream->capture, w);
+    free(w);
+    return r;
+  }
   w->stream->left++;
-  status failed = rt_emulated_submit(w->stream->queue, do_work, w);
+  status failed = rt_emulated_submit(w->stream->queue, NULL, do_work, w);
   status_free(failed);
   return failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -316,7 +326,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
   CUresult r = submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
-  if (r == CUDA_SUCCESS && turn++ % 2) {
+  if (r == CUDA_SUCCESS && !s->capture && turn++ % 2) {
     status_free(device.await(s->queue, NULL));
     r = sticky ? stop_working(sticky) : CUDA_SUCCESS;
   }
@@ -349,6 +359,9 @@ CUresult cuStreamCreate(CUstream *out, unsigned flags) {
 CUresult cuStreamDestroy_v2(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   end_object(&s->object);
   device.destroy_stream(s->queue);
   return CUDA_SUCCESS;
@@ -357,15 +370,25 @@ CUresult cuStreamDestroy_v2(CUstream s) {
 CUresult cuStreamQuery(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   return sticky ? stop_working(sticky) : s->left ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   status_free(device.await(s->queue, NULL));
   return sticky ? stop_working(sticky) : CUDA_SUCCESS;
 }
+
+/* --- graphs --- */
+
+#include "tests/unit/backend_gpu/fake_cuda_graph.h"
 
 /* --- modules and kernels --- */
 
@@ -404,6 +427,7 @@ static void write_log(unsigned n_options, const CUjit_option *options, void **va
 
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
   BEGIN(true);
+  NOT_IN_CAPTURE();
   if (memcmp(image, ELFMAG, SELFMAG) != 0) {
     write_log(n, options, values,
               "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX");
@@ -438,6 +462,7 @@ static void end_functions(CUmodule m) {
 CUresult cuModuleUnload(CUmodule m) {
   BEGIN(true);
   CHECK_HANDLE(m, MODULE);
+  NOT_IN_CAPTURE();
   await_all_streams();
   end_functions(m);
   end_object(&m->object);

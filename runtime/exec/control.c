@@ -65,20 +65,40 @@ static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
   return from == to || from + (uintptr_t)rt_buffer_bytes(in) <= to || to + (uintptr_t)rt_buffer_bytes(out) <= from;
 }
 
-/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  Copies
- * between initial values, carried values and roots are thunks of their own, before the loop and at the end of the body.
- * --- */
+/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  A size, if
+ * there is one, says how often the body runs, so that the condition need not be computed.  Copies between initial
+ * values, carried values and roots are thunks of their own, before the loop and at the end of the body. --- */
 
 static status load_while(rt_thunk *t, rt_loader *l) {
   (void)l;
-  CHECK_THAT(t->n_bodies == 2 && t->n_buffers == 1 && t->buffers[0].type == DTYPE_PRED &&
-                 rt_buffer_elements(&t->buffers[0]) == 1,
+  CHECK_THAT(t->n_bodies == 2 && t->n_buffers == 1 && t->n_sizes <= 1, STATUS_INVALID_FILE, "a damaged loop");
+  return NULL;
+}
+
+static status bind_while(rt_thunk *t, arena *a) {
+  (void)a;
+  CHECK_THAT(t->buffers[0].type == DTYPE_PRED && rt_buffer_elements(&t->buffers[0]) == 1 &&
+                 (t->n_sizes == 0 || t->sizes[0] >= 0),
              STATUS_INVALID_FILE, "a damaged loop");
   return NULL;
 }
 
+static status run_counted(const rt_thunk *t, rt_run *r) {
+  for (int64_t k = 0; k < t->sizes[0]; k++) {
+    TRY(budget_check(r->budget));
+    TRY(rt_run_sequence(&t->bodies[1], r));
+  }
+  return NULL;
+}
+
+/* The steps of a loop are recorded one by one if there are many, which makes one recording of the body. */
+static bool is_while_recordable(const rt_thunk *t, const rt_run *r) {
+  enum { MOST_THUNKS = 1000 };
+  return t->n_sizes && t->sizes[0] <= MOST_THUNKS / ((int64_t)t->bodies[1].n + 1) && rt_is_recordable(&t->bodies[1], r);
+}
+
 static status run_while(const rt_thunk *t, rt_run *r) {
-  for (;;) {
+  while (t->n_sizes == 0 || r->checker) {
     uint8_t again;
     TRY(budget_check(r->budget));
     TRY(rt_run_sequence(&t->bodies[0], r));
@@ -89,6 +109,7 @@ static status run_while(const rt_thunk *t, rt_run *r) {
     }
     TRY(rt_run_sequence(&t->bodies[1], r));
   }
+  return run_counted(t, r);
 }
 
 /* --- conditional: one body for each branch.  Buffer 0 is the index, a pred[] or s32[].  Branches end with copies to
@@ -172,7 +193,7 @@ static bool is_concurrent_recordable(const rt_thunk *t, const rt_run *r) {
 
 const rt_thunk_kind rt_common_kinds[] = {
     {.name = "copy", .run = run_copy, .bind = bind_copy, .is_recordable = is_copy_recordable},
-    {.name = "while", .load = load_while, .run = run_while},
+    {.name = "while", .load = load_while, .run = run_while, .bind = bind_while, .is_recordable = is_while_recordable},
     {.name = "conditional", .load = load_conditional, .run = run_conditional},
     {.name = "concurrent", .load = load_concurrent, .run = run_concurrent, .is_recordable = is_concurrent_recordable},
     {.name = "check", .load = rt_load_check, .run = rt_run_check, .bind = rt_bind_check, .on_host = true},

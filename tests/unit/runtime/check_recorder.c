@@ -243,6 +243,29 @@ START_TEST(steps_of_loops_are_replayed) {
 }
 END_TEST
 
+/* A loop of a known number of steps is one recording, and nobody computes its condition. */
+START_TEST(counted_loops_are_recorded) {
+  static const char counted[] =
+      "onnx-xla hlo 1\nmodule \"m\" {\n"
+      "computation go_on(%i: s64[], %a: f32[3]) {\n  %e = constant() {value=s64[] 6} : s64[]\n"
+      "  %p = compare(%i, %e) {comparison=lt} : pred[]\n  return %p\n}\n"
+      "computation step(%i: s64[], %a: f32[3]) {\n  %o = constant() {value=s64[] 1} : s64[]\n"
+      "  %j = add(%i, %o) : s64[]\n  %b = add(%a, %a) : f32[3]\n  return %j, %b\n}\n"
+      "entry main(%x: f32[3]) {\n  %z = constant() {value=s64[] 0} : s64[]\n"
+      "  %j, %a = while(%z, %x) {computations=[go_on, step]} : s64[], f32[3]\n  return %a, %j\n}\n}\n";
+  rt_executable *e = make(counted);
+  for (int run = 0; run < 4; run++) {
+    float x[] = {1, 2, (float)run}, out[3];
+    int64_t count;
+    ASSERT_OK(rt_execute(rt_executable_binding(e), NULL, (const void *const[]){x}, (void *const[]){out, &count}));
+    ck_assert(out[0] == 64 && out[1] == 128 && out[2] == (float)(64 * run) && count == 6);
+  }
+  ck_assert_int_eq(n_calls, 2 * 6 * 2); /* two thunks a step, in a plain run and while recording */
+  ck_assert(n_recorded == 1 && n_replayed == 3);
+  rt_executable_destroy(e);
+}
+END_TEST
+
 /* --- failures --- */
 
 static status no_memory(rt_stream *s) {
@@ -277,6 +300,7 @@ int main(void) {
   tcase_add_test(t, arrays_that_move);
   tcase_add_test(t, threads_have_recordings_of_their_own);
   tcase_add_test(t, steps_of_loops_are_replayed);
+  tcase_add_test(t, counted_loops_are_recorded);
   tcase_add_test(t, a_recording_that_fails);
   return run_suite("recorder", t);
 }

@@ -196,6 +196,7 @@ script_tests = \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
+	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \
@@ -482,6 +483,7 @@ tests_files = \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
+	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \

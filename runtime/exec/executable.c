@@ -233,9 +233,10 @@ static status run_checked(const rt_thunk *t, rt_run *r) {
 
 static status run_profiled(const rt_thunk *t, rt_run *r) {
   rt_profile_mark mark = rt_profile_enter(r->profiler, r->program, t);
-  status failed = run_checked(t, r);
-  failed = failed || !r->device ? failed : r->device->await(r->stream, r->budget);
-  rt_profile_leave(r->profiler, &mark);
+  double seconds = -1;
+  bool is_devices = r->device && !t->ops->on_host && t->n_bodies == 0;
+  status failed = is_devices ? rt_profile_device(t, r, run_checked, &seconds) : run_checked(t, r);
+  rt_profile_leave(r->profiler, &mark, seconds);
   return failed;
 }
 

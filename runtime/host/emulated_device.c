@@ -324,6 +324,44 @@ static status replay(const rt_run *run, rt_recording *r) {
   return rt_emulated_submit(run->stream, run, repeat, data);
 }
 
+/* --- events --- */
+
+struct rt_event {
+  _Atomic uint64_t nanoseconds; /* 0: it has not come to pass */
+};
+
+static status create_event(const rt_device *d, rt_event **out) {
+  (void)d;
+  *out = calloc(1, sizeof **out);
+  CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
+  return NULL;
+}
+
+static void destroy_event(rt_event *e) { free(e); }
+
+static status note_time(void *data, rt_run *run) {
+  (void)run;
+  (*(rt_event **)data)->nanoseconds = clock_nanoseconds();
+  return NULL;
+}
+
+static status record_event(rt_event *e, rt_stream *s) {
+  TRY(check_not_recording(s, "an event"));
+  rt_event **data = malloc(sizeof(rt_event *));
+  if (data) {
+    *data = e;
+  }
+  e->nanoseconds = 0;
+  return rt_emulated_submit(s, NULL, note_time, data);
+}
+
+static status elapsed(const rt_event *from, const rt_event *to, double *seconds) {
+  uint64_t begin = from->nanoseconds, end = to->nanoseconds;
+  CHECK_THAT(begin && end, STATUS_INTERNAL, "the time of an event that was not waited for");
+  *seconds = 1e-9 * (double)(int64_t)(end - begin);
+  return NULL;
+}
+
 /* --- copies --- */
 
 typedef struct copying {
@@ -418,5 +456,9 @@ rt_device rt_emulated_device(void) {
                      .record_begin = record_begin,
                      .record_end = record_end,
                      .replay = replay,
-                     .release_recording = release_recording};
+                     .release_recording = release_recording,
+                     .create_event = create_event,
+                     .destroy_event = destroy_event,
+                     .record_event = record_event,
+                     .elapsed = elapsed};
 }

@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 23 };
+enum { RT_ABI = 24 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -23,6 +23,7 @@ typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
 typedef struct rt_device rt_device;
 typedef struct rt_stream rt_stream;       /* a queue of a device: what is put into it is done in that order */
+typedef struct rt_event rt_event;         /* a point in the work of a queue, whose time is noted */
 typedef struct rt_recording rt_recording; /* work of a queue that can be done again (a CUDA graph) */
 
 /* The state of a run, which each thunk gets.  Addresses in it are addresses of the target's memory; rt_address computes
@@ -115,6 +116,16 @@ struct rt_device {
   status (*replay)(const rt_run *r, rt_recording *recording);
   /* No replay may be left to do. */
   void (*release_recording)(rt_recording *recording);
+  /* Events; NULL, all four, if the device has none.  record_event puts into the queue that the time be noted. */
+  status (*create_event)(const rt_device *d, rt_event **out);
+  /* No work may be left to do that notes it. */
+  void (*destroy_event)(rt_event *e);
+  status (*record_event)(rt_event *e, rt_stream *s);
+  /* Sets *seconds to the time between two events.  Fails if one of them has not come to pass. */
+  status (*elapsed)(const rt_event *from, const rt_event *to, double *seconds);
+  /* Tells how many f32 operations and bytes of memory the device can do in a second at most, where a multiply-add is
+   * two operations.  NULL: it does what the host can do. */
+  status (*peak)(const rt_device *d, double *operations, double *bytes);
 };
 
 typedef struct rt_target {

@@ -188,6 +188,36 @@ status cuda_program_replay(cuda_program *p) {
   return failed;
 }
 
+static status time_launch(const cuda_program *p, const rt_event *from, rt_event *to) {
+  double seconds;
+  TRY(cuda_program_launch(p, 1));
+  TRY(p->device->record_event(to, p->stream));
+  TRY(p->device->await(p->stream, NULL));
+  TRY(p->device->elapsed(from, to, &seconds));
+  ck_assert(seconds >= 0);
+  return NULL;
+}
+
+static status time_with(const cuda_program *p, rt_event *from) {
+  rt_event *to;
+  TRY(p->device->record_event(from, p->stream));
+  TRY(p->device->create_event(p->device, &to));
+  status failed = time_launch(p, from, to);
+  if (failed) {
+    status_free(p->device->await(p->stream, NULL));
+  }
+  p->device->destroy_event(to);
+  return failed;
+}
+
+static status use_events(const cuda_program *p) {
+  rt_event *from;
+  TRY(p->device->create_event(p->device, &from));
+  status failed = time_with(p, from);
+  p->device->destroy_event(from);
+  return failed;
+}
+
 void cuda_program_linger(cuda_program *p, int copies) {
   rt_code *loaded;
   ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded));
@@ -222,7 +252,9 @@ void cuda_program_free(cuda_program *p) {
   free(p);
 }
 
-/* Loads a program, runs it twice, then by a recording, and frees it, whatever fails, as the runtime does. */
+/* Loads a program, runs it twice, then by a recording, times a launch, and frees it, whatever fails, as the runtime
+ * does.
+ */
 status cuda_program_do(const gpu_device *g) {
   mem_budget budget = {.limit = 0};
   cuda_program *p = cuda_program_new(g);
@@ -236,6 +268,7 @@ status cuda_program_do(const gpu_device *g) {
     }
   }
   failed = failed ? failed : cuda_program_replay(p);
+  failed = failed ? failed : use_events(p);
   cuda_program_free(p);
   return failed;
 }

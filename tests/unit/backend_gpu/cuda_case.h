@@ -54,7 +54,8 @@ void cuda_program_free(cuda_program *p);
 /* Records a launch and a copy, and checks that they are done at each replay, with the numbers that x has then. */
 status cuda_program_replay(cuda_program *p);
 
-/* Loads a program, runs it twice, then by a recording, and frees it, whatever fails, as the runtime does. */
+/* Loads a program, runs it twice, then by a recording, times a launch, and frees it, whatever fails, as the runtime
+ * does. */
 status cuda_program_do(const gpu_device *g);
 
 #endif

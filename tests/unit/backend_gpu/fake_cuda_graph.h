@@ -1,5 +1,5 @@
-/* fake_cuda_graph.h - captures and graphs of the fake driver.  Only module_fake_cuda.c includes it, behind the work of
- * streams. */
+/* fake_cuda_graph.h - captures, graphs and events of the fake driver.  Only module_fake_cuda.c includes it, behind the
+ * work of streams. */
 #ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_GRAPH_H
 #define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_GRAPH_H
 
@@ -108,6 +108,59 @@ CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
       return r;
     }
   }
+  return CUDA_SUCCESS;
+}
+
+/* --- events --- */
+
+CUresult cuEventCreate(CUevent *out, unsigned flags) {
+  BEGIN(true);
+  rt_event *event;
+  status failed = flags ? status_error(STATUS_INTERNAL, "flags") : device.create_event(&device, &event);
+  if (failed) {
+    status_free(failed);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  CUevent e = *out = new_object(EVENT, sizeof *e);
+  e->event = event;
+  begin_object(&e->object);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent e) {
+  BEGIN(true);
+  CHECK_HANDLE(e, EVENT);
+  await_all_streams();
+  end_object(&e->object);
+  device.destroy_event(e->event);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent e, CUstream s) {
+  BEGIN(true);
+  CHECK_HANDLE(e, EVENT);
+  CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
+  status failed = device.record_event(e->event, s->queue);
+  status_free(failed);
+  work *nothing = calloc(1, sizeof *nothing); /* behind it, so that a query knows that it is left to do */
+  nothing->stream = s;
+  return failed ? CUDA_ERROR_OUT_OF_MEMORY : submit(nothing);
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {
+  double seconds;
+  BEGIN(true);
+  CHECK_HANDLE(from, EVENT);
+  CHECK_HANDLE(to, EVENT);
+  status failed = device.elapsed(from->event, to->event, &seconds);
+  if (failed) {
+    status_free(failed);
+    return CUDA_ERROR_NOT_READY;
+  }
+  *milliseconds = (float)(1e3 * seconds);
   return CUDA_SUCCESS;
 }
 

@@ -93,7 +93,7 @@ struct CUctx_st {
   CUdevice device;
 };
 
-typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION, GRAPH, GRAPH_EXEC } object_kind;
+typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION, GRAPH, GRAPH_EXEC, EVENT } object_kind;
 
 /* What the driver makes.  Handles are addresses of objects, which stay in the list when they are destroyed, so that a
  * stale handle is known as such. */
@@ -116,6 +116,11 @@ struct CUstream_st {
   _Atomic int64_t left; /* pieces of work that are not done */
   CUgraph capture;      /* gets what is submitted; NULL if the stream is not captured */
   bool is_invalid;      /* whether something was called that cannot be captured */
+};
+
+struct CUevent_st {
+  object object;
+  rt_event *event;
 };
 
 struct CUmod_st {

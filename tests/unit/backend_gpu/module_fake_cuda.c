@@ -113,6 +113,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = d == 0 ? 9 : 8; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = d == 0 ? 0 : 6; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 2619000; break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = 5120; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = MOST_SHARED_BYTES; break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -274,7 +277,7 @@ static status do_work(void *data, rt_run *run) {
   pthread_rwlock_rdlock(&working);
   if (!sticky && w->to) {
     do_copy(w);
-  } else if (!sticky) {
+  } else if (!sticky && w->function) {
     do_launch(w);
   }
   pthread_rwlock_unlock(&working);
@@ -386,7 +389,7 @@ CUresult cuStreamSynchronize(CUstream s) {
   return sticky ? stop_working(sticky) : CUDA_SUCCESS;
 }
 
-/* --- graphs --- */
+/* --- graphs and events --- */
 
 #include "tests/unit/backend_gpu/fake_cuda_graph.h"
 

@@ -195,6 +195,25 @@ START_TEST(recordings_that_break) {
 }
 END_TEST
 
+START_TEST(events_are_waited_for) {
+  rt_event *from, *to;
+  double seconds;
+  ASSERT_OK(device.create_event(&device, &from));
+  ASSERT_OK(device.create_event(&device, &to));
+  ASSERT_OK(device.record_event(from, stream));
+  pthread_mutex_lock(&held);
+  ASSERT_OK(rt_emulated_submit(stream, NULL, wait_for_test, malloc(1)));
+  ASSERT_OK(device.record_event(to, stream));
+  check_failure(device.elapsed(from, to, &seconds), STATUS_INTERNAL, "not waited for");
+  pthread_mutex_unlock(&held);
+  ASSERT_OK(device.await(stream, NULL));
+  ASSERT_OK(device.elapsed(from, to, &seconds));
+  ck_assert(seconds >= 0);
+  device.destroy_event(from);
+  device.destroy_event(to);
+}
+END_TEST
+
 /* Programs with the same array share its copy, and what is no longer used is freed. */
 START_TEST(constants_are_shared) {
   int data[4] = {1, 2, 3, 4}, out[4];
@@ -253,6 +272,7 @@ int main(void) {
   tcase_add_test(t, a_wait_can_be_cancelled);
   tcase_add_test(t, recordings_are_replayed);
   tcase_add_test(t, recordings_that_break);
+  tcase_add_test(t, events_are_waited_for);
   tcase_add_test(t, constants_are_shared);
   tcase_add_test(t, pieces_do_not_overlap);
   return run_suite("emulated device", t);

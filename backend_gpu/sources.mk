@@ -3,6 +3,8 @@ gpu_exec_sources = \
 	backend_gpu/runtime/cuda.c \
 	backend_gpu/runtime/cuda_code.c \
 	backend_gpu/runtime/cuda_driver.c \
+	backend_gpu/runtime/cuda_measure.c \
+	backend_gpu/runtime/cuda_recording.c \
 	backend_gpu/runtime/cuda_stream.c \
 	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \

@@ -5,6 +5,7 @@ hlo_sources = \
 	hlo/analysis/attention.c \
 	hlo/analysis/cost.c \
 	hlo/analysis/in_place_update.c \
+	hlo/analysis/loop_trips.c \
 	hlo/analysis/overlap.c \
 	hlo/analysis/pattern.c \
 	hlo/analysis/quantized.c \
@@ -77,6 +78,7 @@ hlo_files = \
 	hlo/analysis/attention.h \
 	hlo/analysis/cost.h \
 	hlo/analysis/in_place_update.h \
+	hlo/analysis/loop_trips.h \
 	hlo/analysis/overlap.h \
 	hlo/analysis/pattern.h \
 	hlo/analysis/quantized.h \

@@ -10,6 +10,7 @@
 #include "base/locale.h"
 #include "hlo/schedule/buffers.h"
 #include "hlo/analysis/cost.h"
+#include "hlo/analysis/loop_trips.h"
 #include "hlo/ir/bind.h"
 #include "hlo/ir/flatten_calls.h"
 #include "hlo/schedule/schedule.h"
@@ -315,6 +316,11 @@ static status lower_while(lower_context *c, const hlo_instr *i) {
   t->n_inputs = 1;
   t->n_bodies = 2;
   t->bodies = bodies;
+  dim trips;
+  if (hlo_loop_trips(i, &trips)) {
+    t->n_sizes = 1;
+    t->sizes = lower_sizes(c, 1, &trips);
+  }
   return NULL;
 }
 

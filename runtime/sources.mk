@@ -10,6 +10,8 @@ runtime_sources = \
 	runtime/exec/memory.c \
 	runtime/exec/profile.c \
 	runtime/exec/random.c \
+	runtime/exec/recorder.c \
+	runtime/exec/run_memory.c \
 	runtime/exec/staging.c \
 	runtime/exec/trial.c \
 	runtime/host/code_loader.c \
@@ -38,6 +40,8 @@ runtime_files = \
 	runtime/exec/memory.h \
 	runtime/exec/profile.h \
 	runtime/exec/random.h \
+	runtime/exec/recorder.h \
+	runtime/exec/run_memory.h \
 	runtime/exec/staging.h \
 	runtime/exec/trial.h \
 	runtime/host/code_loader.h \

@@ -97,6 +97,7 @@ check_programs = \
 	tests/unit/hlo/check_hlo_text \
 	tests/unit/hlo/check_hlo_verify \
 	tests/unit/hlo/check_hostile_text \
+	tests/unit/hlo/check_loop_trips \
 	tests/unit/hlo/check_pass \
 	tests/unit/hlo/check_passes \
 	tests/unit/hlo/check_pattern \
@@ -117,6 +118,7 @@ check_programs = \
 	tests/unit/runtime/check_code_loader \
 	tests/unit/runtime/check_emulated_device \
 	tests/unit/runtime/check_image \
+	tests/unit/runtime/check_recorder \
 	tests/unit/runtime/check_size_text \
 	tests/unit/runtime/check_thread_pool \
 	tests/unit/runtime/check_told \
@@ -201,6 +203,7 @@ script_tests = \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
+	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \
@@ -487,6 +490,7 @@ tests_files = \
 	tests/e2e/test-cli \
 	tests/e2e/test-cpus \
 	tests/e2e/test-edges \
+	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \
@@ -810,6 +814,7 @@ tests_files = \
 	tests/tsan.supp \
 	tests/unit/backend_gpu/cuda_case.h \
 	tests/unit/backend_gpu/fake_cuda.h \
+	tests/unit/backend_gpu/fake_cuda_graph.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
 	tests/unit/emit/blocks/block_case.h \
@@ -1035,6 +1040,8 @@ tests_unit_hlo_check_hlo_verify_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_hlo_verify_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_hostile_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_hostile_text_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_loop_trips_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_loop_trips_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_pass_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_passes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -1075,6 +1082,8 @@ tests_unit_runtime_check_emulated_device_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CP
 tests_unit_runtime_check_emulated_device_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_image_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_image_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_recorder_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_recorder_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_size_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_size_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

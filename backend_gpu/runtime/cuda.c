@@ -96,7 +96,7 @@ static status locate(cuda_device *d) {
   return cuda_check(d, d->cu->cuDeviceGet(&d->handle, (int)d->ordinal), "finding the device");
 }
 
-static status read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out) {
+status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out) {
   int value = 0;
   TRY(cuda_check(d, d->cu->cuDeviceGetAttribute(&value, attribute, d->handle), "reading attribute %d", attribute));
   *out = (uint32_t)value;
@@ -105,8 +105,8 @@ static status read_attribute(cuda_device *d, CUdevice_attribute attribute, uint3
 
 static status read_capability(cuda_device *d, uint32_t *out) {
   uint32_t major, minor;
-  TRY(read_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major));
-  TRY(read_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor));
+  TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major));
+  TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor));
   *out = major * 10 + minor;
   return NULL;
 }
@@ -115,7 +115,7 @@ static status read_capability(cuda_device *d, uint32_t *out) {
 static status open_device(cuda_device *d) {
   TRY(locate(d));
   TRY(read_capability(d, &d->capability));
-  TRY(read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &d->shared_bytes));
+  TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &d->shared_bytes));
   TRY(cuda_check(d, d->cu->cuDevicePrimaryCtxRetain(&d->context, d->handle), "opening its primary context"));
   d->open = true;
   return NULL;
@@ -182,7 +182,16 @@ static const gpu_device functions = {.device = {.allocate = allocate,
                                                 .create_stream = cuda_create_stream,
                                                 .destroy_stream = cuda_destroy_stream,
                                                 .copy = cuda_copy,
-                                                .await = cuda_await},
+                                                .await = cuda_await,
+                                                .record_begin = cuda_record_begin,
+                                                .record_end = cuda_record_end,
+                                                .replay = cuda_replay,
+                                                .release_recording = cuda_release_recording,
+                                                .create_event = cuda_create_event,
+                                                .destroy_event = cuda_destroy_event,
+                                                .record_event = cuda_record_event,
+                                                .elapsed = cuda_elapsed,
+                                                .peak = cuda_peak},
                                      .check_cpu = cuda_check_cpu,
                                      .load = cuda_load,
                                      .find = cuda_find,
@@ -231,8 +240,8 @@ static status describe(cuda_device *d, gpu_cuda_info *out) {
   TRY(cuda_check(d, d->cu->cuDeviceTotalMem_v2(&bytes, d->handle), "asking for the size of its memory"));
   TRY(cuda_check(d, d->cu->cuDriverGetVersion(&version), "asking for the driver's version"));
   TRY(read_capability(d, &out->capability));
-  TRY(read_attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &out->processors));
-  TRY(read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &out->shared_bytes));
+  TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &out->processors));
+  TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &out->shared_bytes));
   out->memory_bytes = bytes;
   out->cuda_version = (uint32_t)version;
   return NULL;

@@ -29,6 +29,7 @@ struct rt_stream {
   cuda_device *device;
   CUstream handle;
   bool downloads; /* whether a copy may write to the host's memory */
+  bool records;   /* whether it is being captured */
 };
 
 static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_device *)d; }
@@ -45,11 +46,22 @@ STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, 
  * lost by such a failure: later functions report it. */
 void cuda_lose_if(cuda_device *d, status failed);
 
+STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
+
 /* The members of rt_device and gpu_device that are in other files than cuda.c. */
 status cuda_create_stream(const rt_device *d, rt_stream **out);
 void cuda_destroy_stream(rt_stream *s);
 status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);
 status cuda_await(rt_stream *s, const mem_budget *budget);
+status cuda_record_begin(rt_stream *s);
+status cuda_record_end(rt_stream *s, rt_recording **out);
+status cuda_replay(const rt_run *r, rt_recording *recording);
+void cuda_release_recording(rt_recording *r);
+status cuda_create_event(const rt_device *d, rt_event **out);
+void cuda_destroy_event(rt_event *e);
+status cuda_record_event(rt_event *e, rt_stream *s);
+status cuda_elapsed(const rt_event *from, const rt_event *to, double *seconds);
+status cuda_peak(const rt_device *d, double *operations, double *bytes);
 status cuda_check_cpu(const gpu_device *d, const char *cpu);
 status cuda_load(const gpu_device *d, arena *a, rt_span code, rt_code **out);
 gpu_function *cuda_find(const gpu_device *d, arena *a, rt_code *code, const char *symbol);

@@ -116,6 +116,9 @@ status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, si
     return NULL;
   }
   TRY(cuda_enter(d));
+  /* CUDA would record it, with an address of the host that may be another's when it is repeated */
+  CHECK_THAT(direction == RT_ON_DEVICE || !s->records, STATUS_INTERNAL,
+             "CUDA device %u: a copy of the host's memory in a recording", d->ordinal);
   switch (direction) {
     case RT_UPLOAD:
       return cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(address(to), from, bytes, s->handle),

@@ -31,8 +31,8 @@ static void read_order(void) {
 
 typedef struct launch {
   gpu_blocks of; /* each block */
-  rt_run run;
   const rt_thunk *thunk;
+  uint64_t fingerprint;
   int64_t n_blocks;
   _Atomic(status) failed; /* the first failure of a block */
   const void *buffers[];  /* and behind them the arguments */
@@ -46,10 +46,11 @@ static void run_blocks(void *data, int64_t begin, int64_t end) {
   }
 }
 
-static status run_launch(void *data) {
+static status run_launch(void *data, rt_run *run) {
   launch *l = data;
-  TRY(rt_emulated_check_buffers(l->thunk, &l->run));
-  status late = rt_parallel_run(&l->run, l->n_blocks, 1, run_blocks, l);
+  l->failed = NULL;
+  TRY(rt_emulated_check_thunk(l->thunk, run, l->fingerprint));
+  status late = rt_parallel_run(run, l->n_blocks, 1, run_blocks, l);
   return status_first(l->failed, late);
 }
 
@@ -66,12 +67,12 @@ static status start_launch(rt_stream *s, const gpu_function *f, const gpu_launch
                        .threads = given->threads,
                        .shared_bytes = given->shared_bytes,
                        .order = thread_order},
-                .run = *given->run,
                 .thunk = given->thunk,
+                .fingerprint = rt_emulated_fingerprint(given->thunk, given->run),
                 .n_blocks = given->blocks};
   memcpy(l->buffers, given->buffers, buffers);
   memcpy(own_args, given->args, args);
-  return rt_emulated_submit(s, run_launch, l);
+  return rt_emulated_submit(s, given->run, run_launch, l);
 }
 
 /* --- code --- */

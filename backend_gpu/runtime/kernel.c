@@ -50,6 +50,11 @@ status gpu_kernel_bind(rt_thunk *t, arena *a) {
   return NULL;
 }
 
+bool gpu_kernel_is_recordable(const rt_thunk *t, const rt_run *r) {
+  (void)t, (void)r;
+  return true;
+}
+
 /* Returns the number of threads of a block: unless the kernel requires one, no more warps than there is work for. */
 static uint32_t threads_for(const kernel *k, int64_t all) {
   uint32_t needed = all < BLOCK_THREADS ? (uint32_t)((all + RT_BLOCK_WARP - 1) / RT_BLOCK_WARP * RT_BLOCK_WARP)

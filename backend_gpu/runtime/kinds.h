@@ -7,5 +7,6 @@
 status gpu_kernel_load(rt_thunk *t, rt_loader *l);
 status gpu_kernel_bind(rt_thunk *t, arena *a);
 status gpu_kernel_run(const rt_thunk *t, rt_run *r);
+bool gpu_kernel_is_recordable(const rt_thunk *t, const rt_run *r);
 
 #endif

@@ -21,7 +21,8 @@ static const rt_thunk_kind kinds[] = {{.name = "gpu.kernel",
                                        .load = gpu_kernel_load,
                                        .run = gpu_kernel_run,
                                        .access = RT_READS_ELEMENT_FIRST,
-                                       .bind = gpu_kernel_bind}};
+                                       .bind = gpu_kernel_bind,
+                                       .is_recordable = gpu_kernel_is_recordable}};
 
 static rt_target make_target(const char *name, const gpu_device *d) {
   return (rt_target){.abi = RT_ABI,

@@ -225,10 +225,32 @@ static status save(const cli_case *c, const session_options *options, const char
   return failed;
 }
 
-static status compare_set(const cli_case *c, session *s, const data_set *set, arena *a, cli_case_report *report) {
-  const session_program *program;
-  TRY(cli_compile_for(s, set->inputs, a, &program));
-  report->host_thunks |= program->program && uses_host(&program->program->body);
+static literal reversed(arena *a, const literal *l) {
+  size_t width = dtype_bytes((dtype)l->shape.type);
+  int64_t n = shape_elements(&l->shape);
+  void *data;
+  literal out = literal_new(a, l->shape, &data);
+  for (int64_t k = 0; k < n; k++) {
+    memcpy((uint8_t *)data + (size_t)k * width, (const uint8_t *)l->data + (size_t)(n - 1 - k) * width, width);
+  }
+  return out;
+}
+
+/* Runs the program with other inputs, which may be none that it takes: then that run fails.  Whatever a run leaves
+ * behind for later ones, such as recordings on a device, must not change their results. */
+static void rehearse(session *s, const session_program *program, const data_set *set, uint32_t n, arena *a) {
+  uint32_t n_inputs = session_source(s)->n_inputs;
+  literal *others = ARENA_NEW_N(a, literal, n_inputs);
+  for (uint32_t k = 0; k < n_inputs; k++) {
+    others[k] = reversed(a, &set->inputs[k]);
+  }
+  for (uint32_t k = 0; k < n; k++) {
+    status_free(cli_execute(s, program, 0, others, cli_make_outputs(s, a), a));
+  }
+}
+
+static status compare_run(const cli_case *c, session *s, const session_program *program, const data_set *set, arena *a,
+                          cli_case_report *report) {
   const compiler_model *source = session_source(s);
   session_output *outputs = cli_make_outputs(s, a);
   double start = clock_seconds();
@@ -243,22 +265,33 @@ static status compare_set(const cli_case *c, session *s, const data_set *set, ar
   return NULL;
 }
 
+static status compare_set(const cli_case *c, session *s, const data_set *set, uint32_t rehearsals, arena *a,
+                          cli_case_report *report) {
+  const session_program *program;
+  TRY(cli_compile_for(s, set->inputs, a, &program));
+  report->host_thunks |= program->program && uses_host(&program->program->body);
+  TRY(compare_run(c, s, program, set, a, report));
+  rehearse(s, program, set, rehearsals, a);
+  return rehearsals ? status_prefix(compare_run(c, s, program, set, a, report), "again") : NULL;
+}
+
 /* Runs the model with one data set, on an arena of its own, since outputs must be freed before their session is closed.
  */
-static status run_set(const cli_case *c, session *s, const data_set *set, cli_case_report *report) {
+static status run_set(const cli_case *c, session *s, const data_set *set, uint32_t rehearsals,
+                      cli_case_report *report) {
   arena *a = arena_create(NULL);
-  status failed = compare_set(c, s, set, a, report);
+  status failed = compare_set(c, s, set, rehearsals, a, report);
   arena_destroy(a);
   return failed;
 }
 
-static status run_sets(const cli_case *c, const session_options *options, const char *image, const data_sets *sets,
-                       cli_case_report *report) {
+static status run_sets(const cli_case *c, const session_options *options, uint32_t rehearsals, const char *image,
+                       const data_sets *sets, cli_case_report *report) {
   session *s;
   status failed = NULL;
   TRY(session_open(image, NULL, 0, options, &s));
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
-    failed = run_set(c, s, &sets->items[k], report);
+    failed = run_set(c, s, &sets->items[k], rehearsals, report);
   }
   session_close(s);
   return failed;
@@ -273,7 +306,7 @@ status cli_run_case(const cli_case *c, const cli_args *args, const char *image, 
   options.tune = options.tune ? options.tune : "off"; /* so that results do not depend on timing */
   options.compile.threads = options.compile.threads ? options.compile.threads : 1;
   TRY(save(c, &options, image, a, &sets, report));
-  TRY(options.check_memory ? run_sets(c, &options, image, &sets, report) : NULL);
+  TRY(options.check_memory ? run_sets(c, &options, 0, image, &sets, report) : NULL);
   options.check_memory = false;
-  return run_sets(c, &options, image, &sets, report);
+  return run_sets(c, &options, args->rehearse, image, &sets, report);
 }

@@ -60,6 +60,7 @@ static void print_log(void *data, session_log_level level, const char *line) {
 status cli_session_options(const cli_args *args, arena *a, session_options *out) {
   *out = args->session;
   out->backend = args->backend;
+  out->fallback = args->fallback;
   out->compile.dump = cli_progress_pass;
   out->cache = args->no_cache ? "" : args->cache;
   out->cache_bytes = (uint64_t)args->cache_size;

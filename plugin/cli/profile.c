@@ -87,8 +87,12 @@ static void print_all(const cli_args *args, const run_profile *p) {
          " thunks, outside of thunks %.4f ms (%.1f%%)\n",
          1e3 * p->median, 1e3 * p->min, p->raw->n_runs, p->threads, p->backend, p->raw->n_thunks, 1e3 * p->gaps,
          100 * p->gaps / p->median);
-  printf("machine: %.1f GFLOP/s on 1 thread, %.1f on %" PRIu32 "; reads %.1f GB/s on 1, %.1f on %" PRIu32 "\n",
-         1e-9 * r->flops_one, 1e-9 * r->flops_all, r->threads, 1e-9 * r->read_one, 1e-9 * r->read_all, r->threads);
+  if (r->is_device) {
+    printf("device: at most %.1f GFLOP/s of f32, %.1f GB/s\n", 1e-9 * r->flops_all, 1e-9 * r->read_all);
+  } else {
+    printf("machine: %.1f GFLOP/s on 1 thread, %.1f on %" PRIu32 "; reads %.1f GB/s on 1, %.1f on %" PRIu32 "\n",
+           1e-9 * r->flops_one, 1e-9 * r->flops_all, r->threads, 1e-9 * r->read_one, 1e-9 * r->read_all, r->threads);
+  }
   print_generals(p);
   print_thunks(args, p);
   print_groups(args, "kind of thunk", "thunks", &p->kinds);

@@ -78,6 +78,7 @@ static void copy_options(session *s, const session_options *o) {
   s->options = *o;
   s->options.compile.threads = resolve_threads(o->compile.threads);
   s->options.backend = o->backend ? arena_strdup(a, o->backend) : NULL;
+  s->options.fallback = o->fallback ? arena_strdup(a, o->fallback) : NULL;
   s->options.cache = o->cache ? arena_strdup(a, o->cache) : NULL;
   session_copy_options(a, &s->options);
   compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
@@ -260,6 +261,28 @@ static status find_target(session *s, const char *otherwise) {
   return session_find_target(s->options.backend, &s->target);
 }
 
+/* Opens the target's device. */
+static status try_device(const rt_device *d) {
+  void *memory;
+  TRY(d->allocate(d, 1, &memory));
+  d->release(d, memory, 1);
+  return NULL;
+}
+
+/* Takes the backend that the user has named for the case that the first one's device cannot be used. */
+static status fall_back(session *s) {
+  const rt_device *d = s->target->device;
+  status failed = s->options.fallback && d ? try_device(d) : NULL;
+  if (failed) {
+    session_log(s, SESSION_LOG_WARNING, "the backend is %s, not %s: %s", s->options.fallback, s->options.backend,
+                status_message(failed));
+    status_free(failed);
+    s->options.backend = s->options.fallback;
+    return session_find_target(s->options.backend, &s->target);
+  }
+  return NULL;
+}
+
 typedef struct opening {
   session *s;
   const char *path;
@@ -295,7 +318,7 @@ static status open_image(session *s) {
     } else {
       session_add_general(s, c);
     }
-    CHECK_THAT(!c->elsewhere, STATUS_INVALID_FILE, "%s", status_message(c->elsewhere));
+    TRY(status_copy(c->elsewhere));
   }
   return NULL;
 }
@@ -314,6 +337,7 @@ static status open_guarded(void *data) {
     return NULL;
   }
   TRY(find_target(s, session_default_backend()));
+  TRY(fall_back(s));
   TRY(set_tuning(s));
   compile_cache_open(s);
   const hash_secret *secret = compile_cache_secret(s);

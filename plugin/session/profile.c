@@ -190,13 +190,26 @@ static status add_generals(session *s, const session_inputs *inputs, run_profile
   return failed;
 }
 
+/* Sets *out to what the machine can do, or the device if the target has one that tells. */
+static status find_roofline(const session *s, rt_roofline *out) {
+  const rt_device *d = s->target->device;
+  if (d && d->peak) {
+    *out = (rt_roofline){.threads = 1, .is_device = true};
+    TRY(d->peak(d, &out->flops_all, &out->read_all));
+    out->flops_one = out->flops_all;
+    out->read_one = out->read_all;
+    return NULL;
+  }
+  return rt_roofline_measure(s->pool, out);
+}
+
 status session_profile(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
                        session_output *outputs, const run_profile_options *options, arena *a, run_profile *out) {
   rt_profiler *profiler = rt_profiler_create(a);
   *out = (run_profile){.model = s->source->name, .backend = s->target->name, .threads = session_threads(s)};
   TRY(run_all(s, c, seed, inputs, outputs, options, profiler));
   TRY(add_generals(s, inputs, out));
-  TRY(rt_roofline_measure(s->pool, &out->roofline));
+  TRY(find_roofline(s, &out->roofline));
   sum_up(out, rt_profiler_result(profiler), a);
   return NULL;
 }

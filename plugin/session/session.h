@@ -32,6 +32,9 @@ typedef struct session_options {
   /* A name or the path of a shared object; NULL means the default, or for a .oxla file the backend for which it was
    * made. */
   const char *backend;
+  /* The backend that takes its place if its device cannot be used, which a warning tells; NULL: that is a failure.  It
+   * concerns models, as compiled files are for one backend. */
+  const char *fallback;
   rt_compile_options compile; /* threads may be 0, which means all cores */
 /* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL means the default. */
 #define SESSION_OPTION(key, scope, type, name, ...) rt_option_##type name;

@@ -198,6 +198,7 @@ status rt_bind(const rt_executable *e, const shape *inputs, rt_binding **out) {
   rt_binding *made = calloc(1, sizeof *made);
   CHECK_THAT(made, STATUS_RESOURCE, "out of memory");
   *made = *rt_executable_loaded(e);
+  made->number = rt_binding_next_number();
   made->arena = arena_create(rt_executable_budget(e));
   binder b = {.from = rt_executable_program(e), .binding = made, .arena = made->arena, .inputs = inputs};
   status s = guard_run(bind, &b);

@@ -7,8 +7,9 @@
 #include "runtime/exec/check_memory.h"
 #include "runtime/exec/executable.h"
 #include "runtime/exec/memory.h"
-#include "runtime/host/thread_pool.h"
 #include "runtime/exec/random.h"
+#include "runtime/exec/recorder.h"
+#include "runtime/host/thread_pool.h"
 
 /* --- copy: one input, one output of the same type and extents, any strides --- */
 
@@ -57,20 +58,47 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   return dense ? move(r, to, from, (size_t)rt_buffer_bytes(in)) : copy_strided(r, to, out, from, in, 0);
 }
 
-/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  Copies
- * between initial values, carried values and roots are thunks of their own, before the loop and at the end of the body.
- * --- */
+/* A device may have to take an overlapping copy apart, with waits between the parts. */
+static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
+  const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
+  uintptr_t from = (uintptr_t)rt_address(r, in), to = (uintptr_t)rt_address(r, out);
+  return from == to || from + (uintptr_t)rt_buffer_bytes(in) <= to || to + (uintptr_t)rt_buffer_bytes(out) <= from;
+}
+
+/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  A size, if
+ * there is one, says how often the body runs, so that the condition need not be computed.  Copies between initial
+ * values, carried values and roots are thunks of their own, before the loop and at the end of the body. --- */
 
 static status load_while(rt_thunk *t, rt_loader *l) {
   (void)l;
-  CHECK_THAT(t->n_bodies == 2 && t->n_buffers == 1 && t->buffers[0].type == DTYPE_PRED &&
-                 rt_buffer_elements(&t->buffers[0]) == 1,
+  CHECK_THAT(t->n_bodies == 2 && t->n_buffers == 1 && t->n_sizes <= 1, STATUS_INVALID_FILE, "a damaged loop");
+  return NULL;
+}
+
+static status bind_while(rt_thunk *t, arena *a) {
+  (void)a;
+  CHECK_THAT(t->buffers[0].type == DTYPE_PRED && rt_buffer_elements(&t->buffers[0]) == 1 &&
+                 (t->n_sizes == 0 || t->sizes[0] >= 0),
              STATUS_INVALID_FILE, "a damaged loop");
   return NULL;
 }
 
+static status run_counted(const rt_thunk *t, rt_run *r) {
+  for (int64_t k = 0; k < t->sizes[0]; k++) {
+    TRY(budget_check(r->budget));
+    TRY(rt_run_sequence(&t->bodies[1], r));
+  }
+  return NULL;
+}
+
+/* The steps of a loop are recorded one by one if there are many, which makes one recording of the body. */
+static bool is_while_recordable(const rt_thunk *t, const rt_run *r) {
+  enum { MOST_THUNKS = 1000 };
+  return t->n_sizes && t->sizes[0] <= MOST_THUNKS / ((int64_t)t->bodies[1].n + 1) && rt_is_recordable(&t->bodies[1], r);
+}
+
 static status run_while(const rt_thunk *t, rt_run *r) {
-  for (;;) {
+  while (t->n_sizes == 0 || r->checker) {
     uint8_t again;
     TRY(budget_check(r->budget));
     TRY(rt_run_sequence(&t->bodies[0], r));
@@ -81,6 +109,7 @@ static status run_while(const rt_thunk *t, rt_run *r) {
     }
     TRY(rt_run_sequence(&t->bodies[1], r));
   }
+  return run_counted(t, r);
 }
 
 /* --- conditional: one body for each branch.  Buffer 0 is the index, a pred[] or s32[].  Branches end with copies to
@@ -154,11 +183,19 @@ static status run_concurrent(const rt_thunk *t, rt_run *r) {
   return failed;
 }
 
+static bool is_concurrent_recordable(const rt_thunk *t, const rt_run *r) {
+  bool all = true;
+  for (uint32_t k = 0; k < t->n_bodies; k++) {
+    all = all && rt_is_recordable(&t->bodies[k], r);
+  }
+  return all;
+}
+
 const rt_thunk_kind rt_common_kinds[] = {
-    {.name = "copy", .run = run_copy, .bind = bind_copy},
-    {.name = "while", .load = load_while, .run = run_while},
+    {.name = "copy", .run = run_copy, .bind = bind_copy, .is_recordable = is_copy_recordable},
+    {.name = "while", .load = load_while, .run = run_while, .bind = bind_while, .is_recordable = is_while_recordable},
     {.name = "conditional", .load = load_conditional, .run = run_conditional},
-    {.name = "concurrent", .load = load_concurrent, .run = run_concurrent},
+    {.name = "concurrent", .load = load_concurrent, .run = run_concurrent, .is_recordable = is_concurrent_recordable},
     {.name = "check", .load = rt_load_check, .run = rt_run_check, .bind = rt_bind_check, .on_host = true},
     {.name = "run-seed", .load = rt_load_run_seed, .run = rt_run_run_seed, .on_host = true},
     {.name = "mt19937", .run = rt_run_mt19937, .bind = rt_bind_mt19937, .on_host = true},

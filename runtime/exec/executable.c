@@ -12,18 +12,12 @@
 #include "runtime/exec/check_memory.h"
 #include "runtime/exec/memory.h"
 #include "runtime/exec/profile.h"
+#include "runtime/exec/recorder.h"
+#include "runtime/exec/run_memory.h"
 #include "runtime/exec/staging.h"
 #include "runtime/program/sizes.h"
 
 enum { BODY_DEPTH_MAX = 100 }; /* the deepest nesting of control flow; functions that walk it recurse on the C stack */
-
-/* The memory of a run's arena, and on a device its queue, which are kept for later runs in a list. */
-typedef struct run_memory {
-  struct run_memory *next;
-  size_t bytes; /* of `arena` */
-  void *arena;
-  rt_stream *stream;
-} run_memory;
 
 struct rt_executable {
   arena *arena;
@@ -33,7 +27,7 @@ struct rt_executable {
   uint32_t n_constants; /* so many of them have been taken (rt_device_constant_take) */
   rt_binding loaded;    /* the program with thunks that have `ops` and `state`; its binding, if all sizes are numbers */
   pthread_mutex_t lock; /* guards `spare` */
-  run_memory *spare;
+  rt_run_memory *spare;
 };
 
 /* --- constants --- */
@@ -144,7 +138,7 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   CHECK_THAT(e, STATUS_RESOURCE, "out of memory");
   pthread_mutex_init(&e->lock, NULL);
   e->program = p;
-  e->loaded = (rt_binding){.executable = e, .program = p};
+  e->loaded = (rt_binding){.executable = e, .program = p, .number = rt_binding_next_number()};
   e->target = target;
   e->arena = arena_create(budget);
   status s = guard_run(create, e);
@@ -156,39 +150,13 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   return NULL;
 }
 
-static void free_memory(const rt_executable *e, run_memory *m) {
-  const rt_device *d = e->target->device;
-  if (m && m->stream) {
-    d->destroy_stream(m->stream);
-  }
-  if (m) {
-    rt_memory_give(d, arena_budget(e->arena), m->arena, m->bytes);
-  }
-  free(m);
-}
-
-static status new_memory(const rt_executable *e, size_t bytes, run_memory **out) {
-  const rt_device *d = e->target->device;
-  run_memory *m = calloc(1, sizeof *m);
-  CHECK_THAT(m, STATUS_RESOURCE, "out of memory");
-  status failed = rt_memory_take(d, arena_budget(e->arena), bytes, "a run", NULL, &m->arena);
-  m->bytes = failed ? 0 : bytes;
-  failed = failed || !d ? failed : d->create_stream(d, &m->stream);
-  if (failed) {
-    free_memory(e, m);
-    return failed;
-  }
-  *out = m;
-  return NULL;
-}
-
 void rt_executable_destroy(rt_executable *e) {
   if (!e) {
     return;
   }
   while (e->spare) {
-    run_memory *next = e->spare->next;
-    free_memory(e, e->spare);
+    rt_run_memory *next = e->spare->next;
+    rt_run_memory_destroy(e->spare);
     e->spare = next;
   }
   for (uint32_t k = 0; k < e->n_constants; k++) {
@@ -206,14 +174,19 @@ uint64_t rt_executable_bytes(rt_executable *e) {
     bytes += e->program->code[k].size;
   }
   pthread_mutex_lock(&e->lock);
-  for (const run_memory *m = e->spare; m; m = m->next) {
-    kept += m->bytes;
+  for (const rt_run_memory *m = e->spare; m; m = m->next) {
+    kept += rt_run_memory_bytes(m);
   }
   pthread_mutex_unlock(&e->lock);
   return bytes + (kept ? kept : e->program->arena_bytes);
 }
 
 const rt_program *rt_executable_program(const rt_executable *e) { return e->program; }
+
+uint64_t rt_binding_next_number(void) {
+  static _Atomic uint64_t last;
+  return ++last;
+}
 
 const rt_binding *rt_executable_loaded(const rt_executable *e) { return &e->loaded; }
 
@@ -260,23 +233,27 @@ static status run_checked(const rt_thunk *t, rt_run *r) {
 
 static status run_profiled(const rt_thunk *t, rt_run *r) {
   rt_profile_mark mark = rt_profile_enter(r->profiler, r->program, t);
-  status failed = run_checked(t, r);
-  failed = failed || !r->device ? failed : r->device->await(r->stream, r->budget);
-  rt_profile_leave(r->profiler, &mark);
+  double seconds = -1;
+  bool is_devices = r->device && !t->ops->on_host && t->n_bodies == 0;
+  status failed = is_devices ? rt_profile_device(t, r, run_checked, &seconds) : run_checked(t, r);
+  rt_profile_leave(r->profiler, &mark, seconds);
   return failed;
+}
+
+status rt_run_thunk(const rt_thunk *t, rt_run *r) {
+  return finish_thunk(t, r, r->profiler ? run_profiled(t, r) : run_checked(t, r));
 }
 
 static status run_watched(const rt_sequence *s, rt_run *r) {
   for (uint32_t k = 0; k < s->n; k++) {
-    const rt_thunk *t = &s->thunks[k];
-    TRY(finish_thunk(t, r, r->profiler ? run_profiled(t, r) : run_checked(t, r)));
+    TRY(rt_run_thunk(&s->thunks[k], r));
   }
   return NULL;
 }
 
 status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   if (r->profiler || r->checker || r->device) {
-    return run_watched(s, r);
+    return r->recorder ? rt_run_recorded(s, r) : run_watched(s, r);
   }
   for (uint32_t k = 0; k < s->n; k++) {
     TRY(finish_thunk(&s->thunks[k], r, s->thunks[k].ops->run(&s->thunks[k], r)));
@@ -286,9 +263,9 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
 
 /* Sets *out to memory for a run whose arena has `bytes` bytes.  Kept memory that is smaller, of a run of other sizes,
  * is replaced. */
-static status take_run_memory(rt_executable *e, size_t bytes, run_memory **out) {
+static status take_run_memory(rt_executable *e, size_t bytes, rt_run_memory **out) {
   pthread_mutex_lock(&e->lock);
-  run_memory *m = e->spare;
+  rt_run_memory *m = e->spare;
   if (m) {
     e->spare = m->next;
   }
@@ -297,11 +274,11 @@ static status take_run_memory(rt_executable *e, size_t bytes, run_memory **out) 
     *out = m;
     return NULL;
   }
-  free_memory(e, m);
-  return new_memory(e, bytes, out);
+  rt_run_memory_destroy(m);
+  return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, out);
 }
 
-static void give_run_memory(rt_executable *e, run_memory *m) {
+static void give_run_memory(rt_executable *e, rt_run_memory *m) {
   pthread_mutex_lock(&e->lock);
   m->next = e->spare;
   e->spare = m;
@@ -362,19 +339,17 @@ static status run_staged(const rt_binding *b, const rt_run_options *options, rt_
   return rt_staging_copy(&x->out, run->stream, x->results, RT_DOWNLOAD);
 }
 
-/* Allocates the memory of a run and runs it. */
-static status run_once(const rt_binding *b, const rt_run_options *options, run_arrays *x) {
-  rt_executable *e = (rt_executable *)b->executable;
+/* Runs the program in this memory. */
+static status run_in(rt_run_memory *m, const rt_binding *b, const rt_run_options *options, run_arrays *x) {
+  const rt_executable *e = b->executable;
   const rt_program *p = b->program;
-  const rt_device *d = e->target->device;
   mem_budget *budget = options ? options->budget : NULL;
-  run_memory *m;
-  TRY(rt_staging_take(&x->in, d, budget, p->n_params, p->params, x->params, NULL));
+  TRY(rt_staging_take(&x->in, e->target->device, m->in, budget, p->n_params, p->params, x->params, NULL));
   TRY(check_values(p, (const void *const *)x->params));
-  TRY(rt_staging_take(&x->out, d, budget, p->n_results, p->results, x->results, (const void *const *)x->params));
-  TRY(take_run_memory(e, (size_t)p->arena_bytes, &m));
+  TRY(rt_staging_take(&x->out, e->target->device, m->out, budget, p->n_results, p->results, x->results,
+                      (const void *const *)x->params));
   rt_run run = {.program = p,
-                .device = d,
+                .device = e->target->device,
                 .stream = m->stream,
                 .arena = m->arena,
                 .constants = e->constants,
@@ -384,10 +359,8 @@ static status run_once(const rt_binding *b, const rt_run_options *options, run_a
                 .budget = budget,
                 .profiler = options ? options->profiler : NULL,
                 .seed = options ? options->seed : 0};
-  status failed = run_staged(b, options, &run, x);
-  failed = rt_memory_await(d, m->stream, budget, failed);
-  give_run_memory(e, m);
-  return failed;
+  TRY(m->recordings && !run.profiler ? rt_recordings_find(m->recordings, b, &run) : NULL);
+  return rt_memory_await(run.device, m->stream, budget, run_staged(b, options, &run, x));
 }
 
 /* Fails if an option requires that the host can look into the memory of a run, and that memory is a device's. */
@@ -398,10 +371,14 @@ static status check_options(const rt_executable *e, const rt_run_options *o) {
 }
 
 status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params, void *const *results) {
+  rt_executable *e = (rt_executable *)b->executable;
   run_arrays x = {.params = (void *const *)params, .results = results};
   mem_budget *budget = options ? options->budget : NULL;
-  TRY(check_options(b->executable, options));
-  status failed = run_once(b, options, &x);
+  rt_run_memory *m;
+  TRY(check_options(e, options));
+  TRY(take_run_memory(e, (size_t)b->program->arena_bytes, &m));
+  status failed = run_in(m, b, options, &x);
+  give_run_memory(e, m);
   rt_staging_give(&x.in, budget);
   rt_staging_give(&x.out, budget);
   return failed;

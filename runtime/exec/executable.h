@@ -21,6 +21,7 @@ const rt_target *rt_executable_target(const rt_executable *e);
 typedef struct rt_binding {
   const rt_executable *executable; /* must live as long as the binding */
   const rt_program *program;       /* all of its sizes are numbers, but it has no body */
+  uint64_t number;                 /* another one for each binding that the process has made */
   rt_sequence body;                /* the program's thunks, ready to run */
   arena *arena;                    /* has all of the binding; NULL for the one of rt_executable_binding */
 } rt_binding;
@@ -51,6 +52,8 @@ STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *opt
 /* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
 status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t);
 
+/* Runs a thunk. */
+STATUS_MUST_USE status rt_run_thunk(const rt_thunk *t, rt_run *r);
 /* Runs the thunks of a sequence.  The kinds of control flow call it for their bodies. */
 STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "runtime/exec/memory.h"
 
 /* A slot of a hash table whose keys are addresses of thunks.  The thunk in a slot may belong to a destroyed executable,
  * and another thunk may have its address now. */
@@ -168,10 +169,10 @@ rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_program *program, cons
   return mark;
 }
 
-void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark) {
+void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark, double device_seconds) {
   uint64_t end = clock_nanoseconds(), took = end - mark->begin;
   rt_profiled *t = &p->result.thunks[mark->thunk];
-  *place(p, t) += 1e-9 * (double)(took - p->inside);
+  *place(p, t) += device_seconds >= 0 ? device_seconds : 1e-9 * (double)(took - p->inside);
   t->calls++;
   p->inside = mark->inside + took;
   p->depth--;
@@ -181,4 +182,37 @@ void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark) {
   } else {
     p->cut = true;
   }
+}
+
+/* --- devices --- */
+
+static status run_between(const rt_thunk *t, rt_run *r, status (*run)(const rt_thunk *t, rt_run *r), rt_event *begin,
+                          rt_event *end) {
+  TRY(r->device->record_event(begin, r->stream));
+  TRY(run(t, r));
+  return r->device->record_event(end, r->stream);
+}
+
+static status time_events(const rt_thunk *t, rt_run *r, status (*run)(const rt_thunk *t, rt_run *r), rt_event *begin,
+                          double *seconds) {
+  const rt_device *d = r->device;
+  rt_event *end;
+  TRY(d->create_event(d, &end));
+  status failed = rt_memory_await(d, r->stream, r->budget, run_between(t, r, run, begin, end));
+  failed = failed ? failed : d->elapsed(begin, end, seconds);
+  d->destroy_event(end);
+  return failed;
+}
+
+status rt_profile_device(const rt_thunk *t, rt_run *r, status (*run)(const rt_thunk *t, rt_run *r), double *seconds) {
+  const rt_device *d = r->device;
+  rt_event *begin;
+  *seconds = -1;
+  if (!d->create_event) {
+    return rt_memory_await(d, r->stream, r->budget, run(t, r));
+  }
+  TRY(d->create_event(d, &begin));
+  status failed = time_events(t, r, run, begin, seconds);
+  d->destroy_event(begin);
+  return failed;
 }

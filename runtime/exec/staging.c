@@ -13,26 +13,42 @@ static bool needs_own_memory(const rt_io *io, const void *const *params, const v
   return io->carried && !io->in_place && params && params[io->carried - 1] == given;
 }
 
-static status take_array(rt_staging *s, mem_budget *budget, uint32_t k, void *given, const void *const *params) {
+/* Makes room for so many bytes.  No work of the device uses what is kept. */
+static status make_room(rt_kept *kept, const rt_device *d, size_t bytes, const char *what, const char *name) {
+  if (kept->memory && kept->bytes >= bytes) {
+    return NULL;
+  }
+  rt_memory_give(d, NULL, kept->memory, kept->bytes);
+  *kept = (rt_kept){.memory = NULL};
+  TRY(rt_memory_take(d, NULL, bytes, what, name, &kept->memory));
+  kept->bytes = bytes;
+  return NULL;
+}
+
+static status take_array(rt_staging *s, rt_kept *kept, mem_budget *budget, uint32_t k, void *given,
+                         const void *const *params) {
   const rt_io *io = &s->io[k];
   size_t bytes = bytes_of(io);
   const char *what = params ? "output" : "input";
   CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
   s->used[k] = given;
-  if (s->device || !is_aligned(given) || !given || needs_own_memory(io, params, given)) {
-    TRY(rt_memory_take(s->device, budget, bytes, what, io->name, &s->owned[k]));
+  if (s->device) {
+    TRY(make_room(&kept[k], s->device, bytes, what, io->name));
+    s->used[k] = s->owned[k] = kept[k].memory;
+  } else if (!is_aligned(given) || !given || needs_own_memory(io, params, given)) {
+    TRY(rt_memory_take(NULL, budget, bytes, what, io->name, &s->owned[k]));
     s->used[k] = s->owned[k];
   }
   return NULL;
 }
 
-status rt_staging_take(rt_staging *s, const rt_device *d, mem_budget *budget, uint32_t n, const rt_io *io,
-                       void *const *given, const void *const *params) {
+status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
+                       const rt_io *io, void *const *given, const void *const *params) {
   *s = (rt_staging){.device = d, .n = n, .io = io, .owned = calloc(2 * (size_t)n + 1, sizeof *s->owned)};
   CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
   s->used = s->owned + n;
   for (uint32_t k = 0; k < n; k++) {
-    TRY(take_array(s, budget, k, given[k], params));
+    TRY(take_array(s, kept, budget, k, given[k], params));
   }
   return NULL;
 }
@@ -55,8 +71,8 @@ status rt_staging_fill_carried(const rt_staging *out, rt_stream *stream, const v
 }
 
 void rt_staging_give(rt_staging *s, mem_budget *budget) {
-  for (uint32_t k = 0; k < s->n && s->owned; k++) {
-    rt_memory_give(s->device, budget, s->owned[k], bytes_of(&s->io[k]));
+  for (uint32_t k = 0; k < s->n && s->owned && !s->device; k++) {
+    rt_memory_give(NULL, budget, s->owned[k], bytes_of(&s->io[k]));
   }
   free(s->owned);
 }

@@ -5,16 +5,23 @@
 
 #include "runtime/exec/memory.h"
 
+/* Memory of a device for an array, which is kept for later runs, so that they have it at the same address. */
+typedef struct rt_kept {
+  void *memory; /* NULL: none yet */
+  size_t bytes;
+} rt_kept;
+
 typedef struct rt_staging {
   const rt_device *device;
   uint32_t n;
   const rt_io *io;
-  void **owned, **used; /* owned[k]: the aligned or device memory; NULL: used[k] is the caller's own array */
+  void **owned, **used; /* owned[k]: the aligned or kept memory; NULL: used[k] is the caller's own array */
 } rt_staging;
 
-/* Allocates staging memory for the n arrays at `given`, which are described by `io`.  `params` has the addresses of the
- * inputs if the arrays are outputs, and is NULL otherwise.  rt_staging_give frees the memory, also after a failure. */
-STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, mem_budget *budget, uint32_t n,
+/* Allocates staging memory for the n arrays at `given`, which are described by `io`; on a device, where `kept` has none
+ * that is large enough.  `params` has the addresses of the inputs if the arrays are outputs, and is NULL otherwise.
+ * rt_staging_give frees what is not kept, also after a failure. */
+STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
                                        const rt_io *io, void *const *given, const void *const *params);
 void rt_staging_give(rt_staging *s, mem_budget *budget);
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 /* --- memory: pieces of one reserved region, so that one call changes the protection of all of them --- */
 
@@ -117,9 +118,15 @@ bool rt_emulated_owns(const void *memory, size_t bytes) {
 
 typedef struct item {
   struct item *next;
-  status (*work)(void *data);
+  status (*work)(void *data, rt_run *run);
   void *data;
+  rt_run run;
 } item;
+
+struct rt_recording {
+  item *first, **last;
+  status failed; /* why it is none */
+};
 
 struct rt_stream {
   pthread_t thread;
@@ -129,6 +136,7 @@ struct rt_stream {
   bool busy, ending;
   status failed; /* of the work since the last wait; what follows it is left out */
   unsigned random;
+  rt_recording *recording; /* which gets what is submitted; NULL if that is done.  Only the stream's user touches it. */
 };
 
 static _Atomic uint32_t longest_delay;
@@ -143,18 +151,22 @@ static void delay(rt_stream *s) {
   }
 }
 
-/* Does a piece of work and frees it. */
-static status do_item(rt_stream *s, item *i, bool leave_out) {
-  status failed = NULL;
-  if (!leave_out) {
-    delay(s);
-    enter();
-    failed = guard_run(i->work, i->data);
-    leave();
-  }
+static status call_item(void *data) {
+  item *i = data;
+  return i->work(i->data, &i->run);
+}
+
+static status do_item(rt_stream *s, item *i) {
+  delay(s);
+  enter();
+  status failed = guard_run(call_item, i);
+  leave();
+  return failed;
+}
+
+static void free_item(item *i) {
   free(i->data);
   free(i);
-  return failed;
 }
 
 static void *run_stream(void *data) {
@@ -174,7 +186,8 @@ static void *run_stream(void *data) {
     s->busy = true;
     bool leave_out = s->failed != NULL;
     pthread_mutex_unlock(&s->lock);
-    status failed = do_item(s, i, leave_out);
+    status failed = leave_out ? NULL : do_item(s, i);
+    free_item(i);
     pthread_mutex_lock(&s->lock);
     s->failed = s->failed ? s->failed : failed;
     s->busy = false;
@@ -211,25 +224,44 @@ static void destroy_stream(rt_stream *s) {
   free(s);
 }
 
-status rt_emulated_submit(rt_stream *s, status (*work)(void *data), void *data) {
+static void append(rt_stream *s, item *i) {
+  if (s->recording) {
+    *s->recording->last = i;
+    s->recording->last = &i->next;
+    return;
+  }
+  pthread_mutex_lock(&s->lock);
+  *s->last = i;
+  s->last = &i->next;
+  pthread_cond_broadcast(&s->changed);
+  pthread_mutex_unlock(&s->lock);
+}
+
+status rt_emulated_submit(rt_stream *s, const rt_run *run, status (*work)(void *data, rt_run *run), void *data) {
   item *i = malloc(sizeof *i);
   if (!i || !data) {
     free(i);
     free(data);
     return status_error(STATUS_RESOURCE, "out of memory");
   }
-  *i = (item){.work = work, .data = data};
-  pthread_mutex_lock(&s->lock);
-  *s->last = i;
-  s->last = &i->next;
-  pthread_cond_broadcast(&s->changed);
-  pthread_mutex_unlock(&s->lock);
+  *i = (item){.work = work, .data = data, .run = run ? *run : (rt_run){.stream = s}};
+  append(s, i);
+  return NULL;
+}
+
+/* Fails if the stream is recording, which by that is broken, as it is on CUDA. */
+static status check_not_recording(const rt_stream *s, const char *what) {
+  if (s->recording) {
+    s->recording->failed = status_first(s->recording->failed, status_error(STATUS_INTERNAL, "%s in a recording", what));
+    return status_copy(s->recording->failed);
+  }
   return NULL;
 }
 
 static status await(rt_stream *s, const mem_budget *budget) {
   enum { POLL_NANOSECONDS = 5000000 };
   status late = NULL;
+  TRY(check_not_recording(s, "a wait"));
   pthread_mutex_lock(&s->lock);
   while ((s->busy || s->first) && !late) {
     struct timespec until = clock_after(CLOCK_REALTIME, POLL_NANOSECONDS);
@@ -240,6 +272,94 @@ static status await(rt_stream *s, const mem_budget *budget) {
   s->failed = NULL;
   pthread_mutex_unlock(&s->lock);
   return status_first(failed, late);
+}
+
+/* --- recordings --- */
+
+static status record_begin(rt_stream *s) {
+  TRY(check_not_recording(s, "another recording"));
+  s->recording = calloc(1, sizeof *s->recording);
+  CHECK_THAT(s->recording, STATUS_RESOURCE, "out of memory");
+  s->recording->last = &s->recording->first;
+  return NULL;
+}
+
+static void release_recording(rt_recording *r) {
+  for (item *i = r->first, *next; i; i = next) {
+    next = i->next;
+    free_item(i);
+  }
+  status_free(r->failed);
+  free(r);
+}
+
+static status record_end(rt_stream *s, rt_recording **out) {
+  rt_recording *r = s->recording;
+  CHECK_THAT(r, STATUS_INTERNAL, "the end of a recording that was not begun");
+  s->recording = NULL;
+  status failed = r->failed;
+  r->failed = NULL;
+  if (failed) {
+    release_recording(r);
+    return failed;
+  }
+  *out = r;
+  return NULL;
+}
+
+static status repeat(void *data, rt_run *run) {
+  for (item *i = (*(rt_recording **)data)->first; i; i = i->next) {
+    i->run = *run;
+    delay(run->stream);
+    TRY(call_item(i));
+  }
+  return NULL;
+}
+
+static status replay(const rt_run *run, rt_recording *r) {
+  rt_recording **data = malloc(sizeof(rt_recording *));
+  if (data) {
+    *data = r;
+  }
+  return rt_emulated_submit(run->stream, run, repeat, data);
+}
+
+/* --- events --- */
+
+struct rt_event {
+  _Atomic uint64_t nanoseconds; /* 0: it has not come to pass */
+};
+
+static status create_event(const rt_device *d, rt_event **out) {
+  (void)d;
+  *out = calloc(1, sizeof **out);
+  CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
+  return NULL;
+}
+
+static void destroy_event(rt_event *e) { free(e); }
+
+static status note_time(void *data, rt_run *run) {
+  (void)run;
+  (*(rt_event **)data)->nanoseconds = clock_nanoseconds();
+  return NULL;
+}
+
+static status record_event(rt_event *e, rt_stream *s) {
+  TRY(check_not_recording(s, "an event"));
+  rt_event **data = malloc(sizeof(rt_event *));
+  if (data) {
+    *data = e;
+  }
+  e->nanoseconds = 0;
+  return rt_emulated_submit(s, NULL, note_time, data);
+}
+
+static status elapsed(const rt_event *from, const rt_event *to, double *seconds) {
+  uint64_t begin = from->nanoseconds, end = to->nanoseconds;
+  CHECK_THAT(begin && end, STATUS_INTERNAL, "the time of an event that was not waited for");
+  *seconds = 1e-9 * (double)(int64_t)(end - begin);
+  return NULL;
 }
 
 /* --- copies --- */
@@ -263,8 +383,9 @@ static status check_copy(const copying *c) {
   return NULL;
 }
 
-static status do_copy(void *data) {
+static status do_copy(void *data, rt_run *run) {
   const copying *c = data;
+  (void)run;
   TRY(check_copy(c));
   memmove(c->to, c->from, c->bytes);
   return NULL;
@@ -275,12 +396,26 @@ static status copy(rt_stream *s, rt_copy direction, void *to, const void *from, 
   if (c) {
     *c = (copying){direction, to, from, bytes};
   }
-  return bytes ? rt_emulated_submit(s, do_copy, c) : NULL;
+  TRY(bytes ? rt_emulated_submit(s, NULL, do_copy, c) : NULL);
+  return direction == RT_ON_DEVICE ? NULL : check_not_recording(s, "a copy of the host's memory");
 }
 
 /* --- thunks --- */
 
-status rt_emulated_check_buffers(const rt_thunk *t, const rt_run *r) {
+uint64_t rt_emulated_fingerprint(const rt_thunk *t, const rt_run *r) {
+  uint64_t h = hash_bytes(t->sizes, t->n_sizes * sizeof *t->sizes, 0);
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    const rt_buffer *b = &t->buffers[k];
+    h = hash_mix(h, (uintptr_t)rt_address(r, b));
+    h = hash_bytes(b->extents, b->rank * sizeof *b->extents, h);
+    h = hash_bytes(b->strides, b->rank * sizeof *b->strides, h);
+  }
+  return h;
+}
+
+status rt_emulated_check_thunk(const rt_thunk *t, const rt_run *r, uint64_t fingerprint) {
+  CHECK_THAT(rt_emulated_fingerprint(t, r) == fingerprint, STATUS_INTERNAL,
+             "a recording is replayed that was made for other addresses or sizes");
   for (uint32_t k = 0; k < t->n_buffers; k++) {
     const rt_buffer *b = &t->buffers[k];
     CHECK_THAT(rt_emulated_owns(rt_address(r, b), (size_t)rt_buffer_bytes(b)), STATUS_INTERNAL,
@@ -291,22 +426,22 @@ status rt_emulated_check_buffers(const rt_thunk *t, const rt_run *r) {
 
 typedef struct thunk_call {
   const rt_thunk *thunk;
-  rt_run run;
+  uint64_t fingerprint;
   status (*function)(const rt_thunk *t, rt_run *r);
 } thunk_call;
 
-static status do_thunk(void *data) {
-  thunk_call *c = data;
-  TRY(rt_emulated_check_buffers(c->thunk, &c->run));
-  return c->function(c->thunk, &c->run);
+static status do_thunk(void *data, rt_run *run) {
+  const thunk_call *c = data;
+  TRY(rt_emulated_check_thunk(c->thunk, run, c->fingerprint));
+  return c->function(c->thunk, run);
 }
 
 status rt_emulated_submit_thunk(const rt_thunk *t, const rt_run *r, status (*run)(const rt_thunk *t, rt_run *r)) {
   thunk_call *c = malloc(sizeof *c);
   if (c) {
-    *c = (thunk_call){t, *r, run};
+    *c = (thunk_call){t, rt_emulated_fingerprint(t, r), run};
   }
-  return rt_emulated_submit(r->stream, do_thunk, c);
+  return rt_emulated_submit(r->stream, r, do_thunk, c);
 }
 
 /* --- the device --- */
@@ -317,5 +452,13 @@ rt_device rt_emulated_device(void) {
                      .create_stream = create_stream,
                      .destroy_stream = destroy_stream,
                      .copy = copy,
-                     .await = await};
+                     .await = await,
+                     .record_begin = record_begin,
+                     .record_end = record_end,
+                     .replay = replay,
+                     .release_recording = release_recording,
+                     .create_event = create_event,
+                     .destroy_event = destroy_event,
+                     .record_event = record_event,
+                     .elapsed = elapsed};
 }

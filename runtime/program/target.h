@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 22 };
+enum { RT_ABI = 24 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -22,7 +22,9 @@ typedef struct rt_thread_pool rt_thread_pool;
 typedef struct rt_code rt_code; /* loaded machine code */
 typedef struct rt_executable rt_executable;
 typedef struct rt_device rt_device;
-typedef struct rt_stream rt_stream; /* a queue of a device: what is put into it is done in that order */
+typedef struct rt_stream rt_stream;       /* a queue of a device: what is put into it is done in that order */
+typedef struct rt_event rt_event;         /* a point in the work of a queue, whose time is noted */
+typedef struct rt_recording rt_recording; /* work of a queue that can be done again (a CUDA graph) */
 
 /* The state of a run, which each thunk gets.  Addresses in it are addresses of the target's memory; rt_address computes
  * that of a buffer. */
@@ -42,6 +44,7 @@ typedef struct rt_run {
   struct rt_profiler *profiler; /* NULL if the run is not profiled */
   uint64_t seed;                /* the seed of the run's random numbers */
   struct rt_checker *checker;   /* NULL if accesses to memory are not checked (check_memory.h) */
+  struct rt_recorder *recorder; /* NULL if thunks are not recorded (recorder.h) */
 } rt_run;
 
 /* What rt_thunk_kind.load gets. */
@@ -79,6 +82,9 @@ typedef struct rt_thunk_kind {
   /* Whether the kind works in host memory even if the target has a device.  Its buffers are then copied to the host for
    * the call, after all work before it is done, and what it writes is copied back. */
   bool on_host;
+  /* Returns true if `run` does no more than put work into the queue of a device, which is the same work for all runs of
+   * the thunk with the same addresses.  Such work may be recorded.  NULL: it never is. */
+  bool (*is_recordable)(const rt_thunk *t, const rt_run *r);
 } rt_thunk_kind;
 
 /* In which direction bytes are copied. */
@@ -101,6 +107,25 @@ struct rt_device {
   /* Waits until all work of the stream is done, also if a part of it fails.  Returns its first failure, or that of the
    * budget, which may be NULL. */
   status (*await)(rt_stream *s, const mem_budget *budget);
+  /* Recordings; NULL, all four, if the device has none.  From record_begin to record_end, launches and copies on the
+   * device that are put into the stream are recorded instead of done, and nothing else may be asked of the device by
+   * this thread.  record_end ends the recording in any case; it fails if something between was not possible. */
+  status (*record_begin)(rt_stream *s);
+  status (*record_end)(rt_stream *s, rt_recording **out);
+  /* Puts what was recorded into the queue of the run, as if its calls were repeated with this run. */
+  status (*replay)(const rt_run *r, rt_recording *recording);
+  /* No replay may be left to do. */
+  void (*release_recording)(rt_recording *recording);
+  /* Events; NULL, all four, if the device has none.  record_event puts into the queue that the time be noted. */
+  status (*create_event)(const rt_device *d, rt_event **out);
+  /* No work may be left to do that notes it. */
+  void (*destroy_event)(rt_event *e);
+  status (*record_event)(rt_event *e, rt_stream *s);
+  /* Sets *seconds to the time between two events.  Fails if one of them has not come to pass. */
+  status (*elapsed)(const rt_event *from, const rt_event *to, double *seconds);
+  /* Tells how many f32 operations and bytes of memory the device can do in a second at most, where a multiply-add is
+   * two operations.  NULL: it does what the host can do. */
+  status (*peak)(const rt_device *d, double *operations, double *bytes);
 };
 
 typedef struct rt_target {

@@ -8,6 +8,11 @@ static status run_on_device(const rt_thunk *t, rt_run *r) {
   return rt_emulated_submit_thunk(t, r, ref_target.kinds[0].run);
 }
 
+static bool is_recordable(const rt_thunk *t, const rt_run *r) {
+  (void)t, (void)r;
+  return true;
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   TRY(ref_compiler.compile(m, options, a, out, report));
@@ -27,6 +32,7 @@ const rt_backend *onnx_xla_backend(uint32_t abi) {
   enum { LONGEST_DELAY = 50 }; /* microseconds: longer than it takes to begin a copy too early */
   kind = ref_target.kinds[0];
   kind.run = run_on_device;
+  kind.is_recordable = is_recordable;
   device = rt_emulated_device();
   rt_emulated_set_delay(LONGEST_DELAY);
   return abi == RT_ABI ? &backend : NULL;

@@ -157,6 +157,91 @@ START_TEST(waits_end_with_the_budget) {
 }
 END_TEST
 
+/* --- recordings --- */
+
+/* What CUDA forbids while it captures ends the recording, whose stream can then be used as before. */
+START_TEST(recordings_that_break) {
+  cuda_program *p = cuda_program_loaded();
+  rt_recording *recording;
+  for (int k = 0; k < 3; k++) {
+    uint64_t breaches = cuda_case_ask("fake_cuda_breaches");
+    void *memory;
+    ASSERT_OK(p->device->record_begin(p->stream));
+    status failed = k == 0   ? p->device->await(p->stream, NULL)
+                    : k == 1 ? p->device->allocate(p->device, 1, &memory)
+                             : p->device->record_begin(p->stream);
+    ck_assert_ptr_nonnull(failed);
+    status_free(failed);
+    failed = p->device->record_end(p->stream, &recording);
+    if (k < 2) {
+      cuda_case_check_failure(failed, STATUS_INTERNAL, "ending a recording: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED");
+    } else {
+      ASSERT_OK(failed);
+      p->device->release_recording(recording);
+    }
+    ck_assert_uint_eq(cuda_case_ask("fake_cuda_breaches"), breaches + 1);
+    ASSERT_OK(cuda_program_run(p, NULL));
+    cuda_program_check_results(p);
+  }
+  cuda_program_free(p);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_live"), 0);
+}
+END_TEST
+
+/* An address of the host may be another array's when the recording is repeated. */
+START_TEST(copies_of_the_host_are_not_recorded) {
+  cuda_program *p = cuda_program_loaded();
+  rt_recording *recording;
+  ASSERT_OK(p->device->record_begin(p->stream));
+  cuda_case_check_failure(p->device->copy(p->stream, RT_UPLOAD, p->memory[0], p->x, CUDA_CASE_BYTES), STATUS_INTERNAL,
+                          "a copy of the host's memory in a recording");
+  cuda_case_check_failure(p->device->copy(p->stream, RT_DOWNLOAD, p->sums, p->memory[0], CUDA_CASE_BYTES),
+                          STATUS_INTERNAL, "a copy of the host's memory in a recording");
+  ASSERT_OK(p->device->record_end(p->stream, &recording));
+  p->device->release_recording(recording);
+  ASSERT_OK(cuda_program_replay(p));
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_graph_launches"), 2);
+  cuda_program_free(p);
+  cuda_case_check_end();
+}
+END_TEST
+
+/* --- times and rates --- */
+
+START_TEST(events_have_times) {
+  cuda_program *p = cuda_program_loaded();
+  const rt_device *d = p->device;
+  rt_event *from, *to;
+  double seconds = -1;
+  uint64_t begin = clock_nanoseconds();
+  ASSERT_OK(d->create_event(d, &from));
+  ASSERT_OK(d->create_event(d, &to));
+  ASSERT_OK(d->record_event(from, p->stream));
+  cuda_program_linger(p, 0);
+  ASSERT_OK(d->record_event(to, p->stream));
+  cuda_case_check_failure(d->elapsed(from, to, &seconds), STATUS_INTERNAL, "time between events: CUDA_ERROR_NOT_READY");
+  ASSERT_OK(d->await(p->stream, NULL));
+  ASSERT_OK(d->elapsed(from, to, &seconds));
+  ck_assert(seconds > 1e-3 && seconds < 1e-9 * (double)(clock_nanoseconds() - begin));
+  ASSERT_OK(d->elapsed(to, from, &seconds));
+  ck_assert(seconds < 0);
+  d->destroy_event(from);
+  d->destroy_event(to);
+  cuda_program_free(p);
+  cuda_case_check_end();
+}
+END_TEST
+
+/* An H100 SXM has 132 multiprocessors, 1.98 GHz and HBM3 of 5120 bits: its data sheet says 67 TFLOP/s and 3.35 TB/s. */
+START_TEST(peaks_are_those_of_data_sheets) {
+  double operations, bytes;
+  const rt_device *d = &cuda_case_device(0)->device;
+  ASSERT_OK(d->peak(d, &operations, &bytes));
+  ck_assert_double_eq_tol(operations, 67e12, 0.1e12);
+  ck_assert_double_eq_tol(bytes, 3.35e12, 0.01e12);
+}
+END_TEST
+
 /* --- code --- */
 
 START_TEST(code_fits_the_device) {
@@ -315,6 +400,10 @@ int main(void) {
   tcase_add_test(t, free_memory_is_unknown);
   tcase_add_test(t, launches_leave_no_memory_behind);
   tcase_add_test(t, waits_end_with_the_budget);
+  tcase_add_test(t, recordings_that_break);
+  tcase_add_test(t, copies_of_the_host_are_not_recorded);
+  tcase_add_test(t, events_have_times);
+  tcase_add_test(t, peaks_are_those_of_data_sheets);
   tcase_add_test(t, code_fits_the_device);
   tcase_add_test(t, wrong_code_is_refused);
   tcase_add_test(t, a_driver_that_is_too_old);

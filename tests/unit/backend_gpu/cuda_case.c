@@ -146,6 +146,78 @@ status cuda_program_run(cuda_program *p, const mem_budget *budget) {
   return p->device->await(p->stream, budget);
 }
 
+static status record(const cuda_program *p, rt_recording **out) {
+  const int *sums = p->memory[2];
+  TRY(p->device->record_begin(p->stream));
+  status failed = cuda_program_launch(p, 2);
+  failed = failed ? failed : p->device->copy(p->stream, RT_ON_DEVICE, p->memory[0], sums + SHIFT, CUDA_CASE_BYTES / 2);
+  status broken = p->device->record_end(p->stream, out);
+  if (failed && !broken) {
+    p->device->release_recording(*out);
+  }
+  return status_first(failed, broken);
+}
+
+static status replay(cuda_program *p, rt_recording *recording) {
+  for (int round = 0; round < 2; round++) {
+    int x[N], halves[N / 2];
+    for (int k = 0; k < N; k++) {
+      x[k] = 5 * k + round;
+    }
+    TRY(p->device->copy(p->stream, RT_UPLOAD, p->memory[1], p->y, CUDA_CASE_BYTES));
+    TRY(p->device->copy(p->stream, RT_UPLOAD, p->memory[0], x, CUDA_CASE_BYTES));
+    status failed = p->device->replay(&(rt_run){.stream = p->stream}, recording);
+    failed = failed ? failed : p->device->copy(p->stream, RT_DOWNLOAD, halves, p->memory[0], sizeof halves);
+    status late = p->device->await(p->stream, NULL);
+    TRY(status_first(failed, late));
+    for (int k = 0; k < N / 2; k++) {
+      ck_assert_int_eq(halves[k], 5 * (k + SHIFT) + round + 2 * (3 * (k + SHIFT) + 1));
+    }
+  }
+  return NULL;
+}
+
+status cuda_program_replay(cuda_program *p) {
+  rt_recording *recording;
+  TRY(record(p, &recording));
+  status failed = replay(p, recording);
+  if (failed) {
+    status_free(p->device->await(p->stream, NULL));
+  }
+  p->device->release_recording(recording);
+  return failed;
+}
+
+static status time_launch(const cuda_program *p, const rt_event *from, rt_event *to) {
+  double seconds;
+  TRY(cuda_program_launch(p, 1));
+  TRY(p->device->record_event(to, p->stream));
+  TRY(p->device->await(p->stream, NULL));
+  TRY(p->device->elapsed(from, to, &seconds));
+  ck_assert(seconds >= 0);
+  return NULL;
+}
+
+static status time_with(const cuda_program *p, rt_event *from) {
+  rt_event *to;
+  TRY(p->device->record_event(from, p->stream));
+  TRY(p->device->create_event(p->device, &to));
+  status failed = time_launch(p, from, to);
+  if (failed) {
+    status_free(p->device->await(p->stream, NULL));
+  }
+  p->device->destroy_event(to);
+  return failed;
+}
+
+static status use_events(const cuda_program *p) {
+  rt_event *from;
+  TRY(p->device->create_event(p->device, &from));
+  status failed = time_with(p, from);
+  p->device->destroy_event(from);
+  return failed;
+}
+
 void cuda_program_linger(cuda_program *p, int copies) {
   rt_code *loaded;
   ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded));
@@ -180,7 +252,9 @@ void cuda_program_free(cuda_program *p) {
   free(p);
 }
 
-/* Loads a program, runs it twice, and frees it, whatever fails, as the runtime does. */
+/* Loads a program, runs it twice, then by a recording, times a launch, and frees it, whatever fails, as the runtime
+ * does.
+ */
 status cuda_program_do(const gpu_device *g) {
   mem_budget budget = {.limit = 0};
   cuda_program *p = cuda_program_new(g);
@@ -193,6 +267,8 @@ status cuda_program_do(const gpu_device *g) {
       cuda_program_check_results(p);
     }
   }
+  failed = failed ? failed : cuda_program_replay(p);
+  failed = failed ? failed : use_events(p);
   cuda_program_free(p);
   return failed;
 }

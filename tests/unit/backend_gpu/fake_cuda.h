@@ -5,10 +5,11 @@
 
 #include <stdint.h>
 
-/* Return how many calls the driver got, how often a rule of the driver was broken, and how many pieces of memory,
- * streams and modules have not been freed. */
+/* Return how many calls the driver got, how often a rule of the driver was broken, how many pieces of memory, streams,
+ * modules and graphs have not been freed, and how often a graph was launched. */
 uint64_t fake_cuda_calls(void);
 uint64_t fake_cuda_breaches(void);
 uint64_t fake_cuda_live(void);
+uint64_t fake_cuda_graph_launches(void);
 
 #endif

@@ -18,11 +18,12 @@
 
 /* --- what tests ask --- */
 
-static _Atomic uint64_t calls, breaches;
+static _Atomic uint64_t calls, breaches, graph_launches;
 static _Atomic CUresult sticky; /* the error with which a device was lost */
 
 uint64_t fake_cuda_calls(void) { return calls; }
 uint64_t fake_cuda_breaches(void) { return breaches; }
+uint64_t fake_cuda_graph_launches(void) { return graph_launches; }
 
 static void STATUS_PRINTF(2, 3) breach(const char *function, const char *format, ...) {
   char text[200];
@@ -92,7 +93,7 @@ struct CUctx_st {
   CUdevice device;
 };
 
-typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION } object_kind;
+typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION, GRAPH, GRAPH_EXEC, EVENT } object_kind;
 
 /* What the driver makes.  Handles are addresses of objects, which stay in the list when they are destroyed, so that a
  * stale handle is known as such. */
@@ -113,6 +114,13 @@ struct CUstream_st {
   object object;
   rt_stream *queue;
   _Atomic int64_t left; /* pieces of work that are not done */
+  CUgraph capture;      /* gets what is submitted; NULL if the stream is not captured */
+  bool is_invalid;      /* whether something was called that cannot be captured */
+};
+
+struct CUevent_st {
+  object object;
+  rt_event *event;
 };
 
 struct CUmod_st {
@@ -130,6 +138,7 @@ struct CUfunc_st {
 };
 
 static _Thread_local CUcontext current;
+static _Thread_local CUstream capturing;                 /* the stream that this thread captures */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static _Atomic pid_t home;                               /* the process that called cuInit */
 static object *objects;
@@ -208,6 +217,21 @@ static CUresult begin(const char *function, bool in_context) {
     if (at_once != CUDA_SUCCESS) {                  \
       return at_once;                               \
     }                                               \
+  } while (0)
+
+/* Ends a call that cannot be captured, and by that the capture. */
+static CUresult refuse_in_capture(const char *function, CUstream s) {
+  breach(function, "called while a stream is captured");
+  s->is_invalid = true;
+  return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+/* For calls that a thread which captures must not make. */
+#define NOT_IN_CAPTURE()                             \
+  do {                                               \
+    if (capturing) {                                 \
+      return refuse_in_capture(__func__, capturing); \
+    }                                                \
   } while (0)
 
 #define CHECK_HANDLE(handle, kind)             \

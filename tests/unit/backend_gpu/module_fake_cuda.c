@@ -113,6 +113,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = d == 0 ? 9 : 8; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = d == 0 ? 0 : 6; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 2619000; break;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *value = 5120; break;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = MOST_SHARED_BYTES; break;
     default: return CUDA_ERROR_INVALID_VALUE;
   }
@@ -147,6 +150,7 @@ static size_t used_bytes(void) {
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t bytes) {
   void *address;
   BEGIN(true);
+  NOT_IN_CAPTURE();
   if (bytes == 0) {
     breach(__func__, "no bytes");
     return CUDA_ERROR_INVALID_VALUE;
@@ -200,6 +204,7 @@ static memory *take_memory(CUdeviceptr address) {
 
 CUresult cuMemFree_v2(CUdeviceptr address) {
   BEGIN(true);
+  NOT_IN_CAPTURE();
   await_all_streams();
   memory *m = take_memory(address);
   if (!m) {
@@ -262,8 +267,9 @@ static void do_launch(const work *w) {
   }
 }
 
-static status do_work(void *data) {
+static status do_work(void *data, rt_run *run) {
   const work *w = data;
+  (void)run;
   CUresult wanted = wanted_failure("work");
   if (wanted) {
     lose(wanted);
@@ -271,7 +277,7 @@ static status do_work(void *data) {
   pthread_rwlock_rdlock(&working);
   if (!sticky && w->to) {
     do_copy(w);
-  } else if (!sticky) {
+  } else if (!sticky && w->function) {
     do_launch(w);
   }
   pthread_rwlock_unlock(&working);
@@ -279,10 +285,17 @@ static status do_work(void *data) {
   return NULL;
 }
 
-/* The work is on the heap; it belongs to the stream after that. */
+static CUresult add_node(CUgraph g, const work *w);
+
+/* The work is on the heap; it belongs to the stream after that.  A stream that is captured keeps it for later. */
 static CUresult submit(work *w) {
+  if (w->stream->capture) {
+    CUresult r = add_node(w->stream->capture, w);
+    free(w);
+    return r;
+  }
   w->stream->left++;
-  status failed = rt_emulated_submit(w->stream->queue, do_work, w);
+  status failed = rt_emulated_submit(w->stream->queue, NULL, do_work, w);
   status_free(failed);
   return failed ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
@@ -316,7 +329,7 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
   CUresult r = submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
-  if (r == CUDA_SUCCESS && turn++ % 2) {
+  if (r == CUDA_SUCCESS && !s->capture && turn++ % 2) {
     status_free(device.await(s->queue, NULL));
     r = sticky ? stop_working(sticky) : CUDA_SUCCESS;
   }
@@ -349,6 +362,9 @@ CUresult cuStreamCreate(CUstream *out, unsigned flags) {
 CUresult cuStreamDestroy_v2(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   end_object(&s->object);
   device.destroy_stream(s->queue);
   return CUDA_SUCCESS;
@@ -357,15 +373,25 @@ CUresult cuStreamDestroy_v2(CUstream s) {
 CUresult cuStreamQuery(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   return sticky ? stop_working(sticky) : s->left ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 CUresult cuStreamSynchronize(CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
+  if (s->capture) {
+    return refuse_in_capture(__func__, s);
+  }
   status_free(device.await(s->queue, NULL));
   return sticky ? stop_working(sticky) : CUDA_SUCCESS;
 }
+
+/* --- graphs and events --- */
+
+#include "tests/unit/backend_gpu/fake_cuda_graph.h"
 
 /* --- modules and kernels --- */
 
@@ -404,6 +430,7 @@ static void write_log(unsigned n_options, const CUjit_option *options, void **va
 
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
   BEGIN(true);
+  NOT_IN_CAPTURE();
   if (memcmp(image, ELFMAG, SELFMAG) != 0) {
     write_log(n, options, values,
               "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX");
@@ -438,6 +465,7 @@ static void end_functions(CUmodule m) {
 CUresult cuModuleUnload(CUmodule m) {
   BEGIN(true);
   CHECK_HANDLE(m, MODULE);
+  NOT_IN_CAPTURE();
   await_all_streams();
   end_functions(m);
   end_object(&m->object);

@@ -102,40 +102,40 @@ END_TEST
 
 static int calls;
 
-static status go_right(void *data) {
-  (void)data;
+static status go_right(void *data, rt_run *run) {
+  (void)data, (void)run;
   calls++;
   return NULL;
 }
 
-static status go_wrong(void *data) {
-  (void)data;
+static status go_wrong(void *data, rt_run *run) {
+  (void)data, (void)run;
   return status_error(STATUS_UNSUPPORTED, "as it was meant");
 }
 
-static status run_out(void *data) {
-  (void)data;
+static status run_out(void *data, rt_run *run) {
+  (void)data, (void)run;
   guard_fail("out of memory");
 }
 
 /* What follows a failure is left out until somebody has waited. */
 START_TEST(a_failure_stops_the_stream) {
-  ASSERT_OK(rt_emulated_submit(stream, go_wrong, malloc(1)));
-  ASSERT_OK(rt_emulated_submit(stream, go_right, malloc(1)));
+  ASSERT_OK(rt_emulated_submit(stream, NULL, go_wrong, malloc(1)));
+  ASSERT_OK(rt_emulated_submit(stream, NULL, go_right, malloc(1)));
   check_failure(device.await(stream, NULL), STATUS_UNSUPPORTED, "as it was meant");
   ck_assert_int_eq(calls, 0);
-  ASSERT_OK(rt_emulated_submit(stream, go_right, malloc(1)));
+  ASSERT_OK(rt_emulated_submit(stream, NULL, go_right, malloc(1)));
   ASSERT_OK(device.await(stream, NULL));
   ck_assert_int_eq(calls, 1);
-  ASSERT_OK(rt_emulated_submit(stream, run_out, malloc(1)));
+  ASSERT_OK(rt_emulated_submit(stream, NULL, run_out, malloc(1)));
   check_failure(device.await(stream, NULL), STATUS_RESOURCE, "out of memory");
 }
 END_TEST
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 
-static status wait_for_test(void *data) {
-  (void)data;
+static status wait_for_test(void *data, rt_run *run) {
+  (void)data, (void)run;
   pthread_mutex_lock(&held);
   pthread_mutex_unlock(&held);
   return NULL;
@@ -144,12 +144,73 @@ static status wait_for_test(void *data) {
 START_TEST(a_wait_can_be_cancelled) {
   mem_budget budget = {.cancel = true};
   pthread_mutex_lock(&held);
-  ASSERT_OK(rt_emulated_submit(stream, wait_for_test, malloc(1)));
+  ASSERT_OK(rt_emulated_submit(stream, NULL, wait_for_test, malloc(1)));
   status s = device.await(stream, &budget);
   pthread_mutex_unlock(&held);
   ck_assert_ptr_nonnull(s);
   status_free(s);
   ASSERT_OK(device.await(stream, NULL));
+}
+END_TEST
+
+/* What is recorded is done at each replay, with the run that replays it. */
+static int seeds[3];
+
+static status note_seed(void *data, rt_run *run) {
+  (void)data;
+  seeds[calls++] = (int)run->seed;
+  return NULL;
+}
+
+START_TEST(recordings_are_replayed) {
+  rt_recording *recording;
+  rt_run run = {.stream = stream, .seed = 1};
+  ASSERT_OK(device.record_begin(stream));
+  ASSERT_OK(rt_emulated_submit(stream, &run, note_seed, malloc(1)));
+  ASSERT_OK(device.record_end(stream, &recording));
+  ASSERT_OK(device.await(stream, NULL));
+  ck_assert_int_eq(calls, 0);
+  for (run.seed = 5; run.seed < 7; run.seed++) {
+    ASSERT_OK(device.replay(&run, recording));
+  }
+  ASSERT_OK(device.await(stream, NULL));
+  ck_assert(calls == 2 && seeds[0] == 5 && seeds[1] == 6);
+  device.release_recording(recording);
+}
+END_TEST
+
+START_TEST(recordings_that_break) {
+  char here[16] = "";
+  char *a = allocate(16);
+  rt_recording *recording;
+  ASSERT_OK(device.record_begin(stream));
+  check_failure(device.await(stream, NULL), STATUS_INTERNAL, "a wait in a recording");
+  check_failure(device.record_end(stream, &recording), STATUS_INTERNAL, "a wait in a recording");
+  ASSERT_OK(device.record_begin(stream));
+  check_failure(device.copy(stream, RT_UPLOAD, a, here, 16), STATUS_INTERNAL, "a copy of the host's memory");
+  check_failure(device.record_begin(stream), STATUS_INTERNAL, "a copy of the host's memory");
+  check_failure(device.record_end(stream, &recording), STATUS_INTERNAL, "a copy of the host's memory");
+  check_failure(device.record_end(stream, &recording), STATUS_INTERNAL, "that was not begun");
+  device.release(&device, a, 16);
+}
+END_TEST
+
+START_TEST(events_are_waited_for) {
+  rt_event *from, *to;
+  double seconds;
+  ASSERT_OK(device.create_event(&device, &from));
+  ASSERT_OK(device.create_event(&device, &to));
+  ASSERT_OK(device.record_event(from, stream));
+  pthread_mutex_lock(&held);
+  ASSERT_OK(rt_emulated_submit(stream, NULL, wait_for_test, malloc(1)));
+  ASSERT_OK(device.record_event(to, stream));
+  check_failure(device.elapsed(from, to, &seconds), STATUS_INTERNAL, "not waited for");
+  pthread_mutex_unlock(&held);
+  ASSERT_OK(device.await(stream, NULL));
+  ASSERT_OK(device.elapsed(from, to, &seconds));
+  ck_assert(seconds >= 0);
+  device.destroy_event(from);
+  device.destroy_event(to);
 }
 END_TEST
 
@@ -209,6 +270,9 @@ int main(void) {
   tcase_add_test(t, wrong_copies_fail);
   tcase_add_test(t, a_failure_stops_the_stream);
   tcase_add_test(t, a_wait_can_be_cancelled);
+  tcase_add_test(t, recordings_are_replayed);
+  tcase_add_test(t, recordings_that_break);
+  tcase_add_test(t, events_are_waited_for);
   tcase_add_test(t, constants_are_shared);
   tcase_add_test(t, pieces_do_not_overlap);
   return run_suite("emulated device", t);

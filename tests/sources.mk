@@ -35,6 +35,7 @@ check_programs = \
 	tests/unit/backend_gpu/check_cuda \
 	tests/unit/backend_gpu/check_cuda_failures \
 	tests/unit/backend_gpu/check_fake_cuda \
+	tests/unit/backend_gpu/check_kernel \
 	tests/unit/backend_ref/check_computations \
 	tests/unit/backend_ref/check_ref \
 	tests/unit/backend_ref/check_ref_target \
@@ -316,6 +317,7 @@ tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
 	tests/abi/backends \
+	tests/abi/blocks \
 	tests/abi/kernels \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
@@ -903,6 +905,8 @@ tests_unit_backend_gpu_check_cuda_failures_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_
 tests_unit_backend_gpu_check_cuda_failures_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_kernel_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_kernel_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_computations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_ref_check_computations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -14,6 +14,11 @@ man3_pages = \
 	doc/oxla_compile.3 \
 	doc/oxla_compile_ranges.3 \
 	doc/oxla_constant.3 \
+	doc/oxla_copy.3 \
+	doc/oxla_device.3 \
+	doc/oxla_device_allocate.3 \
+	doc/oxla_device_copy.3 \
+	doc/oxla_device_type.3 \
 	doc/oxla_dim.3 \
 	doc/oxla_done_fn.3 \
 	doc/oxla_error_code.3 \
@@ -43,6 +48,7 @@ man3_pages = \
 	doc/oxla_log_level.3 \
 	doc/oxla_metadata.3 \
 	doc/oxla_model_destroy.3 \
+	doc/oxla_model_device.3 \
 	doc/oxla_models.3 \
 	doc/oxla_onnx_versions.3 \
 	doc/oxla_options.3 \
@@ -59,8 +65,13 @@ man3_pages = \
 	doc/oxla_runs.3 \
 	doc/oxla_save.3 \
 	doc/oxla_save_memory.3 \
+	doc/oxla_set_device_input.3 \
+	doc/oxla_set_device_input_at.3 \
+	doc/oxla_set_device_output.3 \
+	doc/oxla_set_device_output_at.3 \
 	doc/oxla_set_input.3 \
 	doc/oxla_set_input_at.3 \
+	doc/oxla_set_input_dlpack.3 \
 	doc/oxla_set_max_seconds.3 \
 	doc/oxla_set_output.3 \
 	doc/oxla_set_output_at.3 \
@@ -69,6 +80,7 @@ man3_pages = \
 	doc/oxla_subject.3 \
 	doc/oxla_survey.3 \
 	doc/oxla_take_output.3 \
+	doc/oxla_take_output_dlpack.3 \
 	doc/oxla_tensor.3 \
 	doc/oxla_tensors.3 \
 	doc/oxla_type.3 \

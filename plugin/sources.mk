@@ -2,6 +2,8 @@
 plugin_api_sources = \
 	plugin/api/api.c \
 	plugin/api/carry.c \
+	plugin/api/device.c \
+	plugin/api/dlpack.c \
 	plugin/api/event.c \
 	plugin/api/profile.c \
 	plugin/api/run.c \
@@ -100,6 +102,7 @@ plugin_public_headers = \
 	plugin/onnxifi/onnxifi.h
 plugin_files = \
 	plugin/README \
+	plugin/api/dlpack.h \
 	plugin/api/internal.h \
 	plugin/api/onnx-xla.map \
 	plugin/cli/case.h \

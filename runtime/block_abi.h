@@ -1,7 +1,9 @@
 /* block_abi.h - how kernels for blocks of threads are called: as PTX by a GPU's driver, and as code for a CPU that
  * emulates the threads.
  *
- * The header is C99 and includes no other file of onnx-xla.  emit/kernel/block.h writes code for both.
+ * The header is C99 and includes no other file of onnx-xla.  emit/kernel/block.h writes code for both.  Every change of
+ * this file must raise RT_BLOCK_ABI (tests/abi/test-kernel-abi), which programs state for each of their kernels, so
+ * that one that was compiled for another version is refused.
  *
  * The grid of a kernel is [0, steps), with a number of steps that is stored with the kernel (its expression, if sizes
  * are arguments).  A launch has blocks of equally many threads.  Each step is computed by `step_threads` neighbouring
@@ -29,6 +31,8 @@
 #define RUNTIME_BLOCK_ABI_H
 
 #include <stdint.h>
+
+enum { RT_BLOCK_ABI = 1 };
 
 enum {
   RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */

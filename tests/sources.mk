@@ -5,6 +5,7 @@ check_programs = \
 	tests/api/check_carry \
 	tests/api/check_changed_files \
 	tests/api/check_contents \
+	tests/api/check_device \
 	tests/api/check_events \
 	tests/api/check_hostile_api \
 	tests/api/check_memory \
@@ -36,6 +37,7 @@ check_programs = \
 	tests/unit/backend_gpu/check_cuda \
 	tests/unit/backend_gpu/check_cuda_failures \
 	tests/unit/backend_gpu/check_fake_cuda \
+	tests/unit/backend_gpu/check_kernel \
 	tests/unit/backend_ref/check_computations \
 	tests/unit/backend_ref/check_ref \
 	tests/unit/backend_ref/check_ref_target \
@@ -326,6 +328,7 @@ tests_files = \
 	tests/README \
 	tests/abi/ONNX_XLA_1.def \
 	tests/abi/backends \
+	tests/abi/blocks \
 	tests/abi/kernels \
 	tests/abi/test-abi \
 	tests/abi/test-backend-abi \
@@ -856,6 +859,8 @@ tests_api_check_changed_files_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_changed_files_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_contents_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_contents_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_device_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_device_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -918,6 +923,8 @@ tests_unit_backend_gpu_check_cuda_failures_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_
 tests_unit_backend_gpu_check_cuda_failures_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_kernel_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_kernel_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_computations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_ref_check_computations_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_ref_check_ref_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

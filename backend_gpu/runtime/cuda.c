@@ -177,7 +177,10 @@ static void release(const rt_device *rt, void *memory, size_t bytes) {
 
 /* --- devices --- */
 
-static const gpu_device functions = {.device = {.allocate = allocate,
+enum { DLPACK_CUDA = 2 }; /* kDLCUDA */
+
+static const gpu_device functions = {.device = {.type = DLPACK_CUDA,
+                                                .allocate = allocate,
                                                 .release = release,
                                                 .create_stream = cuda_create_stream,
                                                 .destroy_stream = cuda_destroy_stream,
@@ -206,6 +209,7 @@ static cuda_device *find_device(uint32_t ordinal) {
   d = d ? d : calloc(1, sizeof *d);
   if (d && !d->gpu.load) {
     d->gpu = functions;
+    d->gpu.device.id = (int32_t)ordinal;
     d->ordinal = ordinal;
     d->next = devices;
     devices = d;

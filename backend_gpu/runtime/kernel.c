@@ -1,4 +1,6 @@
 /* kernel.c - the thunk kind gpu.kernel: a launch of a compiled kernel (runtime/block_abi.h). */
+#include <inttypes.h>
+
 #include "backend_gpu/runtime/kinds.h"
 #include "runtime/block_abi.h"
 #include "runtime/kernel_abi.h"
@@ -25,6 +27,10 @@ status gpu_kernel_load(rt_thunk *t, rt_loader *l) {
   rt_reader r = rt_reader_make(t->config);
   int64_t code = rt_get_in(&r, 0, (int64_t)l->program->n_code - 1);
   const char *symbol = rt_get_text(&r);
+  int64_t abi = rt_get_i64(&r);
+  CHECK_THAT(r.bad || abi == RT_BLOCK_ABI, STATUS_INVALID_FILE,
+             "its kernels use version %" PRId64 " of the ABI of blocks; this onnx-xla uses %d: compile the model again",
+             abi, RT_BLOCK_ABI);
   kernel *k = ARENA_NEW(l->arena, kernel);
   k->threads = (uint32_t)rt_get_in(&r, 0, RT_BLOCK_MOST_THREADS);
   k->step_threads = (uint32_t)rt_get_in(&r, 1, RT_BLOCK_MOST_THREADS);

@@ -63,12 +63,11 @@ void emit_barrier(emit_writer *w) {
 }
 
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align) {
-  enum { MOST_ALIGN = 128, MOST_BYTES = 227 * 1024 }; /* RT_BLOCK_SHARED_ALIGN, RT_BLOCK_MOST_SHARED */
   const emit_ir *ir = w->e.w;
-  assert(align && align <= MOST_ALIGN && (align & (align - 1)) == 0);
+  assert(align && align <= EMIT_SHARED_ALIGN && (align & (align - 1)) == 0);
   uint32_t at = (w->info->shared_bytes + align - 1) & -align;
   uint64_t bytes = (uint64_t)n * LLVMABISizeOfType(LLVMGetModuleDataLayout(ir->module), element);
-  assert(bytes <= MOST_BYTES - at);
+  assert(bytes <= EMIT_MOST_SHARED - at);
   w->info->shared_bytes = at + (uint32_t)bytes;
   LLVMValueRef offset = emit_i64(ir, at);
   return LLVMBuildInBoundsGEP2(ir->builder, ir->i8, ops_of(w)->shared(ir), &offset, 1, "");

@@ -13,8 +13,7 @@
 
 #include "emit/kernel/writer.h"
 
-enum { EMIT_STEPS = 2 };                           /* the parameter with the number of steps */
-enum { EMIT_WARP = 32, EMIT_MOST_THREADS = 1024 }; /* RT_BLOCK_WARP, RT_BLOCK_MOST_THREADS of runtime/block_abi.h */
+enum { EMIT_STEPS = 2 }; /* the parameter with the number of steps */
 
 /* Lets `step_threads` neighbouring threads compute each step of the grid: 1, EMIT_WARP, or all `threads` of the block.
  * `threads` is what the kernel requires, a multiple of EMIT_WARP; 0 means that any number of threads is right, and is
@@ -32,9 +31,9 @@ LLVMValueRef emit_warp_number(const emit_writer *w);
  * buffers.  Control flow must be uniform for the block. */
 void emit_barrier(emit_writer *w);
 
-/* Returns the address of n elements of shared memory, with undefined contents; a block has at most 227 KB, of which
- * every GPU has 48 KB.  The pointer may be in an address space
- * of its own.  `align` is a power of two, at most 128. */
+/* Returns the address of n elements of shared memory, with undefined contents; a block has at most EMIT_MOST_SHARED
+ * bytes, of which every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power of two,
+ * at most EMIT_SHARED_ALIGN. */
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align);
 
 /* Return the value that x has in another lane of the warp: in lane number l ^ mask, l - n and l + n for lane l.  A lane

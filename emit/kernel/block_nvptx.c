@@ -35,12 +35,12 @@ static void nvptx_barrier(const emit_ir *ir, uint32_t number) {
 
 /* All kernels of a module have the same symbol for the memory whose size is given at a launch. */
 static LLVMValueRef nvptx_shared(const emit_ir *ir) {
-  enum { SHARED = 3, ALIGN = 128 }; /* NVPTX's address space; RT_BLOCK_SHARED_ALIGN of runtime/block_abi.h */
+  enum { SHARED = 3 }; /* NVPTX's address space */
   static const char name[] = "onnx_xla_shared";
   LLVMValueRef v = LLVMGetNamedGlobal(ir->module, name);
   if (!v) {
     v = LLVMAddGlobalInAddressSpace(ir->module, LLVMArrayType2(ir->i8, 0), name, SHARED);
-    LLVMSetAlignment(v, ALIGN);
+    LLVMSetAlignment(v, EMIT_SHARED_ALIGN);
   }
   return v;
 }

@@ -6,10 +6,7 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 
-enum {
-  POINTER = 8,           /* bytes */
-  PARAMETER_BYTES = 4096 /* RT_BLOCK_PARAMETER_BYTES of runtime/block_abi.h */
-};
+enum { POINTER = 8 }; /* bytes */
 
 static LLVMTypeRef blocks_type(const emit_ir *ir) { return emit_block_ops_of(ir)->type(ir); }
 
@@ -69,9 +66,9 @@ static void blocks_end(const emit_writer *w) { emit_block_ops_of(w->e.w)->end(w-
 
 static status blocks_check(const emit_writer *w) {
   int64_t words = (int64_t)w->info->n_buffers + (w->info->n_args ? w->info->n_args : 1) + 1;
-  CHECK_THAT(words * POINTER <= PARAMETER_BYTES, STATUS_UNSUPPORTED,
+  CHECK_THAT(words * POINTER <= EMIT_PARAMETER_BYTES, STATUS_UNSUPPORTED,
              "%s: a kernel of %u buffers and %u sizes has more than %d bytes of parameters", hlo_info(w->i)->name,
-             w->info->n_buffers, w->info->n_args, PARAMETER_BYTES);
+             w->info->n_buffers, w->info->n_args, EMIT_PARAMETER_BYTES);
   return NULL;
 }
 

@@ -47,6 +47,15 @@ typedef struct emit_kernel_info {
   uint32_t n_args; /* the number of arguments that the kernel reads: those sizes, or those of emit_writer_arg */
 } emit_kernel_info;
 
+/* The limits of runtime/block_abi.h, which emit/ may not include; lower/kernels/kernels.c asserts that they agree. */
+enum {
+  EMIT_PARAMETER_BYTES = 4096,
+  EMIT_MOST_THREADS = 1024,
+  EMIT_WARP = 32,
+  EMIT_MOST_SHARED = 227 * 1024,
+  EMIT_SHARED_ALIGN = 128
+};
+
 /* Returns the grid of a kernel whose shapes are static. */
 static inline int64_t emit_static_grid(const emit_kernel_info *info) {
   assert(dim_is_const(info->grid) && info->n_sizes == 0);

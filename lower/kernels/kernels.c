@@ -10,6 +10,12 @@
 #include "hlo/text/text.h"
 #include "lower/kernels/dynamic_m.h"
 #include "lower/kernels/outline.h"
+#include "runtime/block_abi.h"
+
+_Static_assert((int)EMIT_PARAMETER_BYTES == RT_BLOCK_PARAMETER_BYTES &&
+                   (int)EMIT_MOST_THREADS == RT_BLOCK_MOST_THREADS && (int)EMIT_WARP == RT_BLOCK_WARP &&
+                   (int)EMIT_MOST_SHARED == RT_BLOCK_MOST_SHARED && (int)EMIT_SHARED_ALIGN == RT_BLOCK_SHARED_ALIGN,
+               "kernels for blocks are written within the limits of their ABI");
 
 enum { BATCH = 6 }; /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
 
@@ -163,9 +169,11 @@ status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *al
 
 static const char object_magic[] = "kernels";
 
-/* Writes what a launch of a kernel for blocks of threads needs to know; for other targets there is nothing. */
+/* Writes for which version of the ABI a kernel for blocks of threads is, and what a launch needs to know; for other
+ * targets there is nothing. */
 static void put_block(rt_writer *w, const lower_kernels *all, const emit_kernel_info *info) {
   if (all->target->execution == EMIT_BLOCKS) {
+    rt_put_i64(w, RT_BLOCK_ABI);
     rt_put_i64(w, info->threads);
     rt_put_i64(w, info->step_threads);
     rt_put_i64(w, info->shared_bytes);
@@ -174,6 +182,7 @@ static void put_block(rt_writer *w, const lower_kernels *all, const emit_kernel_
 
 static void get_block(rt_reader *r, const lower_kernels *all, emit_kernel_info *info) {
   if (all->target->execution == EMIT_BLOCKS) {
+    (void)rt_get_in(r, RT_BLOCK_ABI, RT_BLOCK_ABI); /* code for another version counts as damaged */
     info->threads = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
     info->step_threads = (uint32_t)rt_get_in(r, 0, UINT32_MAX);
     info->shared_bytes = (uint32_t)rt_get_in(r, 0, UINT32_MAX);

@@ -81,8 +81,9 @@ STATUS_MUST_USE status lower_kernels_text(lower_kernels *k, bool assembly, const
 /* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of lower_kernels_add. May
  * be called only after lower_kernels_compile or lower_kernels_write.  The config becomes the number of the code object
  * (rt_put_i64), the name of the function in it (rt_put_text), and then how many steps of the grid are enough work for a
- * thread (rt_put_i64), or for blocks of threads emit_kernel_info.threads, step_threads and shared_bytes (rt_put_i64
- * each).  The first size is the grid, and the others are the sizes that the kernel takes as arguments. */
+ * thread (rt_put_i64), or for blocks of threads RT_BLOCK_ABI, then emit_kernel_info.threads, step_threads and
+ * shared_bytes (rt_put_i64 each).  The first size is the grid, and the others are the sizes that the kernel takes as
+ * arguments. */
 STATUS_MUST_USE status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

@@ -142,6 +142,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
   options.log = o.log ? log_line : NULL;
   options.log_data = m;
   pthread_mutex_init(&m->lock, NULL);
+  atomic_init(&m->users, 1);
   status failed = open_session(path, bytes, size, &o, &options, &m->session);
   if (failed) {
     oxla_model_destroy(m);
@@ -165,6 +166,12 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
 
 void oxla_model_destroy(oxla_model *model) {
   if (model) {
+    api_release_model(model);
+  }
+}
+
+void api_release_model(oxla_model *model) {
+  if (atomic_fetch_sub(&model->users, 1) == 1) {
     api_free_taken(model);
     session_close(model->session);
     pthread_mutex_destroy(&model->lock);

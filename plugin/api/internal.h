@@ -14,6 +14,7 @@ typedef struct api_taken {
   struct api_taken *next;
   void *data;
   size_t bytes;
+  bool on_device;
 } api_taken;
 
 struct oxla_model {
@@ -22,6 +23,7 @@ struct oxla_model {
   void *log_data;
   pthread_mutex_t lock; /* guards the list `taken` */
   api_taken *taken;
+  _Atomic uint32_t users; /* the caller, until oxla_model_destroy, and outputs that were taken as DLPack's tensors */
 };
 
 /* The thread of a run, on which executions that oxla_start begins take place. */
@@ -45,9 +47,12 @@ typedef struct api_carried {
 
 struct oxla_run {
   oxla_model *model;
-  shape *shapes;     /* the shapes of the inputs that are set */
-  const shape **set; /* for each input its shape, or NULL if it is not set */
-  const void **data;
+  shape *shapes;            /* the shapes of the inputs that are set */
+  const shape **set;        /* for each input its shape, or NULL if it is not set */
+  const void **data;        /* NULL for an input in the device's memory */
+  const void **device_data; /* the addresses of these; NULL for others */
+  struct DLManagedTensor *
+      *tensors;         /* what inputs were set to by oxla_set_input_dlpack and owns their memory, or NULL */
   session_output *kept; /* memory of the run for copies of inputs (oxla_keep_inputs) */
   session_output *outputs;
   api_carried *carried; /* one for each carried output (session_carried) */
@@ -100,6 +105,27 @@ void api_advance_carried(oxla_run *run);
 /* Sets the data of output k, which is carried, to a copy without room. */
 STATUS_MUST_USE status api_pack_carried(oxla_run *run, uint32_t k, const shape *s);
 void api_free_carried(oxla_run *run);
+
+/* --- inputs and outputs, for other ways of passing them (run.c) --- */
+
+/* Find an input or output by its name. */
+STATUS_MUST_USE status api_find_input(const oxla_run *run, const char *name, uint32_t *out);
+STATUS_MUST_USE status api_find_output(const oxla_run *run, const char *name, uint32_t *out);
+/* Implements oxla_set_input_at, and if on_device is set, oxla_set_device_input_at. */
+STATUS_MUST_USE status api_set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims,
+                                     const void *data, bool on_device);
+/* Implement oxla_get_output_at and oxla_take_output. */
+STATUS_MUST_USE status api_get_output(const oxla_run *run, size_t k, oxla_tensor *out);
+STATUS_MUST_USE status api_take_output(oxla_run *run, const oxla_tensor *output);
+/* Lets oxla_free_output find memory of the session. */
+void api_remember_taken(oxla_model *model, api_taken *t);
+/* Returns the device of a model (oxla_model_device). */
+oxla_device api_device(const oxla_model *model);
+/* Gives back the tensor to which input k was set, if there is one. */
+void api_drop_tensor(oxla_run *run, size_t k);
+
+/* Frees a model whose caller, and whose tensors, are gone. */
+void api_release_model(oxla_model *model);
 
 /* Frees the taken outputs that nobody has freed. */
 void api_free_taken(oxla_model *model);

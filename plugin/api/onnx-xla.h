@@ -128,6 +128,21 @@ typedef struct oxla_tensor {
   size_t bytes;
 } oxla_tensor;
 
+/* The types of devices, with DLPack's numbers. */
+typedef enum oxla_device_type {
+  OXLA_DEVICE_HOST = 1, /* the host's memory */
+  OXLA_DEVICE_CUDA = 2, /* a CUDA device, in whose primary context the memory is */
+  OXLA_DEVICE_OTHER = 12
+} oxla_device_type;
+
+typedef struct oxla_device {
+  oxla_device_type type;
+  int id; /* the number of a CUDA device; otherwise 0 */
+} oxla_device;
+
+/* In which direction oxla_device_copy copies. */
+typedef enum oxla_copy { OXLA_TO_DEVICE = 1, OXLA_FROM_DEVICE = 2, OXLA_WITHIN_DEVICE = 3 } oxla_copy;
+
 /* --- options: how a model is loaded --- */
 
 typedef struct oxla_dim {
@@ -382,6 +397,43 @@ oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *o
 oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output);
 /* Frees data that was taken from a run of this model; may be called from any thread.  NULL is allowed. */
 void oxla_free_output(oxla_model *model, void *data);
+
+/* --- device memory: inputs and outputs that are not copied through the host --- */
+
+/* Returns the device in whose memory the model computes.  Of backends on the host, for which everything below works as
+ * well, it is OXLA_DEVICE_HOST: then the device's memory is the host's. */
+oxla_error *oxla_model_device(const oxla_model *model, oxla_device *out);
+
+/* Do what oxla_set_input and oxla_set_input_at do, for data in the memory of the model's device, which must be complete
+ * when an execution begins.  At a multiple of 64 bytes it is used in place.  The contents are not read before the
+ * execution, so an input that decides sizes (OXLA_ABOUT_VALUE) must be in host memory; oxla_keep_inputs leaves data on
+ * the device where it is.  They are refused for inputs of carried outputs. */
+oxla_error *oxla_set_device_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
+                                  const void *data);
+oxla_error *oxla_set_device_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
+                                     const void *data);
+/* Do what oxla_set_output and oxla_set_output_at do, for `data` in the memory of the model's device.  If it is NULL,
+ * the output is written to device memory of the run: oxla_get_output returns its address, until oxla_set_output is
+ * called. The output is complete when the execution is over.  An execution fails with OXLA_UNSUPPORTED if the output's
+ * size is not known before it, or if `data` is the memory of an input that the output is not an update of. */
+oxla_error *oxla_set_device_output(oxla_run *run, const char *name, void *data, size_t bytes);
+oxla_error *oxla_set_device_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
+
+/* Allocates memory of the model's device, which oxla_free_output frees. */
+oxla_error *oxla_device_allocate(oxla_model *model, size_t bytes, void **out);
+/* Copies bytes to or from memory of the model's device, and returns when they are there. */
+oxla_error *oxla_device_copy(oxla_model *model, oxla_copy direction, void *to, const void *from, size_t bytes);
+
+struct DLManagedTensor; /* declared by DLPack's dlpack.h */
+
+/* Sets an input to a tensor of DLPack in host memory, or in that of the model's device, whose rows are contiguous.  It
+ * is not copied.  If this succeeds, the run owns the tensor and calls its deleter when the input is set anew or the run
+ * is destroyed; otherwise the caller keeps it. */
+oxla_error *oxla_set_input_dlpack(oxla_run *run, const char *name, struct DLManagedTensor *tensor);
+/* Does what oxla_take_output does: returns the output as a tensor of DLPack, of host memory or, after
+ * oxla_set_device_output(run, name, NULL, 0), of the device's, which its deleter frees from any thread.  The model's
+ * memory remains until all such tensors are freed, even if oxla_model_destroy is called earlier. */
+oxla_error *oxla_take_output_dlpack(oxla_run *run, const char *name, struct DLManagedTensor **out);
 
 /* --- events: executing in the background --- */
 

@@ -24,12 +24,15 @@ static status create(oxla_model *model, oxla_run **out) {
     r->shapes = calloc(s->n_inputs + 1, sizeof *r->shapes);
     r->set = calloc(s->n_inputs + 1, sizeof *r->set);
     r->data = calloc(s->n_inputs + 1, sizeof *r->data);
+    r->device_data = calloc(s->n_inputs + 1, sizeof *r->device_data);
+    r->tensors = calloc(s->n_inputs + 1, sizeof *r->tensors);
     r->kept = calloc(s->n_inputs + 1, sizeof *r->kept);
     r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
     r->carried = calloc(n_carried(model) + 1, sizeof *r->carried);
     r->spans = calloc((size_t)s->n_inputs + s->n_outputs + 1, sizeof *r->spans);
   }
-  if (!r || !r->shapes || !r->set || !r->data || !r->kept || !r->outputs || !r->spans || !r->carried) {
+  if (!r || !r->shapes || !r->set || !r->data || !r->device_data || !r->tensors || !r->kept || !r->outputs ||
+      !r->spans || !r->carried) {
     oxla_run_destroy(r);
     return status_error(STATUS_RESOURCE, "out of memory");
   }
@@ -61,9 +64,14 @@ void oxla_run_destroy(oxla_run *run) {
   finish_all(run, run->outputs, source_of(run)->n_outputs);
   forget_program(run);
   api_free_carried(run);
+  for (uint32_t k = 0; run->tensors && k < source_of(run)->n_inputs; k++) {
+    api_drop_tensor(run, k);
+  }
   free(run->shapes);
   free(run->set);
   free(run->data);
+  free(run->device_data);
+  free(run->tensors);
   free(run->spans);
   free(run->carried);
   free(run);
@@ -82,12 +90,12 @@ static status find_name(const model_value *values, uint32_t n, const char *what,
   return status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "the model has no %s '%s'", what, name);
 }
 
-static status find_input(const oxla_run *run, const char *name, uint32_t *out) {
+status api_find_input(const oxla_run *run, const char *name, uint32_t *out) {
   TRY(api_check_idle(run));
   return find_name(source_of(run)->inputs, source_of(run)->n_inputs, "input", name, out);
 }
 
-static status find_output(const oxla_run *run, const char *name, uint32_t *out) {
+status api_find_output(const oxla_run *run, const char *name, uint32_t *out) {
   TRY(api_check_idle(run));
   return find_name(source_of(run)->outputs, source_of(run)->n_outputs, "output", name, out);
 }
@@ -110,10 +118,14 @@ static status check_input(const model_value *v, const shape *s) {
   return NULL;
 }
 
-static status set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data) {
+status api_set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data,
+                     bool on_device) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_inputs, "input"));
   const model_value *v = &source_of(run)->inputs[k];
+  on_device &= session_device(session_of(run)) != NULL; /* otherwise the memory of the device is the host's */
+  CHECK_THAT(!on_device || api_carried_input(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
+             "input '%s' is carried, so it is set in host memory", v->name);
   shape given;
   TRY(status_prefix(api_shape(v->name, type, rank, dims, &given), "input"));
   TRY(check_input(v, &given));
@@ -122,22 +134,36 @@ static status set_input(oxla_run *run, size_t k, oxla_type type, int rank, const
     run->executed = false;
   }
   api_drop_carried(run, k);
+  api_drop_tensor(run, k);
   run->shapes[k] = given;
   run->set[k] = &run->shapes[k];
-  run->data[k] = data;
+  run->data[k] = on_device ? NULL : data;
+  run->device_data[k] = on_device ? data : NULL;
   return NULL;
 }
 
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data) {
   uint32_t k = 0;
-  status failed = find_input(run, name, &k);
-  return api_error(failed ? failed : set_input(run, k, type, rank, dims, data));
+  status failed = api_find_input(run, name, &k);
+  return api_error(failed ? failed : api_set_input(run, k, type, rank, dims, data, false));
+}
+
+oxla_error *oxla_set_device_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
+                                  const void *data) {
+  uint32_t k = 0;
+  status failed = api_find_input(run, name, &k);
+  return api_error(failed ? failed : api_set_input(run, k, type, rank, dims, data, true));
 }
 
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data) {
-  return api_error(set_input(run, index, type, rank, dims, data));
+  return api_error(api_set_input(run, index, type, rank, dims, data, false));
+}
+
+oxla_error *oxla_set_device_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
+                                     const void *data) {
+  return api_error(api_set_input(run, index, type, rank, dims, data, true));
 }
 
 static status keep_inputs(oxla_run *run) {
@@ -158,24 +184,36 @@ oxla_error *oxla_keep_inputs(oxla_run *run) { return api_error(keep_inputs(run))
 
 /* --- outputs, seed, limits, cancelling --- */
 
-static status set_output(oxla_run *run, size_t k, void *data, size_t bytes) {
+static status set_output(oxla_run *run, size_t k, void *data, size_t bytes, bool on_device) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_outputs, "output"));
-  CHECK_THAT(!data || api_carried_output(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
+  on_device &= session_device(session_of(run)) != NULL;
+  CHECK_THAT((!data && !on_device) || api_carried_output(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
              "output '%s' is carried, so the run keeps it in memory of its own", source_of(run)->outputs[k].name);
   run->outputs[k].given = data;
   run->outputs[k].given_bytes = data ? bytes : 0;
+  run->outputs[k].on_device = on_device;
   return NULL;
 }
 
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes) {
   uint32_t k = 0;
-  status failed = find_output(run, name, &k);
-  return api_error(failed ? failed : set_output(run, k, data, bytes));
+  status failed = api_find_output(run, name, &k);
+  return api_error(failed ? failed : set_output(run, k, data, bytes, false));
+}
+
+oxla_error *oxla_set_device_output(oxla_run *run, const char *name, void *data, size_t bytes) {
+  uint32_t k = 0;
+  status failed = api_find_output(run, name, &k);
+  return api_error(failed ? failed : set_output(run, k, data, bytes, true));
 }
 
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes) {
-  return api_error(set_output(run, index, data, bytes));
+  return api_error(set_output(run, index, data, bytes, false));
+}
+
+oxla_error *oxla_set_device_output_at(oxla_run *run, size_t index, void *data, size_t bytes) {
+  return api_error(set_output(run, index, data, bytes, true));
 }
 
 static status set_seed(oxla_run *run, uint64_t seed) {
@@ -215,7 +253,8 @@ status api_begin(oxla_run *run) {
 /* --- compiling, executing --- */
 
 static session_inputs inputs_of(oxla_run *run) {
-  return (session_inputs){run->set, run->data, &run->cancelled, deadline_after(run->max_seconds), &run->room};
+  return (session_inputs){run->set,  run->data, run->device_data, &run->cancelled, deadline_after(run->max_seconds),
+                          &run->room};
 }
 
 static status compile(oxla_run *run, const session_inputs *inputs) {
@@ -259,7 +298,8 @@ static uint32_t list_spans(const oxla_run *run) {
     }
   }
   for (uint32_t k = 0; n > n_inputs && k < n_inputs; k++) {
-    run->spans[k] = (memory_span){.data = run->data[k], .bytes = (size_t)shape_bytes(run->set[k]), .index = k};
+    const void *data = run->data[k] ? run->data[k] : run->device_data[k];
+    run->spans[k] = (memory_span){.data = data, .bytes = (size_t)shape_bytes(run->set[k]), .index = k};
   }
   return n > n_inputs ? n : 0;
 }
@@ -288,7 +328,7 @@ static status check_memory(const oxla_run *run) {
 
 status api_prepare(oxla_run *run, session_inputs *inputs) {
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
-    bool given = run->set[k] && (run->data[k] || shape_elements(run->set[k]) == 0);
+    bool given = run->set[k] && (run->data[k] || run->device_data[k] || shape_elements(run->set[k]) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", source_of(run)->inputs[k].name);
   }
   TRY(check_memory(run));
@@ -314,7 +354,7 @@ oxla_error *oxla_execute(oxla_run *run) {
 
 /* --- results --- */
 
-static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
+status api_get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_outputs, "output"));
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
@@ -333,42 +373,45 @@ static status get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
 
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out) {
   uint32_t k = 0;
-  status failed = find_output(run, name, &k);
-  return api_error(failed ? failed : get_output(run, k, out));
+  status failed = api_find_output(run, name, &k);
+  return api_error(failed ? failed : api_get_output(run, k, out));
 }
 
 oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out) {
-  return api_error(get_output(run, index, out));
+  return api_error(api_get_output(run, index, out));
 }
 
-static void remember_taken(oxla_model *m, api_taken *t) {
+void api_remember_taken(oxla_model *m, api_taken *t) {
   pthread_mutex_lock(&m->lock);
   t->next = m->taken;
   m->taken = t;
   pthread_mutex_unlock(&m->lock);
 }
 
-static status take_output(oxla_run *run, const oxla_tensor *output) {
+status api_take_output(oxla_run *run, const oxla_tensor *output) {
   TRY(api_check_idle(run));
   for (uint32_t k = 0; output && run->executed && output->data && k < source_of(run)->n_outputs; k++) {
     session_output *o = &run->outputs[k];
     if (o->data == output->data && o->data == o->own) {
       api_taken *t = malloc(sizeof *t);
       CHECK_THAT(t, STATUS_RESOURCE, "out of memory");
-      *t = (api_taken){NULL, o->own, o->own_bytes};
+      *t = (api_taken){NULL, o->own, o->own_bytes, o->own_on_device};
       o->data = o->own = NULL;
       o->own_bytes = 0;
-      remember_taken(run->model, t);
+      api_remember_taken(run->model, t);
       return NULL;
     }
   }
   return status_error(STATUS_INVALID_ARGUMENT, "this is not an output in the run's own memory");
 }
 
-oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output) { return api_error(take_output(run, output)); }
+oxla_error *oxla_take_output(oxla_run *run, const oxla_tensor *output) {
+  return api_error(api_take_output(run, output));
+}
 
 static void free_taken(oxla_model *m, api_taken *t) {
-  session_output_finish(m->session, &(session_output){.own = t->data, .own_bytes = t->bytes});
+  session_output_finish(m->session,
+                        &(session_output){.own = t->data, .own_bytes = t->bytes, .own_on_device = t->on_device});
   free(t);
 }
 

@@ -7,25 +7,30 @@
 #include "base/random.h"
 #include "plugin/session/internal.h"
 #include "plugin/session/specialise.h"
+#include "runtime/exec/memory.h"
 #include "runtime/host/stack.h"
 #include "runtime/program/sizes.h"
 
-enum { ALIGN = 64 }; /* the alignment of inputs; those with less are copied */
-
 /* --- outputs --- */
 
+const rt_device *session_device(const session *s) { return s->target->device; }
+
+static const rt_device *owner_of(const session *s, const session_output *o) {
+  return o->own_on_device ? s->target->device : NULL;
+}
+
 void session_output_finish(session *s, session_output *o) {
-  budget_free(&s->budget, o->own, o->own_bytes, ALIGN);
+  rt_memory_give(owner_of(s, o), &s->budget, o->own, o->own_bytes);
   o->own = NULL;
   o->own_bytes = 0;
 }
 
 status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what, const char *name) {
-  if (!o->own || o->own_bytes < bytes) {
+  if (!o->own || o->own_bytes < bytes || o->own_on_device != o->on_device) {
     session_output_finish(s, o);
     size_t size = bytes ? bytes : 1; /* an empty array has an address, too */
-    o->own = budget_alloc(&s->budget, size, ALIGN);
-    CHECK_THAT(o->own, STATUS_RESOURCE, "out of memory: no %zu bytes for %s '%s'", bytes, what, name);
+    o->own_on_device = o->on_device;
+    TRY(rt_memory_take(owner_of(s, o), &s->budget, size, what, name, &o->own));
     o->own_bytes = size;
   }
   return NULL;
@@ -75,6 +80,15 @@ static bool is_written_to_given(const session_output *o, const rt_io *io, const 
   return o->given && (!o->is_over_input || (io->in_place && params[io->carried - 1] == o->given));
 }
 
+/* Fails if the output is to be in the device's memory, and the host would have to move it there afterwards. */
+static status check_place(const session_output *o, const rt_io *io, const void *const *params, bool open) {
+  CHECK_THAT(!o->on_device || !open, STATUS_UNSUPPORTED,
+             "output '%s' has a size that the model computes; it can be had in host memory only", io->name);
+  CHECK_THAT(!o->on_device || !o->given || is_written_to_given(o, io, params), STATUS_UNSUPPORTED,
+             "output '%s' cannot be computed in the device memory of an input that it does not update", io->name);
+  return NULL;
+}
+
 /* Sets the addresses of all results.  An output whose size is known is written to the caller's memory directly, if that
  * is possible. */
 static status place_results(session *s, const rt_program *p, const void *const *params, session_output *outputs,
@@ -94,6 +108,7 @@ static status place_results(session *s, const rt_program *p, const void *const *
       o->data = NULL;
       continue;
     }
+    TRY(check_place(o, io, params, is_open(p, k)));
     bool open = o->given && is_open(p, k);
     TRY(open ? NULL : check_given(o, io->name));
     if (!open && is_written_to_given(o, io, params)) {
@@ -123,23 +138,41 @@ static status deliver_outputs(const rt_program *p, session_output *outputs, void
   return NULL;
 }
 
-static status run_program(session *s, const session_program *c, const rt_run_options *options,
+/* Sets the addresses of the parameters, and says which of them, and which results, are in the device's memory. */
+static void place_params(session *s, const rt_program *p, const session_inputs *inputs, const session_output *outputs,
+                         const void **params, bool *on_device) {
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    params[k] = session_param_data(s, inputs, p, k);
+    on_device[k] = k < s->source->n_inputs && inputs->device_values && inputs->device_values[k];
+    params[k] = on_device[k] ? inputs->device_values[k] : params[k];
+  }
+  for (uint32_t k = 0; k < p->n_results; k++) {
+    on_device[p->n_params + k] = !p->results[k].is_size && outputs[k].on_device;
+  }
+}
+
+static status run_program(session *s, const session_program *c, const rt_run_options *given,
                           const session_inputs *inputs, session_output *outputs) {
   const rt_program *p = c->program;
   CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
   int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
   const void **params = calloc(p->n_params + 1, sizeof *params);
-  status failed = results && sizes && params ? NULL : status_error(STATUS_RESOURCE, "out of memory");
-  for (uint32_t k = 0; !failed && k < p->n_params; k++) {
-    params[k] = session_param_data(s, inputs, p, k);
+  bool *on_device = calloc((size_t)p->n_params + p->n_results + 1, sizeof *on_device);
+  status failed = results && sizes && params && on_device ? NULL : status_error(STATUS_RESOURCE, "out of memory");
+  if (!failed) {
+    place_params(s, p, inputs, outputs, params, on_device);
   }
   failed = failed ? failed : place_results(s, p, params, outputs, sizes, results);
-  failed = failed ? failed : rt_execute(c->binding, options, params, results);
+  rt_run_options options = *given;
+  options.params_on_device = on_device;
+  options.results_on_device = on_device ? on_device + p->n_params : NULL;
+  failed = failed ? failed : rt_execute(c->binding, &options, params, results);
   failed = failed ? failed : deliver_outputs(p, outputs, results);
   free(results);
   free(sizes);
   free(params);
+  free(on_device);
   return failed;
 }
 
@@ -149,10 +182,25 @@ static void log_segment(void *data, bool is_detail, const char *line) {
   session_log(data, is_detail ? SESSION_LOG_DEBUG : SESSION_LOG_INFO, "%s", line);
 }
 
+/* Fails if an array is in the device's memory: between segments all of them are on the host. */
+static status check_on_host(const session *s, const session_inputs *inputs, const session_output *outputs) {
+  bool on_device = false;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    on_device |= inputs->device_values && inputs->device_values[k];
+  }
+  for (uint32_t k = 0; k < s->source->n_outputs; k++) {
+    on_device |= outputs[k].on_device;
+  }
+  CHECK_THAT(!on_device, STATUS_UNSUPPORTED,
+             "the model's sizes depend on what it computes, so its inputs and outputs can be in host memory only");
+  return NULL;
+}
+
 static status run_segments(session *s, const rt_run_options *options, const session_inputs *inputs,
                            session_output *outputs) {
   const compiler_api *compiler;
   uint32_t n = s->source->n_outputs;
+  TRY(check_on_host(s, inputs, outputs));
   TRY(session_open_compiler(&compiler));
   compiler_array *arrays = calloc(n + 1, sizeof *arrays);
   CHECK_THAT(arrays, STATUS_RESOURCE, "out of memory");

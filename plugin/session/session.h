@@ -121,6 +121,9 @@ uint32_t session_threads(const session *s);
 typedef struct session_inputs {
   const shape *const *shapes;
   const void *const *values;
+  /* The addresses of values in the memory of the target's device.  The entry in `values` is then NULL, since the
+   * contents are not known.  NULL: all values are in host memory. */
+  const void *const *device_values;
   /* If *stopped becomes nonzero, compiling and running end soon with STATUS_RESOURCE.  May be NULL. */
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
@@ -171,7 +174,7 @@ STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
 bool session_program_needs_contents(const session_program *c);
 
 /* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then
- * written to memory that the session allocates (`own`). */
+ * written to memory that the session allocates (`own`), on the host. */
 typedef struct session_output {
   shape shape;
   void *data;  /* either `given` or `own` */
@@ -180,6 +183,8 @@ typedef struct session_output {
   /* Whether `given` is exactly the memory of one input, which no other input or output overlaps.  The output is then
    * computed in place if the program can do that, otherwise in `own`, and copied when the run has read its inputs. */
   bool is_over_input;
+  bool on_device; /* whether `given`, or if that is NULL, `own`, is to be in the memory of the target's device */
+  bool own_on_device;
   void *own; /* grows if necessary and remains from run to run */
   size_t own_bytes;
 } session_output;
@@ -220,6 +225,8 @@ STATUS_MUST_USE status session_write_object(session *s, const session_inputs *in
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);
 /* Sets `path` to the file that session_open_compiler would open.  Returns false if there is none. */
 bool session_compiler_path(char path[PATH_MAX]);
+/* Returns the device of the session's target; NULL: arrays are in host memory. */
+const rt_device *session_device(const session *s);
 /* Returns the name of the backend that is used if none is asked for. */
 const char *session_default_backend(void);
 /* Finds a backend's target.  For backends other than the default one this opens the compiler library. */

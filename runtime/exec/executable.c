@@ -313,11 +313,14 @@ static status run_guarded(const rt_sequence *body, rt_run *r, const rt_run_optio
   return s;
 }
 
-/* Fails if the program was compiled for certain contents of an input and the input has other contents. */
-static status check_values(const rt_program *p, const void *const *params) {
+/* Fails if the program was compiled for certain contents of an input and the input has other contents, or contents that
+ * the host cannot see. */
+static status check_values(const rt_program *p, const void *const *params, const bool *on_device) {
   for (uint32_t k = 0; k < p->n_params; k++) {
     const rt_io *io = &p->params[k];
     size_t bytes = (size_t)shape_bytes(&io->shape); /* the address of an empty input may be NULL */
+    CHECK_THAT(!io->value || bytes == 0 || !on_device || !on_device[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
+               "input '%s' decides sizes, so it must be in host memory", io->name);
     CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
                "input '%s' decides sizes and holds other values than the program is for", io->name);
   }
@@ -334,7 +337,7 @@ typedef struct run_arrays {
  * allocated. */
 static status run_staged(const rt_binding *b, const rt_run_options *options, rt_run *run, const run_arrays *x) {
   TRY(rt_staging_copy(&x->in, run->stream, x->params, RT_UPLOAD));
-  TRY(rt_staging_fill_carried(&x->out, run->stream, (const void *const *)x->params));
+  TRY(rt_staging_fill_carried(&x->out, &x->in, run->stream, (const void *const *)x->params));
   TRY(run_guarded(&b->body, run, options));
   return rt_staging_copy(&x->out, run->stream, x->results, RT_DOWNLOAD);
 }
@@ -344,10 +347,11 @@ static status run_in(rt_run_memory *m, const rt_binding *b, const rt_run_options
   const rt_executable *e = b->executable;
   const rt_program *p = b->program;
   mem_budget *budget = options ? options->budget : NULL;
-  TRY(rt_staging_take(&x->in, e->target->device, m->in, budget, p->n_params, p->params, x->params, NULL));
-  TRY(check_values(p, (const void *const *)x->params));
-  TRY(rt_staging_take(&x->out, e->target->device, m->out, budget, p->n_results, p->results, x->results,
-                      (const void *const *)x->params));
+  const bool *ins = options ? options->params_on_device : NULL, *outs = options ? options->results_on_device : NULL;
+  const void *const *params = (const void *const *)x->params;
+  TRY(rt_staging_take(&x->in, e->target->device, m->in, budget, p->n_params, p->params, x->params, ins, NULL));
+  TRY(check_values(p, params, ins));
+  TRY(rt_staging_take(&x->out, e->target->device, m->out, budget, p->n_results, p->results, x->results, outs, params));
   rt_run run = {.program = p,
                 .device = e->target->device,
                 .stream = m->stream,

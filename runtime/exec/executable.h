@@ -36,16 +36,19 @@ typedef struct rt_run_options {
   struct rt_profiler *profiler;
   uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
   bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
+  /* Which of the inputs and outputs are in the memory of the target's device, ready when the run begins; NULL: none.
+   * Those at a multiple of RT_ARRAY_ALIGN are used in place. */
+  const bool *params_on_device, *results_on_device;
   /* If not NULL, this function runs the program's thunks instead of rt_run_sequence, so that it can examine memory
    * between them. */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;
 } rt_run_options;
 
-/* Runs a bound program.  `params` and `results` have a buffer in host memory for each parameter and each result, of the
- * size that the program states.  They need only the alignment of their elements; buffers that are not aligned as
- * kernels require are copied.  A result that is carried in a parameter (rt_io.carried) may have the parameter's buffer.
- * Otherwise a result overlaps no other buffer. */
+/* Runs a bound program.  `params` and `results` have a buffer for each parameter and each result, of the size that the
+ * program states, in host memory unless the options say otherwise.  They need only the alignment of their elements;
+ * buffers that are not aligned as kernels require are copied.  A result that is carried in a parameter (rt_io.carried)
+ * may have the parameter's buffer. Otherwise a result overlaps no other buffer. */
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 

@@ -5,6 +5,9 @@
 
 static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape); }
 
+/* Returns true if the caller's array is in the target's memory. */
+static bool is_at_home(const rt_staging *s, uint32_t k) { return !s->device || (s->on_device && s->on_device[k]); }
+
 static bool is_aligned(const void *p) { return ((uintptr_t)p & (RT_ARRAY_ALIGN - 1)) == 0; }
 
 /* Returns true if the result is given the memory of the parameter in which it is carried, but is not computed in place,
@@ -32,19 +35,23 @@ static status take_array(rt_staging *s, rt_kept *kept, mem_budget *budget, uint3
   const char *what = params ? "output" : "input";
   CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
   s->used[k] = given;
+  if (is_at_home(s, k) && given && is_aligned(given) && !needs_own_memory(io, params, given)) {
+    return NULL;
+  }
   if (s->device) {
     TRY(make_room(&kept[k], s->device, bytes, what, io->name));
-    s->used[k] = s->owned[k] = kept[k].memory;
-  } else if (!is_aligned(given) || !given || needs_own_memory(io, params, given)) {
+    s->owned[k] = kept[k].memory;
+  } else {
     TRY(rt_memory_take(NULL, budget, bytes, what, io->name, &s->owned[k]));
-    s->used[k] = s->owned[k];
   }
+  s->used[k] = s->owned[k];
   return NULL;
 }
 
 status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
-                       const rt_io *io, void *const *given, const void *const *params) {
-  *s = (rt_staging){.device = d, .n = n, .io = io, .owned = calloc(2 * (size_t)n + 1, sizeof *s->owned)};
+                       const rt_io *io, void *const *given, const bool *on_device, const void *const *params) {
+  *s = (rt_staging){
+      .device = d, .n = n, .io = io, .on_device = on_device, .owned = calloc(2 * (size_t)n + 1, sizeof *s->owned)};
   CHECK_THAT(s->owned, STATUS_RESOURCE, "out of memory");
   s->used = s->owned + n;
   for (uint32_t k = 0; k < n; k++) {
@@ -56,16 +63,19 @@ status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_bud
 status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy direction) {
   for (uint32_t k = 0; k < s->n; k++) {
     void *to = direction == RT_UPLOAD ? s->owned[k] : given[k], *from = direction == RT_UPLOAD ? given[k] : s->owned[k];
-    TRY(s->owned[k] ? rt_memory_copy(s->device, stream, direction, to, from, bytes_of(&s->io[k])) : NULL);
+    rt_copy way = is_at_home(s, k) ? RT_ON_DEVICE : direction;
+    TRY(s->owned[k] ? rt_memory_copy(s->device, stream, way, to, from, bytes_of(&s->io[k])) : NULL);
   }
   return NULL;
 }
 
-status rt_staging_fill_carried(const rt_staging *out, rt_stream *stream, const void *const *params) {
+status rt_staging_fill_carried(const rt_staging *out, const rt_staging *in, rt_stream *stream,
+                               const void *const *params) {
   for (uint32_t k = 0; k < out->n; k++) {
     const rt_io *io = &out->io[k];
     const void *from = io->in_place ? params[io->carried - 1] : out->used[k];
-    TRY(from != out->used[k] ? rt_memory_copy(out->device, stream, RT_UPLOAD, out->used[k], from, bytes_of(io)) : NULL);
+    rt_copy way = io->in_place && is_at_home(in, io->carried - 1) ? RT_ON_DEVICE : RT_UPLOAD;
+    TRY(from != out->used[k] ? rt_memory_copy(out->device, stream, way, out->used[k], from, bytes_of(io)) : NULL);
   }
   return NULL;
 }

@@ -1,5 +1,5 @@
 /* staging.h - the caller's arrays for a run.  An array that is not aligned as kernels require is copied to or from
- * aligned memory.  If the target has a device, all arrays are copied to or from its memory. */
+ * aligned memory.  If the target has a device, arrays in host memory are copied to or from its memory. */
 #ifndef RUNTIME_EXEC_STAGING_H
 #define RUNTIME_EXEC_STAGING_H
 
@@ -15,20 +15,25 @@ typedef struct rt_staging {
   const rt_device *device;
   uint32_t n;
   const rt_io *io;
-  void **owned, **used; /* owned[k]: the aligned or kept memory; NULL: used[k] is the caller's own array */
+  const bool *on_device; /* which of the caller's arrays are in the device's memory; NULL: none */
+  void **owned, **used;  /* owned[k]: the aligned or kept memory; NULL: used[k] is the caller's own array */
 } rt_staging;
 
-/* Allocates staging memory for the n arrays at `given`, which are described by `io`; on a device, where `kept` has none
- * that is large enough.  `params` has the addresses of the inputs if the arrays are outputs, and is NULL otherwise.
- * rt_staging_give frees what is not kept, also after a failure. */
+/* Allocates staging memory for the n arrays at `given`, which are described by `io`, and of which `on_device` may say
+ * that they are in the device's memory; on a device, only where `kept` has none that is large enough.  `params` has the
+ * addresses of the inputs if the arrays are outputs, and is NULL otherwise.  rt_staging_give frees what is not kept,
+ * also after a failure. */
 STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
-                                       const rt_io *io, void *const *given, const void *const *params);
+                                       const rt_io *io, void *const *given, const bool *on_device,
+                                       const void *const *params);
 void rt_staging_give(rt_staging *s, mem_budget *budget);
 
-/* Copies the arrays at `given` into staging memory (RT_UPLOAD) or out of it (RT_DOWNLOAD). */
+/* Copies the arrays at `given` into staging memory (RT_UPLOAD) or out of it (RT_DOWNLOAD), within the device if they
+ * are in its memory. */
 STATUS_MUST_USE status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy direction);
-/* Fills the memory of results that are computed in place with the contents of their parameters, unless it is the same
- * memory. */
-STATUS_MUST_USE status rt_staging_fill_carried(const rt_staging *out, rt_stream *stream, const void *const *params);
+/* Fills the memory of results that are computed in place with the contents of their parameters, the arrays of `in`,
+ * unless it is the same memory. */
+STATUS_MUST_USE status rt_staging_fill_carried(const rt_staging *out, const rt_staging *in, rt_stream *stream,
+                                               const void *const *params);
 
 #endif

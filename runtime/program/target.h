@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 24 };
+enum { RT_ABI = 25 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -94,6 +94,9 @@ typedef enum rt_copy { RT_UPLOAD, RT_DOWNLOAD, RT_ON_DEVICE } rt_copy;
  * and returns, usually before it is done.  A failure of the work is returned by a later call for the same queue, at the
  * latest by `await`.  Streams of one device may work at the same time; each is used by one thread at a time. */
 struct rt_device {
+  /* What DLPack calls the type of the device and its id, by which callers recognise arrays that lie in its memory.
+   * A type of 0 means that DLPack has none for it. */
+  int32_t type, id;
   /* Sets *out to memory for at least one byte, aligned to 256.  The first call opens the device, so it may fail because
    * there is none. */
   status (*allocate)(const rt_device *d, size_t bytes, void **out);

@@ -1,5 +1,9 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/block_attention.c \
+	emit/blocks/block_attention_kernel.c \
+	emit/blocks/block_attention_products.c \
+	emit/blocks/block_attention_softmax.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
 	emit/contraction/attention_kernel.c \
@@ -65,6 +69,8 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/block_attention.h \
+	emit/blocks/block_attention_internal.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \

@@ -1,6 +1,7 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
+#include "emit/blocks/block_attention.h"
 #include "emit/blocks/tiled_product.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
@@ -36,15 +37,32 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
+/* How a kernel is written that emit_kernel does not write: its config. */
+typedef union kernel_config {
+  emit_tile tile;
+  emit_block_attention attention;
+} kernel_config;
+
+/* Chooses how the kernel of `i` is written; returns false if emit_kernel writes it. */
+static bool choose_writer(const hlo_instr *i, kernel_config *c, lower_kernel_writer *out) {
+  hlo_attention a;
+  if (hlo_attention_of_fusion(i, &a) && emit_choose_block_attention(&a, &c->attention)) {
+    *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
+    return true;
+  }
+  *out = (lower_kernel_writer){emit_tiled_product_kernel, "tiles", &c->tile, sizeof c->tile, 0, -1};
+  return emit_takes_tiles(i) && emit_choose_tile(i, &c->tile);
+}
+
 static status emit_kernel_thunk(lower_context *c, lower_kernels *kernels, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  emit_tile tile;
-  lower_kernel_writer tiled = {emit_tiled_product_kernel, "tiles", &tile, sizeof tile, 0, -1};
-  bool tiles = emit_takes_tiles(i) && emit_choose_tile(i, &tile);
+  kernel_config config;
+  lower_kernel_writer writer;
+  bool special = choose_writer(i, &config, &writer);
   lower_bring_base(c, i);
   rt_thunk *t = lower_kernel_thunk(c, kernels, i);
-  return lower_add_kernel(c, kernels, t, i, tiles ? &tiled : NULL, NULL);
+  return lower_add_kernel(c, kernels, t, i, special ? &writer : NULL, NULL);
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {

@@ -4,6 +4,7 @@
 
 #include "emit/blocks/block_attention_internal.h"
 #include "emit/contraction/arithmetic.h"
+#include "emit/element/view.h"
 #include "emit/kernel/block.h"
 
 enum { LANES = EMIT_ATTENTION_LANES, THREADS = EMIT_ATTENTION_THREADS, VECTOR = EMIT_ATTENTION_SUMS };
@@ -66,33 +67,10 @@ static LLVMValueRef head_element(emit_attention_block *k, uint32_t operand, LLVM
   return full ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
 }
 
-/* Returns true if dimension d of v is the innermost one of the array of which v is a view. */
-static bool is_innermost(hlo_value v, int d) {
-  for (;; v = v.def->operands[0]) {
-    const hlo_instr *i = v.def;
-    if (i->op == HLO_TRANSPOSE) {
-      d = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[d];
-    } else if (i->op == HLO_BROADCAST) {
-      if (hlo_find_int(i, HLO_ATTR_DIMENSIONS, d) < 0) {
-        return false;
-      }
-      d = hlo_find_int(i, HLO_ATTR_DIMENSIONS, d);
-    } else if (i->op == HLO_RESHAPE) {
-      int rank = hlo_rank(i->operands[0]);
-      if (d != hlo_rank(v) - 1 || rank == 0 || hlo_shape(v)->dims[d] != hlo_shape(i->operands[0])->dims[rank - 1]) {
-        return d == hlo_rank(v) - 1;
-      }
-      d = rank - 1;
-    } else if (i->op != HLO_SLICE) {
-      return d == hlo_rank(v) - 1;
-    }
-  }
-}
-
 /* Returns true if neighbouring elements of the operand in memory belong to neighbouring sums. */
 static bool has_sums_innermost(const hlo_instr *dot, uint32_t operand) {
   const hlo_attr *c = hlo_attr_of(dot, operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT);
-  return c->n > 0 && is_innermost(dot->operands[operand], (int)c->ints[c->n - 1]);
+  return c->n > 0 && emit_is_innermost(dot->operands[operand], (int)c->ints[c->n - 1]);
 }
 
 /* --- shared memory --- */

@@ -78,7 +78,8 @@ LLVMValueRef emit_attention_factor(const emit_attention_block *k, LLVMValueRef m
 /* Returns the shift of a row whose largest score is `most`. */
 LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most);
 /* Returns the number by which the values of a row are multiplied at the end. */
-LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef shift, LLVMValueRef total);
+LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
+                                    LLVMValueRef total);
 /* Makes weights of the scores [row][key], stores them to shared memory, and updates the rows for them. */
 void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_attention_rows *rows);
 /* Combines x with those of all lanes of the group. */

@@ -63,7 +63,7 @@ static void store_rows(emit_attention_block *k, const emit_attention_rows *rows)
     LLVMValueRef total = emit_attention_join_lanes(k, rows->total[r], emit_sum), row = emit_attention_row(k, r);
     LLVMBasicBlockRef after = begin_if_row(k, row);
     uint32_t mark = emit_table_mark(k->w.e.x.table);
-    LLVMValueRef inverse = emit_attention_inverse(k, row, rows->shift[r], total);
+    LLVMValueRef inverse = emit_attention_inverse(k, row, rows->most[r], rows->shift[r], total);
     store_row(k, row, rows->values + r * k->t.strips, inverse);
     emit_table_release(k->w.e.x.table, mark);
     emit_if_end(k->ir, after);
@@ -114,7 +114,8 @@ static void store_joined(emit_attention_block *k, const left *l, LLVMValueRef fi
   emit_loop_begin(ir, &parts, first, end, 1, true, 1, &most);
   most = emit_larger(ir, load(k, l->most, parts.iv), parts.carried[0]);
   emit_loop_end(ir, &parts, &most);
-  LLVMValueRef shift = emit_attention_shift(k, row, parts.carried[0]);
+  most = parts.carried[0];
+  LLVMValueRef shift = emit_attention_shift(k, row, most);
   LLVMValueRef sums[2] = {LLVMConstNull(k->element), LLVMConstNull(k->element)};
   emit_loop_begin(ir, &parts, first, end, 1, true, 2, sums);
   LLVMValueRef factor = emit_attention_factor(k, load(k, l->most, parts.iv), load(k, l->shifts, parts.iv), shift);
@@ -122,7 +123,7 @@ static void store_joined(emit_attention_block *k, const left *l, LLVMValueRef fi
   sums[0] = emit_fma(ir, load(k, l->totals, parts.iv), factor, parts.carried[0]);
   sums[1] = emit_fma(ir, load(k, l->values, at), factor, parts.carried[1]);
   emit_loop_end(ir, &parts, sums);
-  LLVMValueRef inverse = emit_attention_inverse(k, row, shift, parts.carried[0]);
+  LLVMValueRef inverse = emit_attention_inverse(k, row, most, shift, parts.carried[0]);
   store(k, row, column, LLVMBuildFMul(ir->builder, parts.carried[1], inverse, ""));
 }
 

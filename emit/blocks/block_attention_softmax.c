@@ -65,11 +65,16 @@ LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLV
 
 /* The number is not a number if what is subtracted from the scores is infinite, as their exponentials are then; without
  * keys the result is 0, as a sum of nothing. */
-LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef shift, LLVMValueRef total) {
+LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
+                                    LLVMValueRef total) {
   const emit_ir *ir = k->ir;
+  const emit_index *place = place_of(k, row, NULL);
+  hlo_value max = hlo_result(k->a.max, 0);
+  const emit_index *at = emit_index_reshape(&k->w.e.x, place, hlo_rank(max), hlo_shape(max)->dims);
+  emit_element_set(&k->w.e, max, at, (emit_pair){emit_narrow(ir, hlo_type(max), most), NULL});
   LLVMValueRef invalid = LLVMBuildFSub(ir->builder, shift, shift, "");
   LLVMValueRef all = emit_sum(ir, total, invalid);
-  all = value_from(k, k->a.total, hlo_result(k->a.sum, 0), place_of(k, row, NULL), all);
+  all = value_from(k, k->a.total, hlo_result(k->a.sum, 0), place, all);
   LLVMValueRef inverse = emit_sum(ir, LLVMBuildFDiv(ir->builder, emit_f(all, 1), all, ""), invalid);
   LLVMValueRef any = emit_icmp(ir, LLVMIntNE, emit_size(&k->w.e.x, k->a.keys), emit_i64(ir, 0));
   return emit_select(ir, any, inverse, emit_f(inverse, 0));

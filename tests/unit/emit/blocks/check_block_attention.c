@@ -109,6 +109,28 @@ START_TEST(masked_tiles) {
 }
 END_TEST
 
+/* Rows without any key, as the operator Attention spells them: a total that depends on the maximum; the result is 0. */
+START_TEST(masked_rows) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_add_text(
+      &c,
+      "(%q: f32[n,8], %k: f32[m,8], %v: f32[m,8], %on: pred[n]) {\n"
+      "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
+      "%onb = broadcast(%on) {dimensions=[0]} : pred[n,m]\n" LOW("f32[n,m]") "%x = select(%onb, %qk, %lowb) : "
+      "f32[n,m]\n%m0 = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n%lowk = broadcast(%low) {dimensions=[]} "
+      ": f32[n]\n%none = compare(%m0, %lowk) {comparison=eq} : pred[n]\n%c0 = constant() {value=f32[] 0} : f32[]\n"
+      "%zero = broadcast(%c0) {dimensions=[]} : f32[n]\n%mx = select(%none, %zero, %m0) : f32[n]\n"
+      "%mb = broadcast(%mx) {dimensions=[0]} : f32[n,m]\n%d = subtract(%x, %mb) : f32[n,m]\n"
+      "%e = exponential(%d) : f32[n,m]\n%s0 = reduce(%e) {dimensions=[1], reducer=add} : f32[n]\n"
+      "%c1 = constant() {value=f32[] 1} : f32[]\n%one = broadcast(%c1) {dimensions=[]} : f32[n]\n"
+      "%s = select(%none, %one, %s0) : f32[n]\n%sb = broadcast(%s) {dimensions=[0]} : f32[n,m]\n"
+      "%p = divide(%e, %sb) : f32[n,m]\n"
+      "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,8]\nreturn %pv\n}");
+  check(&c, F32, 24);
+}
+END_TEST
+
 static bool choose(const char *text, emit_block_attention *out) {
   sizes_cases c = {0};
   const hlo_computation *entry = sizes_add_text(&c, text)->entry;
@@ -156,6 +178,7 @@ int main(void) {
   tcase_add_loop_test(t, heads, 0, TILES);
   tcase_add_loop_test(t, small_floats, 0, TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
+  tcase_add_loop_test(t, masked_rows, 0, TILES);
   tcase_add_test(t, choices);
   return run_suite("block-attention", t);
 }

@@ -1,5 +1,9 @@
 # Written by m4/list-sources: do not edit.
 emit_sources = \
+	emit/blocks/block_attention.c \
+	emit/blocks/block_attention_kernel.c \
+	emit/blocks/block_attention_products.c \
+	emit/blocks/block_attention_softmax.c \
 	emit/blocks/block_nms.c \
 	emit/blocks/block_sort.c \
 	emit/blocks/mma_product.c \
@@ -73,6 +77,8 @@ emit_sources = \
 	emit/llvm/target.c
 emit_files = \
 	emit/README \
+	emit/blocks/block_attention.h \
+	emit/blocks/block_attention_internal.h \
 	emit/blocks/block_nms.h \
 	emit/blocks/block_sort.h \
 	emit/blocks/mma_product.h \

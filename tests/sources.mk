@@ -54,6 +54,7 @@ check_programs = \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/blocks/check_block \
+	tests/unit/emit/blocks/check_block_attention \
 	tests/unit/emit/blocks/check_block_nms \
 	tests/unit/emit/blocks/check_block_scatter \
 	tests/unit/emit/blocks/check_block_sort \
@@ -820,6 +821,7 @@ tests_files = \
 	tests/unit/backend_gpu/fake_cuda_graph.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
+	tests/unit/emit/attention_texts.h \
 	tests/unit/emit/blocks/block_case.h \
 	tests/unit/emit/emit_case.h \
 	tests/unit/emit/kernel_case.h \
@@ -957,6 +959,8 @@ tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_nms_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_nms_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_scatter_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -10,6 +10,7 @@
 #include "backend_gpu/runtime/cuda.h"
 #include "backend_gpu/runtime/target.h"
 #include "base/clock.h"
+#include "emit/blocks/block_attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 #include "hlo/analysis/queries.h"
@@ -32,6 +33,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(dce),
     HLO_STEP(gather_to_broadcast),
     HLO_STEP(dce),
+    HLO_STEP(attention),
     HLO_STEP(epilogue),
     HLO_STEP(row_fusion),
     HLO_STEP(reduce_fusion),
@@ -82,6 +84,12 @@ static bool takes_activation(void *data, const hlo_instr *contraction, const hlo
   return emit_takes_tiles(contraction);
 }
 
+static bool takes_attention(void *data, const hlo_attention *a) {
+  emit_block_attention c;
+  (void)data;
+  return emit_choose_block_attention(a, &c);
+}
+
 static status dump(void *data, const char *file, const hlo_module *m) {
   const rt_compile_options *o = data;
   return o->dump(o->dump_data, file, m);
@@ -95,6 +103,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
                              .data = data,
                              .takes_epilogue = takes_epilogue,
                              .takes_activation = takes_activation,
+                             .takes_attention = takes_attention,
                              .takes_fused = takes_fused,
                              .assign_kernels = assign_kernels};
   pass_context c = {.arena = a,

@@ -2,6 +2,7 @@
 #include "backend_gpu/lower/lower.h"
 
 #include "backend_gpu/algorithms/contraction.h"
+#include "emit/blocks/block_attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
 #include "lower/kernels/special.h"
@@ -32,16 +33,36 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
+/* How a kernel is written that emit_kernel does not write. */
+typedef union kernel_config {
+  gpu_config contraction;
+  emit_block_attention attention;
+} kernel_config;
+
+/* Sets *out to what writes the kernel of `i`; its `write` is NULL if emit_kernel does. */
+static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config *c, lower_kernel_writer *out) {
+  hlo_attention a;
+  *out = (lower_kernel_writer){.packed = -1};
+  if (hlo_attention_of_fusion(i, &a) && emit_choose_block_attention(&a, &c->attention)) {
+    *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
+  } else if (*i->config) {
+    gpu_config *g = &c->contraction;
+    CHECK_THAT(gpu_find_config(l->options->emit_target, i, i->config, g), STATUS_INVALID_ARGUMENT,
+               "%s: there is no config '%s'", hlo_info(i)->name, i->config);
+    *out = (lower_kernel_writer){g->write, i->config, &g->tile, g->bytes, 0, -1};
+  }
+  return NULL;
+}
+
 static status emit_kernel_thunk(lower_context *c, const lowering *l, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  gpu_config config = {.write = NULL};
-  CHECK_THAT(!*i->config || gpu_find_config(l->options->emit_target, i, i->config, &config), STATUS_INVALID_ARGUMENT,
-             "%s: there is no config '%s'", hlo_info(i)->name, i->config);
-  lower_kernel_writer writer = {config.write, i->config, &config.tile, config.bytes, 0, -1};
+  kernel_config config;
+  lower_kernel_writer writer;
+  TRY(choose_writer(l, i, &config, &writer));
   lower_bring_base(c, i);
   rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
-  return lower_add_kernel(c, l->kernels, t, i, config.write ? &writer : NULL, NULL);
+  return lower_add_kernel(c, l->kernels, t, i, writer.write ? &writer : NULL, NULL);
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {

@@ -136,8 +136,8 @@ bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attent
   out->batches = a->batches;
   out->rows = a->rows;
   out->keys = a->keys;
-  if (t->stack < EMIT_ATTENTION_STACK || !emit_attention_is_f32(a) || !emit_attention_is_static(a) ||
-      a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
+  if (t->stack < EMIT_ATTENTION_STACK || a->total_sees_max || !emit_attention_is_f32(a) ||
+      !emit_attention_is_static(a) || a->rows < LEAST_ROWS || !find_operands(a, out) || !find_result(a, out)) {
     return false;
   }
   out->width = out->pv.columns;

@@ -182,8 +182,8 @@ bool emit_flash_attention_of(const hlo_attention *a, const emit_target *t, emit_
   out->batches = a->batches;
   out->queries = a->rows;
   out->keys = a->keys;
-  if (t->stack < EMIT_ATTENTION_STACK || emit_attention_is_static(a) || !emit_attention_is_f32(a) ||
-      !find_layout(a, out) || !fits(out)) {
+  if (t->stack < EMIT_ATTENTION_STACK || emit_attention_is_static(a) || a->total_sees_max ||
+      !emit_attention_is_f32(a) || !find_layout(a, out) || !fits(out)) {
     return false;
   }
   out->sums = out->q.columns;

@@ -131,7 +131,7 @@ static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
 emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
   contraction g = {.i = i, .at = at};
   g.n = emit_contracted_extents(i, g.dims);
-  emit_reduction_loop f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i)};
+  emit_reduction_loop f = {.e = e, .data = &g, .step = dot_step, .rows = emit_reduces_rows(i), .cooperative = true};
   merge_contracted(&f, &g);
   return fold_products(&f, (dtype)i->shapes[0].type, NULL, NULL);
 }

@@ -363,7 +363,7 @@ static emit_pair elementwise(emit_element *e, const hlo_instr *i, const emit_ind
  * them together. */
 static bool keeps_together(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_COPY || i->op == HLO_RESHAPE || i->op == HLO_BROADCAST ||
-         i->op == HLO_TRANSPOSE || i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE;
+         i->op == HLO_TRANSPOSE || i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE || i->op == HLO_DOT;
 }
 
 static emit_pair compute(emit_element *e, hlo_value v, const emit_index *i, emit_pos at) {

@@ -107,3 +107,49 @@ bool emit_view_of(hlo_value v, hlo_value base, emit_view *out) {
   }
   return true;
 }
+
+/* --- which dimension is innermost in memory --- */
+
+/* Returns the operand of the elementwise operation that is no broadcast of fewer elements. */
+static hlo_value main_operand(const hlo_instr *i) {
+  uint32_t k = 0;
+  while (k + 1 < i->n_operands && (i->operands[k].def->op == HLO_BROADCAST || hlo_literal(i->operands[k]))) {
+    k++;
+  }
+  return i->operands[k];
+}
+
+/* Sets *v to the value of which it is a reshape if dimension *d is the innermost one of both. */
+static bool behind_reshape(hlo_value *v, int *d) {
+  hlo_value from = v->def->operands[0];
+  int rank = hlo_rank(from);
+  bool same = *d == hlo_rank(*v) - 1 && rank > 0 && hlo_shape(*v)->dims[*d] == hlo_shape(from)->dims[rank - 1];
+  if (same) {
+    *v = from;
+    *d = rank - 1;
+  }
+  return same;
+}
+
+bool emit_is_innermost(hlo_value v, int d) {
+  for (;;) {
+    const hlo_instr *i = v.def;
+    if (i->op == HLO_RESHAPE) {
+      if (!behind_reshape(&v, &d)) {
+        return d == hlo_rank(v) - 1;
+      }
+      continue;
+    }
+    if (i->op == HLO_TRANSPOSE) {
+      d = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[d];
+    } else if (i->op == HLO_BROADCAST) {
+      d = hlo_find_int(i, HLO_ATTR_DIMENSIONS, d);
+      if (d < 0) {
+        return false;
+      }
+    } else if (i->op != HLO_SLICE && (hlo_info(i)->kind != HLO_ELEMENTWISE || i->n_operands == 0)) {
+      return d == hlo_rank(v) - 1;
+    }
+    v = hlo_info(i)->kind == HLO_ELEMENTWISE ? main_operand(i) : i->operands[0];
+  }
+}

@@ -15,4 +15,8 @@ typedef struct emit_view {
  * not known which dimensions it merges. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
+/* Returns true if dimension d of v is the innermost one of the array in memory from which v is computed, element by
+ * element or by movement, as far as that can be told. */
+bool emit_is_innermost(hlo_value v, int d);
+
 #endif

@@ -1,14 +1,18 @@
-/* team.c - teams of threads, and the kernels of reductions that are computed by them; see team.h.
+/* team.c - teams of threads, and the kernels of reductions and of dots that are computed by them; see team.h.
  *
  * A row is reduced by a warp, or by a block if it is long.  If columns are reduced, a block takes as many of them as a
  * warp has lanes: each warp takes part of the rows, so that its loads are coalesced.  What the threads of a warp have
- * accumulated is combined by exchanges, like the halves of a tree; that of several warps goes through shared memory. */
+ * accumulated is combined by exchanges, like the halves of a tree; that of several warps goes through shared memory.
+ *
+ * A dot is a reduction, too.  It is for results of few rows, as in a step of a decoder, whose time is that of reading
+ * the weights: those of a column are a row or a column of memory. */
 #include "emit/kernel/team.h"
 
 #include <assert.h>
 
 #include "emit/element/loop_plan.h"
 #include "emit/element/reduction_loop.h"
+#include "emit/element/view.h"
 #include "emit/kernel/block.h"
 #include "hlo/analysis/row_space.h"
 
@@ -176,6 +180,11 @@ typedef struct search {
 static dim reduced_elements(const search *s, const hlo_instr *i) {
   const emit_indexer *x = &s->w->e.x;
   const shape *of = hlo_shape(i->operands[0]);
+  if (i->op == HLO_DOT) {
+    dim *sums = ARENA_NEW_N(x->w->arena, dim, SHAPE_MAX_RANK);
+    int n_sums = emit_contracted_extents(i, sums);
+    return emit_dims_product(x, sums, 0, n_sums);
+  }
   if (i->op == HLO_ARG_REDUCE) {
     return of->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
   }
@@ -187,11 +196,23 @@ static dim reduced_elements(const search *s, const hlo_instr *i) {
   return emit_dims_product(x, dims, 0, (int)n);
 }
 
+/* Returns true if neighbouring elements in memory are reduced to one element.  Of a dot's operands, the one counts from
+ * which neighbouring elements of the result come. */
+static bool reduces_rows(const hlo_instr *i) {
+  if (i->op != HLO_DOT) {
+    return emit_reduces_rows(i);
+  }
+  uint32_t n = hlo_n_ints(i, HLO_ATTR_RHS_CONTRACT), batch = hlo_n_ints(i, HLO_ATTR_RHS_BATCH);
+  bool second = hlo_rank(i->operands[1]) > (int)(n + batch);
+  hlo_attr_id contract = second ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
+  return n && emit_is_innermost(i->operands[second], (int)hlo_ints(i, contract)[n - 1]);
+}
+
 /* All reductions must be of the same kind, and have as many elements as the results. */
 static void take_reduction(search *s, const hlo_instr *i) {
   const shape *result = &i->shapes[0];
   dim n = reduced_elements(s, i);
-  bool rows = emit_reduces_rows(i);
+  bool rows = reduces_rows(i);
   s->unsuited |= emit_dims_product(&s->w->e.x, result->dims, 0, result->rank) != s->total;
   s->unsuited |= s->reduction && (s->n != n || s->rows != rows);
   s->reduction = i;
@@ -214,7 +235,7 @@ static void visit(search *s, hlo_value v) {
   if (emit_is_input(&s->w->e, v) || hlo_literal(v) || was_seen(s, i)) {
     return;
   }
-  if (i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE) {
+  if (i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE || i->op == HLO_DOT) {
     take_reduction(s, i);
     return;
   }

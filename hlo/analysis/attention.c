@@ -126,26 +126,31 @@ static bool take_chain(hlo_attention *a, hlo_value v, const hlo_instr *source) {
   return follow(&c, v) && c.fits;
 }
 
-/* Searches back from v, through at most *steps position-wise operations, for an instruction of operation `op`.  Returns
- * the first one, or NULL. */
-static hlo_instr *find_source(hlo_value v, hlo_op op, int *steps) {
+/* What is searched for: an instruction of operation `op`, with the reducer `how` if it is a reduction. */
+typedef struct wanted {
+  hlo_op op;
+  hlo_reducer how;
+} wanted;
+
+/* Searches back from v, through at most *steps position-wise operations.  Returns the first one, or NULL. */
+static hlo_instr *find_source(hlo_value v, const wanted *w, int *steps) {
   hlo_instr *i = v.def;
-  if (i->op == op) {
+  if (i->op == w->op && (i->op != HLO_REDUCE || hlo_int(i, HLO_ATTR_REDUCER) == w->how)) {
     return i;
   }
   hlo_instr *found = NULL;
   bool goes_on = hlo_is_position_wise(i) && (*steps)-- > 0;
   for (uint32_t k = 0; goes_on && k < i->n_operands && !found; k++) {
     if (elements_of(i, hlo_shape(i->operands[k])) == elements_of(i, &i->shapes[0])) {
-      found = find_source(i->operands[k], op, steps);
+      found = find_source(i->operands[k], w, steps);
     }
   }
   return found;
 }
 
-static hlo_instr *source_of(hlo_value v, hlo_op op) {
+static hlo_instr *source_of(hlo_value v, wanted w) {
   int steps = MOST_SEEN;
-  return find_source(v, op, &steps);
+  return find_source(v, &w, &steps);
 }
 
 /* --- softmax --- */
@@ -172,9 +177,8 @@ static hlo_value below_broadcast(hlo_value v) {
 
 /* Returns the reduction of `full` from which v is computed, or NULL if there is none. */
 static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how, hlo_value full) {
-  hlo_instr *i = source_of(below_broadcast(v), HLO_REDUCE);
-  bool found = i && hlo_int(i, HLO_ATTR_REDUCER) == how &&
-               match(a, hlo_result(i, 0), P_OP(HLO_REDUCE, P_RESHAPED(P_SAME(&full))));
+  hlo_instr *i = source_of(below_broadcast(v), (wanted){HLO_REDUCE, how});
+  bool found = i && match(a, hlo_result(i, 0), P_OP(HLO_REDUCE, P_RESHAPED(P_SAME(&full))));
   return found ? i : NULL;
 }
 
@@ -196,8 +200,10 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
   }
   a->keys = s.length;
   a->rows = s.rows;
-  return find_spread(&s, a, shifts, &a->shift) && take_chain(a, a->shift, a->max) &&
-         find_spread(&s, a, totals, &a->total) && take_chain(a, a->total, a->sum);
+  bool found = find_spread(&s, a, shifts, &a->shift) && take_chain(a, a->shift, a->max) &&
+               find_spread(&s, a, totals, &a->total) && take_chain(a, a->total, a->sum);
+  a->total_sees_max = found && take_chain(a, a->total, a->max);
+  return found;
 }
 
 /* --- the dots --- */
@@ -246,7 +252,7 @@ static bool reads_rows(const hlo_attention *a) {
 /* Finds the dot of q and k from which the scores come; a->rows is the number of rows of all batches before, and that
  * of one batch afterwards. */
 static bool find_dots(hlo_attention *a) {
-  a->qk = source_of(a->scores, HLO_DOT);
+  a->qk = source_of(a->scores, (wanted){.op = HLO_DOT});
   if (!a->qk || !take_chain(a, a->scores, a->qk) || !add(a, a->qk)) {
     return false;
   }

@@ -56,5 +56,7 @@ sizes_case *sizes_add_text(sizes_cases *c, const char *text);
 /* Fails the test unless all of them compute what the reference does, at each of `rounds` random choices of sizes for
  * each of the first `machines` of emit_machines.  Sizes that a module does not allow are skipped. */
 void sizes_check_all(sizes_cases *c, int rounds, size_t machines);
+/* The same on emulated blocks of threads only. */
+void sizes_check_blocks(sizes_cases *c, int rounds);
 
 #endif

@@ -1,5 +1,8 @@
-/* check_team.c - reductions and row-wise fusions of many lengths and types on emulated blocks of threads: they compute
- * what the reference evaluator does, and the same bits in all orders of the threads; their PTX can be assembled. */
+/* check_team.c - reductions, dots and row-wise fusions of many lengths and types on emulated blocks of threads: they
+ * compute what the reference evaluator does, and the same bits in all orders of the threads; their PTX can be
+ * assembled. */
+#include <string.h>
+
 #include "tests/unit/emit/blocks/block_case.h"
 
 /* The last one is for single rows only, for the sake of time. */
@@ -70,6 +73,62 @@ START_TEST(sums_are_accurate) {
 }
 END_TEST
 
+/* --- dots of few rows --- */
+
+/* Shapes of the operands around the n products of each sum, the contracted dimensions, and the result. */
+static const struct {
+  const char *x, *y, *lhs, *rhs, *result;
+  uint32_t threads; /* how many compute a step if n is 256 */
+} dots[] = {{"1,%lld", "%lld,50", "1", "0", "1,50", 256}, {"3,%lld", "%lld,37", "1", "0", "3,37", 256},
+            {"2,%lld", "9,%lld", "1", "1", "2,9", 32},    {"%lld,2", "9,%lld", "0", "1", "2,9", 32},
+            {"5,%lld", "%lld", "1", "0", "5", 32},        {"1,%lld,2", "%lld,2,40", "1,2", "0,1", "1,40", 256}};
+enum { N_DOTS = sizeof dots / sizeof *dots };
+
+static const char *sized(const char *extents, int64_t n) {
+  const char *at = strstr(extents, "%lld");
+  return TEXT("%.*s%lld%s", (int)(at - extents), extents, (long long)n, at + 4);
+}
+
+static kernel_case *add_dot(kernel_cases *c, int k, int64_t n, const char *type) {
+  return kernel_add(c, 0,
+                    TEXT("%s[%s](%%x: %s[%s], %%y: %s[%s]) {\n%%z = dot(%%x, %%y) {lhs_contract=[%s], "
+                         "rhs_contract=[%s], lhs_batch=[], rhs_batch=[]} : %s[%s]\nreturn %%z\n}",
+                         type, dots[k].result, type, sized(dots[k].x, n), type, sized(dots[k].y, n), dots[k].lhs,
+                         dots[k].rhs, type, dots[k].result));
+}
+
+START_TEST(products) {
+  static const char *const of[] = {"f32", "f16", "bf16", "f64", "s32"};
+  kernel_cases c = {0};
+  for (int k = 0; k < N_DOTS; k++) {
+    for (int j = 0; j < N_LENGTHS; j++) {
+      add_dot(&c, k, lengths[j], of[_i])->tolerance = _i == 2 ? 0x1p-7 : _i == 1 ? 0x1p-10 : 0;
+    }
+  }
+  block_check_all(&c, BLOCK_EXACT, NULL);
+}
+END_TEST
+
+/* Integers that are scaled by blocks of the sums and columns, a bias and an activation. */
+START_TEST(dequantised_products) {
+  kernel_cases c = {0};
+  for (int rows = 1; rows <= 5; rows += 4) {
+    for (int turned = 0; turned < 2; turned++) {
+      const char *y = turned ? "40,128" : "128,40";
+      kernel_add(&c, 0x1p-18,
+                 TEXT("f32[%d,40](%%x: f32[%d,128], %%q: s8[%s], %%s: f32[40], %%b: f32[40]) {\n"
+                      "%%w = convert(%%q) {saturate=false, rounding=nearest} : f32[%s]\n%%sb = broadcast(%%s) "
+                      "{dimensions=[%d]} : f32[%s]\n%%y = multiply(%%w, %%sb) : f32[%s]\n%%z = dot(%%x, %%y) "
+                      "{lhs_contract=[1], rhs_contract=[%d], lhs_batch=[], rhs_batch=[]} : f32[%d,40]\n"
+                      "%%bb = broadcast(%%b) {dimensions=[1]} : f32[%d,40]\n%%a = add(%%z, %%bb) : f32[%d,40]\n"
+                      "%%r = maximum(%%a, %%bb) : f32[%d,40]\nreturn %%r\n}",
+                      rows, rows, y, y, !turned, y, y, turned, rows, rows, rows, rows));
+    }
+  }
+  block_check_all(&c, BLOCK_EXACT, NULL);
+}
+END_TEST
+
 START_TEST(teams_are_used) {
   kernel_cases c = {0};
   emit_target t;
@@ -79,8 +138,17 @@ START_TEST(teams_are_used) {
   add_reduction(&c, 0, 1024, "f32", "add");
   add_reduction(&c, 0, 1025, "f32", "add");
   add_reduction(&c, 0, 15, "f32", "add");
+  uint32_t first_dot = c.n;
+  for (int k = 0; k < N_DOTS; k++) {
+    add_dot(&c, k, dots[k].threads == 256 && strchr(dots[k].lhs, ',') ? 128 : 256, "f32");
+  }
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   (void)block_write(&c, &t, NULL);
+  for (int k = 0; k < N_DOTS; k++) {
+    const kernel_case *d = &c.items[first_dot + k];
+    ck_assert((d->info.shared_bytes > 0) == (dots[k].threads > 32)); /* several warps share the sums */
+    ck_assert_msg(d->info.step_threads == dots[k].threads, "%u threads for\n%s", d->info.step_threads, d->text);
+  }
   for (int s = 0; s < N_SHAPES; s++) {
     ck_assert_msg(c.items[s].info.step_threads == shapes[s].threads, "%u threads for\n%s", c.items[s].info.step_threads,
                   c.items[s].text);
@@ -196,6 +264,8 @@ int main(void) {
   tcase_add_loop_test(t, sums, 0, N_TYPES);
   tcase_add_loop_test(t, maxima, 0, N_TYPES);
   tcase_add_test(t, sums_are_accurate);
+  tcase_add_loop_test(t, products, 0, 5);
+  tcase_add_test(t, dequantised_products);
   tcase_add_test(t, teams_are_used);
   tcase_add_loop_test(t, positions, 0, N_TYPES);
   tcase_add_test(t, fused);

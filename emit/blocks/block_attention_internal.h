@@ -1,0 +1,89 @@
+/* block_attention_internal.h - the state of block_attention.h's kernel while its code is written, and its parts. */
+#ifndef EMIT_BLOCKS_BLOCK_ATTENTION_INTERNAL_H
+#define EMIT_BLOCKS_BLOCK_ATTENTION_INTERNAL_H
+
+#include "emit/blocks/block_attention.h"
+#include "emit/kernel/writer.h"
+
+enum {
+  EMIT_ATTENTION_THREADS = EMIT_ATTENTION_GROUPS * EMIT_ATTENTION_LANES,
+  EMIT_ATTENTION_ROWS = 4,   /* the most rows of a group */
+  EMIT_ATTENTION_KEYS = 4,   /* the most keys of a thread */
+  EMIT_ATTENTION_SUMS = 4,   /* sums, or keys, that are loaded from shared memory as one vector */
+  EMIT_ATTENTION_VALUES = 32 /* the most vectors of values that a thread adds up */
+};
+
+/* What follows from the attention and its config.  All but the type are numbers of elements. */
+typedef struct emit_attention_tile {
+  emit_block_attention c;
+  dtype type;            /* in which is computed */
+  int64_t sums, width;   /* the sizes of a head: those of q and k, and that of v */
+  int64_t rows, keys;    /* of a block's tile */
+  int64_t chunk, padded; /* how many sums of k are in shared memory at a time; the sums, padded to a multiple of it */
+  int64_t vector;        /* neighbouring columns of v of a thread */
+  int64_t strip, strips; /* the columns that are in shared memory at a time, and how often */
+  int64_t staged;        /* the elements of shared memory for a part of k or v */
+} emit_attention_tile;
+
+/* Returns false if the config does not fit (emit_block_attention_fits). */
+bool emit_attention_tile_of(const hlo_attention *a, const emit_block_attention *c, emit_attention_tile *out);
+/* Returns the product of the dimensions over which the dot sums. */
+dim emit_attention_sums(const hlo_instr *dot);
+
+typedef struct emit_attention_block {
+  emit_writer w;
+  const emit_ir *ir;
+  hlo_attention a;
+  emit_attention_tile t;
+  LLVMTypeRef element; /* the register type of t.type */
+  /* The number of the batch, of the tile's first row in it, of the first key of the tile at hand.  The thread: its
+   * number in the block, and in its group; which rows, and which part of the keys, its group has. */
+  LLVMValueRef batch, first_row, first_key, thread, lane, row_group, part, group;
+  /* Shared memory: q[rows][padded]; weights[group][rows of a group][keys of a group], the exponentials; `staged`, a
+   * part of k or v. */
+  LLVMValueRef q, weights, staged;
+} emit_attention_block;
+
+/* The sums of a thread's rows.  The largest scores and what is subtracted from scores (hlo_attention's shift) are the
+ * same in all lanes of a group; the sum of the exponentials is that of the thread's keys. */
+typedef struct emit_attention_rows {
+  LLVMValueRef most[EMIT_ATTENTION_ROWS], shift[EMIT_ATTENTION_ROWS], total[EMIT_ATTENTION_ROWS];
+  LLVMValueRef values[EMIT_ATTENTION_VALUES]; /* [row][strip], vectors of columns */
+} emit_attention_rows;
+
+/* --- block_attention_products.c --- */
+
+/* Returns the address of the element of shared memory `at` elements after `base`. */
+LLVMValueRef emit_attention_at(const emit_attention_block *k, LLVMValueRef base, LLVMValueRef at);
+/* Returns the number in its batch of row number r of the thread's group. */
+LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r);
+/* Brings the tile's rows of q into shared memory. */
+void emit_attention_load_rows(emit_attention_block *k);
+/* Returns the products of the thread's rows of q and keys, [row][key]. */
+void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores);
+/* Adds the values of the tile's keys times the weights, which are in shared memory when the first barrier is passed. */
+void emit_attention_values(emit_attention_block *k, LLVMValueRef *values);
+
+/* --- block_attention_softmax.c --- */
+
+/* Returns p, or the last position before n if p is not less. */
+LLVMValueRef emit_attention_within(emit_attention_block *k, LLVMValueRef p, dim n);
+/* Returns x if it is finite in the sense that can be subtracted: 0 in place of -infinity, which it is as long as all
+ * scores are masked.  The exponentials of these are then 0, as if the keys were not there. */
+LLVMValueRef emit_attention_usable(const emit_attention_block *k, LLVMValueRef shift);
+/* Returns what the sums with the shift `before` are multiplied by to be those with the shift `now`.  It is 1 if the
+ * largest score before is -infinity, as the sums are 0 then, and nothing must make them something else. */
+LLVMValueRef emit_attention_factor(const emit_attention_block *k, LLVMValueRef most, LLVMValueRef before,
+                                   LLVMValueRef now);
+/* Returns the shift of a row whose largest score is `most`. */
+LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most);
+/* Returns the number by which the values of a row are multiplied at the end. */
+LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
+                                    LLVMValueRef total);
+/* Makes weights of the scores [row][key], stores them to shared memory, and updates the rows for them. */
+void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_attention_rows *rows);
+/* Combines x with those of all lanes of the group. */
+typedef LLVMValueRef emit_attention_join(const emit_ir *ir, LLVMValueRef x, LLVMValueRef y);
+LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, emit_attention_join *join);
+
+#endif

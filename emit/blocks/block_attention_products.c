@@ -1,0 +1,224 @@
+/* block_attention_products.c - the two products of block_attention.h's kernel, and how their factors come into shared
+ * memory. */
+#include <assert.h>
+
+#include "emit/blocks/block_attention_internal.h"
+#include "emit/contraction/arithmetic.h"
+#include "emit/element/view.h"
+#include "emit/kernel/block.h"
+
+enum { LANES = EMIT_ATTENTION_LANES, THREADS = EMIT_ATTENTION_THREADS, VECTOR = EMIT_ATTENTION_SUMS };
+
+LLVMValueRef emit_attention_at(const emit_attention_block *k, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(k->ir->builder, k->element, base, &at, 1, "");
+}
+
+LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r) {
+  int64_t groups = EMIT_ATTENTION_GROUPS / k->t.c.parts; /* those with rows of their own */
+  LLVMValueRef in_tile = emit_add(k->ir, k->row_group, emit_i64(k->ir, r * groups));
+  return emit_add(k->ir, k->first_row, in_tile);
+}
+
+/* Loads n neighbouring elements of shared memory from a multiple of n on. */
+static LLVMValueRef load_vector(const emit_attention_block *k, LLVMValueRef base, LLVMValueRef at, int64_t n) {
+  LLVMTypeRef type = emit_vector_type(k->element, (int)n);
+  LLVMValueRef v = LLVMBuildLoad2(k->ir->builder, type, emit_attention_at(k, base, at), "");
+  LLVMSetAlignment(v, (unsigned)((size_t)n * dtype_bytes(k->t.type)));
+  return v;
+}
+
+/* --- factors --- */
+
+/* Returns the index of an element of a dot's result. */
+static const emit_index *result_index(emit_attention_block *k, const hlo_instr *dot, LLVMValueRef row, dim columns,
+                                      LLVMValueRef column) {
+  emit_indexer *x = &k->w.e.x;
+  dim *dims = ARENA_NEW_N(k->ir->arena, dim, 3);
+  dims[0] = k->a.batches;
+  dims[1] = k->a.rows;
+  dims[2] = columns;
+  emit_index *at = emit_index_new(x, 3, dims);
+  emit_axis_at(at, 0, emit_pos_at(k->batch, 1));
+  emit_axis_at(at, 1, emit_pos_at(row, 1));
+  emit_axis_at(at, 2, emit_pos_at(column, 1));
+  return emit_index_reshape(x, at, dot->shapes[0].rank, dot->shapes[0].dims);
+}
+
+/* Returns a factor of the dot, for sum number `sum`. */
+static LLVMValueRef factor(emit_attention_block *k, const hlo_instr *dot, uint32_t operand, const emit_index *at,
+                           LLVMValueRef sum) {
+  emit_indexer *x = &k->w.e.x;
+  dim *extents = ARENA_NEW_N(k->ir->arena, dim, SHAPE_MAX_RANK + 1);
+  extents[SHAPE_MAX_RANK] = emit_attention_sums(dot);
+  int n = emit_contracted_extents(dot, extents);
+  emit_index *flat = emit_index_new(x, 1, extents + SHAPE_MAX_RANK);
+  emit_axis_at(flat, 0, emit_pos_at(sum, 1));
+  return emit_factor(&k->w.e, dot, operand, at, emit_index_reshape(x, flat, n, extents)).v;
+}
+
+/* Returns the element of q or k at a row or key and a sum.  Sums beyond the end are 0. */
+static LLVMValueRef head_element(emit_attention_block *k, uint32_t operand, LLVMValueRef row, LLVMValueRef key,
+                                 LLVMValueRef sum) {
+  const emit_ir *ir = k->ir;
+  bool full = k->t.padded == k->t.sums;
+  LLVMValueRef safe = full ? sum : emit_lesser(ir, sum, emit_i64(ir, k->t.sums - 1));
+  LLVMValueRef v = factor(k, k->a.qk, operand, result_index(k, k->a.qk, row, k->a.keys, key), safe);
+  LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_i64(ir, k->t.sums));
+  return full ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
+}
+
+/* Returns true if neighbouring elements of the operand in memory belong to neighbouring sums. */
+static bool has_sums_innermost(const hlo_instr *dot, uint32_t operand) {
+  const hlo_attr *c = hlo_attr_of(dot, operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT);
+  return c->n > 0 && emit_is_innermost(dot->operands[operand], (int)c->ints[c->n - 1]);
+}
+
+/* --- shared memory --- */
+
+void emit_attention_load_rows(emit_attention_block *k) {
+  const emit_ir *ir = k->ir;
+  emit_loop l;
+  emit_loop_begin(ir, &l, k->thread, emit_i64(ir, k->t.rows * k->t.padded), THREADS, false, 0, NULL);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  LLVMValueRef row = emit_add(ir, k->first_row, emit_over(ir, l.iv, k->t.padded));
+  row = emit_attention_within(k, row, k->a.rows);
+  LLVMValueRef v = head_element(k, 0, row, emit_i64(ir, 0), emit_modulo(ir, l.iv, k->t.padded));
+  LLVMBuildStore(ir->builder, v, emit_attention_at(k, k->q, l.iv));
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(ir, &l, NULL);
+}
+
+/* A part of k or v, as an array [keys][columns] of shared memory with rows of `pitch` elements. */
+typedef struct part {
+  const hlo_instr *dot;
+  int64_t columns, pitch;
+  bool columns_first; /* whether neighbouring threads load neighbouring columns, not keys */
+  LLVMValueRef first; /* the column at which it begins */
+} part;
+
+/* Returns the element at a key of the tile and a column of the part.  Keys and columns beyond the end are replaced by
+ * the last ones, so that nothing outside of an array is read. */
+static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMValueRef key, LLVMValueRef column) {
+  const emit_ir *ir = k->ir;
+  LLVMValueRef zero = emit_i64(ir, 0);
+  key = emit_attention_within(k, emit_add(ir, k->first_key, key), k->a.keys);
+  column = emit_add(ir, p->first, column);
+  if (p->dot == k->a.qk) {
+    return head_element(k, 1, zero, key, column);
+  }
+  bool full = k->t.strips * k->t.strip == k->t.width;
+  column = full ? column : emit_lesser(ir, column, emit_i64(ir, k->t.width - 1));
+  return factor(k, p->dot, 1, result_index(k, p->dot, zero, k->t.width, column), key);
+}
+
+/* Brings the part into shared memory; then all threads may read it. */
+static void load_part(emit_attention_block *k, const part *p) {
+  enum { MOST = 64 };
+  const emit_ir *ir = k->ir;
+  LLVMValueRef values[MOST], places[MOST];
+  int n = (int)(k->t.keys * p->columns / THREADS);
+  assert(n > 0 && n <= MOST && k->t.keys * p->columns % THREADS == 0);
+  int64_t inner = p->columns_first ? p->columns : k->t.keys;
+  assert(THREADS % inner == 0);
+  LLVMValueRef fast = emit_modulo(ir, k->thread, inner), first = emit_over(ir, k->thread, inner);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  for (int j = 0; j < n; j++) {
+    LLVMValueRef slow = emit_add(ir, first, emit_i64(ir, j * (THREADS / inner)));
+    LLVMValueRef key = p->columns_first ? slow : fast, column = p->columns_first ? fast : slow;
+    values[j] = part_element(k, p, key, column);
+    places[j] = emit_attention_at(k, k->staged, emit_add(ir, emit_times(ir, key, p->pitch), column));
+  }
+  emit_table_release(k->w.e.x.table, mark);
+  emit_barrier(&k->w); /* all threads have read what is overwritten now */
+  for (int j = 0; j < n; j++) {
+    LLVMBuildStore(ir->builder, values[j], places[j]);
+  }
+  emit_barrier(&k->w);
+}
+
+/* --- the product of q and k --- */
+
+/* Adds the products of a chunk of sums, which are in shared memory: those of k, and those of q from `first` on. */
+static void multiply_scores(const emit_attention_block *k, LLVMValueRef first, LLVMValueRef *scores) {
+  const emit_ir *ir = k->ir;
+  int64_t rows = k->t.c.rows, keys = k->t.c.keys, pitch = k->t.chunk + VECTOR;
+  int64_t row_groups = EMIT_ATTENTION_GROUPS / k->t.c.parts;
+  LLVMValueRef q[EMIT_ATTENTION_ROWS], other[EMIT_ATTENTION_KEYS];
+  LLVMValueRef key = emit_add(ir, emit_times(ir, k->part, LANES * keys), k->lane);
+  for (int64_t s = 0; s < k->t.chunk; s += VECTOR) {
+    for (int64_t r = 0; r < rows; r++) {
+      LLVMValueRef row = emit_add(ir, k->row_group, emit_i64(ir, r * row_groups));
+      LLVMValueRef at = emit_add(ir, emit_times(ir, row, k->t.padded), emit_add(ir, first, emit_i64(ir, s)));
+      q[r] = load_vector(k, k->q, at, VECTOR);
+    }
+    for (int64_t j = 0; j < keys; j++) {
+      LLVMValueRef at = emit_times(ir, emit_add(ir, key, emit_i64(ir, j * LANES)), pitch);
+      other[j] = load_vector(k, k->staged, emit_add(ir, at, emit_i64(ir, s)), VECTOR);
+    }
+    for (int64_t n = 0; n < rows * keys * VECTOR; n++) {
+      int64_t at = n / VECTOR;
+      int lane = (int)(n % VECTOR);
+      scores[at] = emit_fma(ir, emit_lane(ir, q[at / keys], lane), emit_lane(ir, other[at % keys], lane), scores[at]);
+    }
+  }
+}
+
+void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores) {
+  const emit_ir *ir = k->ir;
+  int n = (int)(k->t.c.rows * k->t.c.keys);
+  for (int j = 0; j < n; j++) {
+    scores[j] = LLVMConstNull(k->element);
+  }
+  emit_loop l;
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, k->t.padded), k->t.chunk, true, n, scores);
+  const part p = {k->a.qk, k->t.chunk, k->t.chunk + VECTOR, has_sums_innermost(k->a.qk, 1), l.iv};
+  load_part(k, &p);
+  for (int j = 0; j < n; j++) {
+    scores[j] = l.carried[j];
+  }
+  multiply_scores(k, l.iv, scores);
+  emit_loop_end(ir, &l, scores);
+  for (int j = 0; j < n; j++) {
+    scores[j] = l.carried[j];
+  }
+}
+
+/* --- the product of the weights and v --- */
+
+/* Adds the products of the group's weights and the columns of v that are in shared memory.  sums[] has a vector for
+ * each row, `step` entries apart. */
+static void multiply_values(const emit_attention_block *k, LLVMValueRef *sums, int64_t step) {
+  const emit_ir *ir = k->ir;
+  int64_t rows = k->t.c.rows, keys = LANES * k->t.c.keys, n = k->t.vector;
+  LLVMValueRef own[EMIT_ATTENTION_ROWS], weights[EMIT_ATTENTION_ROWS];
+  for (int64_t r = 0; r < rows; r++) {
+    own[r] = sums[r * step];
+  }
+  emit_loop l;
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, keys), VECTOR, true, (int)rows, own);
+  for (int64_t r = 0; r < rows; r++) {
+    LLVMValueRef row = emit_add(ir, emit_times(ir, k->group, rows), emit_i64(ir, r));
+    weights[r] = load_vector(k, k->weights, emit_add(ir, emit_times(ir, row, keys), l.iv), VECTOR);
+    own[r] = l.carried[r];
+  }
+  for (int j = 0; j < VECTOR; j++) {
+    LLVMValueRef key = emit_add(ir, emit_add(ir, emit_times(ir, k->part, keys), l.iv), emit_i64(ir, j));
+    LLVMValueRef at = emit_add(ir, emit_times(ir, key, k->t.strip), emit_times(ir, k->lane, n));
+    LLVMValueRef v = load_vector(k, k->staged, at, n);
+    for (int64_t r = 0; r < rows; r++) {
+      own[r] = emit_fma(ir, emit_splat(ir, emit_lane(ir, weights[r], j), (int)n), v, own[r]);
+    }
+  }
+  emit_loop_end(ir, &l, own);
+  for (int64_t r = 0; r < rows; r++) {
+    sums[r * step] = l.carried[r];
+  }
+}
+
+void emit_attention_values(emit_attention_block *k, LLVMValueRef *values) {
+  for (int64_t j = 0; j < k->t.strips; j++) {
+    const part p = {k->a.pv, k->t.strip, k->t.strip, !has_sums_innermost(k->a.pv, 1), emit_i64(k->ir, j * k->t.strip)};
+    load_part(k, &p);
+    multiply_values(k, values + j, k->t.strips);
+  }
+}

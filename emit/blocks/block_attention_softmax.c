@@ -1,0 +1,135 @@
+/* block_attention_softmax.c - the softmax of block_attention.h's kernel: elementwise operations on scores, and the
+ * numbers of each row that change from tile to tile. */
+#include <math.h>
+
+#include "emit/blocks/block_attention_internal.h"
+#include "emit/contraction/arithmetic.h"
+#include "emit/contraction/attention_internal.h"
+#include "emit/kernel/block.h"
+#include "emit/llvm/math.h"
+
+enum { LANES = EMIT_ATTENTION_LANES };
+
+LLVMValueRef emit_attention_within(emit_attention_block *k, LLVMValueRef p, dim n) {
+  LLVMValueRef last = LLVMBuildNSWSub(k->ir->builder, emit_size(&k->w.e.x, n), emit_i64(k->ir, 1), "");
+  return emit_lesser(k->ir, p, last);
+}
+
+LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, emit_attention_join *join) {
+  for (unsigned half = LANES / 2; half >= 1; half /= 2) {
+    x = join(k->ir, x, emit_lane_xor(&k->w, x, half));
+  }
+  return x;
+}
+
+/* --- elementwise operations --- */
+
+/* Returns the place of a score, or of what a row has once if key is NULL. */
+static const emit_index *place_of(emit_attention_block *k, LLVMValueRef row, LLVMValueRef key) {
+  emit_indexer *x = &k->w.e.x;
+  dim *dims = ARENA_NEW_N(k->ir->arena, dim, 3);
+  dims[0] = k->a.batches;
+  dims[1] = k->a.rows;
+  dims[2] = k->a.keys;
+  emit_index *place = emit_index_new(x, key ? 3 : 2, dims);
+  emit_axis_at(place, 0, emit_pos_at(k->batch, 1));
+  emit_axis_at(place, 1, emit_pos_at(row, 1));
+  if (key) {
+    emit_axis_at(place, 2, emit_pos_at(key, 1));
+  }
+  return place;
+}
+
+/* Returns `made` at a place where `from` is x.  Both are in the type in which is computed. */
+static LLVMValueRef value_from(emit_attention_block *k, hlo_value made, hlo_value from, const emit_index *place,
+                               LLVMValueRef x) {
+  x = emit_narrow(k->ir, hlo_type(from), x);
+  return emit_widen(k->ir, hlo_type(made), emit_value_from(&k->w.e, made, from, place, x));
+}
+
+LLVMValueRef emit_attention_usable(const emit_attention_block *k, LLVMValueRef shift) {
+  return emit_select(k->ir, emit_fcmp(k->ir, LLVMRealOEQ, shift, emit_f(shift, -INFINITY)), emit_f(shift, 0), shift);
+}
+
+LLVMValueRef emit_attention_factor(const emit_attention_block *k, LLVMValueRef most, LLVMValueRef before,
+                                   LLVMValueRef now) {
+  const emit_ir *ir = k->ir;
+  LLVMValueRef change = LLVMBuildFSub(ir->builder, emit_attention_usable(k, before), emit_attention_usable(k, now), "");
+  LLVMValueRef none = emit_fcmp(ir, LLVMRealOEQ, most, emit_f(most, -INFINITY));
+  return emit_math(ir, HLO_EXP, emit_select(ir, none, emit_f(change, 0), change), NULL);
+}
+
+LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most) {
+  return value_from(k, k->a.shift, hlo_result(k->a.max, 0), place_of(k, row, NULL), most);
+}
+
+/* The number is not a number if what is subtracted from the scores is infinite, as their exponentials are then; without
+ * keys the result is 0, as a sum of nothing. */
+LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
+                                    LLVMValueRef total) {
+  const emit_ir *ir = k->ir;
+  const emit_index *place = place_of(k, row, NULL);
+  hlo_value max = hlo_result(k->a.max, 0);
+  const emit_index *at = emit_index_reshape(&k->w.e.x, place, hlo_rank(max), hlo_shape(max)->dims);
+  emit_element_set(&k->w.e, max, at, (emit_pair){emit_narrow(ir, hlo_type(max), most), NULL});
+  LLVMValueRef invalid = LLVMBuildFSub(ir->builder, shift, shift, "");
+  LLVMValueRef all = emit_sum(ir, total, invalid);
+  all = value_from(k, k->a.total, hlo_result(k->a.sum, 0), place, all);
+  LLVMValueRef inverse = emit_sum(ir, LLVMBuildFDiv(ir->builder, emit_f(all, 1), all, ""), invalid);
+  LLVMValueRef any = emit_icmp(ir, LLVMIntNE, emit_size(&k->w.e.x, k->a.keys), emit_i64(ir, 0));
+  return emit_select(ir, any, inverse, emit_f(inverse, 0));
+}
+
+/* --- a tile of keys --- */
+
+/* Replaces the dots of a row by the operands of the softmax, which are -infinity for keys that do not exist.  Returns
+ * the largest one of the group. */
+static LLVMValueRef finish_scores(emit_attention_block *k, LLVMValueRef row, LLVMValueRef *scores) {
+  const emit_ir *ir = k->ir;
+  int64_t keys = k->t.c.keys;
+  LLVMValueRef most = NULL, first = emit_add(ir, k->first_key, emit_times(ir, k->part, LANES * keys));
+  for (int64_t j = 0; j < keys; j++) {
+    LLVMValueRef key = emit_add(ir, first, emit_add(ir, k->lane, emit_i64(ir, j * LANES)));
+    LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, key, emit_size(&k->w.e.x, k->a.keys));
+    const emit_index *place = place_of(k, row, emit_attention_within(k, key, k->a.keys));
+    LLVMValueRef x = value_from(k, k->a.scores, hlo_result(k->a.qk, 0), place, scores[j]);
+    scores[j] = emit_select(ir, inside, x, emit_f(x, -INFINITY));
+    most = most ? emit_larger(ir, most, scores[j]) : scores[j];
+  }
+  return emit_attention_join_lanes(k, most, emit_larger);
+}
+
+/* Stores row number r of the group's weights, and returns the sum of the thread's. */
+static LLVMValueRef raise(emit_attention_block *k, int64_t r, const LLVMValueRef *scores, LLVMValueRef shift) {
+  const emit_ir *ir = k->ir;
+  int64_t keys = k->t.c.keys;
+  LLVMValueRef all = NULL, row = emit_add(ir, emit_times(ir, k->group, k->t.c.rows), emit_i64(ir, r));
+  LLVMValueRef first = emit_add(ir, emit_times(ir, row, LANES * keys), k->lane);
+  for (int64_t j = 0; j < keys; j++) {
+    LLVMValueRef x = emit_math(ir, HLO_EXP, LLVMBuildFSub(ir->builder, scores[j], shift, ""), NULL);
+    LLVMValueRef to = emit_attention_at(k, k->weights, emit_add(ir, first, emit_i64(ir, j * LANES)));
+    LLVMBuildStore(ir->builder, x, to);
+    all = all ? emit_sum(ir, all, x) : x;
+  }
+  return all;
+}
+
+void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_attention_rows *rows) {
+  const emit_ir *ir = k->ir;
+  for (int64_t r = 0; r < k->t.c.rows; r++) {
+    uint32_t mark = emit_table_mark(k->w.e.x.table);
+    LLVMValueRef row = emit_attention_within(k, emit_attention_row(k, r), k->a.rows), *own = scores + r * k->t.c.keys;
+    LLVMValueRef most = emit_larger(ir, finish_scores(k, row, own), rows->most[r]);
+    LLVMValueRef shift = emit_attention_shift(k, row, most);
+    LLVMValueRef factor = emit_attention_factor(k, rows->most[r], rows->shift[r], shift);
+    LLVMValueRef all = raise(k, r, own, emit_attention_usable(k, shift));
+    rows->most[r] = most;
+    rows->shift[r] = shift;
+    rows->total[r] = emit_fma(ir, rows->total[r], factor, all);
+    for (int64_t j = 0; j < k->t.strips; j++) {
+      LLVMValueRef *v = &rows->values[r * k->t.strips + j];
+      *v = LLVMBuildFMul(ir->builder, *v, emit_splat(ir, factor, (int)k->t.vector), "");
+    }
+    emit_table_release(k->w.e.x.table, mark);
+  }
+}

@@ -1,5 +1,6 @@
 /* check_block_sort.c - sorts by blocks of threads: the reference evaluator's order, also of equal elements, of NaN and
  * of zeros of both signs, for lines of many lengths, all elements or only the first ones. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend_gpu/runtime/emulated_block.h"
@@ -58,42 +59,98 @@ START_TEST(long_lines) {
 }
 END_TEST
 
-/* --- only the first elements, which are compared with those that the same kernels sort when all are wanted --- */
+/* --- lines whose length may be an argument, and only the first elements: compared with what qsort or all elements give
+ * --- */
 
-enum { MOST = 16384 };
+enum { MOST = 100000 };
 
 typedef struct sorted {
   uint32_t x[MOST], y[MOST];
 } sorted;
 
+static int64_t length; /* the value of each symbol */
+
+static int64_t value_of(void *data, dim symbol) {
+  (void)data, (void)symbol;
+  return length;
+}
+
+static int64_t evaluate(const hlo_instr *i, dim d) {
+  int64_t n;
+  ck_assert(dim_evaluate(i->parent->module->dims, d, value_of, NULL, &n));
+  return n;
+}
+
+static void run_phase(const hlo_instr *i, const emit_kernel_info *info, rt_block_fn *fn, const void **buffers,
+                      gpu_order order) {
+  int64_t *args = ARENA_NEW_N(kernel_arena, int64_t, info->n_sizes + 1), grid = evaluate(i, info->grid);
+  for (uint32_t k = 0; k < info->n_sizes; k++) {
+    args[k] = evaluate(i, info->sizes[k]);
+  }
+  uint32_t threads = info->threads ? info->threads : 64;
+  gpu_blocks b = {fn, "sort", buffers, args, grid, threads, info->shared_bytes, order};
+  ASSERT_OK(gpu_run_blocks(&b, 0, grid * info->step_threads / threads + 1));
+}
+
 static void run(const kernel_case *c, const uint32_t *x, const uint32_t *y, gpu_order order, sorted *out) {
   const hlo_instr *i = hlo_callee(kernel_parse(c), 0)->roots[0].def;
-  block_way way;
+  uint32_t phases = emit_block_sort_phases(i, &config);
   emit_target t;
   emit_module *m;
   const void *object;
   size_t size;
   rt_code *code;
-  sort_way(i, &way);
-  emit_kernel_info *info = ARENA_NEW_N(kernel_arena, emit_kernel_info, way.phases);
+  emit_kernel_info *info = ARENA_NEW_N(kernel_arena, emit_kernel_info, phases);
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
-  for (uint32_t phase = 0; phase < way.phases; phase++) {
+  for (uint32_t phase = 0; phase < phases; phase++) {
     ASSERT_OK(emit_block_sort_kernel(m, TEXT("k%u", phase), i, NULL, &config, phase, &info[phase]));
   }
   ASSERT_OK(emit_module_object(m, &object, &size));
   ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
-  void *scratch = arena_alloc_aligned(kernel_arena, (size_t)way.scratch_bytes + 1, 64);
+  size_t scratch_bytes = (size_t)evaluate(i, emit_block_sort_scratch(i, &config));
+  void *scratch = arena_alloc_aligned(kernel_arena, scratch_bytes + 1, 64);
   memset(out, 0xa5, sizeof *out);
   const void *buffers[] = {x, y, out->x, out->y, scratch};
-  for (uint32_t phase = 0; phase < way.phases; phase++) {
-    uint32_t threads = info[phase].threads ? info[phase].threads : 64;
-    int64_t grid = emit_static_grid(&info[phase]);
-    rt_block_fn *fn = (rt_block_fn *)(intptr_t)rt_code_find(code, TEXT("k%u", phase));
-    gpu_blocks b = {fn, "sort", buffers, NULL, grid, threads, info[phase].shared_bytes, order};
-    ASSERT_OK(gpu_run_blocks(&b, 0, grid * info[phase].step_threads / threads + 1));
+  for (uint32_t phase = 0; phase < phases; phase++) {
+    run_phase(i, &info[phase], (rt_block_fn *)(intptr_t)rt_code_find(code, TEXT("k%u", phase)), buffers, order);
   }
 }
+
+static int by_number(const void *x, const void *y) {
+  uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+  return (a > b) - (a < b);
+}
+
+/* The elements are pairs of a small number and a position, so that a stable sort by the number sorts them. */
+START_TEST(open_lengths) {
+  static const int64_t sizes[] = {0, 1, 2, 2047, 2048, 2049, 5000, 32769, 100000};
+  sorted *out = ARENA_NEW(kernel_arena, sorted);
+  uint32_t *x = ARENA_NEW_N(kernel_arena, uint32_t, MOST), *y = ARENA_NEW_N(kernel_arena, uint32_t, MOST);
+  uint64_t *want = ARENA_NEW_N(kernel_arena, uint64_t, MOST);
+  kernel_cases c = {0};
+  kernel_case *one = add(&c, "s32", "n", 0, false);
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    length = sizes[k];
+    for (uint32_t j = 0; j < length; j++) {
+      x[j] = (uint32_t)(next_random() >> 20) % 1000;
+      y[j] = j;
+      want[j] = (uint64_t)x[j] << 32 | j;
+    }
+    qsort(want, (size_t)length, sizeof *want, by_number);
+    for (int front = 0; front < 2; front++) {
+      config.front = front ? 50 : INT64_MAX;
+      run(one, x, y, (gpu_order)(k % GPU_ORDERS), out);
+      for (int64_t j = 0; j < length && j < config.front; j++) {
+        ck_assert_uint_eq(out->x[j], want[j] >> 32);
+        ck_assert_uint_eq(out->y[j], (uint32_t)want[j]);
+      }
+      ck_assert(length == MOST || out->x[length] == 0xa5a5a5a5);
+    }
+  }
+  config.front = INT64_MAX;
+}
+END_TEST
 
 /* How elements are ordered decides how often the list is full. */
 typedef enum arrangement { RANDOM, FALLING, RISING, EQUAL, ARRANGEMENTS } arrangement;
@@ -184,6 +241,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, lines, 0, N_TYPES);
   tcase_add_test(t, long_lines);
+  tcase_add_test(t, open_lengths);
   tcase_add_loop_test(t, first, 0, ARRANGEMENTS);
   tcase_add_test(t, positions);
   tcase_add_test(t, phases);

@@ -12,7 +12,9 @@
 #include "base/clock.h"
 #include "emit/blocks/block_attention.h"
 #include "emit/kernel/kernel.h"
+#include "emit/llvm/likely.h"
 #include "emit/llvm/target.h"
+#include "hlo/analysis/quantized.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 #include "hlo/schedule/hlo_report.h"
@@ -84,6 +86,16 @@ static bool takes_activation(void *data, const hlo_instr *contraction, const hlo
   return emit_takes_tiles(contraction);
 }
 
+/* The kernel of few rows dequantises what it reads (emit/kernel/team.h), so the weights that it waits for are bytes.
+ * More rows would do so again and again. */
+static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
+  enum { MOST_ROWS = 8, LEAST_WEIGHTS = 1 << 18 };
+  hlo_quantized_weights w;
+  (void)data;
+  return hlo_quantized_weights_of(dot, &w) && (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
+         emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
+}
+
 static bool takes_attention(void *data, const hlo_attention *a) {
   emit_block_attention c;
   (void)data;
@@ -103,6 +115,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
                              .data = data,
                              .takes_epilogue = takes_epilogue,
                              .takes_activation = takes_activation,
+                             .takes_quantized_weights = takes_quantized_weights,
                              .takes_attention = takes_attention,
                              .takes_fused = takes_fused,
                              .assign_kernels = assign_kernels};

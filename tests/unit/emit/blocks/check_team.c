@@ -134,6 +134,7 @@ static void check_all(kernel_cases *c, numbers how) {
   rt_code *code;
   check_ptx(c);
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
+  t.tells_accesses = true;
   write_kernels(c, 1, &t, &m);
   ASSERT_OK(emit_module_object(m, &object, &size));
   ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));

@@ -9,6 +9,7 @@ gpu_exec_sources = \
 	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \
 	backend_gpu/runtime/kernel.c \
+	backend_gpu/runtime/race_check.c \
 	backend_gpu/runtime/target.c
 gpu_compile_sources = \
 	backend_gpu/algorithms/contraction.c \
@@ -28,4 +29,5 @@ backend_gpu_files = \
 	backend_gpu/runtime/emulated_block.h \
 	backend_gpu/runtime/emulator.h \
 	backend_gpu/runtime/kinds.h \
+	backend_gpu/runtime/race_check.h \
 	backend_gpu/runtime/target.h

@@ -66,10 +66,14 @@ struct rt_block_thread {
   const uint64_t (*lanes)[RT_BLOCK_VALUES];
   /* Returns memory for `frame`, aligned to 64 bytes, which the thread uses until it has ended.  Never returns NULL. */
   void *(*allocate)(rt_block_thread *t, int64_t bytes);
+  /* A kernel that was compiled so that races can be found calls this before it accesses memory that another thread may
+   * write (not in its frame, and not what it only reads); other kernels do not call it.  Atomic accesses are not told.
+   */
+  void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
 };
 
 /* An emulated kernel: one call computes what one thread does, up to the first place where it waits.  The first three
- * parameters are those of the GPU's kernel.  It keeps no state and calls no function but `allocate`. */
+ * parameters are those of the GPU's kernel.  It keeps no state and calls no function but `allocate` and `access`. */
 typedef void rt_block_fn(const void *const *buffers, const int64_t *args, int64_t steps, rt_block_thread *thread);
 
 /* Continues a thread that waits.  LLVM keeps the function that does so at the beginning of a coroutine's frame. */

@@ -204,7 +204,11 @@ static compilation begin(const rt_compile_options *given, arena *a, const char *
 static status compile_host(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                            rt_report *report) {
   compilation c = begin(options, a, GPU_HOST_TARGET_NAME, report);
+  bool checked = c.options->cpu && strcmp(c.options->cpu, "checked") == 0;
+  CHECK_THAT(checked || !c.options->cpu || strcmp(c.options->cpu, "native") == 0, STATUS_INVALID_ARGUMENT,
+             "unknown CPU '%s'; the emulator knows native, and checked, which finds data races", c.options->cpu);
   TRY(emit_target_blocks_host(a, &c.target));
+  c.target.tells_accesses = checked;
   return compile_for(&c, m, out);
 }
 

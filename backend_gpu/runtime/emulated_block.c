@@ -4,24 +4,76 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_gpu/runtime/race_check.h"
 #include "base/arena.h"
 
 enum { WARP = RT_BLOCK_WARP, FRAME_ALIGN = 64 };
 
+typedef struct emulated_block emulated_block;
+
 typedef struct emulated_thread {
-  rt_block_thread state; /* the first member: the kernel's `allocate` gets its address */
-  void *frame;           /* memory of `frame_bytes` bytes, which the thread of the next block uses again */
+  rt_block_thread state; /* the first member: the kernel's `allocate` and `access` get its address */
+  emulated_block *block;
+  void *frame; /* memory of `frame_bytes` bytes, which the thread of the next block uses again */
   int64_t frame_bytes;
 } emulated_thread;
 
 /* The memory of the block that runs. */
-typedef struct emulated_block {
+struct emulated_block {
   const gpu_blocks *launch;
   int64_t number;
   emulated_thread *threads;
   void *shared;
   uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* the values that were exchanged last, of each warp */
-} emulated_block;
+  gpu_race_check *races;                                  /* NULL until the kernel says what it accesses */
+  bool raced;                                             /* whether `race` was found */
+  gpu_race race;
+};
+
+/* --- races --- */
+
+/* Implements rt_block_thread.access. */
+static void note_access(rt_block_thread *thread, const void *at, int64_t bytes, int32_t writes) {
+  emulated_block *b = ((emulated_thread *)thread)->block;
+  bool no_memory = false;
+  if (b->raced) {
+    return;
+  }
+  b->races = b->races ? b->races : gpu_race_check_create();
+  b->raced = b->races &&
+             gpu_race_check_access(b->races, (uint32_t)thread->thread, at, bytes, writes != 0, &b->race, &no_memory);
+  if (!b->races || no_memory) {
+    guard_fail("out of memory for the accesses of an emulated block");
+  }
+}
+
+static status check_races(const emulated_block *b) {
+  const gpu_race *r = &b->race;
+  const char *at = r->at, *shared = b->shared;
+  if (!b->raced) {
+    return NULL;
+  }
+  bool is_shared = at >= shared && at < shared + b->launch->shared_bytes;
+  const char *where = is_shared ? "shared memory" : "a buffer";
+  return status_error(STATUS_INTERNAL,
+                      "data race in kernel %s, block %lld: thread %u writes byte %lld of %s, and thread %u %s it, with "
+                      "no barrier between",
+                      b->launch->name, (long long)b->number, r->writer,
+                      (long long)(is_shared ? at - shared : (intptr_t)at), where, r->other,
+                      r->both_write ? "writes" : "reads");
+}
+
+static void note_exchange(const emulated_block *b) {
+  if (b->races) {
+    gpu_race_check_exchange(b->races);
+  }
+}
+
+static void note_barrier(const emulated_block *b) {
+  if (b->races) {
+    gpu_race_check_barrier(b->races);
+  }
+}
 
 /* --- orders of threads --- */
 
@@ -70,6 +122,7 @@ static status run_exchanges(emulated_block *b, uint32_t first, uint32_t n) {
     for (uint32_t k = first; k < first + n; k++) {
       memcpy(b->lanes[k], b->threads[k].state.values, sizeof b->lanes[k]);
     }
+    note_exchange(b);
     resume_lanes(b, first, n);
   }
   return NULL;
@@ -79,10 +132,13 @@ static status run_exchanges(emulated_block *b, uint32_t first, uint32_t n) {
  * warp. */
 static status run_warps(emulated_block *b, void (*go)(emulated_block *b, uint32_t first, uint32_t n)) {
   uint32_t threads = b->launch->threads, warps = (threads + WARP - 1) / WARP;
+  note_barrier(b);
   for (uint32_t k = 0; k < warps; k++) {
     uint32_t first = ordered(b, k, warps) * WARP, n = threads - first < WARP ? threads - first : WARP;
+    note_exchange(b);
     go(b, first, n);
     TRY(run_exchanges(b, first, n));
+    TRY(check_races(b));
   }
   return check_together(b, 0, threads);
 }
@@ -121,12 +177,13 @@ static void destroy(emulated_block *b) {
   if (b) {
     free(b->threads);
     free(b->shared);
+    gpu_race_check_destroy(b->races);
   }
   free(b);
 }
 
 static emulated_block *create(const gpu_blocks *l) {
-  emulated_block *b = malloc(sizeof *b);
+  emulated_block *b = calloc(1, sizeof *b);
   size_t shared = (l->shared_bytes / RT_BLOCK_SHARED_ALIGN + 1) * (size_t)RT_BLOCK_SHARED_ALIGN;
   if (b) {
     b->launch = l;
@@ -138,11 +195,13 @@ static emulated_block *create(const gpu_blocks *l) {
     return NULL;
   }
   for (uint32_t k = 0; k < l->threads; k++) {
+    b->threads[k].block = b;
     b->threads[k].state = (rt_block_thread){.thread = (int32_t)k,
                                             .threads = (int32_t)l->threads,
                                             .shared = b->shared,
                                             .lanes = b->lanes + k / WARP * WARP,
-                                            .allocate = allocate};
+                                            .allocate = allocate,
+                                            .access = note_access};
   }
   return b;
 }

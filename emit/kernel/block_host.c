@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include <llvm-c/Target.h>
+
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 #include "emit/llvm/metadata.h"
@@ -20,7 +22,7 @@ static LLVMTypeRef host_type(const emit_ir *ir) {
 
 /* --- the members of the rt_block_thread --- */
 
-enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUES, LANES, ALLOCATE };
+enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUES, LANES, ALLOCATE, ACCESS, N_MEMBERS };
 enum { N_VALUES = 3 }; /* RT_BLOCK_VALUES */
 
 static LLVMTypeRef member_type(const emit_ir *ir, unsigned k) {
@@ -28,11 +30,11 @@ static LLVMTypeRef member_type(const emit_ir *ir, unsigned k) {
 }
 
 static LLVMValueRef member(const emit_ir *ir, unsigned k) {
-  LLVMTypeRef types[ALLOCATE + 1];
-  for (unsigned j = 0; j <= ALLOCATE; j++) {
+  LLVMTypeRef types[N_MEMBERS];
+  for (unsigned j = 0; j < N_MEMBERS; j++) {
     types[j] = member_type(ir, j);
   }
-  LLVMTypeRef type = LLVMStructTypeInContext(ir->context, types, ALLOCATE + 1, false);
+  LLVMTypeRef type = LLVMStructTypeInContext(ir->context, types, N_MEMBERS, false);
   return LLVMBuildStructGEP2(ir->builder, type, LLVMGetParam(ir->function, THREAD), k, "");
 }
 
@@ -234,8 +236,52 @@ static void begin_coroutine(const emit_ir *ir) {
   set(ir, FRAME, call(ir, "llvm.coro.begin", NULL, 2, (LLVMValueRef[]){id, memory}));
 }
 
+/* --- telling accesses --- */
+
+/* Returns true if no other thread writes the memory at that address, as far as the code shows: it is the parameters',
+ * the thread's stack, or a constant. */
+static bool is_private(LLVMValueRef address) {
+  while (LLVMIsAGetElementPtrInst(address)) {
+    address = LLVMGetOperand(address, 0);
+  }
+  return LLVMIsAArgument(address) || LLVMIsAAllocaInst(address) || LLVMIsAGlobalVariable(address) ||
+         LLVMIsAConstantExpr(address);
+}
+
+/* Writes a call of the thread's `access` before a load or store, unless no other thread writes there. */
+static void tell_access(const emit_ir *ir, LLVMValueRef instruction) {
+  static const char invariant[] = "invariant.load";
+  bool load = LLVMIsALoadInst(instruction);
+  unsigned kind = LLVMGetMDKindIDInContext(ir->context, invariant, sizeof invariant - 1);
+  LLVMValueRef at = load || LLVMIsAStoreInst(instruction) ? LLVMGetOperand(instruction, load ? 0 : 1) : NULL;
+  if (!at || is_private(at) || LLVMGetMetadata(instruction, kind)) {
+    return;
+  }
+  LLVMTypeRef type = LLVMTypeOf(load ? instruction : LLVMGetOperand(instruction, 0));
+  uint64_t bytes = LLVMStoreSizeOfType(LLVMGetModuleDataLayout(ir->module), type);
+  LLVMPositionBuilderBefore(ir->builder, instruction);
+  LLVMTypeRef parameters[] = {ir->ptr, ir->ptr, ir->i64, ir->i32};
+  LLVMTypeRef function = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), parameters, 4, false);
+  LLVMValueRef args[] = {LLVMGetParam(ir->function, THREAD), at, emit_i64(ir, (int64_t)bytes),
+                         LLVMConstInt(ir->i32, !load, false)};
+  (void)LLVMBuildCall2(ir->builder, function, get(ir, ACCESS), args, 4, "");
+}
+
+static void tell_accesses(const emit_ir *ir) {
+  LLVMBasicBlockRef here = emit_here(ir);
+  for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(ir->function); b; b = LLVMGetNextBasicBlock(b)) {
+    for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
+      tell_access(ir, i);
+    }
+  }
+  LLVMPositionBuilderAtEnd(ir->builder, here);
+}
+
 static void host_end(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs) {
   (void)info;
+  if (ir->target->tells_accesses) {
+    tell_accesses(ir);
+  }
   if (syncs == 0) {
     return;
   }

@@ -46,8 +46,10 @@ typedef struct emit_target {
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
-  bool mma;      /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), as from sm_80 on */
-  bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
+  bool mma;            /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), as from sm_80 on */
+  bool emulated;       /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
+  bool tells_accesses; /* if `emulated`: whether threads tell which memory they access, so that races can be found
+                          (rt_block_thread.access of runtime/block_abi.h) */
 } emit_target;
 
 /* Describes a CPU as a target.  `triple` NULL means that of this machine.  `cpu` is "native" (for this machine's

@@ -49,7 +49,11 @@ BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wh
 
 
 # The GPU target on the emulator, which no check of memory can look into: it has checks of its own.
-GPU = [("gpu", {"backend": "gpu:host"}), ("gpu-threads", {"backend": "gpu:host", "threads": 3})]
+GPU = [
+    ("gpu", {"backend": "gpu:host"}),
+    ("gpu-threads", {"backend": "gpu:host", "threads": 3}),
+    ("gpu-races", {"backend": "gpu:host", "cpu": "checked"}),
+]
 
 
 def configurations(matrix, r):

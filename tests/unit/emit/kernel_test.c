@@ -22,6 +22,7 @@ emit_target emit_machine_target(arena *memory, const emit_machine *m) {
     s = emit_target_init(memory, NULL, "native", m->lanes, &t);
   }
   ck_assert_msg(!s, "%s", status_message(s));
+  t.tells_accesses = t.emulated;
   return t;
 }
 

@@ -193,6 +193,7 @@ void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way) {
   ASSERT_OK(emit_target_nvptx(kernel_arena, gpu, &t));
   ASSERT_OK(ptx_check(kernel_arena, write_all(c, &t, way, infos), gpu));
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
+  t.tells_accesses = true;
   ASSERT_OK(emit_module_object(write_all(c, &t, way, infos), &object, &size));
   ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
   for (uint32_t k = 0; k < c->n; k++) {

@@ -13,7 +13,19 @@
 
 enum { ROWS = 5, WARPS = 3, LENGTH = WARPS * EMIT_WARP };
 
-typedef enum fault { NONE, NO_BARRIER, WRONG_MASK, DIVERGED, ENDED, N_FAULTS } fault;
+/* The last ones are races that may do no harm. */
+typedef enum fault {
+  NONE,
+  NO_BARRIER,
+  WRONG_MASK,
+  DIVERGED,
+  ENDED,
+  EARLY_WRITE, /* the sums of warps are overwritten without a barrier after they were read */
+  SAME_WARP,   /* a lane writes what another one of its warp reads */
+  SAME_RESULT, /* all threads of a block store the same result */
+  N_FAULTS,
+  N_WRONG = EARLY_WRITE
+} fault;
 
 /* --- the kernel: a block sums a row of integers of one type --- */
 
@@ -49,7 +61,24 @@ static LLVMValueRef sum_of_block(emit_writer *w, LLVMValueRef x, fault f) {
     sum = LLVMBuildAdd(ir->builder, sum,
                        LLVMBuildLoad2(ir->builder, type, element_of(w, type, sums, emit_i64(ir, k)), ""), "");
   }
+  if (f == EARLY_WRITE) {
+    after = emit_if_begin(ir, emit_icmp(ir, LLVMIntEQ, emit_thread_number(w), emit_i64(ir, 40)));
+    LLVMBuildStore(ir->builder, sum, element_of(w, type, sums, emit_i64(ir, 2)));
+    emit_if_end(ir, after);
+  }
   return sum;
+}
+
+/* Stores a number in shared memory in each lane, and returns that of the next lane, plus 0. */
+static LLVMValueRef pass_on(emit_writer *w, LLVMValueRef x, bool waits) {
+  const emit_ir *ir = w->e.w;
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef places = emit_shared_memory(w, type, LENGTH, 8), thread = emit_thread_number(w);
+  LLVMValueRef next = LLVMBuildXor(ir->builder, thread, emit_i64(ir, 1), "");
+  LLVMBuildStore(ir->builder, x, element_of(w, type, places, thread));
+  x = waits ? emit_lane_xor(w, x, 1) : x;
+  LLVMValueRef read = LLVMBuildLoad2(ir->builder, type, element_of(w, type, places, next), "");
+  return LLVMBuildAnd(ir->builder, LLVMBuildXor(ir->builder, read, x, ""), LLVMConstNull(type), "");
 }
 
 /* Adds to the sum, times 1000, what the lanes before and behind have, and stores it if the thread is a certain one. */
@@ -61,7 +90,9 @@ static void store_sum(emit_writer *w, LLVMTypeRef type, LLVMValueRef x, fault f)
   near = LLVMBuildAdd(b, near, emit_lane_down(w, lane, 30), "");
   LLVMValueRef sum = sum_of_block(w, sum_of_warp(w, x, f), f);
   sum = LLVMBuildAdd(b, LLVMBuildMul(b, sum, emit_i_of(type, 1000), ""), near, "");
-  LLVMValueRef is_last = emit_icmp(ir, LLVMIntEQ, emit_thread_number(w), emit_i64(ir, LENGTH - 1));
+  sum = LLVMBuildAdd(b, sum, pass_on(w, sum, f != SAME_WARP), "");
+  LLVMValueRef last = emit_i64(ir, LENGTH - 1);
+  LLVMValueRef is_last = emit_icmp(ir, LLVMIntEQ, f == SAME_RESULT ? last : emit_thread_number(w), last);
   LLVMBasicBlockRef after = emit_if_begin(ir, is_last);
   LLVMBuildStore(b, sum, element_of(w, type, w->results[0], w->begin));
   emit_if_end(ir, after);
@@ -99,13 +130,14 @@ static const hlo_instr *reduction(const char *type) {
   return hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;
 }
 
-static rt_block_fn *compile(const char *type, fault f, emit_kernel_info *info) {
+static rt_block_fn *compile(const char *type, fault f, bool checked, emit_kernel_info *info) {
   emit_target t;
   emit_module *m;
   const void *object;
   size_t size;
   rt_code *code;
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
+  t.tells_accesses = checked;
   ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
   ASSERT_OK(write_kernel(m, reduction(type), f, info));
   ASSERT_OK(emit_module_object(m, &object, &size));
@@ -136,12 +168,13 @@ static status run(rt_block_fn *fn, const emit_kernel_info *info, bool wide, gpu_
 }
 
 START_TEST(sums_are_right) {
-  for (int wide = 0; wide < 2; wide++) {
+  for (int k = 0; k < 4; k++) {
     emit_kernel_info info;
-    rt_block_fn *fn = compile(wide ? "s64" : "s32", NONE, &info);
+    bool wide = k & 1;
+    rt_block_fn *fn = compile(wide ? "s64" : "s32", NONE, k & 2, &info);
     ck_assert_uint_eq(info.threads, LENGTH);
     ck_assert_uint_eq(info.step_threads, LENGTH);
-    ck_assert_uint_eq(info.shared_bytes, 8 + WARPS * (wide ? 8 : 4));
+    ck_assert_uint_eq(info.shared_bytes, wide ? 8 + (WARPS + LENGTH) * 8 : 8 + 16 + LENGTH * 4);
     for (gpu_order order = 0; order < GPU_ORDERS; order++) {
       int wrong;
       ASSERT_OK(run(fn, &info, wide, order, &wrong));
@@ -154,7 +187,7 @@ END_TEST
 /* At least one of the orders shows each fault. */
 START_TEST(faults_are_found) {
   emit_kernel_info info;
-  rt_block_fn *fn = compile("s32", (fault)_i, &info);
+  rt_block_fn *fn = compile("s32", (fault)_i, false, &info);
   int found = 0;
   for (gpu_order order = 0; order < GPU_ORDERS; order++) {
     int wrong = 0;
@@ -167,6 +200,28 @@ START_TEST(faults_are_found) {
     status_free(s);
   }
   ck_assert_int_gt(found, 0);
+}
+END_TEST
+
+/* The check finds them in every order, also where the results are right. */
+START_TEST(races_are_found) {
+  static const struct {
+    fault fault;
+    const char *says;
+  } rows[] = {{NO_BARRIER, "of shared memory, and thread"},
+              {EARLY_WRITE, "thread 40 writes byte 16 of shared memory, and thread"},
+              {SAME_WARP, "reads it"},
+              {SAME_RESULT, "of a buffer, and thread"}};
+  emit_kernel_info info;
+  rt_block_fn *fn = compile("s32", rows[_i].fault, true, &info);
+  for (gpu_order order = 0; order < GPU_ORDERS; order++) {
+    int wrong;
+    status s = run(fn, &info, false, order, &wrong);
+    ck_assert_int_eq(status_get_code(s), STATUS_INTERNAL);
+    ck_assert_msg(strstr(status_message(s), "data race in kernel sums, block 0") != NULL, "%s", status_message(s));
+    ck_assert_msg(strstr(status_message(s), rows[_i].says) != NULL, "%s", status_message(s));
+    status_free(s);
+  }
 }
 END_TEST
 
@@ -215,7 +270,8 @@ int main(void) {
   TCase *t = tcase_create("block");
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
   tcase_add_test(t, sums_are_right);
-  tcase_add_loop_test(t, faults_are_found, NO_BARRIER, N_FAULTS);
+  tcase_add_loop_test(t, faults_are_found, NO_BARRIER, N_WRONG);
+  tcase_add_loop_test(t, races_are_found, 0, 4);
   tcase_add_test(t, ptx);
   return run_suite("emit-block", t);
 }

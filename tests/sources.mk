@@ -668,7 +668,11 @@ tests_files = \
 	tests/fuzz/workers.py \
 	tests/fuzz/xla.py \
 	tests/gpu/README \
+	tests/gpu/bench-gpu \
+	tests/gpu/check-gpu \
+	tests/gpu/kit \
 	tests/gpu/launches \
+	tests/gpu/results/README \
 	tests/gpu/test-ptx \
 	tests/hlo/attention/counted.expected \
 	tests/hlo/attention/not.expected \

@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-enum { RT_BLOCK_ABI = 1 };
+enum { RT_BLOCK_ABI = 2 };
 
 enum {
   RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */

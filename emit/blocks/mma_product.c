@@ -172,30 +172,42 @@ static void load_across(kernel *k, const side *s, int n, LLVMValueRef position, 
   }
 }
 
-/* Loads the thread's chunks of a side, for the sums from first_sum on.  Neighbouring threads load neighbouring chunks
- * of one row or column, or neighbouring rows or columns, as the operand lies.  Positions beyond the end are replaced by
- * the last one, so that nothing outside of an array is read; their sums are not stored.  Sums beyond the end become
+/* Where one of a thread's chunks is: neighbouring threads have neighbouring chunks of one row or column, or
+ * neighbouring rows or columns, as the operand lies. */
+typedef struct chunk_place {
+  LLVMValueRef line, which; /* the row or column of the tile, and the number of the chunk in it */
+} chunk_place;
+
+/* Returns how many chunks, of neighbouring rows or columns, are loaded together. */
+static int chunks_at_once(const kernel *k, const side *s) { return s->vectors == ACROSS ? chunks_of(k, s) : 1; }
+
+static chunk_place place_of(const kernel *k, const side *s, int number) {
+  const emit_ir *ir = k->ir;
+  int wide = chunks_at_once(k, s);
+  LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, number / wide * k->threads));
+  int64_t inner = s->sums_first ? CHUNKS : s->extent / wide;
+  LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
+  LLVMValueRef line = emit_times(ir, s->sums_first ? slow : fast, wide);
+  return (chunk_place){emit_add(ir, line, emit_i64(ir, number % wide)), s->sums_first ? fast : slow};
+}
+
+/* Loads the thread's chunks of a side, for the sums from first_sum on.  Positions beyond the end are replaced by the
+ * last one, so that nothing outside of an array is read; their sums are not stored.  Sums beyond the end become
  * products of zeros. */
 static void load_side(kernel *k, const side *s, LLVMValueRef first_sum, chunk *out) {
   const emit_ir *ir = k->ir;
-  int n = chunks_of(k, s), wide = s->vectors == ACROSS ? n : 1;
+  int n = chunks_of(k, s), wide = chunks_at_once(k, s);
   for (int j = 0; j < n; j += wide) {
-    LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, j * k->threads));
-    int64_t inner = s->sums_first ? CHUNKS : s->extent / wide;
-    LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
-    LLVMValueRef which = s->sums_first ? fast : slow, line = emit_times(ir, s->sums_first ? slow : fast, wide);
-    LLVMValueRef sum = emit_add(ir, first_sum, emit_times(ir, which, CHUNK * factors_of_word(s)));
-    LLVMValueRef own = emit_add(ir, s->first, line), position = emit_within(&k->w.e.x, own, s->dims->total, s->extent);
+    chunk_place p = place_of(k, s, j);
+    LLVMValueRef sum = emit_add(ir, first_sum, emit_times(ir, p.which, CHUNK * factors_of_word(s)));
+    LLVMValueRef own = emit_add(ir, s->first, p.line);
+    LLVMValueRef position = emit_within(&k->w.e.x, own, s->dims->total, s->extent);
     if (s->vectors == ACROSS) {
       load_across(k, s, n, own, sum, out);
     } else if (s->vectors == ALONG_SUMS) {
       load_along_sums(k, s, position, sum, &out[j]);
     } else {
       load_single(k, s, position, sum, &out[j]);
-    }
-    for (int c = 0; c < wide; c++) {
-      LLVMValueRef at = emit_times(ir, emit_add(ir, line, emit_i64(ir, c)), PITCH);
-      out[j + c].at = emit_add(ir, at, emit_add(ir, emit_times(ir, which, CHUNK), emit_i64(ir, s->offset)));
     }
   }
 }
@@ -206,10 +218,22 @@ typedef struct brought {
   chunk chunks[2 * MOST_CHUNKS];
 } brought;
 
+/* Sets where in a stage the thread's chunks belong. */
+static void place_chunks(const kernel *k, brought *b) {
+  const side *sides[] = {&k->rows, &k->columns};
+  b->n = 0;
+  for (int s = 0; s < 2; s++) {
+    for (int j = 0; j < chunks_of(k, sides[s]); j++) {
+      chunk_place p = place_of(k, sides[s], j);
+      LLVMValueRef word = emit_add(k->ir, emit_times(k->ir, p.which, CHUNK), emit_i64(k->ir, sides[s]->offset));
+      b->chunks[b->n++].at = emit_add(k->ir, emit_times(k->ir, p.line, PITCH), word);
+    }
+  }
+}
+
 static void load_chunks(kernel *k, LLVMValueRef first_sum, brought *out) {
   load_side(k, &k->rows, first_sum, out->chunks);
   load_side(k, &k->columns, first_sum, out->chunks + chunks_of(k, &k->rows));
-  out->n = chunks_of(k, &k->rows) + chunks_of(k, &k->columns);
 }
 
 /* Stores chunks in the stage whose first word is number `stage`. */
@@ -224,7 +248,7 @@ static void store_chunks(const kernel *k, LLVMValueRef stage, const brought *b) 
   }
 }
 
-/* Loads the next chunks if there are any; words are undefined otherwise. */
+/* Loads the next chunks if there are any; otherwise they are zeros. */
 static void load_next(kernel *k, LLVMValueRef first_sum, brought *b) {
   const emit_ir *ir = k->ir;
   LLVMValueRef more = emit_icmp(ir, LLVMIntSLT, first_sum, emit_size(&k->w.e.x, k->g.sums.total));
@@ -235,8 +259,8 @@ static void load_next(kernel *k, LLVMValueRef first_sum, brought *b) {
   LLVMBasicBlockRef loaded = emit_here(ir);
   emit_if_end(ir, after);
   for (int j = 0; j < b->n; j++) {
-    for (int c = 0; c <= CHUNK; c++) {
-      LLVMValueRef *v = c < CHUNK ? &b->chunks[j].words[c] : &b->chunks[j].at;
+    for (int c = 0; c < CHUNK; c++) {
+      LLVMValueRef *v = &b->chunks[j].words[c];
       LLVMValueRef phi = LLVMBuildPhi(ir->builder, LLVMTypeOf(*v), "");
       LLVMAddIncoming(phi, (LLVMValueRef[]){*v, LLVMConstNull(LLVMTypeOf(*v))}, (LLVMBasicBlockRef[]){loaded, before},
                       2);
@@ -286,6 +310,7 @@ static void sum_up(kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   LLVMValueRef zero = emit_i64(ir, 0), end = emit_size(&k->w.e.x, k->g.sums.total);
   brought b;
+  place_chunks(k, &b);
   load_next(k, zero, &b);
   store_chunks(k, zero, &b);
   emit_barrier(&k->w);

@@ -12,8 +12,9 @@ typedef struct config {
 
 /* A device whose code has the kernel "k" and no other. */
 static gpu_function *find(const gpu_device *d, arena *a, rt_code *code, const char *symbol) {
-  (void)d, (void)code;
-  return strcmp(symbol, "k") == 0 ? ARENA_NEW_N(a, char, 1) : NULL;
+  static char function; /* any address; nothing is launched */
+  (void)d, (void)a, (void)code;
+  return strcmp(symbol, "k") == 0 ? (gpu_function *)&function : NULL;
 }
 
 static status load(arena *a, const char *symbol, const config *c, uint32_t n_buffers) {

@@ -5,6 +5,7 @@
 
 #include "hlo/text/text.h"
 #include "lower/kernels/thunks.h"
+#include "runtime/block_abi.h"
 #include "tests/suite.h"
 
 static const char kind[] = "test.kernel";
@@ -62,8 +63,8 @@ static const char *kernel_of(const rt_program *p, const rt_thunk *t, int64_t gri
   rt_reader r = rt_reader_make(t->config);
   int64_t object = rt_get_i64(&r);
   const char *name = rt_get_text(&r);
-  int64_t threads = rt_get_i64(&r), step_threads = rt_get_i64(&r), shared_bytes = rt_get_i64(&r);
-  ck_assert(!r.bad && r.at == r.end && threads >= 0 && step_threads >= 1 && shared_bytes >= 0);
+  int64_t abi = rt_get_i64(&r), threads = rt_get_i64(&r), step_threads = rt_get_i64(&r), shared_bytes = rt_get_i64(&r);
+  ck_assert(!r.bad && r.at == r.end && abi == RT_BLOCK_ABI && threads >= 0 && step_threads >= 1 && shared_bytes >= 0);
   ck_assert_str_eq(t->kind, kind);
   ck_assert(object >= 0 && object < p->n_code);
   ck_assert(strstr(p->code[object].data, arena_printf(a, ".visible .entry %s(", name)));

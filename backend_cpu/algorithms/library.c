@@ -200,7 +200,8 @@ static const double reduced_precision_estimate = 1.01;
 
 static uint32_t list_reduced_precision(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  if (!p->options.numerics.reduced_precision || !read(p, library) || !library->c.g.packed ||
+  dtype type = p->options.numerics.reduced_precision;
+  if ((type != DTYPE_BF16 && type != DTYPE_F16) || !read(p, library) || !library->c.g.packed ||
       cpu_sums_bytes(&library->c.g) || is_small(p)) {
     return 0;
   }

@@ -6,13 +6,15 @@
  *   loops             emit_kernel: a thread for each element of the result
  *   tiles:RxC         tiled_product.h: R rows and C columns for each of 16 x 16 threads
  *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
+ *   mma-T:RxC-DxA     the same with f32 factors that are rounded to T: tf32, bf16 or f16, as the options ask for
  *
- * All of them but mma round alike. */
+ * All of them but mma round alike, so rt_numerics.exact leaves it out, except for bytes. */
 #ifndef BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 #define BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 
 #include "emit/blocks/mma_product.h"
 #include "emit/blocks/tiled_product.h"
+#include "runtime/program/target.h"
 
 enum { GPU_MOST_CONFIGS = 24 };
 
@@ -26,11 +28,17 @@ typedef struct gpu_config {
   size_t bytes; /* of the config of `write` */
 } gpu_config;
 
+/* What configs depend on beside the contraction. */
+typedef struct gpu_config_options {
+  const emit_target *target;
+  rt_numerics numerics;
+} gpu_config_options;
+
 /* Writes the configs for a contraction, the one that should be used first.  Returns their number, which is 0 if `i` is
  * none. */
-uint32_t gpu_list_configs(const emit_target *t, const hlo_instr *i, gpu_config *out);
+uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out);
 
 /* Finds a config of the contraction by its name.  Returns false if it has none of that name. */
-bool gpu_find_config(const emit_target *t, const hlo_instr *i, const char *name, gpu_config *out);
+bool gpu_find_config(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out);
 
 #endif

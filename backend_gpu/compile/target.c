@@ -57,12 +57,13 @@ typedef struct pass_data {
 /* Chooses a config for each contraction that has none: the first, or the one that the options ask for. */
 static status assign_kernels(void *data, hlo_module *m) {
   const pass_data *p = data;
+  const gpu_config_options o = {p->target, p->options->numerics};
   uint32_t n, number = p->options->algorithm ? p->options->algorithm - 1 : 0;
   hlo_computation **walked = hlo_walked(m, m->arena, false, &n);
   for (uint32_t c = 0; c < n; c++) {
     for (hlo_instr *i = walked[c]->first; i; i = i->next) {
       gpu_config configs[GPU_MOST_CONFIGS];
-      uint32_t found = *i->config ? 0 : gpu_list_configs(p->target, i, configs);
+      uint32_t found = *i->config ? 0 : gpu_list_configs(&o, i, configs);
       i->config = number < found ? arena_strdup(m->arena, configs[number].name) : i->config;
       p->report->n_algorithms = found > p->report->n_algorithms ? found : p->report->n_algorithms;
     }
@@ -163,7 +164,7 @@ static status lower_module(compilation *c, hlo_module *m) {
   c->jobs = lower_jobs_create(c->arena);
   gpu_lower_options *lower = ARENA_NEW(c->arena, gpu_lower_options); /* the jobs use it, too */
   *lower = (gpu_lower_options){.target = c->name,
-                               .emit_target = &c->target,
+                               .configs = {&c->target, o->numerics},
                                .keep_text = o->keep_text,
                                .out_of_place = o->out_of_place,
                                .sharing = o->sharing,

@@ -1,7 +1,6 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
-#include "backend_gpu/algorithms/contraction.h"
 #include "emit/blocks/block_attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
@@ -47,7 +46,7 @@ static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config
     *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
   } else if (*i->config) {
     gpu_config *g = &c->contraction;
-    CHECK_THAT(gpu_find_config(l->options->emit_target, i, i->config, g), STATUS_INVALID_ARGUMENT,
+    CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, g), STATUS_INVALID_ARGUMENT,
                "%s: there is no config '%s'", hlo_info(i)->name, i->config);
     *out = (lower_kernel_writer){g->write, i->config, &g->tile, g->bytes, 0, -1};
   }

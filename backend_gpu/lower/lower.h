@@ -2,11 +2,12 @@
 #ifndef BACKEND_GPU_LOWER_LOWER_H
 #define BACKEND_GPU_LOWER_LOWER_H
 
+#include "backend_gpu/algorithms/contraction.h"
 #include "lower/kernels/kernels.h"
 
 typedef struct gpu_lower_options {
   const char *target;               /* the name of the rt_target */
-  const emit_target *emit_target;   /* for which kernels are written */
+  gpu_config_options configs;       /* with the target for which kernels are written */
   bool keep_text, out_of_place;     /* as in rt_compile_options */
   const struct rt_sharing *sharing; /* as in rt_compile_options */
   rt_origins *origins;              /* as in rt_compile_options */

@@ -19,17 +19,22 @@ enum { MOST_SIDE = 128 /* rows or columns of a block */, LEAST_THREADS = 64 };
 
 /* --- choosing --- */
 
-bool emit_takes_mma(const emit_target *t, const hlo_instr *i) {
+bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded) {
   if (!emit_has_tile_geometry(i)) {
     return false;
   }
   const hlo_instr *c = emit_contraction_of(i);
   dtype x = hlo_type(c->operands[0]), y = hlo_type(c->operands[1]), sum = emit_compute_type((dtype)c->shapes[0].type);
-  return x != DTYPE_F32 && emit_has_mma(t, x, y) && sum == (dtype_is_int(x) ? DTYPE_S32 : DTYPE_F32);
+  bool is_f32 = x == DTYPE_F32 && y == DTYPE_F32;
+  if (is_f32 != (rounded != DTYPE_INVALID)) {
+    return false;
+  }
+  return emit_has_mma(t, is_f32 ? rounded : x, is_f32 ? rounded : y) &&
+         sum == (dtype_is_int(x) ? DTYPE_S32 : DTYPE_F32);
 }
 
 const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
-    {4, 2, 2, 4}, {2, 2, 2, 2}, {2, 2, 1, 2}, {1, 2, 2, 1}, {1, 2, 1, 2}};
+    {4, 2, 2, 4, 0}, {2, 2, 2, 2, 0}, {2, 2, 1, 2, 0}, {1, 2, 2, 1, 0}, {1, 2, 1, 2, 0}};
 
 bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
   enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
@@ -64,7 +69,7 @@ typedef enum vectors { SINGLE, ALONG_SUMS, ACROSS } vectors;
 typedef struct side {
   uint32_t operand;
   const emit_tile_group *dims;
-  dtype type;           /* of the operand */
+  dtype type;           /* of the factors */
   int64_t extent;       /* of the tile of a block */
   int64_t offset;       /* in words, of the side's factors in a stage */
   LLVMValueRef first;   /* the first row or column of the block's tile */
@@ -90,8 +95,9 @@ static LLVMValueRef word_at(const kernel *k, LLVMValueRef at) {
 
 /* Returns the bits of factors, which are given in the type of the sums. */
 static LLVMValueRef bits_of(const kernel *k, dtype t, LLVMValueRef v) {
-  return dtype_is_int(t) ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
-                         : emit_narrow(k->ir, t, v);
+  return dtype_is_int(t)  ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
+         : t == DTYPE_F32 ? emit_bits_of(k->ir, emit_tf32(k->ir, v))
+                          : emit_narrow(k->ir, t, v);
 }
 
 /* A chunk on its way to shared memory. */
@@ -416,11 +422,16 @@ static vectors choose_vectors(const kernel *k, const side *s) {
   return across && dim_is_const(inner) && dim_is_const(s->dims->total) && inner % n == 0 ? ACROSS : SINGLE;
 }
 
+/* Returns the type of an operand's factors. */
+static dtype factor_type(const kernel *k, uint32_t operand) {
+  return k->tile.rounded ? (dtype)k->tile.rounded : hlo_type(k->g.c->operands[operand]);
+}
+
 static side make_side(const kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t extent,
                       LLVMValueRef tile) {
   side s = {.operand = operand,
             .dims = dims,
-            .type = hlo_type(k->g.c->operands[operand]),
+            .type = factor_type(k, operand),
             .extent = extent,
             .first = emit_times(k->ir, tile, extent),
             .sums_first = emit_has_sums_innermost(k->g.c, operand)};
@@ -451,7 +462,7 @@ status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr
   TRY(emit_writer_begin(&k.w, m, name, i, options, 0, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
-  dtype x = hlo_type(k.g.c->operands[0]);
+  dtype x = factor_type(&k, 0);
   k.sum = dtype_is_int(x) ? k.ir->i32 : k.ir->f32;
   k.sums = (int64_t)(WORDS * sizeof(int32_t) / dtype_bytes(x));
   k.threads = EMIT_WARP * k.tile.down * k.tile.across;

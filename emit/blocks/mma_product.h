@@ -5,7 +5,7 @@
  * through shared memory, so that neighbouring threads store neighbouring elements.
  *
  * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
- * The order of the sums is the device's (block.h). */
+ * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for. */
 #ifndef EMIT_BLOCKS_MMA_PRODUCT_H
 #define EMIT_BLOCKS_MMA_PRODUCT_H
 
@@ -16,15 +16,17 @@
 typedef struct emit_mma_tile {
   int64_t warp_rows, warp_columns; /* 1, 2 or 4, and 1 or 2 */
   int64_t down, across;            /* each at most 4 times the other, and at most 8 warps in all */
+  /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  DTYPE_INVALID: they have the type of
+   * the operands. */
+  int64_t rounded;
 } emit_mma_tile;
 
 /* The tiles that are worth trying, the largest first. */
 enum { EMIT_MMA_TILES = 5 };
 extern const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES];
 
-/* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of), with no less precision than
- * other kernels. */
-bool emit_takes_mma(const emit_target *t, const hlo_instr *i);
+/* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of).  `rounded` is as in a tile. */
+bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded);
 /* Returns the one that should be used for likely sizes.  Returns false if other kernels are better: the result has
  * few elements, or the sums are short. */
 bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out);

@@ -114,9 +114,8 @@ void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMVa
 
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x) {
   enum { HALF = 1 << 12, REST = (1 << 13) - 1 }; /* f32 has 13 more bits of mantissa */
-  LLVMBuilderRef b = ir->builder;
-  LLVMValueRef bits = LLVMBuildBitCast(b, x, ir->i32, ""), number = emit_fcmp(ir, LLVMRealORD, x, x);
-  LLVMValueRef up = LLVMBuildAdd(b, bits, LLVMConstInt(ir->i32, HALF, false), "");
-  up = emit_select(ir, number, up, bits); /* a NaN with all bits set would become 0 */
-  return LLVMBuildBitCast(b, LLVMBuildAnd(b, up, LLVMConstInt(ir->i32, ~(unsigned)REST, false), ""), ir->f32, "");
+  LLVMValueRef bits = emit_bits_of(ir, x), is_number = emit_fcmp(ir, LLVMRealORD, x, x);
+  LLVMValueRef up = LLVMBuildAdd(ir->builder, bits, emit_i(bits, HALF), "");
+  up = emit_select(ir, is_number, up, bits); /* a NaN with all bits set would become 0 */
+  return emit_float_of(ir, LLVMBuildAnd(ir->builder, up, emit_i(bits, ~(int64_t)REST), ""));
 }

@@ -69,7 +69,7 @@ void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMVal
  * columns, words 0 and 2 are those of the first 8 columns, words 1 and 3 those of the others.  Control flow must be
  * uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
-/* Rounds an f32 to the nearest number of tf32, which has 10 bits of mantissa, ties away from zero. */
+/* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
 
 /* --- prefixes over all threads of a block (scan.c) --- */

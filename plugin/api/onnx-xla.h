@@ -226,8 +226,9 @@ typedef struct oxla_options {
   /* The number of bytes that programs may take in the folder that `cache` names, so that the second start of a model
    * only maps a file; 0 means 8 GiB.  If `cache` is NULL, programs are not kept. */
   uint64_t cache_bytes;
-  /* "bf16" or "fp16": f32 operands of matrix products and convolutions may be rounded to that type where this is
-   * measured to be faster; sums stay f32. "fp32" (default): nothing is rounded. */
+  /* "tf32", "bf16" or "fp16": f32 operands of matrix products and convolutions may be rounded to that type; sums stay
+   * f32.  CPUs have no tf32 and round to the others where this is measured to be faster; GPUs do it by tensor cores.
+   * "fp32" (default): nothing is rounded. */
   const char *precision;
   oxla_log_fn *log; /* may be NULL */
   void *log_data;

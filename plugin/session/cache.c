@@ -76,14 +76,15 @@ status session_set_precision(const char *precision, rt_compile_options *o) {
   static const struct {
     const char *word;
     dtype type;
-  } precisions[] = {{"fp32", DTYPE_INVALID}, {"bf16", DTYPE_BF16}, {"fp16", DTYPE_F16}};
+  } precisions[] = {{"fp32", DTYPE_INVALID}, {"tf32", DTYPE_F32}, {"bf16", DTYPE_BF16}, {"fp16", DTYPE_F16}};
   uint32_t k = 0, n = sizeof precisions / sizeof *precisions;
   while (precision && k < n && strcmp(precisions[k].word, precision) != 0) {
     k++;
   }
-  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is not one of fp32, bf16 and fp16", precision);
+  CHECK_THAT(k < n, STATUS_INVALID_ARGUMENT, "precision '%s' is not one of fp32, tf32, bf16 and fp16", precision);
   o->numerics.reduced_precision = precisions[k].type;
-  CHECK_THAT(!o->numerics.reduced_precision || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
+  bool is_measured = o->numerics.reduced_precision && o->numerics.reduced_precision != DTYPE_F32;
+  CHECK_THAT(!is_measured || o->tune != RT_TUNE_OFF, STATUS_INVALID_ARGUMENT,
              "precision %s is chosen where it is measured to be faster, but %s", precision,
              o->numerics.deterministic ? "that is not deterministic" : "tuning is off");
   CHECK_THAT(!o->numerics.reduced_precision || !o->numerics.exact, STATUS_INVALID_ARGUMENT, "precision %s is not exact",

@@ -15,8 +15,8 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
 STATUS_MUST_USE status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
                                           const char **why);
 
-/* Reads "fp32" (or NULL), "bf16" or "fp16" into o->numerics.reduced_precision.  To be called after session_set_tuning,
- * since reduced precision is chosen by measuring it. */
+/* Reads "fp32" (or NULL), "tf32", "bf16" or "fp16" into o->numerics.reduced_precision.  To be called after
+ * session_set_tuning, since reduced precision is chosen by measuring it. */
 STATUS_MUST_USE status session_set_precision(const char *precision, rt_compile_options *o);
 
 #endif

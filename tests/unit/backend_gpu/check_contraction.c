@@ -6,10 +6,10 @@
 #include "tests/suite.h"
 #include "tests/unit/emit/kernel_case.h"
 
-static emit_target target_of(const char *cpu) {
-  emit_target t;
-  ASSERT_OK(emit_target_nvptx(kernel_arena, cpu, &t));
-  return t;
+static gpu_config_options options_of(const char *cpu) {
+  emit_target *t = ARENA_NEW(kernel_arena, emit_target);
+  ASSERT_OK(emit_target_nvptx(kernel_arena, cpu, t));
+  return (gpu_config_options){.target = t};
 }
 
 static const hlo_instr *dot(const char *type, int64_t m, int64_t k, int64_t n) {
@@ -34,18 +34,25 @@ START_TEST(first_configs) {
     const char *cpu, *type;
     int64_t m, k, n;
     const char *first;
+    rt_numerics numerics;
   } cases[] = {
-      {"sm_80", "f32", 4096, 512, 4096, "tiles:8x8"},
-      {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4"},
-      {"sm_90a", "bf16", 4096, 512, 4096, "mma:4x2-2x4"},
-      {"sm_75", "f16", 4096, 512, 4096, "tiles:8x8"},
-      {"sm_80", "c64", 64, 64, 64, "loops"},
-      {"sm_80", "f64", 2, 64, 2, "loops"},
+      {"sm_80", "f32", 4096, 512, 4096, "tiles:8x8", {0}},
+      {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4", {0}},
+      {"sm_90a", "bf16", 4096, 512, 4096, "mma:4x2-2x4", {0}},
+      {"sm_75", "f16", 4096, 512, 4096, "tiles:8x8", {0}},
+      {"sm_80", "f16", 4096, 512, 4096, "tiles:8x8", {.exact = true}},
+      {"sm_80", "f32", 4096, 512, 4096, "mma-tf32:4x2-2x4", {.reduced_precision = DTYPE_F32}},
+      {"sm_80", "f32", 4096, 512, 4096, "mma-bf16:4x2-2x4", {.reduced_precision = DTYPE_BF16}},
+      {"sm_80", "f32", 4096, 512, 4096, "mma-f16:4x2-2x4", {.reduced_precision = DTYPE_F16}},
+      {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4", {.reduced_precision = DTYPE_F32}},
+      {"sm_80", "c64", 64, 64, 64, "loops", {0}},
+      {"sm_80", "f64", 2, 64, 2, "loops", {0}},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     gpu_config configs[GPU_MOST_CONFIGS];
-    emit_target t = target_of(cases[k].cpu);
-    uint32_t n = gpu_list_configs(&t, dot(cases[k].type, cases[k].m, cases[k].k, cases[k].n), configs);
+    gpu_config_options o = options_of(cases[k].cpu);
+    o.numerics = cases[k].numerics;
+    uint32_t n = gpu_list_configs(&o, dot(cases[k].type, cases[k].m, cases[k].k, cases[k].n), configs);
     ck_assert_uint_gt(n, 0);
     ck_assert_str_eq(configs[0].name, cases[k].first);
   }
@@ -55,29 +62,29 @@ END_TEST
 /* Each config is found by its name, and names are unique. */
 START_TEST(names) {
   gpu_config configs[GPU_MOST_CONFIGS], found;
-  emit_target t = target_of("sm_80");
+  gpu_config_options o = options_of("sm_80");
   const hlo_instr *i = dot("f16", 100, 200, 300);
-  uint32_t n = gpu_list_configs(&t, i, configs);
+  uint32_t n = gpu_list_configs(&o, i, configs);
   ck_assert(has(configs, n, "loops") && has(configs, n, "tiles:1x8") && has(configs, n, "mma:1x2-1x2"));
   for (uint32_t k = 0; k < n; k++) {
-    ck_assert(gpu_find_config(&t, i, configs[k].name, &found));
+    ck_assert(gpu_find_config(&o, i, configs[k].name, &found));
     ck_assert_ptr_eq((void *)(intptr_t)found.write, (void *)(intptr_t)configs[k].write);
     ck_assert_uint_eq(found.bytes, configs[k].bytes);
     ck_assert_mem_eq(&found.tile, &configs[k].tile, found.bytes);
     ck_assert(!has(configs, k, configs[k].name));
   }
-  ck_assert(!gpu_find_config(&t, i, "tiles:3x3", &found));
-  ck_assert(!gpu_find_config(&t, i, "", &found));
+  ck_assert(!gpu_find_config(&o, i, "tiles:3x3", &found));
+  ck_assert(!gpu_find_config(&o, i, "", &found));
 }
 END_TEST
 
 START_TEST(only_contractions_have_configs) {
   gpu_config configs[GPU_MOST_CONFIGS];
-  emit_target t = target_of("sm_80");
+  gpu_config_options o = options_of("sm_80");
   kernel_cases c = {0};
   const char *text = "f32[4](%x: f32[4]) {\n%y = negate(%x) : f32[4]\nreturn %y\n}";
   const hlo_instr *i = hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;
-  ck_assert_uint_eq(gpu_list_configs(&t, i, configs), 0);
+  ck_assert_uint_eq(gpu_list_configs(&o, i, configs), 0);
 }
 END_TEST
 

@@ -67,6 +67,7 @@ START_TEST(keys) {
                                     {.compile.numerics.deterministic = true},
                                     {.compile.numerics.reduced_precision = DTYPE_BF16},
                                     {.compile.numerics.reduced_precision = DTYPE_F16},
+                                    {.compile.numerics.reduced_precision = DTYPE_F32},
                                     {.compile.out_of_place = true},
                                     {.compile.algorithm = 2}};
   for (size_t k = 0; k < sizeof differ / sizeof *differ; k++) {

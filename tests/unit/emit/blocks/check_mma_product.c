@@ -1,22 +1,28 @@
 /* check_mma_product.c - products by tensor cores: dots of any layout, convolutions, epilogues, at any sizes and with
  * every shape of tile, compared with the reference evaluator; the PTX; which tiles are chosen. */
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
+#include "backend_gpu/runtime/emulated_block.h"
 #include "emit/blocks/mma_product.h"
+#include "runtime/host/code_loader.h"
 #include "tests/suite.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
-static const emit_mma_tile tiles[] = {{4, 2, 2, 4}, {2, 2, 2, 2}, {1, 2, 2, 1}, {1, 2, 1, 2}, {1, 1, 2, 2}};
-enum { TILES = sizeof tiles / sizeof *tiles };
+static const emit_mma_tile tiles[] = {
+    {4, 2, 2, 4, 0}, {2, 2, 2, 2, 0},         {1, 2, 2, 1, 0},          {1, 2, 1, 2, 0},
+    {1, 1, 2, 2, 0}, {2, 2, 1, 2, DTYPE_F32}, {1, 2, 2, 1, DTYPE_BF16}, {2, 2, 2, 2, DTYPE_F16},
+};
+enum { TILES = 5, ALL_TILES = sizeof tiles / sizeof *tiles }; /* the others round */
 
 static size_t tile; /* the one of this test */
 
 static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
   (void)a;
   if (t->mma) { /* not on sm_75, for which PTX may be written, too */
-    ck_assert(emit_takes_mma(t, k->i));
+    ck_assert(emit_takes_mma(t, k->i, (dtype)tiles[tile].rounded));
     *way = (sizes_way){.write = emit_mma_product_kernel, .config = &tiles[tile], .phases = 1};
   }
 }
@@ -72,6 +78,75 @@ START_TEST(types_of_factors) {
 }
 END_TEST
 
+/* Factors that are rounded.  The bounds are those of sums of products with that error. */
+START_TEST(rounded_factors) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  double bound = tiles[tile].rounded == DTYPE_BF16 ? BF16 : F16;
+  add(&c, bound, DOT("f32", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, bound, DOT("f32", "[m,64]", "[96,64]", "[m,96]", "[1]", "[1]", "[]"));
+  sizes_check_blocks(&c, ROUNDS);
+}
+END_TEST
+
+/* --- tf32 --- */
+
+static const hlo_instr *instruction(const char *text) {
+  sizes_cases c = {0};
+  (void)sizes_add_text(&c, text);
+  return c.items[0].entry->roots[0].def;
+}
+
+/* Rounds to 11 significant bits, ties away from zero. */
+static float tf32(float x) {
+  int exponent;
+  double mantissa = frexp(x, &exponent);
+  return (float)ldexp(round(ldexp(mantissa, 11)), exponent - 11);
+}
+
+/* Multiplies by the identity, so that each element is a rounded factor. */
+START_TEST(tf32_is_rounded) {
+  enum { N = 16, SIZE = N * N };
+  static float x[SIZE], y[SIZE], z[SIZE];
+  emit_target t;
+  emit_module *m;
+  emit_kernel_info info;
+  const void *object;
+  size_t size;
+  rt_code *code;
+  ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
+  ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
+  const hlo_instr *i = instruction(DOT("f32", "[16,16]", "[16,16]", "[16,16]", "[1]", "[0]", "[]"));
+  ASSERT_OK(emit_mma_product_kernel(m, "k", i, NULL, &tiles[TILES], 0, &info));
+  ASSERT_OK(emit_module_object(m, &object, &size));
+  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  for (int k = 0; k < SIZE; k++) {
+    x[k] = (float)ldexp((double)(next_random() >> 40), k % 40 - 30) * (k % 3 ? 1 : -1);
+    y[k] = k / N == k % N;
+  }
+  x[0] = 1 + 0x1p-11F; /* a tie */
+  x[1] = 1 + 0x1p-11F - 0x1p-23F;
+  x[2] = -1 - 0x1p-11F;
+  uint32_t bits = 0x7fffffff; /* the NaN that GPUs make */
+  memcpy(&x[SIZE - 1], &bits, sizeof bits);
+  const void *buffers[] = {x, y, z};
+  gpu_blocks b = {(rt_block_fn *)(intptr_t)rt_code_find(code, "k"),
+                  "k",
+                  buffers,
+                  NULL,
+                  emit_static_grid(&info),
+                  info.threads,
+                  info.shared_bytes,
+                  GPU_SHUFFLED};
+  ASSERT_OK(gpu_run_blocks(&b, 0, b.steps));
+  ck_assert(z[0] == 1 + 0x1p-10F && z[1] == 1 && z[2] == -1 - 0x1p-10F);
+  for (int k = 0; k < SIZE - N; k++) {
+    ck_assert_msg(z[k] == tf32(x[k]), "%a is %a, not %a", x[k], z[k], tf32(x[k]));
+  }
+  ck_assert(isnan(z[SIZE - 1]));
+}
+END_TEST
+
 START_TEST(convolutions) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -106,24 +181,21 @@ END_TEST
 
 /* --- which instructions, and which tiles --- */
 
-static const hlo_instr *instruction(const char *text) {
-  sizes_cases c = {0};
-  (void)sizes_add_text(&c, text);
-  return c.items[0].entry->roots[0].def;
-}
-
 START_TEST(types) {
   emit_target gpu, old, cpu;
   ASSERT_OK(emit_target_nvptx(kernel_arena, "sm_80", &gpu));
   ASSERT_OK(emit_target_nvptx(kernel_arena, "sm_75", &old));
   ASSERT_OK(emit_target_init(kernel_arena, NULL, "native", 0, &cpu));
   const hlo_instr *half = instruction(DOT("f16", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"));
-  ck_assert(emit_takes_mma(&gpu, half));
-  ck_assert(!emit_takes_mma(&old, half));
-  ck_assert(!emit_takes_mma(&cpu, half));
-  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
-  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
-  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("s32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"))));
+  ck_assert(emit_takes_mma(&gpu, half, DTYPE_INVALID));
+  ck_assert(!emit_takes_mma(&old, half, DTYPE_INVALID));
+  ck_assert(!emit_takes_mma(&cpu, half, DTYPE_INVALID));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
+                            DTYPE_INVALID));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
+                            DTYPE_INVALID));
+  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("s32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
+                            DTYPE_INVALID));
 }
 END_TEST
 
@@ -157,6 +229,8 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, dots, 0, TILES);
   tcase_add_test(t, types_of_factors);
+  tcase_add_loop_test(t, rounded_factors, TILES, ALL_TILES);
+  tcase_add_test(t, tf32_is_rounded);
   tcase_add_loop_test(t, convolutions, 0, TILES);
   tcase_add_loop_test(t, epilogues, 0, TILES);
   tcase_add_test(t, types);

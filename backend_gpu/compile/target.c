@@ -27,6 +27,7 @@ static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP
                                     HLO_STEP(dce)};
 
 static const hlo_pass pipeline[] = {
+    HLO_STEP(qdq_fusion),
     HLO_NEEDED_STEP(inline_composites),
     HLO_STEP(gather_to_slice),
     HLO_STEP(dce),
@@ -87,6 +88,16 @@ static bool takes_activation(void *data, const hlo_instr *contraction, const hlo
   return emit_takes_tiles(contraction);
 }
 
+/* Tensor cores multiply bytes; other kernels would take as long as for f32. */
+static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+  const pass_data *p = data;
+  emit_mma_tile tile;
+  bool is_exact = contraction->shapes[0].type == DTYPE_S32;
+  (void)lhs; /* of both signs */
+  return p->target->mma && (is_exact || !p->options->numerics.exact) && emit_takes_tiles(contraction) &&
+         emit_choose_mma_tile(contraction, &tile);
+}
+
 /* The kernel of few rows dequantises what it reads (emit/kernel/team.h), so the weights that it waits for are bytes.
  * More rows would do so again and again. */
 static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
@@ -114,6 +125,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
   const rt_compile_options *o = data->options;
   const hlo_target target = {.name = "gpu",
                              .data = data,
+                             .takes_bytes = takes_bytes,
                              .takes_epilogue = takes_epilogue,
                              .takes_activation = takes_activation,
                              .takes_quantized_weights = takes_quantized_weights,

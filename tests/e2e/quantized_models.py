@@ -193,7 +193,7 @@ def main():
                 build(m, kind)
                 m.save(path)
                 want = spelled_out(path, m.inputs)
-                for backend in ("ref", "cpu"):
+                for backend in ("ref", "cpu", "gpu:host"):
                     count += 1
                     try:
                         got = run_xla(path, m.inputs, backend)

@@ -262,6 +262,10 @@ hlo_tests = \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/dot_canonicalization/dots.hlo \
+	tests/hlo/dot_merger/attention.hlo \
+	tests/hlo/dot_merger/many.hlo \
+	tests/hlo/dot_merger/moved.hlo \
+	tests/hlo/dot_merger/not.hlo \
 	tests/hlo/epilogue/dead.hlo \
 	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
@@ -695,6 +699,10 @@ tests_files = \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/dot_canonicalization/dots.expected \
+	tests/hlo/dot_merger/attention.expected \
+	tests/hlo/dot_merger/many.expected \
+	tests/hlo/dot_merger/moved.expected \
+	tests/hlo/dot_merger/not.expected \
 	tests/hlo/epilogue/dead.expected \
 	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \

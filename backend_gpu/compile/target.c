@@ -121,7 +121,8 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
                              .takes_attention = takes_attention,
                              .takes_fused = takes_fused,
                              .assign_kernels = assign_kernels,
-                             .merges_dots = true};
+                             .merges_dots = true,
+                             .merges_movement = true};
   pass_context c = {.arena = a,
                     .eval = o->eval,
                     .fold_bytes = fold_bytes,

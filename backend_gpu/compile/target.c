@@ -122,7 +122,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
                              .takes_fused = takes_fused,
                              .assign_kernels = assign_kernels,
                              .merges_dots = true,
-                             .merges_movement = true};
+                             .merges_moves = true};
   pass_context c = {.arena = a,
                     .eval = o->eval,
                     .fold_bytes = fold_bytes,

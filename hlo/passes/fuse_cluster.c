@@ -254,7 +254,7 @@ static void merge(clustering *k, uint32_t a, uint32_t b) {
 /* Returns true if cluster c only moves data, and the target wants that done by few kernels.  Updates do not count,
  * since they may be done in place. */
 static bool only_moves(const clustering *k, const cluster *c) {
-  bool moves = k->context->target->merges_movement;
+  bool moves = k->context->target->merges_moves;
   for (uint32_t id = c->first; id != NONE && moves; id = k->next[id]) {
     moves = hlo_info(k->instrs[id])->kind == HLO_MOVEMENT;
   }

@@ -38,6 +38,7 @@ hlo_sources = \
 	hlo/passes/cse.c \
 	hlo/passes/dce.c \
 	hlo/passes/dot_canonicalization.c \
+	hlo/passes/dot_merger.c \
 	hlo/passes/epilogue.c \
 	hlo/passes/fold.c \
 	hlo/passes/fuse.c \

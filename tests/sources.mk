@@ -262,6 +262,10 @@ hlo_tests = \
 	tests/hlo/dce/random.hlo \
 	tests/hlo/dce/unused.hlo \
 	tests/hlo/dot_canonicalization/dots.hlo \
+	tests/hlo/dot_merger/attention.hlo \
+	tests/hlo/dot_merger/many.hlo \
+	tests/hlo/dot_merger/moved.hlo \
+	tests/hlo/dot_merger/not.hlo \
 	tests/hlo/epilogue/dead.hlo \
 	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
@@ -290,6 +294,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
+	tests/hlo/loop_fusion/moved_together.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
 	tests/hlo/qdq_fusion/bias.hlo \
@@ -695,6 +700,10 @@ tests_files = \
 	tests/hlo/dce/random.expected \
 	tests/hlo/dce/unused.expected \
 	tests/hlo/dot_canonicalization/dots.expected \
+	tests/hlo/dot_merger/attention.expected \
+	tests/hlo/dot_merger/many.expected \
+	tests/hlo/dot_merger/moved.expected \
+	tests/hlo/dot_merger/not.expected \
 	tests/hlo/epilogue/dead.expected \
 	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \
@@ -724,6 +733,7 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
+	tests/hlo/loop_fusion/moved_together.expected \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/loop_fusion/taken.expected \
 	tests/hlo/qdq_fusion/bias.expected \

@@ -36,6 +36,8 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(dce),
     HLO_STEP(gather_to_broadcast),
     HLO_STEP(dce),
+    HLO_STEP(dot_merger),
+    HLO_STEP(dce),
     HLO_STEP(attention),
     HLO_STEP(epilogue),
     HLO_STEP(row_fusion),
@@ -131,7 +133,9 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
                              .takes_quantized_weights = takes_quantized_weights,
                              .takes_attention = takes_attention,
                              .takes_fused = takes_fused,
-                             .assign_kernels = assign_kernels};
+                             .assign_kernels = assign_kernels,
+                             .merges_dots = true,
+                             .merges_moves = true};
   pass_context c = {.arena = a,
                     .eval = o->eval,
                     .fold_bytes = fold_bytes,

@@ -251,7 +251,22 @@ static void merge(clustering *k, uint32_t a, uint32_t b) {
   x->first = NONE;
 }
 
-/* Merges the clusters that read array i, if it is as large as their results. */
+/* Returns true if cluster c only moves data, and the target wants that done by few kernels.  Updates do not count,
+ * since they may be done in place. */
+static bool only_moves(const clustering *k, const cluster *c) {
+  bool moves = k->context->target->merges_moves;
+  for (uint32_t id = c->first; id != NONE && moves; id = k->next[id]) {
+    moves = hlo_info(k->instrs[id])->kind == HLO_MOVEMENT;
+  }
+  return moves;
+}
+
+/* Returns true if cluster c, which reads array i, and another one of its size should be one. */
+static bool merges(const clustering *k, uint32_t c, const hlo_instr *i) {
+  return dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i)) || only_moves(k, k->clusters + c);
+}
+
+/* Merges the clusters that read array i, if it is as large as their results or the target wants it anyway. */
 static void merge_users(clustering *k, const hlo_instr *i) {
   enum { MOST = 64 };
   if (i->n_uses < 2 || i->n_uses > MOST || i->n_results != 1 || i->op == HLO_CONSTANT || hlo_is_free(i) ||
@@ -261,8 +276,7 @@ static void merge_users(clustering *k, const hlo_instr *i) {
   uint32_t users[MOST], n = 0;
   for (uint32_t j = 0; j < i->n_uses; j++) {
     uint32_t c = k->of[i->uses[j].user->id], at = n;
-    bool known =
-        c == NONE || c == k->of[i->id] || !dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i));
+    bool known = c == NONE || c == k->of[i->id] || !merges(k, c, i);
     for (uint32_t m = 0; m < n && !known; m++) {
       known = users[m] == c;
     }

@@ -111,7 +111,8 @@ def gpt2(width=128, heads=4, layers=3, words=1000, longest=512):
     allowed = b.op("Slice", rows, zero, b.sizes(both), three, one)
     inputs, outputs = [("input_ids", INT64, ["batch", "length"])], []
     for layer in range(layers):
-        q, k, v = (b.split(b.linear(b.norm(x), width, width)) for _ in range(3))
+        normed = b.norm(x)
+        q, k, v = (b.split(b.linear(normed, width, width)) for _ in range(3))
         for what, value in (("key", k), ("value", v)):
             name = f"past_{what}_{layer}"
             inputs.append((name, FLOAT, ["batch", heads, "past", width // heads]))

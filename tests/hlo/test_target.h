@@ -46,6 +46,8 @@ static const hlo_target test_target = {.name = "test",
                                        .takes_attention = takes_attention,
                                        .takes_in_place_update = takes_in_place_update,
                                        .channels_last = true,
+                                       .merges_dots = true,
+                                       .merges_moves = true,
                                        .lookup_tables = true,
                                        .canonical_dots = true};
 

@@ -260,7 +260,8 @@ static status read_architectures(compilation *c, char *names) {
   while ((name = strtok_r(NULL, ",", &rest)) != NULL) {
     TRY(check_is_new(c, name));
     TRY(emit_target_nvptx(c->arena, name, &c->more[c->n_more]));
-    c->target.mma = c->target.mma && c->more[c->n_more++].mma;
+    c->target.mma = c->target.mma && c->more[c->n_more].mma;
+    c->n_more++;
   }
   for (uint32_t k = 0; k < c->n_more; k++) {
     c->more[k].mma = c->target.mma;

@@ -21,6 +21,7 @@ runtime_sources = \
 	runtime/host/roofline.c \
 	runtime/host/stack.c \
 	runtime/host/thread_pool.c \
+	runtime/program/code_bundle.c \
 	runtime/program/image.c \
 	runtime/program/image_write.c \
 	runtime/program/program.c \
@@ -53,6 +54,7 @@ runtime_files = \
 	runtime/host/thread_pool.h \
 	runtime/kernel_abi.h \
 	runtime/kernel_externals.def \
+	runtime/program/code_bundle.h \
 	runtime/program/compile_options.def \
 	runtime/program/image.h \
 	runtime/program/image_internal.h \

@@ -20,6 +20,7 @@
 #include "hlo/schedule/hlo_report.h"
 #include "lower/kernels/report.h"
 #include "lower/kernels/thunks.h"
+#include "runtime/program/code_bundle.h"
 
 /* --- the pipeline --- */
 
@@ -156,6 +157,8 @@ typedef struct compilation {
   arena *arena;
   const char *name; /* of the rt_target */
   emit_target target;
+  uint32_t n_more; /* further architectures, for which the same kernels are compiled */
+  emit_target *more;
   rt_report *report;
   lower_kernels *kernels;
   lower_jobs *jobs;
@@ -177,6 +180,7 @@ static status lower_module(compilation *c, hlo_module *m) {
   const rt_compile_options *o = c->options;
   bool shares = o->sharing && !o->keep_text;
   c->kernels = lower_kernels_create(c->arena, &c->target, "gpu.kernel", shares ? o->sharing->weight_pool : NULL);
+  lower_kernels_add_targets(c->kernels, c->n_more, c->more);
   c->jobs = lower_jobs_create(c->arena);
   gpu_lower_options *lower = ARENA_NEW(c->arena, gpu_lower_options); /* the jobs use it, too */
   *lower = (gpu_lower_options){.target = c->name,
@@ -191,13 +195,21 @@ static status lower_module(compilation *c, hlo_module *m) {
   return o->dump ? o->dump(o->dump_data, "machine code", m) : NULL;
 }
 
+static const char *machines_text(const compilation *c) {
+  const char *text = emit_target_text(c->arena, &c->target);
+  for (uint32_t k = 0; k < c->n_more; k++) {
+    text = arena_printf(c->arena, "%s" RT_CPU_SEPARATOR "%s", text, emit_target_text(c->arena, &c->more[k]));
+  }
+  return text;
+}
+
 static status compile_kernels(compilation *c) {
   const rt_compile_options *o = c->options;
   lower_object_code code;
   TRY(lower_kernels_compile(c->kernels, c->jobs, lower_shares_of(o), o->threads, &code));
   TRY(lower_kernels_attach_program(&c->sizes, c->kernels, &code));
   TRY(o->keep_text ? lower_report_texts(c->kernels, c->report) : NULL);
-  c->program->cpu = code.n ? emit_target_text(c->arena, &c->target) : "";
+  c->program->cpu = code.n ? machines_text(c) : "";
   c->report->seconds_codegen = clock_lap(&c->start);
   lower_report_program(c->program, c->kernels, c->report);
   return NULL;
@@ -229,9 +241,9 @@ static status compile_host(struct hlo_module *m, const rt_compile_options *optio
   return compile_for(&c, m, out);
 }
 
-/* Sets *out to the architecture to compile for: what the options say, otherwise that of the first GPU.  Code for an
+/* Sets *out to the architectures to compile for: what the options say, otherwise that of the first GPU.  Code for an
  * architecture runs on later ones as well.  "host" is code for this processor, for a driver that emulates a GPU. */
-static status choose_architecture(const rt_compile_options *o, arena *a, const char **out) {
+static status choose_architectures(const rt_compile_options *o, arena *a, const char **out) {
   static const uint32_t known[] = {90, 89, 87, 86, 80, 75};
   gpu_cuda_info info;
   *out = o->cpu;
@@ -246,13 +258,41 @@ static status choose_architecture(const rt_compile_options *o, arena *a, const c
   return NULL;
 }
 
+static status check_is_new(const compilation *c, const char *architecture) {
+  bool known = strcmp(c->target.cpu, architecture) == 0;
+  for (uint32_t k = 0; k < c->n_more; k++) {
+    known = known || strcmp(c->more[k].cpu, architecture) == 0;
+  }
+  CHECK_THAT(!known, STATUS_INVALID_ARGUMENT, "%s is named twice", architecture);
+  return NULL;
+}
+
+/* Sets the targets from a list like "sm_80,sm_90a".  The kernels are the same for all of them, and so use only what
+ * each of them has. */
+static status read_architectures(compilation *c, char *names) {
+  char *rest;
+  c->more = ARENA_NEW_N(c->arena, emit_target, strlen(names));
+  const char *name = strtok_r(names, ",", &rest);
+  TRY(emit_target_nvptx(c->arena, name ? name : "", &c->target));
+  while ((name = strtok_r(NULL, ",", &rest)) != NULL) {
+    TRY(check_is_new(c, name));
+    TRY(emit_target_nvptx(c->arena, name, &c->more[c->n_more]));
+    c->target.mma = c->target.mma && c->more[c->n_more].mma;
+    c->n_more++;
+  }
+  for (uint32_t k = 0; k < c->n_more; k++) {
+    c->more[k].mma = c->target.mma;
+  }
+  return NULL;
+}
+
 static status compile(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                       rt_report *report) {
   compilation c = begin(options, a, GPU_TARGET_NAME, report);
-  const char *architecture;
-  TRY(choose_architecture(c.options, a, &architecture));
-  TRY(strcmp(architecture, "host") == 0 ? emit_target_blocks_host(a, &c.target)
-                                        : emit_target_nvptx(a, architecture, &c.target));
+  const char *architectures;
+  TRY(choose_architectures(c.options, a, &architectures));
+  TRY(strcmp(architectures, "host") == 0 ? emit_target_blocks_host(a, &c.target)
+                                         : read_architectures(&c, arena_strdup(a, architectures)));
   return compile_for(&c, m, out);
 }
 

@@ -1,10 +1,12 @@
 /* cuda_code.c - code for CUDA's devices: which code a device runs, loading it, finding kernels, launching them. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend_gpu/runtime/cuda_device.h"
 #include "runtime/host/processor.h"
+#include "runtime/program/code_bundle.h"
 
 /* --- which code a device runs --- */
 
@@ -35,21 +37,72 @@ static bool runs_on(const gpu_architecture *code, uint32_t capability) {
   return code->exact ? code->capability == capability : code->capability <= capability && (code->ptx || same_major);
 }
 
+/* Whether a device that runs both codes runs the first one better: it may use more of what the device has, and need not
+ * be compiled. */
+static bool is_better(const gpu_architecture *a, const gpu_architecture *b) {
+  return a->capability != b->capability ? a->capability > b->capability
+         : a->exact != b->exact         ? a->exact
+                                        : b->ptx && !a->ptx;
+}
+
+/* Sets *out to the number of the code that suits the device best.  Fails if it runs none of them. */
+static status choose_code(const cuda_device *d, uint32_t n, const char *const *cpus, uint32_t *out) {
+  gpu_architecture best = {.capability = 0};
+  char there[200] = "";
+  *out = n;
+  for (uint32_t k = 0; k < n; k++) {
+    gpu_architecture code;
+    TRY(read_architecture(cpus[k], &code));
+    size_t length = strlen(there);
+    snprintf(there + length, sizeof there - length, "%s%s for sm_%u%s", k ? ", " : "", code.ptx ? "PTX" : "a cubin",
+             code.capability, code.exact ? "a" : "");
+    if (runs_on(&code, d->capability) && (*out == n || is_better(&code, &best))) {
+      best = code;
+      *out = k;
+    }
+  }
+  CHECK_THAT(*out < n, STATUS_INVALID_FILE, "its code is %s, but CUDA device %u is sm_%u", there, d->ordinal,
+             d->capability);
+  return NULL;
+}
+
+static bool is_for_gpu(const char *cpu) { return strncmp(cpu, NVPTX, sizeof NVPTX - 1) == 0; }
+
+enum { MOST_CODES = 64 };
+
+/* Splits the text in place. */
+static status split(char *text, const char *cpus[MOST_CODES], uint32_t *n) {
+  for (*n = 0; text; ++*n) {
+    char *end = strstr(text, RT_CPU_SEPARATOR);
+    CHECK_THAT(*n < MOST_CODES && is_for_gpu(text), STATUS_INVALID_FILE, "compiled for '%s', which are no GPUs", text);
+    cpus[*n] = text;
+    text = end ? end + sizeof RT_CPU_SEPARATOR - 1 : NULL;
+    if (end) {
+      *end = '\0';
+    }
+  }
+  return NULL;
+}
+
+static status check_gpus(const cuda_device *d, const char *cpu) {
+  const char *cpus[MOST_CODES];
+  uint32_t n, best;
+  char *text = strdup(cpu);
+  CHECK_THAT(text, STATUS_RESOURCE, "out of memory");
+  status failed = split(text, cpus, &n);
+  failed = failed ? failed : choose_code(d, n, cpus, &best);
+  free(text);
+  return failed;
+}
+
 status cuda_check_cpu(const gpu_device *g, const char *cpu) {
   cuda_device *d = cuda_device_of(&g->device);
-  gpu_architecture code;
   if (*cpu == '\0') { /* a program without kernels runs on any device */
     return NULL;
   }
   TRY(cuda_enter(d));
-  if (strncmp(cpu, NVPTX, sizeof NVPTX - 1) != 0) {
-    return rt_processor_check(cpu); /* only a driver that emulates a GPU loads such code */
-  }
-  TRY(read_architecture(cpu, &code));
-  CHECK_THAT(runs_on(&code, d->capability), STATUS_INVALID_FILE,
-             "its code is %s for sm_%u%s, but CUDA device %u is sm_%u", code.ptx ? "PTX" : "a cubin", code.capability,
-             code.exact ? "a" : "", d->ordinal, d->capability);
-  return NULL;
+  /* only a driver that emulates a GPU loads code of this machine */
+  return is_for_gpu(cpu) ? check_gpus(d, cpu) : rt_processor_check(cpu);
 }
 
 /* --- loading --- */
@@ -97,12 +150,30 @@ static bool is_image(rt_span code) {
   return code.size > 4 && (memcmp(bytes, "\177ELF", 4) == 0 || bytes[code.size - 1] == '\0');
 }
 
+/* Sets *out to a copy of what the device takes of a bundle: within that it is not aligned as headers of ELF are. */
+static status unbundle(const cuda_device *d, arena *a, rt_span bundle, rt_span *out) {
+  uint32_t n, best;
+  const rt_bundled_code *codes;
+  TRY(rt_code_bundle_read(a, bundle, &n, &codes));
+  const char **cpus = ARENA_NEW_N(a, const char *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    CHECK_THAT(is_for_gpu(codes[k].cpu), STATUS_INVALID_FILE, "code for '%s', which is no GPU", codes[k].cpu);
+    cpus[k] = codes[k].cpu;
+  }
+  TRY(choose_code(d, n, cpus, &best));
+  void *copy = arena_alloc_aligned(a, codes[best].code.size + 1, 64);
+  memcpy(copy, codes[best].code.data, codes[best].code.size);
+  *out = (rt_span){copy, codes[best].code.size};
+  return NULL;
+}
+
 status cuda_load(const gpu_device *g, arena *a, rt_span code, rt_code **out) {
   cuda_device *d = cuda_device_of(&g->device);
+  TRY(cuda_enter(d));
+  TRY(rt_code_is_bundle(code) ? unbundle(d, a, code, &code) : NULL);
   CHECK_THAT(is_image(code), STATUS_INVALID_FILE, "its code is neither PTX nor a cubin");
   rt_code *c = ARENA_NEW(a, rt_code);
   c->device = d;
-  TRY(cuda_enter(d));
   TRY(load_module(d, code.data, &c->module));
   arena_cleanup(a, unload, c);
   *out = c;

@@ -11,6 +11,7 @@
 #include "lower/kernels/dynamic_m.h"
 #include "lower/kernels/outline.h"
 #include "runtime/block_abi.h"
+#include "runtime/program/code_bundle.h"
 
 _Static_assert((int)EMIT_PARAMETER_BYTES == RT_BLOCK_PARAMETER_BYTES &&
                    (int)EMIT_MOST_THREADS == RT_BLOCK_MOST_THREADS && (int)EMIT_WARP == RT_BLOCK_WARP &&
@@ -43,6 +44,8 @@ typedef struct kernel {
 struct lower_kernels {
   arena *arena;
   const emit_target *target;
+  uint32_t n_more; /* further targets, for which kernels are compiled, too */
+  const emit_target *more;
   const char *kind; /* of the thunks */
   rt_weight_pool *weight_pool;
   dim_table *dims; /* of expressions of the symbols of outlined instructions (lower_outline_symbol) */
@@ -59,6 +62,11 @@ lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const c
   k->weight_pool = weight_pool;
   k->dims = dim_table_create(a);
   return k;
+}
+
+void lower_kernels_add_targets(lower_kernels *k, uint32_t n, const emit_target *targets) {
+  k->n_more = n;
+  k->more = targets;
 }
 
 const char *lower_kernels_kind(const lower_kernels *k) { return k->kind; }
@@ -338,21 +346,36 @@ static status write_kernels(lower_kernels *all, uint32_t number, arena *a, emit_
   return NULL;
 }
 
-static status build_module(lower_kernels *all, uint32_t number, arena *a, emit_module **out) {
-  TRY(emit_module_create(a, all->target, "kernels", out));
+static status build_module(lower_kernels *all, const emit_target *target, uint32_t number, arena *a,
+                           emit_module **out) {
+  TRY(emit_module_create(a, target, "kernels", out));
   return write_kernels(all, number, a, *out);
 }
 
-static status compile_batch(void *data) {
-  batch *b = data;
+static status compile_batch_for(const batch *b, const emit_target *target, rt_span *out) {
   emit_module *m;
   const void *bytes;
   size_t size;
-  TRY(build_module(b->all, b->number, b->arena, &m));
+  TRY(build_module(b->all, target, b->number, b->arena, &m));
   TRY(budget_check(arena_budget(b->arena)));
   TRY(emit_module_code(m, &bytes, &size));
-  b->object = (rt_span){bytes, size};
+  *out = (rt_span){bytes, size};
   emit_module_destroy(m);
+  return NULL;
+}
+
+/* Compiles for each target, and bundles what comes of it if there are several. */
+static status compile_batch(void *data) {
+  batch *b = data;
+  const lower_kernels *all = b->all;
+  uint32_t n = 1 + all->n_more;
+  rt_bundled_code *codes = ARENA_NEW_N(b->arena, rt_bundled_code, n);
+  for (uint32_t k = 0; k < n; k++) {
+    const emit_target *t = k ? &all->more[k - 1] : all->target;
+    codes[k].cpu = emit_target_text(b->arena, t);
+    TRY(compile_batch_for(b, t, &codes[k].code));
+  }
+  b->object = n > 1 ? rt_code_bundle_write(b->arena, n, codes) : codes[0].code;
   return NULL;
 }
 
@@ -480,7 +503,7 @@ status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads,
 status lower_kernels_text(lower_kernels *k, bool assembly, const char **text) {
   emit_module *m;
   size_t size;
-  TRY(build_module(k, all_kernels, k->arena, &m));
+  TRY(build_module(k, k->target, all_kernels, k->arena, &m));
   TRY(assembly ? emit_module_assembly(m, text, &size) : emit_module_ir(m, text, &size));
   emit_module_destroy(m);
   return NULL;

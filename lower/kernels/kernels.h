@@ -19,6 +19,10 @@ typedef struct lower_kernels lower_kernels;
  * pool, and new ones are added to it; weight_pool is NULL if there is no session. */
 lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind, rt_weight_pool *weight_pool);
 const char *lower_kernels_kind(const lower_kernels *k);
+/* Lets lower_kernels_compile compile the kernels for more machines as well: its objects are then bundles
+ * (runtime/program/code_bundle.h).  Kernels must be written in the same way for all of them, so these targets differ
+ * from the first one only in names of LLVM and in features.  They are borrowed. */
+void lower_kernels_add_targets(lower_kernels *k, uint32_t n, const emit_target *targets);
 
 /* A function in place of emit_kernel that writes a kernel, and its arguments. */
 typedef struct lower_kernel_writer {
@@ -75,7 +79,7 @@ STATUS_MUST_USE status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs,
  * `prefix` is put before the names of the kernels.  lower_kernels_attach may be called afterwards. */
 STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads, const char *prefix,
                                            emit_module *module);
-/* Returns the LLVM IR or assembly of all kernels as one text. */
+/* Returns the LLVM IR or assembly of all kernels as one text, for the first target. */
 STATUS_MUST_USE status lower_kernels_text(lower_kernels *k, bool assembly, const char **text);
 
 /* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of lower_kernels_add. May

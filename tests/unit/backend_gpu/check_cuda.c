@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/program/code_bundle.h"
 #include "tests/suite.h"
 #include "tests/unit/backend_gpu/cuda_case.h"
 
@@ -244,6 +245,11 @@ END_TEST
 
 /* --- code --- */
 
+#define SM_80 "nvptx64-nvidia-cuda sm_80 +ptx70 1 blocks"
+#define SM_86 "nvptx64-nvidia-cuda sm_86 +ptx71 1 blocks"
+#define SM_90 "nvptx64-nvidia-cuda sm_90 +ptx78 1 blocks"
+#define SM_90A "nvptx64-nvidia-cuda sm_90a +ptx80 1 blocks"
+
 START_TEST(code_fits_the_device) {
   static const struct {
     const char *cpu, *failure[2]; /* on sm_90 and sm_86; NULL: it runs */
@@ -264,6 +270,9 @@ START_TEST(code_fits_the_device) {
       {"nvptx64-nvidia-cuda sm_12345 +ptx80 1", {"'sm_12345', which is no GPU", "'sm_12345', which is no GPU"}},
       {"nvptx64-nvidia-cuda sm_ +ptx80 1", {"'sm_', which is no GPU", "'sm_', which is no GPU"}},
       {"nvptx64-nvidia-cuda gfx90a 1", {"'gfx90a', which is no GPU", "'gfx90a', which is no GPU"}},
+      {SM_86 "; " SM_90A, {NULL, NULL}},
+      {SM_90A "; " SM_90, {NULL, "PTX for sm_90a, PTX for sm_90, but CUDA device 1 is sm_86"}},
+      {SM_90 "; s390x-linux-gnu z13 +vector 8", {"which are no GPUs", "which are no GPUs"}},
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     for (uint32_t ordinal = 0; ordinal < 2; ordinal++) {
@@ -294,6 +303,60 @@ START_TEST(wrong_code_is_refused) {
   check_refused(ptx, sizeof ptx, "the driver of CUDA 12.4: CUDA_ERROR_INVALID_PTX");
   check_refused(ptx, sizeof ptx, "line 1; fatal: the fake driver has no compiler of PTX");
   check_refused(empty_object, sizeof empty_object, "CUDA_ERROR_INVALID_IMAGE");
+  cuda_case_check_end();
+}
+END_TEST
+
+/* Which of several codes is taken is told by the error of the driver, which has no compiler. */
+START_TEST(the_best_code_of_a_bundle_is_loaded) {
+  static const struct {
+    const char *cpus[3], *taken[2]; /* on sm_90 and sm_86 */
+  } cases[] = {
+      {{SM_80, SM_86, SM_90A}, {"PTX: text_2", "PTX: text_1"}},
+      {{SM_90A, SM_80, SM_86}, {"PTX: text_0", "PTX: text_2"}},
+      {{SM_90A, SM_90, SM_80}, {"PTX: text_0", "PTX: text_2"}},
+      {{SM_80, SM_90, SM_90A}, {"PTX: text_2", "PTX: text_0"}},
+      {{"nvptx64-nvidia-cuda sm_86a +ptx71 1", SM_86, SM_90}, {"PTX: text_2", "PTX: text_0"}},
+      {{SM_86, "nvptx64-nvidia-cuda sm_86  1", SM_90}, {"PTX: text_2", "PTX: text_1"}},
+      {{SM_90, SM_90A, "nvptx64-nvidia-cuda sm_120 +ptx87 1"},
+       {"PTX: text_1", "PTX for sm_90, PTX for sm_90a, PTX for sm_120, but CUDA device 1 is sm_86"}},
+      {{SM_80, "znver4", SM_90}, {"code for 'znver4', which is no GPU", "code for 'znver4', which is no GPU"}},
+  };
+  static const char texts[3][16] = {".target text_0", ".target text_1", ".target text_2"};
+  arena *a = arena_create(NULL);
+  rt_code *loaded;
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    rt_bundled_code codes[3];
+    for (int j = 0; j < 3; j++) {
+      codes[j] = (rt_bundled_code){cases[k].cpus[j], {texts[j], sizeof texts[j]}};
+    }
+    rt_span bundle = rt_code_bundle_write(a, 3, codes);
+    for (uint32_t ordinal = 0; ordinal < 2; ordinal++) {
+      const gpu_device *g = cuda_case_device(ordinal);
+      cuda_case_check_failure(g->load(g, a, bundle, &loaded), STATUS_INVALID_FILE, cases[k].taken[ordinal]);
+    }
+  }
+  arena_destroy(a);
+  cuda_case_check_end();
+}
+END_TEST
+
+/* A bundle comes from a file, which may be damaged: it is refused wherever it is cut off. */
+START_TEST(bundles_have_all_their_bytes) {
+  const rt_bundled_code codes[] = {{SM_80, cuda_case_code}, {SM_90A, {"rest", 5}}};
+  const gpu_device *sm_86 = cuda_case_device(1);
+  arena *a = arena_create(NULL);
+  rt_code *loaded;
+  rt_span bundle = rt_code_bundle_write(a, 2, codes);
+  ASSERT_OK(sm_86->load(sm_86, a, bundle, &loaded));
+  ck_assert_ptr_nonnull(sm_86->find(sm_86, a, loaded, "add"));
+  for (uint64_t cut = 0; cut < bundle.size; cut++) {
+    status s = sm_86->load(sm_86, a, (rt_span){bundle.data, cut}, &loaded);
+    ck_assert_ptr_nonnull(s);
+    ck_assert_int_eq(status_get_code(s), STATUS_INVALID_FILE);
+    status_free(s);
+  }
+  arena_destroy(a);
   cuda_case_check_end();
 }
 END_TEST
@@ -406,6 +469,8 @@ int main(void) {
   tcase_add_test(t, peaks_are_those_of_data_sheets);
   tcase_add_test(t, code_fits_the_device);
   tcase_add_test(t, wrong_code_is_refused);
+  tcase_add_test(t, the_best_code_of_a_bundle_is_loaded);
+  tcase_add_test(t, bundles_have_all_their_bytes);
   tcase_add_test(t, a_driver_that_is_too_old);
   tcase_add_test(t, kernels_are_found);
   tcase_add_test(t, launches_have_limits);

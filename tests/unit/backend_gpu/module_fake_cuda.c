@@ -432,8 +432,12 @@ CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_
   BEGIN(true);
   NOT_IN_CAPTURE();
   if (memcmp(image, ELFMAG, SELFMAG) != 0) {
-    write_log(n, options, values,
-              "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX");
+    char text[200], target[20] = "no target";
+    const char *line = strstr(image, ".target ");
+    sscanf(line ? line : "", ".target %19[a-z0-9_]", target);
+    snprintf(text, sizeof text,
+             "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX: %s", target);
+    write_log(n, options, values, text);
     return CUDA_ERROR_INVALID_PTX;
   }
   size_t bytes = elf_bytes(image);

@@ -1,0 +1,26 @@
+/* code_bundle.h - code of a program for several machines in one, of which a device takes what suits it best.
+ *
+ * A program that was compiled for several GPUs has such a bundle in place of each code object (rt_program.code).  All
+ * codes of a bundle have the same functions. */
+#ifndef RUNTIME_PROGRAM_CODE_BUNDLE_H
+#define RUNTIME_PROGRAM_CODE_BUNDLE_H
+
+#include "runtime/program/program.h"
+
+/* Stands between the machines in rt_program.cpu.  A machine is described by a text of emit_target_text. */
+#define RT_CPU_SEPARATOR "; "
+
+typedef struct rt_bundled_code {
+  const char *cpu; /* the machine that it is for */
+  rt_span code;
+} rt_bundled_code;
+
+/* Returns the codes as one. */
+rt_span rt_code_bundle_write(arena *a, uint32_t n, const rt_bundled_code *codes);
+
+/* Returns whether the code is a bundle. */
+bool rt_code_is_bundle(rt_span code);
+/* Sets *out to the codes of a bundle, which comes from a file.  They are borrowed; the list is on the arena. */
+STATUS_MUST_USE status rt_code_bundle_read(arena *a, rt_span bundle, uint32_t *n, const rt_bundled_code **out);
+
+#endif

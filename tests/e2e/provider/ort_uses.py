@@ -185,6 +185,22 @@ def check_options(folder, data):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 
 
+def check_device(folder, data):
+    """A device's backend computes what ONNX Runtime does; arrays are in the host's memory all the same."""
+    w = [("w", rng.standard_normal((24, 40), np.float32))]
+    m = model([helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Tanh", ["y"], ["z"])],
+              [info("x", ["n", 24])], [info("z", ["n", 40])], w)
+    alone = session(m, provider=False)
+    fake = os.path.join(os.path.dirname(sys.argv[1]), "../tests/unit/backend_gpu/.libs/module_fake_cuda.so")
+    os.environ["ONNX_XLA_CUDA_DRIVER"] = fake  # a driver whose devices run code of this machine
+    for options in ({"backend": "gpu:host"}, {"backend": "gpu:1", "cpu": "host"}):
+        s = session(m, options={**options, "claim": "all"})
+        for n in (3, 17):
+            feeds = {"x": rng.standard_normal((n, 24), np.float32)}
+            same(alone.run(None, feeds), s.run(None, feeds), 1e-5)
+    assert refused(m, backend="gpu:none", claim="all"), "gpu:none is taken"
+
+
 def check_cache(folder, data):
     """With a folder for compiled programs the second session finds them there."""
     m = ort_models.light(data, folder, "shufflenet")

@@ -140,8 +140,8 @@ static LLVMValueRef load_lanes(const access *a, emit_pos at) {
 static unsigned vector_align(const access *a, emit_pos at) {
   enum { MOST = 16 };
   unsigned align = a->align;
-  bool known = a->e->w->target->execution == EMIT_BLOCKS && !a->constant;
-  while (known && align < MOST && at.multiple % (2 * align / a->align) == 0) {
+  bool matters = a->e->w->target->execution == EMIT_BLOCKS;
+  while (matters && align < MOST && at.multiple % (2 * align / a->align) == 0) {
     align *= 2;
   }
   return align;
@@ -209,7 +209,7 @@ static void store_part(const access *a, emit_pos at, LLVMValueRef v) {
                                         : plus(a, at.base, k * at.step);
     }
     LLVMValueRef store = LLVMBuildStore(w->builder, n > 1 ? emit_lane(w, v, k) : v, address(a, index, true));
-    LLVMSetAlignment(store, a->align);
+    LLVMSetAlignment(store, n > 1 ? a->align : vector_align(a, at));
     annotate(a->e, store, a->shared, true, false);
   }
 }

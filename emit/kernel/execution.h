@@ -30,6 +30,11 @@ typedef struct emit_execution_ops {
 
 extern const emit_execution_ops emit_ranges, emit_blocks;
 
+/* For blocks: returns how many neighbouring elements of the results each step of a loop over them should have: 16 bytes
+ * of the largest type, or 1 if they are not computed from neighbouring elements.  Rows of the innermost dimension begin
+ * at multiples of it. */
+int emit_block_lanes(const emit_writer *w, int rank, const dim *extents);
+
 /* Tells LLVM what holds for the first parameters of a function that was just added (parameters.c). */
 void emit_mark_parameters(const emit_ir *ir);
 /* Sets the addresses of inputs and results, and where the sizes are loaded from. */

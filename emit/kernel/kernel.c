@@ -192,6 +192,10 @@ static void write_loops(emit_writer *w) {
                      : emit_loop_extents(x, &cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
   dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
+  if (w->e.w->target->execution == EMIT_BLOCKS) {
+    emit_nest(w, rank, extents, emit_block_lanes(w, rank, extents), false, store_roots, NULL);
+    return;
+  }
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows                ? 1

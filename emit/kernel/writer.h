@@ -59,7 +59,8 @@ typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at
 
 /* Writes a loop nest over extents[rank] and sets info->grid.  The outer dimensions are the kernel's grid, or ordinary
  * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest; for
- * blocks of threads it is part of the grid as well. */
+ * blocks of threads it is part of the grid as well, and a step has `lanes` elements.  There, rows of the last dimension
+ * begin at multiples of `lanes`. */
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 

@@ -70,7 +70,7 @@ START_TEST(parameters) {
   ASSERT_OK(emit_kernel(m, "f",
                         only_instruction("(%x: f32[40], %y: f32[40]) {\n%z = add(%x, %y) : f32[40]\nreturn %z\n}"),
                         NULL, &info[0]));
-  ck_assert_int_eq(info[0].grid, 40); /* an element is a step */
+  ck_assert_int_eq(info[0].grid, 10); /* four elements are a step */
   ck_assert_uint_eq(info[0].n_args, 0);
   ASSERT_OK(emit_kernel(m, "g",
                         only_instruction("(%x: f32[n,m]) {\n%z = transpose(%x) {permutation=[1,0]} : f32[m,n]\nreturn "
@@ -119,6 +119,38 @@ START_TEST(thread_layout) {
   ck_assert_uint_eq(offsetof(rt_block_thread, block), 0);
   ck_assert_uint_eq(offsetof(rt_block_thread, thread), 8);
   ck_assert_uint_eq(offsetof(rt_block_thread, threads), 12);
+}
+END_TEST
+
+/* --- vectors of 16 bytes --- */
+
+START_TEST(vectors) {
+  static const struct {
+    const char *text, *load, *store;
+    int64_t grid; /* 0: depends on a size */
+  } rows[] = {
+      {"(%x: f32[40], %y: f32[40]) {\n%z = add(%x, %y) : f32[40]\nreturn %z\n}", "ld.global.nc.v4.f32",
+       "st.global.v4.f32", 10},
+      {"(%x: f32[37], %y: f32[37]) {\n%z = add(%x, %y) : f32[37]\nreturn %z\n}", "ld.global.nc.v4.f32",
+       "st.global.v4.f32", 10},
+      {"(%x: f64[6,8], %y: f64[6,8]) {\n%z = add(%x, %y) : f64[6,8]\nreturn %z\n}", "ld.global.nc.v2.f64",
+       "st.global.v2.f64", 24},
+      {"(%x: f16[64]) {\n%z = negate(%x) : f16[64]\nreturn %z\n}", "ld.global.nc.v4", "st.global.v4", 8},
+      {"(%x: f32[n,m], %y: f32[n,m]) {\n%z = multiply(%x, %y) : f32[n,m]\nreturn %z\n}", "ld.global.nc.v4.f32",
+       "st.global.v4.f32", 0},
+      {"(%x: f32[n,3,8]) {\n%z = transpose(%x) {permutation=[1,0,2]} : f32[3,n,8]\nreturn %z\n}", "ld.global.nc.v4.f32",
+       "st.global.v4.f32", 0},
+      {"(%x: f32[8,12]) {\n%z = slice(%x) {starts=[2,4], limits=[7,12], strides=[1,1]} : f32[5,8]\nreturn %z\n}",
+       "ld.global.nc.v4.f32", "st.global.v4.f32", 10},
+  };
+  emit_module *m = gpu_module("sm_80");
+  emit_kernel_info info;
+  ASSERT_OK(emit_kernel(m, "f", only_instruction(rows[_i].text), NULL, &info));
+  if (rows[_i].grid) {
+    ck_assert_int_eq(info.grid, rows[_i].grid);
+  }
+  const char *text = assembly(m);
+  ck_assert_msg(strstr(text, rows[_i].load) && strstr(text, rows[_i].store), "%s", text);
 }
 END_TEST
 
@@ -217,6 +249,7 @@ int main(void) {
   tcase_add_test(t, parameters);
   tcase_add_test(t, too_many_parameters);
   tcase_add_test(t, thread_layout);
+  tcase_add_loop_test(t, vectors, 0, 7);
   tcase_add_loop_test(t, ptx_of_all, 0, PTX_GPUS);
   tcase_add_test(t, special_kernels);
   return run_suite("blocks", t);

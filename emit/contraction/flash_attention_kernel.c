@@ -122,16 +122,17 @@ static LLVMValueRef raise(const emit_flash *f, LLVMValueRef row, LLVMValueRef en
 }
 
 /* Sets the maximum, the shift and the factor of a row for a further block of keys.  The factor is that between the
- * exponentials with the former shift and those with the new one. */
+ * exponentials with the former shift and those with the new one.  It is 1 as long as all scores were masked: their
+ * exponentials are 0, and the shift, which need not be the maximum, says nothing. */
 static void move_shift(emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   emit_element *e = &f->w.e;
   const emit_ir *w = e->w;
   LLVMValueRef maximum = emit_f32_at(w, f->maxima, row), at = emit_f32_at(w, f->shifts, row);
-  LLVMValueRef before = emit_f32_load(w, at, 1), most = emit_f32_load(w, maximum, 1);
-  most = emit_larger(w, finish_scores(f, row, end), most);
+  LLVMValueRef before = emit_f32_load(w, at, 1), former = emit_f32_load(w, maximum, 1);
+  LLVMValueRef none = emit_fcmp(w, LLVMRealOEQ, former, emit_f(former, -INFINITY));
+  LLVMValueRef most = emit_larger(w, finish_scores(f, row, end), former);
   LLVMValueRef shift = emit_value_from(e, f->a.shift, hlo_result(f->a.max, 0), place_of(f, row, NULL, 1), most);
   LLVMValueRef change = LLVMBuildFSub(w->builder, usable(w, before), usable(w, shift), "");
-  LLVMValueRef none = emit_fcmp(w, LLVMRealOEQ, before, emit_f(before, -INFINITY));
   change = emit_select(w, none, emit_f(change, 0), change);
   emit_f32_store(w, most, maximum);
   emit_f32_store(w, shift, at);

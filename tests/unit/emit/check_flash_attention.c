@@ -28,6 +28,17 @@ START_TEST(any_sizes) {
 }
 END_TEST
 
+/* Scores near -1000 are rounded to multiples of 2^-14, and e^x of them is off by that. */
+START_TEST(masked_tiles) {
+  sizes_cases c = {0};
+  sizes_case *one = sizes_add_text(&c, attention_masked_tiles);
+  one->tolerance = 1e-3;
+  one->write = emit_flash_attention_write;
+  one->kind = HLO_FUSION_ATTENTION;
+  sizes_check_all(&c, 8 * ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
 /* Returns a fusion of kind attention with the entry's body. */
 static const hlo_instr *attention_of(const hlo_computation *entry) {
   hlo_module *m = entry->module;
@@ -76,6 +87,7 @@ int main(void) {
   tcase_add_checked_fixture(t, sizes_setup, sizes_teardown);
   tcase_set_timeout(t, 600);
   tcase_add_test(t, any_sizes);
+  tcase_add_test(t, masked_tiles);
   tcase_add_test(t, other_machines);
   return run_suite("flash-attention", t);
 }

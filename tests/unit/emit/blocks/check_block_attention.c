@@ -86,25 +86,11 @@ START_TEST(small_floats) {
 }
 END_TEST
 
-/* The first keys are masked: their maximum becomes 0, and later scores are so small that e^(0 - score) is infinite. */
+/* A text of check_flash_attention at more sizes. */
 START_TEST(masked_tiles) {
   sizes_cases c = {0};
   tile = (size_t)_i;
-  sizes_add_text(
-      &c,
-      "(%q: f32[n,8], %k: f32[m,8], %v: f32[m,8]) {\n"
-      "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
-      "%c = constant() {value=f32[] -1000} : f32[]\n%cb = broadcast(%c) {dimensions=[]} : f32[n,m]\n"
-      "%y = add(%qk, %cb) : f32[n,m]\n%j = iota() {dimension=1} : s32[n,m]\n%c300 = constant() {value=s32[] 300} : "
-      "s32[]\n%b300 = broadcast(%c300) {dimensions=[]} : s32[n,m]\n%on = compare(%j, %b300) {comparison=ge} : "
-      "pred[n,m]\n" LOW("f32[n,m]") "%x = select(%on, %y, %lowb) : f32[n,m]\n"
-      "%m0 = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n%lowk = broadcast(%low) {dimensions=[]} : f32[n]\n"
-      "%none = compare(%m0, %lowk) {comparison=eq} : pred[n]\n%c0 = constant() {value=f32[] 0} : f32[]\n"
-      "%zero = broadcast(%c0) {dimensions=[]} : f32[n]\n%mx = select(%none, %zero, %m0) : f32[n]\n"
-      "%mb = broadcast(%mx) {dimensions=[0]} : f32[n,m]\n%d = subtract(%x, %mb) : f32[n,m]\n"
-      "%e = exponential(%d) : f32[n,m]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[n]\n"
-      "%sb = broadcast(%s) {dimensions=[0]} : f32[n,m]\n%p = divide(%e, %sb) : f32[n,m]\n"
-      "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,8]\nreturn %pv\n}");
+  sizes_add_text(&c, attention_masked_tiles);
   check(&c, F32, 24);
 }
 END_TEST

@@ -177,7 +177,7 @@ START_TEST(memory_ends_a_run) {
   float *x = calloc(4 * N + 1, sizeof *x);
   oxla_tensor y;
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4 * N}, x));
-  refuse(oxla_execute(run), OXLA_RESOURCE, "no 67108864 bytes for output 'y'");
+  refuse(oxla_execute(run), OXLA_RESOURCE, "no 67108864 bytes of memory for output 'y'");
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, x + 1));
   refuse(oxla_execute(run), OXLA_RESOURCE, "bytes of memory for input 'x'");
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000}, x));

@@ -150,6 +150,7 @@ class Session:
         exact=False,
         check_memory=False,
         specialise="auto",
+        cpu=None,
         log=None,
     ):
         self.lib = lib = library()
@@ -160,6 +161,7 @@ class Session:
             size=ctypes.sizeof(Options),
             backend=backend.encode() if backend else None,
             threads=threads,
+            cpu=cpu.encode() if cpu else None,
             lanes=lanes,
             skip_passes=skip_passes.encode() if skip_passes else None,
             max_seconds=60,

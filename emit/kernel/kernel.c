@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emit/llvm/math.h"
+#include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/metadata.h"
@@ -128,6 +129,18 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
 }
 
 /* All values are computed before any is stored, since a result may overwrite an operand. */
+/* Lets a block whose threads compute an element together, of which one stores it, wait until all have read what the
+ * buffer had before. */
+static void await_readers(emit_writer *w) {
+  bool shared = false;
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    shared = shared || w->shared[k];
+  }
+  if (shared && w->stores && w->uniform == EMIT_UNIFORM_BLOCK) {
+    emit_barrier(w);
+  }
+}
+
 void emit_store_roots(emit_writer *w, const emit_index *at) {
   emit_element *e = &w->e;
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);
@@ -136,6 +149,7 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
     values[k] = emit_value(e, w->roots[k], emit_index_reshape(&e->x, at, s->rank, s->dims));
   }
   emit_pos linear = emit_result_pos(w, at);
+  await_readers(w);
   LLVMBasicBlockRef after = w->stores ? emit_if_begin(e->w, w->stores) : NULL;
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_store(e, w->results[k], hlo_type(w->roots[k]), linear, values[k], w->shared[k]);

@@ -1,7 +1,6 @@
 /* contraction.c - see contraction.h. */
 #include "backend_gpu/algorithms/contraction.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -405,7 +405,8 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
 
 /* --- the whole --- */
 
-/* Vectors need an operand whose innermost dimension is as long as a multiple of them. */
+/* Vectors need an operand whose innermost dimension is as long as a multiple of them, and as many rows or columns: the
+ * innermost dimension may be one of the batch. */
 static vectors choose_vectors(const kernel *k, const side *s) {
   const hlo_instr *c = k->g.c;
   hlo_value v = c->operands[s->operand];
@@ -419,7 +420,8 @@ static vectors choose_vectors(const kernel *k, const side *s) {
   }
   int n = chunks_of(k, s);
   bool across = c->op == HLO_DOT && n > 1 && (n & (n - 1)) == 0 && s->dims->n > 0;
-  return across && dim_is_const(inner) && dim_is_const(s->dims->total) && inner % n == 0 ? ACROSS : SINGLE;
+  bool whole = dim_is_const(inner) && dim_is_const(s->dims->total) && inner % n == 0 && s->dims->total % n == 0;
+  return across && whole ? ACROSS : SINGLE;
 }
 
 /* Returns the type of an operand's factors. */

@@ -61,6 +61,9 @@ START_TEST(dots) {
   add(&c, F16, DOT("f16", "[70,133]", "[133,90]", "[70,90]", "[1]", "[0]", "[]"));
   add(&c, F16, DOT("f16", "[m,64]", "[64,96]", "[m,96]", "[1]", "[0]", "[]")); /* vectors */
   add(&c, F16, DOT("f16", "[m,k]", "[k]", "[m]", "[1]", "[0]", "[]"));
+  add(&c, F16, /* the batch innermost, and columns that no vector divides */
+      "(%x: f16[m,20,4], %y: f16[20,9,4]) {\n%z = dot(%x, %y) {lhs_contract=[1], rhs_contract=[0], lhs_batch=[2], "
+      "rhs_batch=[2]} : f16[4,m,9]\nreturn %z\n}");
   add(&c, F16, DOT("f16", "[2,m,3,k]", "[k,3,n]", "[2,m,n]", "[2,3]", "[1,0]", "[]"));
   sizes_check_blocks(&c, ROUNDS);
 }

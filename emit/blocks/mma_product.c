@@ -364,13 +364,6 @@ static void spread_sums(const kernel *k, LLVMValueRef memory, int64_t pitch, int
   }
 }
 
-/* Stores the results of one element, unless it is beyond the end. */
-static void store_element(kernel *k, LLVMValueRef row, LLVMValueRef column, LLVMValueRef sum) {
-  LLVMBasicBlockRef after = emit_if_begin(k->ir, emit_is_in_tile(&k->w.e.x, &k->g, row, column));
-  emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
-  emit_if_end(k->ir, after);
-}
-
 /* Stores the results of n rows of the warp, from number `first` on, whose sums lie in its memory. */
 static void store_rows(kernel *k, LLVMValueRef memory, int64_t pitch, int64_t first, int64_t n) {
   const emit_ir *ir = k->ir;
@@ -382,7 +375,8 @@ static void store_rows(kernel *k, LLVMValueRef memory, int64_t pitch, int64_t fi
   LLVMValueRef row = emit_over(ir, l.iv, columns), column = emit_modulo(ir, l.iv, columns);
   LLVMValueRef at = emit_add(ir, memory, emit_add(ir, emit_times(ir, row, pitch), column));
   LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, word_at(k, at), "");
-  store_element(k, emit_add(ir, row_of_warp, row), emit_add(ir, column_of_warp, column), sum);
+  emit_store_tile_element(&k->w, &k->g, k->batch, emit_add(ir, row_of_warp, row), emit_add(ir, column_of_warp, column),
+                          sum);
   emit_loop_end(ir, &l, NULL);
 }
 

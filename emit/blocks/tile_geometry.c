@@ -140,8 +140,9 @@ LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint
 
 /* --- results --- */
 
-LLVMValueRef emit_is_in_tile(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
-                             LLVMValueRef column) {
+/* Returns an i1: whether the row and the column are ones of the result. */
+static LLVMValueRef is_inside(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
+                              LLVMValueRef column) {
   return LLVMBuildAnd(x->w->builder, emit_icmp(x->w, LLVMIntSLT, row, emit_size(x, g->rows.total)),
                       emit_icmp(x->w, LLVMIntSLT, column, emit_size(x, g->columns.total)), "");
 }
@@ -149,12 +150,14 @@ LLVMValueRef emit_is_in_tile(const emit_indexer *x, const emit_tile_geometry *g,
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum) {
   emit_element *e = &w->e;
+  LLVMBasicBlockRef after = emit_if_begin(e->w, is_inside(&e->x, g, row, column));
   uint32_t mark = emit_table_mark(e->x.table);
   const emit_index *at = emit_tile_index(&e->x, g, batch, row, column);
   emit_element_set(e, hlo_result((hlo_instr *)g->c, 0), at,
                    (emit_pair){emit_narrow(e->w, (dtype)g->c->shapes[0].type, sum), NULL});
   emit_store_roots(w, at);
   emit_table_release(e->x.table, mark);
+  emit_if_end(e->w, after);
 }
 
 emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns) {

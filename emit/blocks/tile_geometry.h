@@ -48,10 +48,8 @@ LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t s
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
                               emit_pos position, emit_pos sum);
 
-/* Returns an i1: whether the tile's row and column are ones of the result. */
-LLVMValueRef emit_is_in_tile(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row, LLVMValueRef column);
-
-/* Stores the results of the kernel at a row and a column, whose sum is given in the type in which sums are computed. */
+/* Stores the results of the kernel at a row and a column, unless they are beyond the end.  Their sum is given in the
+ * type in which sums are computed. */
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum);
 

@@ -175,19 +175,13 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
 }
 
-/* Stores the results of one element, unless it is beyond the end. */
-static void store_element(kernel *k, LLVMValueRef row, LLVMValueRef column, LLVMValueRef sum) {
-  LLVMBasicBlockRef after = emit_if_begin(k->ir, emit_is_in_tile(&k->w.e.x, &k->g, row, column));
-  emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
-  emit_if_end(k->ir, after);
-}
-
 static void store_tile(kernel *k, const LLVMValueRef *acc) {
   for (int64_t i = 0; i < k->rows.each; i++) {
     LLVMValueRef row = emit_add(k->ir, k->rows.first, emit_add(k->ir, k->rows.lane, emit_i64(k->ir, i * SIDE)));
     for (int64_t j = 0; j < k->columns.each; j++) {
       LLVMValueRef column = emit_add(k->ir, k->columns.lane, emit_i64(k->ir, j * SIDE));
-      store_element(k, row, emit_add(k->ir, k->columns.first, column), acc[i * k->columns.each + j]);
+      emit_store_tile_element(&k->w, &k->g, k->batch, row, emit_add(k->ir, k->columns.first, column),
+                              acc[i * k->columns.each + j]);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
 #include "runtime/host/code_loader.h"
+#include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/ptx_case.h"
 
 arena *sizes_arena;
@@ -29,6 +30,15 @@ static hlo_value sizes_operand(hlo_builder *b, const char *elements, shape s) {
   }
   hlo_attr attr = {.n = n, .ints = dims};
   return hlo_result(hlo_build(b, HLO_SIZES, 0, NULL, 1, &s, &attr), 0);
+}
+
+void sizes_setup_with_kernels(void) {
+  kernel_setup();
+  sizes_setup();
+}
+void sizes_teardown_with_kernels(void) {
+  kernel_teardown();
+  sizes_teardown();
 }
 
 /* Makes an instruction of which the kernel is written, in a computation of its own, which nobody evaluates. */

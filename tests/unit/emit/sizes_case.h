@@ -13,6 +13,9 @@
 extern arena *sizes_arena;
 void sizes_setup(void);
 void sizes_teardown(void);
+/* The same for tests that have kernel_cases (kernel_case.h) as well. */
+void sizes_setup_with_kernels(void);
+void sizes_teardown_with_kernels(void);
 
 /* How a kernel that emit_kernel does not write is written.  It may be several kernels that run one after the other. */
 enum { SIZES_PHASES = 4 };

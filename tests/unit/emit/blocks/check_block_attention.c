@@ -147,18 +147,9 @@ START_TEST(choices) {
 }
 END_TEST
 
-static void setup(void) {
-  kernel_setup();
-  sizes_setup();
-}
-static void teardown(void) {
-  kernel_teardown();
-  sizes_teardown();
-}
-
 int main(void) {
   TCase *t = tcase_create("block-attention");
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, any_sizes, 0, TILES);
   tcase_add_loop_test(t, heads, 0, TILES);

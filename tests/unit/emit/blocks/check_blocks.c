@@ -232,18 +232,9 @@ START_TEST(special_kernels) {
 }
 END_TEST
 
-static void setup(void) {
-  kernel_setup();
-  sizes_setup();
-}
-static void teardown(void) {
-  kernel_teardown();
-  sizes_teardown();
-}
-
 int main(void) {
   TCase *t = tcase_create("blocks");
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 300);
   tcase_add_test(t, targets);
   tcase_add_test(t, parameters);

@@ -122,18 +122,9 @@ START_TEST(choices) {
 }
 END_TEST
 
-static void setup(void) {
-  kernel_setup();
-  sizes_setup();
-}
-static void teardown(void) {
-  kernel_teardown();
-  sizes_teardown();
-}
-
 int main(void) {
   TCase *t = tcase_create("tiled-product");
-  tcase_add_checked_fixture(t, setup, teardown);
+  tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, dots, 0, TILES);
   tcase_add_loop_test(t, convolutions, 0, TILES);

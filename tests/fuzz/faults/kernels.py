@@ -58,8 +58,8 @@ FAULTS = [
         "exclusive sums from the end run from the start",
         (
             "emit/kernel/update.c",
-            "backward = «hlo_int(i, HLO_ATTR_BACKWARD)»;",
-            "hlo_int(i, HLO_ATTR_BACKWARD) && !exclusive",
+            "«hlo_int(g->i, HLO_ATTR_BACKWARD)» ? from_end",
+            "hlo_int(g->i, HLO_ATTR_BACKWARD) && !hlo_int(g->i, HLO_ATTR_EXCLUSIVE)",
         ),
     ),
     fault(

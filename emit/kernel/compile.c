@@ -211,14 +211,3 @@ status emit_module_ir(emit_module *m, const char **text, size_t *size) {
   LLVMDisposeMessage(printed);
   return NULL;
 }
-
-status emit_ptx(arena *a, const char *name, const hlo_instr *i, const char **text) {
-  emit_target t;
-  emit_module *m = NULL;
-  emit_kernel_info info;
-  size_t size;
-  TRY(emit_target_nvptx(a, "sm_80", &t));
-  TRY(emit_module_create(a, &t, name, &m));
-  TRY(emit_kernel(m, name, i, NULL, &info));
-  return emit_module_assembly(m, text, &size);
-}

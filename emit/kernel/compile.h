@@ -48,7 +48,4 @@ STATUS_MUST_USE status emit_module_code(emit_module *m, const void **bytes, size
 /* Returns the LLVM IR as it is after LLVM's passes. */
 STATUS_MUST_USE status emit_module_ir(emit_module *m, const char **text, size_t *size);
 
-/* Returns one kernel as PTX for sm_80. */
-STATUS_MUST_USE status emit_ptx(arena *a, const char *name, const hlo_instr *i, const char **text);
-
 #endif

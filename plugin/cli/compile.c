@@ -132,8 +132,8 @@ static status save(session *s, const char *path) {
 
 /* --- the command --- */
 
-/* Writes a text that does not come from a compiled program: HLO, PTX, or the explanation of a node (--explain). */
-static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, const char *emit, arena *a) {
+/* Writes a text that does not come from a compiled program: HLO, or the explanation of a node (--explain). */
+static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, arena *a) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
   const char *text;
@@ -141,9 +141,7 @@ static status emit_source(const cli_args *args, session *s, const session_inputs
   TRY(session_open_compiler(&compiler));
   const compiler_model *source = session_source(s);
   status failed = args->explain ? compiler->explain(source, &request, args->explain, a, &text)
-                  : strcmp(emit, "ptx") == 0
-                      ? compiler->print_ptx(source, &request, a, &text)
-                      : compiler->print(source, &request, args->after, args->no_constants, a, &text);
+                                : compiler->print(source, &request, args->after, args->no_constants, a, &text);
   cli_progress_end();
   TRY(status_name_file(failed, args->files.items[0]));
   return write_text(args->output, text);
@@ -197,7 +195,7 @@ static status emit_report(const cli_args *args, session *s, const session_inputs
   TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
   cli_progress_end();
   const rt_report *r = &c->report;
-  const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "asm") == 0 ? r->assembly : r->buffers;
+  const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "buffers") == 0 ? r->buffers : r->assembly;
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
              args->backend ? args->backend : session_default_backend());
   return write_text(args->output, text);
@@ -217,6 +215,11 @@ static const char *object_option(const cli_args *args) {
                               : NULL;
 }
 
+/* Returns true if the backend's assembly is PTX, that of NVIDIA GPUs. */
+static bool has_ptx(const char *backend) {
+  return backend && strncmp(backend, "gpu", 3) == 0 && strcmp(backend, "gpu:host") != 0;
+}
+
 status cli_compile(const cli_args *args, arena *a, int *code) {
   const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla";
   bool program = strcmp(emit, "oxla") == 0, object = program && args->output && cli_is_object(args->output);
@@ -227,6 +230,10 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   }
   if (args->explain && (args->emit || args->after)) {
     *code = complain("--explain goes without --emit and --after");
+    return NULL;
+  }
+  if (strcmp(emit, "ptx") == 0 && !has_ptx(args->backend)) {
+    *code = complain("--emit=ptx goes with --backend gpu");
     return NULL;
   }
   if (!object && object_option(args)) {
@@ -248,6 +255,5 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   opened_model m = {0};
   TRY(open_model(args, &options, a, &m));
   cli_progress_start(args->quiet, "compiling", 0);
-  bool text = strcmp(emit, "hlo") == 0 || strcmp(emit, "ptx") == 0;
-  return text ? emit_source(args, m.s, &m.inputs, emit, a) : emit_report(args, m.s, &m.inputs, emit);
+  return strcmp(emit, "hlo") == 0 ? emit_source(args, m.s, &m.inputs, a) : emit_report(args, m.s, &m.inputs, emit);
 }

@@ -57,7 +57,6 @@ const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
       .print = compiler_print,
       .explain = compiler_explain,
       .verify = compiler_verify,
-      .print_ptx = compiler_print_ptx,
       .list_ops = compiler_list_ops,
       .check_support = compiler_check_support,
       .opt = compiler_opt,

@@ -231,8 +231,6 @@ typedef struct compiler_api {
    * on the arena. */
   status (*verify)(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
                    verify_report *out);
-  /* Returns the module's elementwise fusions as PTX (assembly of NVIDIA GPUs). */
-  status (*print_ptx)(const compiler_model *s, const compile_request *request, arena *a, const char **text);
   /* Explains what became of a node, which is given by its name or by the name of one of its outputs.  The text lists
    * the instructions as which the node was imported, the pass that removed the last of them or the instructions of the
    * final module that contain them, and the algorithm, thunks and buffers of these. */

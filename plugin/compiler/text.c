@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "emit/kernel/compile.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/text.h"
 #include "plugin/compiler/internal.h"
@@ -114,31 +113,7 @@ const char *compiler_pass_list(arena *a) {
   return text;
 }
 
-/* --- PTX --- */
-
-static status print_kernels(void *data) {
-  print_call *c = data;
-  hlo_module *m;
-  bool complete;
-  uint32_t number = 0;
-  TRY(compiler_import(c->s, c->request, c->a, &m, NULL, &complete));
-  const char *text = "";
-  for (const hlo_instr *i = m->entry->first; i; i = i->next) {
-    if (hlo_info(i)->kind == HLO_ELEMENTWISE ||
-        (i->op == HLO_FUSION && hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_LOOP)) {
-      const char *kernel;
-      TRY(emit_ptx(c->a, arena_printf(c->a, "kernel_%u", number++), i, &kernel));
-      text = arena_printf(c->a, "%s// %s\n%s\n", text, hlo_instr_text(c->a, i), kernel);
-    }
-  }
-  CHECK_THAT(number, STATUS_UNSUPPORTED, "the model has no elementwise operation outside of control flow");
-  *c->text = text;
-  return NULL;
-}
-
-status compiler_print_ptx(const compiler_model *s, const compile_request *request, arena *a, const char **text) {
-  return guard_run(print_kernels, &(print_call){.s = s, .request = request, .a = a, .text = text});
-}
+/* --- versions --- */
 
 const char *compiler_versions(void) {
   static char text[64];

@@ -6,8 +6,6 @@
 
 STATUS_MUST_USE status compiler_print(const compiler_model *s, const compile_request *request, const char *after,
                                       bool no_constants, arena *a, const char **text);
-STATUS_MUST_USE status compiler_print_ptx(const compiler_model *s, const compile_request *request, arena *a,
-                                          const char **text);
 STATUS_MUST_USE status compiler_explain(const compiler_model *s, const compile_request *request, const char *node,
                                         arena *a, const char **text);
 STATUS_MUST_USE status compiler_opt(arena *a, const char *name, const char *text, size_t size, const char *passes,

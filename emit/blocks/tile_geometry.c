@@ -79,12 +79,12 @@ bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand) {
 
 /* --- positions --- */
 
-/* Returns an index of a space of one dimension. */
+/* Returns an index of a space of one dimension; p is in [0, total) in all lanes. */
 static emit_index *flat_index(emit_indexer *x, dim total, emit_pos p) {
   dim *extent = ARENA_NEW_N(x->w->arena, dim, 1);
   *extent = total;
   emit_index *flat = emit_index_new(x, 1, extent);
-  emit_axis_at(flat, 0, p);
+  emit_axis_at(flat, 0, emit_pos_below(p, total));
   return flat;
 }
 

@@ -87,7 +87,7 @@ static void place(emit_writer *w, int rank, const dim *extents, const dim *total
   const emit_indexer *x = &w->e.x;
   uint32_t mark = emit_table_mark(x->table);
   emit_index *flat = emit_index_new(x, 1, total);
-  emit_axis_at(flat, 0, emit_pos_lanes(i, lanes > 1, lanes));
+  emit_axis_at(flat, 0, emit_pos_below(emit_pos_lanes(i, lanes > 1, lanes), *total));
   body_at(w, rank, extents, flat, lanes, body, data);
   emit_table_release(x->table, mark);
 }
@@ -103,7 +103,7 @@ static void place_rows(emit_writer *w, int rank, const dim *extents, dim total, 
   dims[0] = emit_quotient(x, total, lanes);
   dims[1] = lanes;
   emit_index *flat = emit_index_new(x, 2, dims);
-  emit_axis_at(flat, 0, emit_pos_at(w->begin, 1));
+  emit_axis_at(flat, 0, emit_pos_below(emit_pos_at(w->begin, 1), dims[0]));
   emit_axis_at(flat, 1, emit_pos_along(emit_pos_const(x, 0), lanes));
   body_at(w, rank, extents, flat, lanes, body, data);
   emit_table_release(x->table, mark);

@@ -137,13 +137,22 @@ void emit_table_release(emit_table *t, uint32_t mark) {
 
 /* --- arithmetic that is written once --- */
 
+/* Divides in the type of b, which may be narrower than that of `a` and of the result if `a` fits in it. */
+static LLVMValueRef divide(const emit_ir *w, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef wide = LLVMTypeOf(a), t = LLVMTypeOf(b);
+  if (t == wide) {
+    return emit_opaque(w, LLVMBuildBinOp(w->builder, op, a, b, ""));
+  }
+  LLVMValueRef r = LLVMBuildBinOp(w->builder, op, LLVMBuildTrunc(w->builder, a, t, ""), b, "");
+  return emit_opaque(w, LLVMBuildZExt(w->builder, r, wide, ""));
+}
+
 static LLVMValueRef build(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef l = x->w->builder;
   switch (op) {
     case LLVMAdd: return LLVMBuildNSWAdd(l, a, b, "");
     case LLVMMul: return LLVMBuildNSWMul(l, a, b, "");
-    case LLVMUDiv: return emit_opaque(x->w, LLVMBuildUDiv(l, a, b, ""));
-    default: return emit_opaque(x->w, LLVMBuildURem(l, a, b, ""));
+    default: return divide(x->w, op, a, b);
   }
 }
 
@@ -302,6 +311,23 @@ static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
 }
 
+/* Returns c as a divisor of a.base.  GPUs have no division of 64 bits by an instruction, and need four times as many
+ * instructions for the product that divides by a constant, so threads divide in 32 bits what is known to fit. */
+static LLVMValueRef constant_divisor(const emit_indexer *x, emit_pos a, int64_t c) {
+  bool narrow = x->w->target->execution == EMIT_BLOCKS && emit_pos_inside(a, 0, INT32_MAX) && c < INT32_MAX;
+  return narrow ? LLVMConstInt(x->w->i32, (unsigned long long)c, true) : emit_i64(x->w, c);
+}
+
+/* Returns r, which is a quotient or a remainder of `a`, with its range, which is [least, past) if that of `a` is known
+ * to have no negative positions. */
+static emit_pos in_range(emit_pos r, emit_pos a, int64_t least, int64_t past) {
+  if (emit_pos_inside(a, 0, INT64_MAX)) {
+    r.least = least;
+    r.past = past;
+  }
+  return r;
+}
+
 /* Returns the size d as a divisor: an i64 that is at least 1, also where the code does not run because d is 0. */
 static LLVMValueRef divisor(const emit_indexer *x, dim d) {
   LLVMValueRef n = emit_size(x, d);
@@ -323,6 +349,18 @@ static emit_pos by_size(const emit_indexer *x, LLVMOpcode op, emit_pos a, dim c)
   return scattered(once(x, op, v, emit_splat(x->w, divisor(x, c), x->lanes)));
 }
 
+static emit_pos quotient(const emit_indexer *x, emit_pos a, int64_t c) {
+  bool affine = a.step != EMIT_SCATTERED;
+  if (a.step == 0 || (affine && one_bucket(x, a, c))) {
+    return emit_pos_at(once(x, LLVMUDiv, a.base, constant_divisor(x, a, c)), a.multiple % c == 0 ? a.multiple / c : 1);
+  }
+  if (affine && a.step % c == 0 && a.multiple % c == 0) {
+    return emit_pos_lanes(once(x, LLVMUDiv, a.base, constant_divisor(x, a, c)), a.step / c, a.multiple / c);
+  }
+  LLVMValueRef v = emit_pos_vector(x, a);
+  return scattered(once(x, LLVMUDiv, v, emit_i(v, c)));
+}
+
 emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c) {
   int64_t bucket;
   if (c == 1) {
@@ -334,14 +372,19 @@ emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c) {
   if (known_bucket(a, c, &bucket)) {
     return emit_pos_const(x, bucket);
   }
-  if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
-    return emit_pos_at(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.multiple % c == 0 ? a.multiple / c : 1);
+  return in_range(quotient(x, a, c), a, a.least / c, (a.past - 1) / c + 1);
+}
+
+static emit_pos remainder_of(const emit_indexer *x, emit_pos a, int64_t c) {
+  bool affine = a.step != EMIT_SCATTERED;
+  if (a.step == 0 || (affine && one_bucket(x, a, c))) {
+    return emit_pos_lanes(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), a.step, gcd(a.multiple, c));
   }
-  if (a.step != EMIT_SCATTERED && a.step % c == 0 && a.multiple % c == 0) {
-    return emit_pos_lanes(once(x, LLVMUDiv, a.base, emit_i64(x->w, c)), a.step / c, a.multiple / c);
+  if (affine && a.step % c == 0) {
+    return emit_pos_at(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), gcd(a.multiple, c));
   }
   LLVMValueRef v = emit_pos_vector(x, a);
-  return scattered(once(x, LLVMUDiv, v, emit_i(v, c)));
+  return scattered(once(x, LLVMURem, v, emit_i(v, c)));
 }
 
 emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c) {
@@ -355,14 +398,7 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c) {
   if (known_bucket(a, c, &bucket)) {
     return emit_pos_add_const(x, a, -bucket * c);
   }
-  if (a.step == 0 || (a.step != EMIT_SCATTERED && one_bucket(x, a, c))) {
-    return emit_pos_lanes(once(x, LLVMURem, a.base, emit_i64(x->w, c)), a.step, gcd(a.multiple, c));
-  }
-  if (a.step != EMIT_SCATTERED && a.step % c == 0) {
-    return emit_pos_at(once(x, LLVMURem, a.base, emit_i64(x->w, c)), gcd(a.multiple, c));
-  }
-  LLVMValueRef v = emit_pos_vector(x, a);
-  return scattered(once(x, LLVMURem, v, emit_i(v, c)));
+  return in_range(remainder_of(x, a, c), a, 0, c);
 }
 
 /* Returns true if emit_pos_mod needs arithmetic on vectors. */
@@ -391,7 +427,7 @@ emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n) {
     r = emit_intrinsic2(x->w, "llvm.smax", emit_intrinsic2(x->w, "llvm.smin", v, last), emit_i(v, 0));
     emit_table_put(x->table, key, (emit_pair){r, NULL});
   }
-  return a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r);
+  return emit_pos_below(a.step == 0 || x->lanes == 1 ? emit_pos_at(r, 1) : scattered(r), n);
 }
 
 /* --- indices --- */

@@ -102,6 +102,12 @@ static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
   }
   return r;
 }
+/* Returns p, all of whose lanes are in [0, n). */
+static inline emit_pos emit_pos_below(emit_pos p, dim n) {
+  p.past = dim_is_const(n) ? n : 0;
+  p.least = 0;
+  return p;
+}
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c);
 emit_pos emit_pos_at(LLVMValueRef base, int64_t multiple); /* a position that is the same for all lanes */
 /* Returns a scattered position, whose value in each lane is that of the integer vector v.  If there is only 1 lane, v

@@ -122,6 +122,31 @@ START_TEST(thread_layout) {
 }
 END_TEST
 
+/* --- positions of 32 bits --- */
+
+START_TEST(narrow_positions) {
+  static const struct {
+    const char *text;
+    bool wide; /* whether positions do not fit in 32 bits, which a multiplication for a division by 30 tells */
+  } cases[] = {
+      {"(%x: f32[7,5,6]) {\n%y = transpose(%x) {permutation=[2,1,0]} : f32[6,5,7]\nreturn %y\n}", false},
+      {"(%x: f16[7,5,6], %p: f16[]) {\n"
+       "%y = pad(%x, %p) {low=[1,1,2], high=[0,1,1], interior=[0,0,2]} : f16[8,7,19]\nreturn %y\n}",
+       false},
+      {"(%x: f32[9,30], %y: f32[30,70]) {\n%z = dot(%x, %y) {lhs_contract=[1], rhs_contract=[0], lhs_batch=[], "
+       "rhs_batch=[]} : f32[9,70]\nreturn %z\n}",
+       false},
+      {"(%x: f32[100000,5,5000]) {\n%y = transpose(%x) {permutation=[1,0,2]} : f32[5,100000,5000]\nreturn %y\n}", true},
+  };
+  emit_module *m = gpu_module("sm_80");
+  emit_kernel_info info;
+  ASSERT_OK(emit_kernel(m, "f", only_instruction(cases[_i].text), NULL, &info));
+  const char *text = assembly(m);
+  bool wide = strstr(text, "mul.hi.u64") || strstr(text, "mul.hi.s64") || strstr(text, "div.u64");
+  ck_assert_msg(wide == cases[_i].wide, "%s", text);
+}
+END_TEST
+
 /* --- vectors of 16 bytes --- */
 
 START_TEST(vectors) {
@@ -240,6 +265,7 @@ int main(void) {
   tcase_add_test(t, parameters);
   tcase_add_test(t, too_many_parameters);
   tcase_add_test(t, thread_layout);
+  tcase_add_loop_test(t, narrow_positions, 0, 4);
   tcase_add_loop_test(t, vectors, 0, 7);
   tcase_add_loop_test(t, ptx_of_all, 0, PTX_GPUS);
   tcase_add_test(t, special_kernels);

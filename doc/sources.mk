@@ -94,6 +94,7 @@ doc_files = \
 	doc/convolutions-mobilenet-v2.svg \
 	doc/convolutions-resnet50.svg \
 	doc/debugging.md \
+	doc/gpu.md \
 	doc/make-man \
 	doc/measurements/checks.md \
 	doc/measurements/compile-time.md \

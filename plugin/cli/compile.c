@@ -236,6 +236,10 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     *code = complain("--emit=ptx goes with --backend gpu");
     return NULL;
   }
+  if (object && args->backend && strcmp(args->backend, "cpu") != 0) {
+    *code = complain("an object file has the cpu target's code: -o FILE.o, .a and .so go with --backend cpu");
+    return NULL;
+  }
   if (!object && object_option(args)) {
     *code = complain(arena_printf(a, "%s goes with -o FILE.o, .a or .so", object_option(args)));
     return NULL;

@@ -13,6 +13,7 @@
 #include "emit/kernel/writer.h"
 
 enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = EMIT_TILE_MOST, MOST_SUMS = 16 };
+enum { ALIGNMENT = 16 /* of shared memory, in bytes: the most that an instruction of a thread loads */ };
 
 /* --- choosing --- */
 
@@ -61,6 +62,7 @@ typedef struct side {
   uint32_t operand;
   const emit_tile_group *dims;
   int64_t extent, each; /* of the tile of a block, and of a thread */
+  int64_t run;          /* how many neighbouring ones a thread has, which it loads from shared memory as a vector */
   int64_t pitch;        /* elements between two sums in shared memory */
   LLVMValueRef first;   /* the first row or column of the block's tile */
   LLVMValueRef shared;  /* [sums][pitch] */
@@ -128,11 +130,22 @@ static void store_side(const kernel *k, const side *s, int n, const brought *b) 
   }
 }
 
+/* Returns the place in the block's tile of the thread's row or column number j. */
+static LLVMValueRef own_position(const kernel *k, const side *s, int64_t j) {
+  return emit_add(k->ir, emit_times(k->ir, s->lane, s->run), emit_i64(k->ir, j / s->run * s->run * SIDE + j % s->run));
+}
+
 /* Loads the thread's factors of a side for one sum. */
 static void thread_factors(const kernel *k, const side *s, int64_t sum, LLVMValueRef *out) {
-  for (int64_t j = 0; j < s->each; j++) {
-    LLVMValueRef position = emit_add(k->ir, s->lane, emit_i64(k->ir, j * SIDE));
-    out[j] = LLVMBuildLoad2(k->ir->builder, k->element, shared_at(k, s, emit_i64(k->ir, sum), position), "");
+  LLVMTypeRef t = emit_vector_type(k->element, (int)s->run);
+  size_t bytes = (size_t)s->run * dtype_bytes(k->type);
+  for (int64_t j = 0; j < s->each; j += s->run) {
+    LLVMValueRef at = shared_at(k, s, emit_i64(k->ir, sum), own_position(k, s, j));
+    LLVMValueRef v = LLVMBuildLoad2(k->ir->builder, t, at, "");
+    LLVMSetAlignment(v, (unsigned)(bytes < ALIGNMENT ? bytes : ALIGNMENT));
+    for (int lane = 0; lane < s->run; lane++) {
+      out[j + lane] = emit_lane(k->ir, v, lane);
+    }
   }
 }
 
@@ -177,22 +190,25 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
 
 static void store_tile(kernel *k, const LLVMValueRef *acc) {
   for (int64_t i = 0; i < k->rows.each; i++) {
-    LLVMValueRef row = emit_add(k->ir, k->rows.first, emit_add(k->ir, k->rows.lane, emit_i64(k->ir, i * SIDE)));
+    LLVMValueRef row = emit_add(k->ir, k->rows.first, own_position(k, &k->rows, i));
     for (int64_t j = 0; j < k->columns.each; j++) {
-      LLVMValueRef column = emit_add(k->ir, k->columns.lane, emit_i64(k->ir, j * SIDE));
-      emit_store_tile_element(&k->w, &k->g, k->batch, row, emit_add(k->ir, k->columns.first, column),
-                              acc[i * k->columns.each + j]);
+      LLVMValueRef column = emit_add(k->ir, k->columns.first, own_position(k, &k->columns, j));
+      emit_store_tile_element(&k->w, &k->g, k->batch, row, column, acc[i * k->columns.each + j]);
     }
   }
 }
 
+/* The threads of a warp share two rows, whose factors are broadcast in vectors of any length.  They have different
+ * columns, of which two each make up all banks of shared memory; with more, what they store would be further apart. */
 static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t each, LLVMValueRef tile,
                       LLVMValueRef lane) {
-  enum { PAD = 1 }; /* so that the threads of a warp that store one sum after the other use different banks */
+  enum { PAD = 4 }; /* so that the threads of a warp that store eight sums of four lines use different banks */
+  int64_t most = dims == &k->g.rows ? 4 : 2;
   side s = {.operand = operand, .dims = dims, .extent = SIDE * each, .each = each, .lane = lane};
+  s.run = each < most ? each : most;
   s.pitch = s.extent + PAD;
   s.first = emit_times(k->ir, tile, s.extent);
-  s.shared = emit_shared_memory(&k->w, k->element, k->tile.sums * s.pitch, 16);
+  s.shared = emit_shared_memory(&k->w, k->element, k->tile.sums * s.pitch, ALIGNMENT);
   s.sums_first = emit_has_sums_innermost(k->g.c, operand);
   return s;
 }

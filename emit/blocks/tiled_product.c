@@ -87,46 +87,57 @@ static LLVMValueRef shared_at(const kernel *k, const side *s, LLVMValueRef sum, 
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->element, s->shared, &at, 1, "");
 }
 
-/* The factor that a thread brings into shared memory: number `number` of those of its side. */
-typedef struct brought {
-  LLVMValueRef sum, position, value;
-} brought;
+/* Where in shared memory is factor number `number` of those that a thread brings there for a side. */
+typedef struct place {
+  LLVMValueRef sum, position;
+} place;
 
-/* Positions beyond the end are replaced by the last one, so that nothing outside of an array is read; their sums are
- * not stored.  Sums beyond the end become products of zeros. */
-static brought load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int64_t number) {
-  emit_element *e = &k->w.e;
+static place place_of(const kernel *k, const side *s, int64_t number) {
   const emit_ir *ir = k->ir;
   LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, number * THREADS));
   int64_t inner = s->sums_first ? k->tile.sums : s->extent;
   LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
-  brought b = {.sum = s->sums_first ? fast : slow, .position = s->sums_first ? slow : fast};
-  LLVMValueRef sum = emit_add(ir, first_sum, b.sum);
-  LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, b.position), s->dims->total, s->extent);
-  LLVMValueRef safe = emit_within(&e->x, sum, k->g.sums.total, k->tile.sums);
-  b.value = emit_tile_factor(e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
-  if (safe != sum) {
-    LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.sums.total));
-    b.value = emit_select(ir, inside, b.value, LLVMConstNull(k->element));
-  }
-  return b;
+  return s->sums_first ? (place){fast, slow} : (place){slow, fast};
 }
 
-enum { MOST_BROUGHT = SIDE * MOST * MOST_SUMS / THREADS };
-
-/* Loads the factors of a side for the next sums. */
-static int load_side(kernel *k, const side *s, LLVMValueRef first_sum, brought *out) {
-  int n = (int)(s->extent * k->tile.sums / THREADS);
-  assert(n > 0 && n <= MOST_BROUGHT && s->extent * k->tile.sums % THREADS == 0);
-  for (int j = 0; j < n; j++) {
-    out[j] = load_factor(k, s, first_sum, j);
+/* Positions beyond the end are replaced by the last one, so that nothing outside of an array is read; their sums are
+ * not stored.  Sums beyond the end become products of zeros. */
+static LLVMValueRef load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int64_t number) {
+  emit_element *e = &k->w.e;
+  const emit_ir *ir = k->ir;
+  place p = place_of(k, s, number);
+  LLVMValueRef sum = emit_add(ir, first_sum, p.sum);
+  LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, p.position), s->dims->total, s->extent);
+  LLVMValueRef safe = emit_within(&e->x, sum, k->g.sums.total, k->tile.sums);
+  LLVMValueRef v = emit_tile_factor(e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
+  if (safe == sum) {
+    return v;
   }
+  LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(&e->x, k->g.sums.total));
+  return emit_select(ir, inside, v, LLVMConstNull(k->element));
+}
+
+/* Returns how many factors of a side each thread brings. */
+static int brought(const kernel *k, const side *s) {
+  int n = (int)(s->extent * k->tile.sums / THREADS);
+  assert(n > 0 && s->extent * k->tile.sums % THREADS == 0);
   return n;
 }
 
-static void store_side(const kernel *k, const side *s, int n, const brought *b) {
-  for (int j = 0; j < n; j++) {
-    LLVMBuildStore(k->ir->builder, b[j].value, shared_at(k, s, b[j].sum, b[j].position));
+/* Loads the factors of both sides from first_sum on. */
+static void load_sides(kernel *k, LLVMValueRef first_sum, LLVMValueRef *out) {
+  for (int j = 0; j < brought(k, &k->rows); j++) {
+    *out++ = load_factor(k, &k->rows, first_sum, j);
+  }
+  for (int j = 0; j < brought(k, &k->columns); j++) {
+    *out++ = load_factor(k, &k->columns, first_sum, j);
+  }
+}
+
+static void store_side(const kernel *k, const side *s, const LLVMValueRef *v) {
+  for (int j = 0; j < brought(k, s); j++) {
+    place p = place_of(k, s, j);
+    LLVMBuildStore(k->ir->builder, v[j], shared_at(k, s, p.sum, p.position));
   }
 }
 
@@ -164,27 +175,52 @@ static void multiply(const kernel *k, LLVMValueRef *acc) {
   }
 }
 
-/* Writes the loop over all sums; acc[] are the thread's sums. */
+/* Loads the first factors into v[], which has n zeros, if there are sums at all. */
+static void load_first(kernel *k, int n, LLVMValueRef *v) {
+  enum { ONCE = INT32_MAX };
+  dim total = k->g.sums.total;
+  emit_loop l;
+  LLVMValueRef some = emit_lesser(k->ir, emit_size(&k->w.e.x, total), emit_i64(k->ir, 1));
+  emit_loop_begin(k->ir, &l, emit_i64(k->ir, 0), some, ONCE, dim_is_const(total) && total > 0, n, v);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  load_sides(k, l.iv, v);
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(k->ir, &l, v);
+  memcpy(v, l.carried, (size_t)n * sizeof *v);
+}
+
+/* Returns the sum from which on factors are loaded while those from `sum` on are multiplied.  Where none follow, they
+ * are loaded for nothing, from the last place from which as many can be read without a look at the end. */
+static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
+  dim total = k->g.sums.total;
+  LLVMValueRef next = emit_add(k->ir, sum, emit_i64(k->ir, k->tile.sums));
+  bool whole = dim_is_const(total) && total % k->tile.sums == 0;
+  return whole ? emit_lesser(k->ir, next, emit_i64(k->ir, total - k->tile.sums)) : next;
+}
+
+/* Writes the loop over all sums; acc[] are the thread's sums.  A step multiplies the factors that the step before has
+ * loaded, so that the time of loads is that of products. */
 static void sum_up(kernel *k, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
-  int n = (int)(k->rows.each * k->columns.each);
-  emit_pair zero = emit_reduce_identity(ir, HLO_REDUCE_ADD, k->type);
-  for (int j = 0; j < n; j++) {
-    acc[j] = zero.v;
+  int n = (int)(k->rows.each * k->columns.each), n_rows = brought(k, &k->rows);
+  int n_loaded = n_rows + brought(k, &k->columns);
+  LLVMValueRef v[EMIT_MAX_CARRIED], *loaded = v + n; /* 72 for the largest tile */
+  for (int j = 0; j < n + n_loaded; j++) {
+    v[j] = j < n ? emit_reduce_identity(ir, HLO_REDUCE_ADD, k->type).v : LLVMConstNull(k->element);
   }
+  load_first(k, n_loaded, loaded);
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.sums.total), k->tile.sums, false, n, acc);
+  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.sums.total), k->tile.sums, false, n + n_loaded, v);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
-  brought rows[MOST_BROUGHT], columns[MOST_BROUGHT];
-  int n_rows = load_side(k, &k->rows, l.iv, rows), n_columns = load_side(k, &k->columns, l.iv, columns);
   emit_barrier(&k->w); /* all threads have read what is overwritten now */
-  store_side(k, &k->rows, n_rows, rows);
-  store_side(k, &k->columns, n_columns, columns);
+  store_side(k, &k->rows, l.carried + n);
+  store_side(k, &k->columns, l.carried + n + n_rows);
   emit_barrier(&k->w);
-  memcpy(acc, l.carried, (size_t)n * sizeof *acc);
-  multiply(k, acc);
+  memcpy(v, l.carried, (size_t)n * sizeof *v);
+  load_sides(k, following(k, l.iv), loaded);
+  multiply(k, v);
   emit_table_release(k->w.e.x.table, mark);
-  emit_loop_end(ir, &l, acc);
+  emit_loop_end(ir, &l, v);
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
 }
 

@@ -111,7 +111,7 @@ const char *emit_own_function(const emit_ir *w, const char *name, int n, LLVMVal
 LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name);
 LLVMBasicBlockRef emit_here(const emit_ir *w);
 
-enum { EMIT_MAX_CARRIED = 64 };
+enum { EMIT_MAX_CARRIED = 80 };
 
 /* A counted loop with carried values.  Between begin and end the builder is in its body, `iv` is the counter and
  * carried[] has the values at the start of the iteration. emit_loop_end takes the next values, leaves the final ones in

@@ -7,7 +7,7 @@
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
-static const emit_tile tiles[] = {{1, 1, 16}, {2, 1, 16}, {1, 4, 16}, {4, 4, 16}, {8, 2, 8}, {8, 8, 8}};
+static const emit_tile tiles[] = {{1, 1, 16}, {2, 1, 16}, {1, 4, 16}, {4, 4, 16}, {8, 2, 16}, {8, 8, 8}};
 enum { TILES = sizeof tiles / sizeof *tiles };
 
 static size_t tile; /* the one of this test */

@@ -46,6 +46,9 @@ STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, 
  * lost by such a failure: later functions report it. */
 void cuda_lose_if(cuda_device *d, status failed);
 
+/* Sets *out to a module of the code, which is PTX or a cubin.  The cache, which may be NULL, keeps what PTX becomes. */
+STATUS_MUST_USE status cuda_load_module(cuda_device *d, rt_span code, const rt_code_cache *cache, CUmodule *out);
+
 STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
 
 /* The members of rt_device and gpu_device that are in other files than cuda.c. */
@@ -63,7 +66,7 @@ status cuda_record_event(rt_event *e, rt_stream *s);
 status cuda_elapsed(const rt_event *from, const rt_event *to, double *seconds);
 status cuda_peak(const rt_device *d, double *operations, double *bytes);
 status cuda_check_cpu(const gpu_device *d, const char *cpu);
-status cuda_load(const gpu_device *d, arena *a, rt_span code, rt_code **out);
+status cuda_load(const gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
 gpu_function *cuda_find(const gpu_device *d, arena *a, rt_code *code, const char *symbol);
 status cuda_launch(rt_stream *s, const gpu_function *f, const gpu_launch *l);
 

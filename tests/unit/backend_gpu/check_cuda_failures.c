@@ -128,7 +128,7 @@ START_TEST(a_lost_device_says_so) {
   cuda_case_check_failure(p->device->allocate(p->device, 1, &memory), STATUS_INTERNAL, text);
   cuda_case_check_failure(p->device->create_stream(p->device, &stream), STATUS_INTERNAL, text);
   cuda_case_check_failure(p->gpu->check_cpu(p->gpu, "nvptx64-nvidia-cuda sm_80 +ptx70 1"), STATUS_INTERNAL, text);
-  cuda_case_check_failure(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded), STATUS_INTERNAL, text);
+  cuda_case_check_failure(p->gpu->load(p->gpu, p->arena, cuda_case_code, NULL, &loaded), STATUS_INTERNAL, text);
   cuda_program_free(p);
   ck_assert_uint_eq(cuda_case_ask("fake_cuda_breaches"), 0);
 }

@@ -70,11 +70,42 @@ START_TEST(breaches_by_launches_are_seen) {
 }
 END_TEST
 
+START_TEST(breaches_by_linking_are_seen) {
+  CUcontext context;
+  CUlinkState linker;
+  CUmodule module;
+  void *cubin;
+  size_t bytes;
+  char text[] = "no end";
+  const cuda_driver *cu = open_driver(&context);
+  ck_assert_int_eq(cu->cuCtxSetCurrent(context), CUDA_SUCCESS);
+  ck_assert_int_eq(cu->cuLinkCreate_v2(0, NULL, NULL, &linker), CUDA_SUCCESS);
+  ck_assert_int_eq(cu->cuLinkComplete(linker, &cubin, &bytes), CUDA_ERROR_INVALID_VALUE);
+  ck_assert_int_eq(cu->cuLinkAddData_v2(linker, CU_JIT_INPUT_PTX, text, 3, "x", 0, NULL, NULL),
+                   CUDA_ERROR_INVALID_VALUE);
+  ck_assert_int_eq(cu->cuLinkAddData_v2(linker, CU_JIT_INPUT_PTX, text, sizeof text, "x", 0, NULL, NULL),
+                   CUDA_ERROR_INVALID_PTX);
+  ck_assert_int_eq(cu->cuLinkAddData_v2(linker, CU_JIT_INPUT_PTX, (void *)cuda_case_code.data, cuda_case_code.size, "x",
+                                        0, NULL, NULL),
+                   CUDA_SUCCESS);
+  ck_assert_int_eq(cu->cuLinkComplete(linker, &cubin, &bytes), CUDA_SUCCESS);
+  ck_assert_int_eq(cu->cuModuleLoadDataEx(&module, cubin, 0, NULL, NULL), CUDA_SUCCESS);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_compilations"), 1);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_live"), 2);
+  ck_assert_int_eq(cu->cuLinkDestroy(linker), CUDA_SUCCESS);
+  ck_assert_int_eq(cu->cuLinkDestroy(linker), CUDA_ERROR_INVALID_HANDLE);
+  ck_assert_int_eq(cu->cuModuleUnload(module), CUDA_SUCCESS);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_live"), 0);
+  ck_assert_uint_eq(cuda_case_ask("fake_cuda_breaches"), 3);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("fake cuda");
   tcase_add_unchecked_fixture(t, cuda_case_setup, cuda_case_teardown);
   tcase_set_timeout(t, 120);
   tcase_add_test(t, breaches_of_rules_are_seen);
   tcase_add_test(t, breaches_by_launches_are_seen);
+  tcase_add_test(t, breaches_by_linking_are_seen);
   return run_suite("fake cuda", t);
 }

@@ -1,5 +1,5 @@
 /* module_fake_cuda.c - a driver of CUDA for machines without one (ONNX_XLA_CUDA_DRIVER): its devices are emulated on
- * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX and cubins.
+ * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX.
  *
  * It knows the driver's rules.  Whoever breaks one gets the driver's error, and the breach is told on standard error
  * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
@@ -9,6 +9,8 @@
  *                                        all calls; "work" counts what streams do: it fails later, and the device with
  * it FAKE_CUDA_DELAY=N                    streams sleep up to so many microseconds before each piece of work; 50 by
  * default
+ *
+ * FAKE_CUDA_VERSION=N, the version of the driver, is read whenever it is asked for; 12040 by default.
  *
  * A kernel's object may define "const int32_t NAME_parameters[2]": how many buffers and arguments the kernel NAME
  * takes. Then its buffers are checked. */
@@ -25,6 +27,7 @@
 #include "runtime/block_abi.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/emulated_device.h"
+#include "runtime/host/relocation.h"
 #include "tests/unit/backend_gpu/fake_cuda_state.h"
 
 #define CUDA_FUNCTION(name, parameters) CUresult name parameters;
@@ -59,7 +62,8 @@ CUresult cuInit(unsigned flags) {
 
 CUresult cuDriverGetVersion(int *version) {
   BEGIN(false);
-  *version = 12040;
+  const char *told = getenv("FAKE_CUDA_VERSION");
+  *version = told ? atoi(told) : 12040;
   return CUDA_SUCCESS;
 }
 
@@ -395,67 +399,7 @@ CUresult cuStreamSynchronize(CUstream s) {
 
 /* --- modules and kernels --- */
 
-/* Returns how long an ELF object is by its own headers: up to the end of its last section, or of the table of these. */
-static size_t elf_bytes(const void *image) {
-  const Elf64_Ehdr *h = image;
-  const Elf64_Shdr *sections = (const Elf64_Shdr *)((const char *)image + h->e_shoff);
-  size_t end = h->e_shoff + (size_t)h->e_shnum * sizeof *sections;
-  for (int k = 0; k < h->e_shnum; k++) {
-    size_t section = sections[k].sh_type == SHT_NOBITS ? 0 : sections[k].sh_offset + sections[k].sh_size;
-    end = section > end ? section : end;
-  }
-  return end;
-}
-
-/* What code for a CPU may call: a processor without an instruction for it calls fma. */
-static void *resolve(const char *name) {
-  return strcmp(name, "fma") == 0      ? (void *)(double (*)(double, double, double))fma
-         : strcmp(name, "fmaf") == 0   ? (void *)(float (*)(float, float, float))fmaf
-         : strcmp(name, "memcpy") == 0 ? (void *)memcpy
-         : strcmp(name, "memset") == 0 ? (void *)memset
-                                       : NULL;
-}
-
-static void write_log(unsigned n_options, const CUjit_option *options, void **values, const char *text) {
-  char *log = NULL;
-  size_t bytes = 0;
-  for (unsigned k = 0; k < n_options; k++) {
-    log = options[k] == CU_JIT_ERROR_LOG_BUFFER ? values[k] : log;
-    bytes = options[k] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ? (size_t)(uintptr_t)values[k] : bytes;
-  }
-  if (log && bytes) {
-    snprintf(log, bytes, "%s", text);
-  }
-}
-
-CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
-  BEGIN(true);
-  NOT_IN_CAPTURE();
-  if (memcmp(image, ELFMAG, SELFMAG) != 0) {
-    char text[200], target[20] = "no target";
-    const char *line = strstr(image, ".target ");
-    sscanf(line ? line : "", ".target %19[a-z0-9_]", target);
-    snprintf(text, sizeof text,
-             "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX: %s", target);
-    write_log(n, options, values, text);
-    return CUDA_ERROR_INVALID_PTX;
-  }
-  size_t bytes = elf_bytes(image);
-  arena *a = arena_create(NULL);
-  rt_code *code;
-  status failed = rt_code_load(a, (rt_span){arena_memdup(a, image, bytes), bytes}, resolve, &code);
-  if (failed) {
-    write_log(n, options, values, status_message(failed));
-    status_free(failed);
-    arena_destroy(a);
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  CUmodule m = *out = new_object(MODULE, sizeof *m);
-  m->arena = a;
-  m->code = code;
-  begin_object(&m->object);
-  return CUDA_SUCCESS;
-}
+#include "tests/unit/backend_gpu/fake_cuda_compile.h"
 
 /* The functions of a module are destroyed with it. */
 static void end_functions(CUmodule m) {

@@ -6,6 +6,7 @@ gpu_exec_sources = \
 	backend_gpu/runtime/cuda_measure.c \
 	backend_gpu/runtime/cuda_module.c \
 	backend_gpu/runtime/cuda_recording.c \
+	backend_gpu/runtime/cuda_staging.c \
 	backend_gpu/runtime/cuda_stream.c \
 	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \

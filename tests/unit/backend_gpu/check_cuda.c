@@ -141,7 +141,8 @@ START_TEST(launches_leave_no_memory_behind) {
 }
 END_TEST
 
-/* A wait that ends too early leaves no copy behind that still writes to the host's memory. */
+/* A wait that ends too early leaves no copy behind that still writes to the host's memory.  It does not wait for the
+ * kernels either, behind which the copies are. */
 START_TEST(waits_end_with_the_budget) {
   cuda_program *p = cuda_program_loaded();
   for (int copies = 0; copies < 3; copies++) {
@@ -149,8 +150,6 @@ START_TEST(waits_end_with_the_budget) {
     cuda_program_linger(p, copies);
     cuda_case_check_failure(p->device->await(p->stream, copies % 2 ? &cancelled : &late), STATUS_RESOURCE,
                             copies % 2 ? "cancelled" : "the time limit has passed");
-    ck_assert(!copies || memcmp(p->sums, p->x, CUDA_CASE_BYTES) == 0);
-    memset(p->sums, 0, CUDA_CASE_BYTES);
     ASSERT_OK(p->device->await(p->stream, &(mem_budget){.deadline = deadline_after(100)}));
     ck_assert_int_eq(p->sums[1], 0);
   }

@@ -94,7 +94,17 @@ struct CUctx_st {
   CUdevice device;
 };
 
-typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION, GRAPH, GRAPH_EXEC, EVENT, LINKER } object_kind;
+typedef enum object_kind {
+  MEMORY,
+  HOST_MEMORY,
+  STREAM,
+  MODULE,
+  FUNCTION,
+  GRAPH,
+  GRAPH_EXEC,
+  EVENT,
+  LINKER
+} object_kind;
 
 /* What the driver makes.  Handles are addresses of objects, which stay in the list when they are destroyed, so that a
  * stale handle is known as such. */

@@ -180,6 +180,34 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
+  BEGIN(true);
+  NOT_IN_CAPTURE();
+  memory *m = new_object(HOST_MEMORY, sizeof *m);
+  m->address = flags || bytes == 0 ? NULL : malloc(bytes);
+  m->bytes = bytes;
+  if (!m->address) {
+    free(m);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  begin_object(&m->object);
+  *out = m->address;
+  return CUDA_SUCCESS;
+}
+
+/* Whether the bytes are in page-locked memory. */
+static bool is_locked(const void *at, size_t bytes) {
+  bool is = false;
+  pthread_mutex_lock(&lock);
+  for (const object *o = objects; o && !is; o = o->next) {
+    const memory *m = (const memory *)o;
+    size_t offset = o->kind == HOST_MEMORY ? (size_t)((const char *)at - (const char *)m->address) : 0;
+    is = o->kind == HOST_MEMORY && offset <= m->bytes && bytes <= m->bytes - offset;
+  }
+  pthread_mutex_unlock(&lock);
+  return is;
+}
+
 /* As the driver does before it frees memory. */
 static void await_all_streams(void) {
   pthread_mutex_lock(&lock);
@@ -192,12 +220,12 @@ static void await_all_streams(void) {
 }
 
 /* Takes memory out of the list; NULL if nothing alive is at this address. */
-static memory *take_memory(CUdeviceptr address) {
+static memory *take_memory(object_kind kind, CUdeviceptr address) {
   memory *found = NULL;
   pthread_mutex_lock(&lock);
   for (object **at = &objects; *at && !found; at = found ? at : &(*at)->next) {
     memory *m = (memory *)*at;
-    if (m->object.kind == MEMORY && m->object.context == current && (uintptr_t)m->address == address) {
+    if (m->object.kind == kind && m->object.context == current && (uintptr_t)m->address == address) {
       found = m;
       *at = m->object.next;
     }
@@ -210,12 +238,26 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   BEGIN(true);
   NOT_IN_CAPTURE();
   await_all_streams();
-  memory *m = take_memory(address);
+  memory *m = take_memory(MEMORY, address);
   if (!m) {
     breach(__func__, "memory that is not of this context");
     return CUDA_ERROR_INVALID_VALUE;
   }
   device.release(&device, m->address, m->bytes);
+  free(m);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeHost(void *address) {
+  BEGIN(true);
+  NOT_IN_CAPTURE();
+  await_all_streams();
+  memory *m = take_memory(HOST_MEMORY, (uintptr_t)address);
+  if (!m) {
+    breach(__func__, "memory that is not of this context");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  free(m->address);
   free(m);
   return CUDA_SUCCESS;
 }
@@ -310,6 +352,10 @@ static CUresult submit_copy(CUstream s, rt_copy direction, void *to, const void 
     breach("a copy", "memory of the wrong side");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (direction != RT_ON_DEVICE && !is_locked(direction == RT_UPLOAD ? from : to, bytes)) {
+    breach("a copy", "pageable memory, for which the host would wait");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (direction == RT_ON_DEVICE && (const uint8_t *)to < (const uint8_t *)from + bytes &&
       (const uint8_t *)from < (const uint8_t *)to + bytes) {
     breach("a copy", "it overlaps itself");
@@ -319,25 +365,16 @@ static CUresult submit_copy(CUstream s, rt_copy direction, void *to, const void 
   return submit(w);
 }
 
-/* The driver may read pageable memory at once; this one reads it when the stream comes to it. */
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
   return submit_copy(s, RT_UPLOAD, (void *)(uintptr_t)to, from, bytes);
 }
 
-/* The driver returns when pageable memory is written, except on systems whose devices write the host's pages
- * themselves.  This one does either in turn. */
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream s) {
-  static _Atomic unsigned turn;
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
-  CUresult r = submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
-  if (r == CUDA_SUCCESS && !s->capture && turn++ % 2) {
-    status_free(device.await(s->queue, NULL));
-    r = sticky ? stop_working(sticky) : CUDA_SUCCESS;
-  }
-  return r;
+  return submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {

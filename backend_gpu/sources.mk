@@ -4,7 +4,9 @@ gpu_exec_sources = \
 	backend_gpu/runtime/cuda_code.c \
 	backend_gpu/runtime/cuda_driver.c \
 	backend_gpu/runtime/cuda_measure.c \
+	backend_gpu/runtime/cuda_module.c \
 	backend_gpu/runtime/cuda_recording.c \
+	backend_gpu/runtime/cuda_staging.c \
 	backend_gpu/runtime/cuda_stream.c \
 	backend_gpu/runtime/emulated_block.c \
 	backend_gpu/runtime/emulator.c \

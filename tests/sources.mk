@@ -4,6 +4,7 @@ check_programs = \
 	tests/api/check_backend \
 	tests/api/check_carry \
 	tests/api/check_changed_files \
+	tests/api/check_code_cache \
 	tests/api/check_contents \
 	tests/api/check_device \
 	tests/api/check_events \
@@ -36,6 +37,8 @@ check_programs = \
 	tests/unit/backend_gpu/check_contraction \
 	tests/unit/backend_gpu/check_cuda \
 	tests/unit/backend_gpu/check_cuda_failures \
+	tests/unit/backend_gpu/check_cuda_module \
+	tests/unit/backend_gpu/check_cuda_staging \
 	tests/unit/backend_gpu/check_fake_cuda \
 	tests/unit/backend_gpu/check_kernel \
 	tests/unit/backend_gpu/check_race_check \
@@ -833,6 +836,7 @@ tests_files = \
 	tests/tsan.supp \
 	tests/unit/backend_gpu/cuda_case.h \
 	tests/unit/backend_gpu/fake_cuda.h \
+	tests/unit/backend_gpu/fake_cuda_compile.h \
 	tests/unit/backend_gpu/fake_cuda_graph.h \
 	tests/unit/backend_gpu/fake_cuda_state.h \
 	tests/unit/backend_ref/eval_case.h \
@@ -874,6 +878,8 @@ tests_api_check_carry_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_carry_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_changed_files_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_changed_files_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_code_cache_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_code_cache_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_contents_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_contents_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_device_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -938,6 +944,10 @@ tests_unit_backend_gpu_check_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_cuda_failures_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_cuda_failures_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_cuda_module_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_cuda_module_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_cuda_staging_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_cuda_staging_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_kernel_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

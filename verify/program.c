@@ -17,7 +17,7 @@ status verify_make(const verify_options *o, const rt_compile_options *compile, a
   options.sharing = NULL;
   options.keep_text = false;
   TRY(o->backend->compiler->compile((struct hlo_module *)m, &options, a, &p, report));
-  TRY(rt_executable_create(p, o->backend->target, arena_budget(a), out));
+  TRY(rt_executable_create(p, o->backend->target, &(rt_load_options){.budget = arena_budget(a)}, out));
   arena_cleanup(a, destroy, *out);
   return NULL;
 }

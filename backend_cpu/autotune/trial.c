@@ -153,7 +153,7 @@ static status build(void *data) {
   drop_copies(&t->program->body);
   spread_weights(t);
   make_buffers(t);
-  return rt_executable_create(t->program, &cpu_target, t->budget, &t->executable);
+  return rt_executable_create(t->program, &cpu_target, &(rt_load_options){.budget = t->budget}, &t->executable);
 }
 
 status cpu_trial_create(const cpu_problem *p, const char *config, rt_thread_pool *pool, cpu_copies *copies,

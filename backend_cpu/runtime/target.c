@@ -41,8 +41,9 @@ static void *resolve(const char *name) {
   return NULL;
 }
 
-static status load_code(const rt_device *d, arena *a, rt_span object, rt_code **out) {
+static status load_code(const rt_device *d, arena *a, rt_span object, const rt_code_cache *cache, rt_code **out) {
   (void)d;
+  (void)cache;
   return rt_code_load(a, object, resolve, out);
 }
 

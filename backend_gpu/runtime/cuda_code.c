@@ -1,4 +1,4 @@
-/* cuda_code.c - code for CUDA's devices: which code a device runs, loading it, finding kernels, launching them. */
+/* cuda_code.c - code for CUDA's devices: which code a device runs, finding kernels, launching them. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,28 +122,6 @@ static void unload(void *data) {
   cuda_lose_if(c->device, unload_module(c));
 }
 
-/* Adds to a failure what the driver's compiler of PTX has written, as one line. */
-static status add_log(status failed, unsigned code, char *log) {
-  for (char *end = log; (end = strchr(end, '\n')) != NULL;) {
-    *end = ' ';
-  }
-  status with_log = status_error(code, "%s: %s", status_message(failed), log);
-  status_free(failed);
-  return with_log;
-}
-
-static status load_module(cuda_device *d, const void *image, CUmodule *out) {
-  char log[2000] = "";
-  int version = 0;
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-  TRY(cuda_check(d, d->cu->cuDriverGetVersion(&version), "asking for the driver's version"));
-  CUresult r = d->cu->cuModuleLoadDataEx(out, image, 2, options, values);
-  status failed = cuda_check(d, r, "loading code for sm_%u by the driver of CUDA %d.%d", d->capability, version / 1000,
-                             version % 1000 / 10);
-  return failed && *log ? add_log(failed, status_get_code(failed), log) : failed;
-}
-
 /* The driver is not told how long code is: it reads PTX up to a NUL, and a cubin as far as its own headers say. */
 static bool is_image(rt_span code) {
   const char *bytes = (const char *)code.data;
@@ -167,14 +145,14 @@ static status unbundle(const cuda_device *d, arena *a, rt_span bundle, rt_span *
   return NULL;
 }
 
-status cuda_load(const gpu_device *g, arena *a, rt_span code, rt_code **out) {
+status cuda_load(const gpu_device *g, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out) {
   cuda_device *d = cuda_device_of(&g->device);
   TRY(cuda_enter(d));
   TRY(rt_code_is_bundle(code) ? unbundle(d, a, code, &code) : NULL);
   CHECK_THAT(is_image(code), STATUS_INVALID_FILE, "its code is neither PTX nor a cubin");
   rt_code *c = ARENA_NEW(a, rt_code);
   c->device = d;
-  TRY(load_module(d, code.data, &c->module));
+  TRY(cuda_load_module(d, code, cache, &c->module));
   arena_cleanup(a, unload, c);
   *out = c;
   return NULL;

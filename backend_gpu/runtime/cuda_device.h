@@ -25,11 +25,35 @@ typedef struct cuda_device {
 /* A device that is lost remains so. */
 enum cuda_device_state { CUDA_WORKS, CUDA_BREAKS /* somebody writes the reason */, CUDA_LOST };
 
+enum { CUDA_MOST_DOWNLOADS = 64 };
+
+/* A part of a download that is in page-locked memory when the stream has come to it. */
+typedef struct cuda_download {
+  void *to;
+  const void *from;
+  size_t bytes;
+} cuda_download;
+
+/* Page-locked memory, which copies fill from its beginning. */
+typedef struct cuda_buffer {
+  uint8_t *memory; /* NULL until the first copy */
+  size_t used;     /* 0 if no copy is left to do */
+  CUevent event;   /* behind the buffer's last copy, as soon as the other buffer is used */
+  uint32_t n_downloads;
+  cuda_download downloads[CUDA_MOST_DOWNLOADS];
+} cuda_buffer;
+
+/* The host fills or empties one buffer while the device copies the other one. */
+typedef struct cuda_staging {
+  cuda_buffer buffers[2];
+  int turn; /* which one the next copy uses */
+} cuda_staging;
+
 struct rt_stream {
   cuda_device *device;
   CUstream handle;
-  bool downloads; /* whether a copy may write to the host's memory */
-  bool records;   /* whether it is being captured */
+  bool records; /* whether it is being captured */
+  cuda_staging staging;
 };
 
 static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_device *)d; }
@@ -46,7 +70,22 @@ STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, 
  * lost by such a failure: later functions report it. */
 void cuda_lose_if(cuda_device *d, status failed);
 
+/* Sets *out to a module of the code, which is PTX or a cubin.  The cache, which may be NULL, keeps what PTX becomes. */
+STATUS_MUST_USE status cuda_load_module(cuda_device *d, rt_span code, const rt_code_cache *cache, CUmodule *out);
+
 STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
+
+/* Put copies into the stream's queue.  The host's memory has been read when cuda_upload returns; the bytes of
+ * cuda_download_later are there after cuda_staging_deliver.  Both wait if there are more bytes than page-locked memory.
+ */
+STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
+STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
+/* Writes what was downloaded to the host's memory, when all work of the stream is done. */
+void cuda_staging_deliver(rt_stream *s);
+/* Gives up downloads that are not delivered: nothing writes to the host's memory any more. */
+void cuda_staging_forget(rt_stream *s);
+/* No work of the stream may be left to do. */
+void cuda_staging_free(rt_stream *s);
 
 /* The members of rt_device and gpu_device that are in other files than cuda.c. */
 status cuda_create_stream(const rt_device *d, rt_stream **out);
@@ -63,7 +102,7 @@ status cuda_record_event(rt_event *e, rt_stream *s);
 status cuda_elapsed(const rt_event *from, const rt_event *to, double *seconds);
 status cuda_peak(const rt_device *d, double *operations, double *bytes);
 status cuda_check_cpu(const gpu_device *d, const char *cpu);
-status cuda_load(const gpu_device *d, arena *a, rt_span code, rt_code **out);
+status cuda_load(const gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
 gpu_function *cuda_find(const gpu_device *d, arena *a, rt_code *code, const char *symbol);
 status cuda_launch(rt_stream *s, const gpu_function *f, const gpu_launch *l);
 

@@ -2,11 +2,13 @@
 #include "backend_gpu/runtime/cuda_driver.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char variable[] = "ONNX_XLA_CUDA_DRIVER";
@@ -17,6 +19,7 @@ static _Atomic pid_t user;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static bool opened, initialised;
 static cuda_driver driver; /* its functions, once it is opened */
+static char file[PATH_MAX + 50];
 
 status cuda_driver_check_process(void) {
   pid_t none = 0, here = getpid();
@@ -44,6 +47,20 @@ static status find_functions(void *library, const char *path, cuda_driver *out) 
   return NULL;
 }
 
+/* libcuda.so.1 is a link to a file whose name has the version of the driver. */
+static void describe_file(void) {
+  Dl_info library;
+  struct stat st;
+  char path[PATH_MAX];
+  void *function = NULL;
+  memcpy(&function, &driver.cuInit, sizeof function);
+  if (dladdr(function, &library) && realpath(library.dli_fname, path) && stat(path, &st) == 0) {
+    snprintf(file, sizeof file, "%s %lld %lld", path, (long long)st.st_size, (long long)st.st_mtime);
+  }
+}
+
+const char *cuda_driver_file(void) { return file; }
+
 static status open_driver(void) {
   const char *other = getenv(variable), *path = other && *other ? other : "libcuda.so.1";
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -51,6 +68,8 @@ static status open_driver(void) {
   status failed = find_functions(library, path, &driver);
   if (failed) {
     dlclose(library);
+  } else {
+    describe_file();
   }
   opened = !failed;
   return failed;

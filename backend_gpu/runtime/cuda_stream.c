@@ -26,10 +26,11 @@ static status synchronize(const rt_stream *s) {
   return cuda_check(s->device, s->device->cu->cuStreamSynchronize(s->handle), "waiting for the work of a stream");
 }
 
-static status destroy(const rt_stream *s) {
+static status destroy(rt_stream *s) {
   cuda_device *d = s->device;
   TRY(cuda_enter(d));
   cuda_lose_if(d, synchronize(s)); /* the stream is destroyed all the same */
+  cuda_staging_free(s);
   return cuda_check(d, d->cu->cuStreamDestroy_v2(s->handle), "destroying a stream");
 }
 
@@ -64,16 +65,21 @@ static status poll_stream(const rt_stream *s, const mem_budget *budget) {
   }
 }
 
-/* When it returns, no copy touches the host's memory any more, which the caller may now free: neither if the budget
- * ended the wait (a device that accesses the host's pages itself could still be writing), nor if the device is lost. */
+/* When it returns, no copy touches the host's memory any more, which the caller may now free.  If the budget ended the
+ * wait, or if something failed, downloads are given up. */
 status cuda_await(rt_stream *s, const mem_budget *budget) {
   TRY(cuda_driver_check_process());
   status failed = cuda_enter(s->device), late = !failed && budget ? poll_stream(s, budget) : NULL;
-  if (failed || !budget || (late && s->downloads)) {
+  if (failed || !budget) {
     failed = status_first(failed, synchronize(s));
   }
-  s->downloads = false;
-  return status_first(failed, late);
+  failed = status_first(failed, late);
+  if (failed) {
+    cuda_staging_forget(s);
+  } else {
+    cuda_staging_deliver(s);
+  }
+  return failed;
 }
 
 /* --- copies --- */
@@ -108,8 +114,6 @@ static bool overlap(const void *to, const void *from, size_t bytes) {
   return a < b ? b - a < bytes : a - b < bytes;
 }
 
-/* Copies between pageable memory of the host and the device go through memory of the driver, which it manages better
- * than we could: an upload has read the host's memory when the call returns, a download has written it. */
 status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes) {
   cuda_device *d = s->device;
   if (bytes == 0) {
@@ -120,13 +124,8 @@ status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, si
   CHECK_THAT(direction == RT_ON_DEVICE || !s->records, STATUS_INTERNAL,
              "CUDA device %u: a copy of the host's memory in a recording", d->ordinal);
   switch (direction) {
-    case RT_UPLOAD:
-      return cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(address(to), from, bytes, s->handle),
-                        "copying %zu bytes to the device", bytes);
-    case RT_DOWNLOAD:
-      s->downloads = true;
-      return cuda_check(d, d->cu->cuMemcpyDtoHAsync_v2(to, address(from), bytes, s->handle),
-                        "copying %zu bytes from the device", bytes);
+    case RT_UPLOAD: return cuda_upload(s, address(to), from, bytes);
+    case RT_DOWNLOAD: return cuda_download_later(s, to, address(from), bytes);
     default:
       return overlap(to, from, bytes) ? copy_overlapping(s, to, from, bytes) : copy_on_device(s, to, from, bytes);
   }

@@ -25,8 +25,8 @@ typedef struct gpu_device {
   rt_device device; /* the first member, by which thunks find the others */
   /* Implements rt_target.check_cpu.  `cpu` is a text of emit_target_text. */
   status (*check_cpu)(const struct gpu_device *d, const char *cpu);
-  /* Loads code: NUL-terminated PTX, a cubin, or on the emulator an object file.  It is unloaded with the arena. */
-  status (*load)(const struct gpu_device *d, arena *a, rt_span code, rt_code **out);
+  /* Implements rt_target.load_code.  Code is NUL-terminated PTX, a cubin, or on the emulator an object file. */
+  status (*load)(const struct gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
   /* Returns a kernel by its name; NULL if there is none.  What it needs is on the arena. */
   gpu_function *(*find)(const struct gpu_device *d, arena *a, rt_code *code, const char *symbol);
   /* Puts a launch into the stream's queue. */

@@ -84,8 +84,9 @@ static void *resolve(const char *name) {
                                      : NULL;
 }
 
-static status load(const gpu_device *d, arena *a, rt_span code, rt_code **out) {
+static status load(const gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out) {
   (void)d;
+  (void)cache;
   return rt_code_load(a, code, resolve, out);
 }
 

@@ -13,8 +13,8 @@ static const gpu_device *gpu_of(const rt_device *d) { return (const gpu_device *
 
 static status check_cpu(const rt_device *d, const char *cpu) { return gpu_of(d)->check_cpu(gpu_of(d), cpu); }
 
-static status load_code(const rt_device *d, arena *a, rt_span code, rt_code **out) {
-  return gpu_of(d)->load(gpu_of(d), a, code, out);
+static status load_code(const rt_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out) {
+  return gpu_of(d)->load(gpu_of(d), a, code, cache, out);
 }
 
 static const rt_thunk_kind kinds[] = {{.name = "gpu.kernel",

@@ -27,12 +27,13 @@ static void print_model(content_store *store, const content_store_entry *entries
     strftime(date, sizeof date, "%Y-%m-%d %H:%M", &day);
   }
   const char *name = e->kind == CONTENT_KERNELS ? "kernels that models share"
+                     : e->kind == CONTENT_CODE  ? "code that a device's driver compiled"
                                                 : model_description_name(content_store_get_source(store, a, e->model));
   printf("%9.1f MB  %3" PRIu32 " program%s  %s  %s\n", (double)bytes / 1e6, programs, programs == 1 ? " " : "s", date,
          name);
 }
 
-static const char *const kinds[] = {"", " (weights)", " (kernels)"}; /* by content_kind */
+static const char *const kinds[] = {"", " (weights)", " (kernels)", " (code)"}; /* by content_kind */
 
 /* Prints the files of a model. */
 static void print_files(const content_store_entry *entries, uint32_t n, const char *model) {

@@ -90,6 +90,7 @@ typedef struct compile_request {
   /* For segments: called when one was compiled whose first n_new code objects were not in the pool.  May be NULL. */
   void (*compiled)(void *data, const rt_program *p, uint32_t n_new);
   void *compiled_data;
+  const rt_code_cache *code_cache; /* for segments: see rt_target.load_code; may be NULL */
 } compile_request;
 
 /* A model that runs segment by segment, since its sizes depend on what it computes, with the segments that have been

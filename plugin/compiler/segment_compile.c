@@ -152,7 +152,8 @@ static status compile(making *m, bool general) {
     x->pool = p->pool;
   }
   x->general = general;
-  return rt_executable_create(x->program, p->backend->target, &x->budget, &x->executable);
+  rt_load_options loading = {.budget = &x->budget, .code_cache = p->request.code_cache};
+  return rt_executable_create(x->program, p->backend->target, &loading, &x->executable);
 }
 
 /* A symbol that the import pinned has its hint as value, which may be none of the sizes at hand. */

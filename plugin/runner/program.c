@@ -94,7 +94,7 @@ static void destroy_binding(void *data) { rt_binding_destroy(data); }
 
 static status load(arena *a, const rt_program *p, rt_executable **out) {
   TRY(cpu_target.check_cpu(NULL, p->cpu));
-  TRY(rt_executable_create(p, &cpu_target, arena_budget(a), out));
+  TRY(rt_executable_create(p, &cpu_target, &(rt_load_options){.budget = arena_budget(a)}, out));
   arena_cleanup(a, destroy_executable, *out);
   return NULL;
 }

@@ -9,6 +9,7 @@
 #include "plugin/session/opened_file.h"
 #include "plugin/session/session.h"
 #include "plugin/session/store.h"
+#include "runtime/exec/executable.h"
 #include "runtime/host/thread_pool.h"
 #include "runtime/program/weight_pool.h"
 
@@ -37,10 +38,13 @@ struct session {
   mem_budget compiling; /* nested in `budget`, with the deadline of the current compilation */
   session_options options;
   const rt_target *target;
-  compiler_model *source; /* source->model is NULL as long as only the description in the cache has been read */
-  opened_file *file;      /* the file from which the session was opened */
-  compile_cache *cache;   /* NULL if there is no cache */
-  const rt_image *image;  /* the mapped .oxla file; NULL if the session was opened from a model */
+  compiler_model *source;   /* source->model is NULL as long as only the description in the cache has been read */
+  opened_file *file;        /* the file from which the session was opened */
+  compile_cache *cache;     /* NULL if there is no cache */
+  content_store code_store; /* has what the target's device compiles; open if loading.code_cache is not NULL */
+  rt_code_cache code_cache;
+  rt_load_options loading; /* of all programs */
+  const rt_image *image;   /* the mapped .oxla file; NULL if the session was opened from a model */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
   uint32_t n_carried;

@@ -283,6 +283,26 @@ static status fall_back(session *s) {
   return NULL;
 }
 
+/* Opens the folder where a device's code is kept, which needs no model.  Without it, code is compiled again. */
+static void open_code_cache(session *s) {
+  const char *folder = NULL, *why = NULL;
+  if (s->options.keep_programs && s->target->device) {
+    session_cache_folder(s->arena, s->options.cache, &folder, &why);
+    s->warning = s->warning ? s->warning : why;
+  }
+  status unusable =
+      folder ? content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &s->code_store)
+             : NULL;
+  if (folder && !unusable) {
+    s->code_cache = content_store_code(&s->code_store);
+    s->loading.code_cache = &s->code_cache;
+  }
+  if (unusable) {
+    s->warning = s->warning ? s->warning : arena_strdup(s->arena, status_message(unusable));
+  }
+  status_free(unusable);
+}
+
 typedef struct opening {
   session *s;
   const char *path;
@@ -300,6 +320,7 @@ static status open_image(session *s) {
   CHECK_THAT(image->n_programs > 0 || image->source.size, STATUS_INVALID_FILE, "%s holds no program", name);
   CHECK_THAT(s->options.n_constants == 0, STATUS_INVALID_ARGUMENT, "a compiled file takes no constants");
   TRY(find_target(s, image->target));
+  open_code_cache(s);
   if (image->source.size) {
     TRY(set_tuning(s));
     TRY(opened_file_open(s->arena, NULL, image->source.data, image->source.size, &s->file));
@@ -339,6 +360,7 @@ static status open_guarded(void *data) {
   TRY(find_target(s, session_default_backend()));
   TRY(fall_back(s));
   TRY(set_tuning(s));
+  open_code_cache(s);
   compile_cache_open(s);
   const hash_secret *secret = compile_cache_secret(s);
   if (secret) {
@@ -375,6 +397,7 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   s->budget.allocator = options->allocator.allocate ? &s->options.allocator : NULL;
   s->budget.limit = options->max_memory;
   s->budget.outer = options->outer;
+  s->loading.budget = &s->budget;
   s->patience = 30;
   s->compiling.outer = s->specialising.outer = &s->budget;
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);

@@ -187,7 +187,7 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
   status failed = c ? NULL : status_error(STATUS_RESOURCE, "out of memory");
   if (!failed && p) {
     c->elsewhere = s->target->check_cpu ? s->target->check_cpu(s->target->device, p->cpu) : NULL;
-    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->budget, &c->executable);
+    failed = c->elsewhere ? NULL : rt_executable_create(p, s->target, &s->loading, &c->executable);
   }
   if (failed) {
     free(c);

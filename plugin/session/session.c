@@ -33,6 +33,9 @@ void session_close(session *s) {
   }
   rt_weight_pool_destroy(s->segment_pool);
   rt_weight_pool_destroy(s->weight_pool);
+  if (s->loading.code_cache) {
+    content_store_close(&s->code_store);
+  }
   rt_thread_pool_destroy(s->pool);
   arena_destroy(s->arena);
   pthread_cond_destroy(&s->turn_ends);
@@ -172,6 +175,7 @@ static status create_segments(session *s, const compiler_api *compiler) {
   request.options.sharing = &(rt_sharing){.weight_pool = s->segment_pool};
   request.compiled = keep_kernels;
   request.compiled_data = s;
+  request.code_cache = s->loading.code_cache;
   return compiler->segments_create(s->source, &request, &s->budget, &s->segments);
 }
 

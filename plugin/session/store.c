@@ -102,6 +102,9 @@ status content_store_open(const char *path, uint64_t max_bytes, content_store *o
 }
 
 void content_store_close(content_store *c) {
+  if (c->has_grown) {
+    content_store_trim(c, c->max_bytes);
+  }
   int all[] = {c->folder, c->models, c->contents.folder};
   for (int k = 0; k < 3; k++) {
     if (all[k] >= 0) {
@@ -121,7 +124,7 @@ typedef struct name {
   char text[2 * CONTENT_KEY_TEXT + 16];
 } name;
 
-static const char *const suffixes[] = {".oxla", ".weights", ".kernels"}; /* by content_kind */
+static const char *const suffixes[] = {".oxla", ".weights", ".kernels", ".code"}; /* by content_kind */
 
 static name file_name(const char *folder, const char *made, content_kind kind) {
   name n;
@@ -245,6 +248,48 @@ status content_store_put_weights(content_store *c, content_key model, content_ke
 
 status content_store_put_kernels(content_store *c, content_key options, content_key kernels, rt_image image) {
   return put(c, options, kernels, CONTENT_KERNELS, image);
+}
+
+/* --- code --- */
+
+typedef struct code_keys {
+  content_key compiler, source;
+} code_keys;
+
+static code_keys keys_of_code(const content_store *c, const char *compiler, rt_span source) {
+  return (code_keys){content_key_of(&c->contents, NULL, compiler, strlen(compiler)),
+                     content_key_of(&c->contents, NULL, source.data, source.size)};
+}
+
+static rt_span find_code(void *data, arena *a, const char *compiler, rt_span source) {
+  content_store *c = data;
+  code_keys k = keys_of_code(c, compiler, source);
+  const rt_image *image = get_by_key(c, a, k.compiler, k.source, CONTENT_CODE);
+  return image && image->programs[0]->n_code == 1 ? image->programs[0]->code[0] : (rt_span){NULL, 0};
+}
+
+typedef struct keeping {
+  content_store *c;
+  code_keys keys;
+  rt_span code;
+} keeping;
+
+static status put_code(void *data) {
+  keeping *k = data;
+  rt_span no_name = {NULL, 0};
+  rt_program program = {.target = "", .cpu = "", .n_code = 1, .code = &k->code, .code_names = &no_name};
+  rt_image image = {.model = "", .target = "", .n_programs = 1, .programs = &(rt_program *){&program}};
+  return put(k->c, k->keys.compiler, k->keys.source, CONTENT_CODE, image);
+}
+
+static void keep_code(void *data, const char *compiler, rt_span source, rt_span compiled) {
+  content_store *c = data;
+  status_free(guard_run(put_code, &(keeping){c, keys_of_code(c, compiler, source), compiled}));
+  c->has_grown = true;
+}
+
+rt_code_cache content_store_code(content_store *c) {
+  return (rt_code_cache){.find = find_code, .keep = keep_code, .data = c};
 }
 
 /* --- descriptions of models (files named source) --- */

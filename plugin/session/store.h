@@ -7,6 +7,8 @@
  *     models/KEY/KEY.oxla   a program of the model
  *     models/KEY/KEY.weights  the constants that its programs share, as a .oxla file without thunks; or, where the
  * first key is of no model but of options, kernels that programs of all models share
+ *     models/KEY/KEY.code   code that the driver of a device compiled; the first key is of driver and device, the
+ *                           second one of what was compiled
  *
  * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
  * does not match is ignored.  Adding a program removes those that have not been used for the longest time, until the
@@ -15,14 +17,18 @@
 #ifndef PLUGIN_SESSION_STORE_H
 #define PLUGIN_SESSION_STORE_H
 
+#include <stdatomic.h>
+
 #include "plugin/session/fingerprint.h"
 #include "runtime/program/image.h"
+#include "runtime/program/target.h"
 
 enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GB if none is given */
 
 typedef struct content_store {
   int folder, models; /* -1 means that it is not open */
   uint64_t max_bytes;
+  atomic_bool has_grown; /* by code, for which there is only room when the store is closed */
   bool verify; /* whether checksums are compared each time that a file is opened, not only once after each boot */
   fingerprints contents;
 } content_store;
@@ -32,10 +38,10 @@ typedef struct content_store {
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
-typedef enum content_kind { CONTENT_PROGRAM, CONTENT_WEIGHTS, CONTENT_KERNELS } content_kind;
+typedef enum content_kind { CONTENT_PROGRAM, CONTENT_WEIGHTS, CONTENT_KERNELS, CONTENT_CODE } content_kind;
 
 typedef struct content_store_entry {
-  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT]; /* of kernels, `model` is the key of options */
+  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT]; /* of kernels and code, `model` is no model's key */
   content_kind kind;
   uint64_t bytes;
   int64_t used; /* in nanoseconds since the epoch */
@@ -55,13 +61,15 @@ STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key m
                                                  rt_image image);
 STATUS_MUST_USE status content_store_put_kernels(content_store *c, content_key options, content_key kernels,
                                                  rt_image image);
+/* Returns the store as a place for code, as long as it is open.  Thread-safe. */
+rt_code_cache content_store_code(content_store *c);
 void content_store_remove(content_store *c, content_key model, content_key program);
 
 /* Returns the description of a model as bytes; `model` is its key as text. */
 rt_span content_store_get_source(content_store *c, arena *a, const char *model);
 void content_store_put_source(content_store *c, content_key model, rt_span bytes);
 
-/* Returns all programs, weights and kernels, the last used first. */
+/* Returns all programs, weights, kernels and code, the last used first. */
 void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n);
 /* Removes entry k of the list; if it is the last one of its model, also the model's folder. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);

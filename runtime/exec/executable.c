@@ -113,8 +113,14 @@ static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequ
   return NULL;
 }
 
+typedef struct creation {
+  rt_executable *executable;
+  const rt_code_cache *code_cache;
+} creation;
+
 static status create(void *data) {
-  rt_executable *e = data;
+  const creation *c = data;
+  rt_executable *e = c->executable;
   const rt_program *p = e->program;
   rt_loader l = {.arena = e->arena, .program = p, .device = e->target->device};
   TRY(rt_sizes_check(p));
@@ -124,13 +130,14 @@ static status create(void *data) {
   l.code = ARENA_NEW_N(e->arena, rt_code *, p->n_code);
   for (uint32_t k = 0; k < p->n_code; k++) {
     CHECK_THAT(e->target->load_code, STATUS_INVALID_FILE, "target %s takes no code", e->target->name);
-    TRY(e->target->load_code(e->target->device, e->arena, p->code[k], &l.code[k]));
+    TRY(e->target->load_code(e->target->device, e->arena, p->code[k], c->code_cache, &l.code[k]));
   }
   TRY(load_sequence(&l, e->target, &p->body, 0, &e->loaded.body));
   return e->target->device ? upload_constants(e) : NULL;
 }
 
-status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget, rt_executable **out) {
+status rt_executable_create(const rt_program *p, const rt_target *target, const rt_load_options *options,
+                            rt_executable **out) {
   *out = NULL;
   CHECK_THAT(strcmp(p->target, target->name) == 0, STATUS_INVALID_ARGUMENT, "a program for target %s, not %s",
              p->target, target->name);
@@ -140,8 +147,8 @@ status rt_executable_create(const rt_program *p, const rt_target *target, mem_bu
   e->program = p;
   e->loaded = (rt_binding){.executable = e, .program = p, .number = rt_binding_next_number()};
   e->target = target;
-  e->arena = arena_create(budget);
-  status s = guard_run(create, e);
+  e->arena = arena_create(options ? options->budget : NULL);
+  status s = guard_run(create, &(creation){e, options ? options->code_cache : NULL});
   if (s) {
     rt_executable_destroy(e);
     return s;

@@ -5,10 +5,15 @@
 
 #include "runtime/program/target.h"
 
+typedef struct rt_load_options {
+  mem_budget *budget; /* counts the memory of the executable, and that of arenas which are kept for later runs */
+  const rt_code_cache *code_cache; /* see rt_target.load_code */
+} rt_load_options;
+
 /* The program must live as long as the executable.  Everything in it is checked, since it may come from a damaged file.
- * The budget counts the memory of the executable, and that of arenas which are kept for later runs. */
-STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target, mem_budget *budget,
-                                            rt_executable **out);
+ * The options may be NULL: no budget, and no cache. */
+STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target,
+                                            const rt_load_options *options, rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
 /* Returns the memory that the executable takes now: thunks, loaded code, and arenas that are kept for later runs, or
  * one if none is kept yet. */

@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 25 };
+enum { RT_ABI = 26 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -131,6 +131,16 @@ struct rt_device {
   status (*peak)(const rt_device *d, double *operations, double *bytes);
 };
 
+/* Keeps code from one process to the next, for targets whose driver compiles the code of programs when it is loaded. */
+typedef struct rt_code_cache {
+  /* Returns the code that was kept for this source, whole and on the arena; no bytes if there is none.  `compiler` is a
+   * text of everything else on which compiled code depends. */
+  rt_span (*find)(void *data, arena *a, const char *compiler, rt_span source);
+  /* Keeps compiled code, in place of what was kept for this source.  Failures are ignored. */
+  void (*keep)(void *data, const char *compiler, rt_span source, rt_span compiled);
+  void *data;
+} rt_code_cache;
+
 typedef struct rt_target {
   uint32_t abi; /* the RT_ABI for which the target was built */
   const char *name;
@@ -145,8 +155,9 @@ typedef struct rt_target {
   /* Returns an error if this machine, or the target's device, cannot run code that was compiled for `cpu`
    * (rt_program.cpu).  A target that can always run it has NULL here. */
   status (*check_cpu)(const rt_device *d, const char *cpu);
-  /* Loads code of a program, such as an object file, which stays loaded until the arena is destroyed. */
-  status (*load_code)(const rt_device *d, arena *a, rt_span code, rt_code **out);
+  /* Loads code of a program, such as an object file, which stays loaded until the arena is destroyed.  What has to be
+   * compiled for that may be kept in the cache; NULL: there is none. */
+  status (*load_code)(const rt_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
   /* The device in whose memory the arrays of programs are.  NULL means the host's memory. */
   const rt_device *device;
 } rt_target;

@@ -140,7 +140,7 @@ static status run_program(job *j, const rt_program *p) {
   static const int64_t sizes[] = {3, 0, 1, 17};
   rt_executable *e;
   status s = NULL;
-  TRY(rt_executable_create(p, &ref_target, j->budget, &e));
+  TRY(rt_executable_create(p, &ref_target, &(rt_load_options){.budget = j->budget}, &e));
   if (rt_executable_binding(e)) {
     s = run_bound(j, rt_executable_binding(e));
   }

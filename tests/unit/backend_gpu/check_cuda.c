@@ -1,5 +1,6 @@
 /* check_cuda.c - the functions of the CUDA platform, on the fake driver (module_fake_cuda.c); its declarations are
- * compared with CUDA's own where these are installed.  check_cuda_failures.c has what happens when the driver fails. */
+ * compared with CUDA's own where these are installed.  check_cuda_failures.c has what happens when the driver fails,
+ * check_cuda_module.c how code is compiled and kept. */
 #include <check.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -140,7 +141,8 @@ START_TEST(launches_leave_no_memory_behind) {
 }
 END_TEST
 
-/* A wait that ends too early leaves no copy behind that still writes to the host's memory. */
+/* A wait that ends too early leaves no copy behind that still writes to the host's memory.  It does not wait for the
+ * kernels either, behind which the copies are. */
 START_TEST(waits_end_with_the_budget) {
   cuda_program *p = cuda_program_loaded();
   for (int copies = 0; copies < 3; copies++) {
@@ -148,8 +150,6 @@ START_TEST(waits_end_with_the_budget) {
     cuda_program_linger(p, copies);
     cuda_case_check_failure(p->device->await(p->stream, copies % 2 ? &cancelled : &late), STATUS_RESOURCE,
                             copies % 2 ? "cancelled" : "the time limit has passed");
-    ck_assert(!copies || memcmp(p->sums, p->x, CUDA_CASE_BYTES) == 0);
-    memset(p->sums, 0, CUDA_CASE_BYTES);
     ASSERT_OK(p->device->await(p->stream, &(mem_budget){.deadline = deadline_after(100)}));
     ck_assert_int_eq(p->sums[1], 0);
   }
@@ -291,7 +291,7 @@ static void check_refused(const char *text, size_t bytes, const char *message) {
   const gpu_device *g = cuda_case_device(0);
   arena *a = arena_create(NULL);
   rt_code *loaded;
-  cuda_case_check_failure(g->load(g, a, (rt_span){(const uint8_t *)text, bytes}, &loaded), STATUS_INVALID_FILE,
+  cuda_case_check_failure(g->load(g, a, (rt_span){(const uint8_t *)text, bytes}, NULL, &loaded), STATUS_INVALID_FILE,
                           message);
   arena_destroy(a);
 }
@@ -333,7 +333,7 @@ START_TEST(the_best_code_of_a_bundle_is_loaded) {
     rt_span bundle = rt_code_bundle_write(a, 3, codes);
     for (uint32_t ordinal = 0; ordinal < 2; ordinal++) {
       const gpu_device *g = cuda_case_device(ordinal);
-      cuda_case_check_failure(g->load(g, a, bundle, &loaded), STATUS_INVALID_FILE, cases[k].taken[ordinal]);
+      cuda_case_check_failure(g->load(g, a, bundle, NULL, &loaded), STATUS_INVALID_FILE, cases[k].taken[ordinal]);
     }
   }
   arena_destroy(a);
@@ -348,10 +348,10 @@ START_TEST(bundles_have_all_their_bytes) {
   arena *a = arena_create(NULL);
   rt_code *loaded;
   rt_span bundle = rt_code_bundle_write(a, 2, codes);
-  ASSERT_OK(sm_86->load(sm_86, a, bundle, &loaded));
+  ASSERT_OK(sm_86->load(sm_86, a, bundle, NULL, &loaded));
   ck_assert_ptr_nonnull(sm_86->find(sm_86, a, loaded, "add"));
   for (uint64_t cut = 0; cut < bundle.size; cut++) {
-    status s = sm_86->load(sm_86, a, (rt_span){bundle.data, cut}, &loaded);
+    status s = sm_86->load(sm_86, a, (rt_span){bundle.data, cut}, NULL, &loaded);
     ck_assert_ptr_nonnull(s);
     ck_assert_int_eq(status_get_code(s), STATUS_INVALID_FILE);
     status_free(s);
@@ -371,7 +371,7 @@ END_TEST
 START_TEST(kernels_are_found) {
   cuda_program *p = cuda_program_loaded();
   rt_code *loaded;
-  ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded));
+  ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, NULL, &loaded));
   ck_assert_ptr_null(p->gpu->find(p->gpu, p->arena, loaded, "nothing"));
   p->add = p->gpu->find(p->gpu, p->arena, loaded, "add_unchecked");
   ck_assert_ptr_nonnull(p->add);

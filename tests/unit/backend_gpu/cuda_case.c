@@ -92,6 +92,47 @@ const gpu_device *cuda_case_device(uint32_t ordinal) {
   return g;
 }
 
+/* --- a cache of one piece of code --- */
+
+static rt_span find_code(void *data, arena *a, const char *compiler, rt_span source) {
+  cuda_case_cache *c = data;
+  bool same = strcmp(c->compiler, compiler) == 0 && c->source.size == source.size &&
+              memcmp(c->source.data, source.data, source.size) == 0;
+  c->found += same;
+  return same ? (rt_span){arena_memdup(a, c->code.data, c->code.size), c->code.size} : (rt_span){NULL, 0};
+}
+
+static rt_span copy_of(rt_span bytes) {
+  uint8_t *copy = malloc(bytes.size);
+  memcpy(copy, bytes.data, bytes.size);
+  return (rt_span){copy, bytes.size};
+}
+
+static void forget_code(cuda_case_cache *c) {
+  free((void *)c->source.data);
+  free((void *)c->code.data);
+}
+
+static void keep_code(void *data, const char *compiler, rt_span source, rt_span compiled) {
+  cuda_case_cache *c = data;
+  forget_code(c);
+  snprintf(c->compiler, sizeof c->compiler, "%s", compiler);
+  c->source = copy_of(source);
+  c->code = copy_of(compiled);
+  c->kept++;
+}
+
+cuda_case_cache *cuda_case_cache_new(void) {
+  cuda_case_cache *c = calloc(1, sizeof *c);
+  c->cache = (rt_code_cache){.find = find_code, .keep = keep_code, .data = c};
+  return c;
+}
+
+void cuda_case_cache_free(cuda_case_cache *c) {
+  forget_code(c);
+  free(c);
+}
+
 /* --- a program --- */
 
 enum { N = CUDA_CASE_N, SHIFT = 10 };
@@ -101,6 +142,7 @@ cuda_program *cuda_program_new(const gpu_device *g) {
   p->gpu = g;
   p->device = &g->device;
   p->arena = arena_create(NULL);
+  p->code_cache = cuda_case_cache_new();
   for (int k = 0; k < N; k++) {
     p->x[k] = k;
     p->y[k] = 3 * k + 1;
@@ -111,7 +153,9 @@ cuda_program *cuda_program_new(const gpu_device *g) {
 status cuda_program_load(cuda_program *p) {
   rt_code *loaded;
   TRY(p->gpu->check_cpu(p->gpu, "nvptx64-nvidia-cuda sm_80 +ptx70 1 blocks"));
-  TRY(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded));
+  for (int k = 0; k < 2; k++) {
+    TRY(p->gpu->load(p->gpu, p->arena, cuda_case_code, &p->code_cache->cache, &loaded));
+  }
   p->add = p->gpu->find(p->gpu, p->arena, loaded, "add");
   ck_assert_ptr_nonnull(p->add);
   for (int k = 0; k < 3; k++) {
@@ -220,7 +264,7 @@ static status use_events(const cuda_program *p) {
 
 void cuda_program_linger(cuda_program *p, int copies) {
   rt_code *loaded;
-  ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, &loaded));
+  ASSERT_OK(p->gpu->load(p->gpu, p->arena, cuda_case_code, NULL, &loaded));
   const gpu_function *f = p->gpu->find(p->gpu, p->arena, loaded, "linger");
   gpu_launch l = {.blocks = 1, .threads = 1, .n_buffers = 1, .buffers = (const void *const *)p->memory, .steps = 1};
   ASSERT_OK(p->device->copy(p->stream, RT_UPLOAD, p->memory[0], p->x, CUDA_CASE_BYTES));
@@ -249,6 +293,7 @@ void cuda_program_free(cuda_program *p) {
     }
   }
   arena_destroy(p->arena);
+  cuda_case_cache_free(p->code_cache);
   free(p);
 }
 

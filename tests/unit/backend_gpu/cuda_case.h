@@ -24,6 +24,19 @@ void cuda_case_check_failure(status s, status_code expected, const char *text);
 
 const gpu_device *cuda_case_device(uint32_t ordinal);
 
+/* --- a cache of one piece of code --- */
+
+typedef struct cuda_case_cache {
+  rt_code_cache cache;
+  char compiler[1000]; /* what the code was compiled by, from `source`; "": nothing is kept */
+  rt_span source, code;
+  int found, kept; /* how often */
+} cuda_case_cache;
+
+/* What is kept is on the heap until cuda_case_cache_free. */
+cuda_case_cache *cuda_case_cache_new(void);
+void cuda_case_cache_free(cuda_case_cache *c);
+
 /* --- a program: three arrays on the device, of which the kernel "add" computes the third --- */
 
 enum { CUDA_CASE_N = 1000, CUDA_CASE_BYTES = CUDA_CASE_N * sizeof(int) };
@@ -32,6 +45,7 @@ typedef struct cuda_program {
   const gpu_device *gpu;
   const rt_device *device;
   arena *arena;
+  cuda_case_cache *code_cache;
   const gpu_function *add;
   rt_stream *stream;
   void *memory[3];
@@ -39,6 +53,7 @@ typedef struct cuda_program {
 } cuda_program;
 
 cuda_program *cuda_program_new(const gpu_device *g);
+/* Loads its code twice: it is compiled, and found in the cache. */
 status cuda_program_load(cuda_program *p);
 /* A program of device 0 that is loaded. */
 cuda_program *cuda_program_loaded(void);

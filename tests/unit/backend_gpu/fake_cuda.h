@@ -6,10 +6,11 @@
 #include <stdint.h>
 
 /* Return how many calls the driver got, how often a rule of the driver was broken, how many pieces of memory, streams,
- * modules and graphs have not been freed, and how often a graph was launched. */
+ * modules, linkers and graphs have not been freed, how often a graph was launched, and how often PTX was compiled. */
 uint64_t fake_cuda_calls(void);
 uint64_t fake_cuda_breaches(void);
 uint64_t fake_cuda_live(void);
 uint64_t fake_cuda_graph_launches(void);
+uint64_t fake_cuda_compilations(void);
 
 #endif

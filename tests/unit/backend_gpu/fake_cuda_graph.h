@@ -116,7 +116,8 @@ CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
 CUresult cuEventCreate(CUevent *out, unsigned flags) {
   BEGIN(true);
   rt_event *event;
-  status failed = flags ? status_error(STATUS_INTERNAL, "flags") : device.create_event(&device, &event);
+  status failed = flags & ~(unsigned)CU_EVENT_DISABLE_TIMING ? status_error(STATUS_INTERNAL, "flags")
+                                                             : device.create_event(&device, &event);
   if (failed) {
     status_free(failed);
     return CUDA_ERROR_INVALID_VALUE;
@@ -148,6 +149,19 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
   work *nothing = calloc(1, sizeof *nothing); /* behind it, so that a query knows that it is left to do */
   nothing->stream = s;
   return failed ? CUDA_ERROR_OUT_OF_MEMORY : submit(nothing);
+}
+
+/* Waits for no more than the event. */
+CUresult cuEventSynchronize(CUevent e) {
+  double seconds;
+  BEGIN(true);
+  NOT_IN_CAPTURE();
+  CHECK_HANDLE(e, EVENT);
+  for (status waits; !sticky && (waits = device.elapsed(e->event, e->event, &seconds)) != NULL;) {
+    status_free(waits);
+    usleep(20);
+  }
+  return sticky ? stop_working(sticky) : CUDA_SUCCESS;
 }
 
 CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {

@@ -18,12 +18,13 @@
 
 /* --- what tests ask --- */
 
-static _Atomic uint64_t calls, breaches, graph_launches;
+static _Atomic uint64_t calls, breaches, graph_launches, compilations;
 static _Atomic CUresult sticky; /* the error with which a device was lost */
 
 uint64_t fake_cuda_calls(void) { return calls; }
 uint64_t fake_cuda_breaches(void) { return breaches; }
 uint64_t fake_cuda_graph_launches(void) { return graph_launches; }
+uint64_t fake_cuda_compilations(void) { return compilations; }
 
 static void STATUS_PRINTF(2, 3) breach(const char *function, const char *format, ...) {
   char text[200];
@@ -93,7 +94,17 @@ struct CUctx_st {
   CUdevice device;
 };
 
-typedef enum object_kind { MEMORY, STREAM, MODULE, FUNCTION, GRAPH, GRAPH_EXEC, EVENT } object_kind;
+typedef enum object_kind {
+  MEMORY,
+  HOST_MEMORY,
+  STREAM,
+  MODULE,
+  FUNCTION,
+  GRAPH,
+  GRAPH_EXEC,
+  EVENT,
+  LINKER
+} object_kind;
 
 /* What the driver makes.  Handles are addresses of objects, which stay in the list when they are destroyed, so that a
  * stale handle is known as such. */

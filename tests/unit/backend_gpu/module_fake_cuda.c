@@ -1,5 +1,5 @@
 /* module_fake_cuda.c - a driver of CUDA for machines without one (ONNX_XLA_CUDA_DRIVER): its devices are emulated on
- * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX and cubins.
+ * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX.
  *
  * It knows the driver's rules.  Whoever breaks one gets the driver's error, and the breach is told on standard error
  * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
@@ -9,6 +9,8 @@
  *                                        all calls; "work" counts what streams do: it fails later, and the device with
  * it FAKE_CUDA_DELAY=N                    streams sleep up to so many microseconds before each piece of work; 50 by
  * default
+ *
+ * FAKE_CUDA_VERSION=N, the version of the driver, is read whenever it is asked for; 12040 by default.
  *
  * A kernel's object may define "const int32_t NAME_parameters[2]": how many buffers and arguments the kernel NAME
  * takes. Then its buffers are checked. */
@@ -25,6 +27,7 @@
 #include "runtime/block_abi.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/emulated_device.h"
+#include "runtime/host/relocation.h"
 #include "tests/unit/backend_gpu/fake_cuda_state.h"
 
 #define CUDA_FUNCTION(name, parameters) CUresult name parameters;
@@ -59,7 +62,8 @@ CUresult cuInit(unsigned flags) {
 
 CUresult cuDriverGetVersion(int *version) {
   BEGIN(false);
-  *version = 12040;
+  const char *told = getenv("FAKE_CUDA_VERSION");
+  *version = told ? atoi(told) : 12040;
   return CUDA_SUCCESS;
 }
 
@@ -176,6 +180,34 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
+  BEGIN(true);
+  NOT_IN_CAPTURE();
+  memory *m = new_object(HOST_MEMORY, sizeof *m);
+  m->address = flags || bytes == 0 ? NULL : malloc(bytes);
+  m->bytes = bytes;
+  if (!m->address) {
+    free(m);
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  begin_object(&m->object);
+  *out = m->address;
+  return CUDA_SUCCESS;
+}
+
+/* Whether the bytes are in page-locked memory. */
+static bool is_locked(const void *at, size_t bytes) {
+  bool is = false;
+  pthread_mutex_lock(&lock);
+  for (const object *o = objects; o && !is; o = o->next) {
+    const memory *m = (const memory *)o;
+    size_t offset = o->kind == HOST_MEMORY ? (size_t)((const char *)at - (const char *)m->address) : 0;
+    is = o->kind == HOST_MEMORY && offset <= m->bytes && bytes <= m->bytes - offset;
+  }
+  pthread_mutex_unlock(&lock);
+  return is;
+}
+
 /* As the driver does before it frees memory. */
 static void await_all_streams(void) {
   pthread_mutex_lock(&lock);
@@ -188,12 +220,12 @@ static void await_all_streams(void) {
 }
 
 /* Takes memory out of the list; NULL if nothing alive is at this address. */
-static memory *take_memory(CUdeviceptr address) {
+static memory *take_memory(object_kind kind, CUdeviceptr address) {
   memory *found = NULL;
   pthread_mutex_lock(&lock);
   for (object **at = &objects; *at && !found; at = found ? at : &(*at)->next) {
     memory *m = (memory *)*at;
-    if (m->object.kind == MEMORY && m->object.context == current && (uintptr_t)m->address == address) {
+    if (m->object.kind == kind && m->object.context == current && (uintptr_t)m->address == address) {
       found = m;
       *at = m->object.next;
     }
@@ -206,12 +238,26 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
   BEGIN(true);
   NOT_IN_CAPTURE();
   await_all_streams();
-  memory *m = take_memory(address);
+  memory *m = take_memory(MEMORY, address);
   if (!m) {
     breach(__func__, "memory that is not of this context");
     return CUDA_ERROR_INVALID_VALUE;
   }
   device.release(&device, m->address, m->bytes);
+  free(m);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeHost(void *address) {
+  BEGIN(true);
+  NOT_IN_CAPTURE();
+  await_all_streams();
+  memory *m = take_memory(HOST_MEMORY, (uintptr_t)address);
+  if (!m) {
+    breach(__func__, "memory that is not of this context");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  free(m->address);
   free(m);
   return CUDA_SUCCESS;
 }
@@ -306,6 +352,10 @@ static CUresult submit_copy(CUstream s, rt_copy direction, void *to, const void 
     breach("a copy", "memory of the wrong side");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if (direction != RT_ON_DEVICE && !is_locked(direction == RT_UPLOAD ? from : to, bytes)) {
+    breach("a copy", "pageable memory, for which the host would wait");
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   if (direction == RT_ON_DEVICE && (const uint8_t *)to < (const uint8_t *)from + bytes &&
       (const uint8_t *)from < (const uint8_t *)to + bytes) {
     breach("a copy", "it overlaps itself");
@@ -315,25 +365,16 @@ static CUresult submit_copy(CUstream s, rt_copy direction, void *to, const void 
   return submit(w);
 }
 
-/* The driver may read pageable memory at once; this one reads it when the stream comes to it. */
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
   return submit_copy(s, RT_UPLOAD, (void *)(uintptr_t)to, from, bytes);
 }
 
-/* The driver returns when pageable memory is written, except on systems whose devices write the host's pages
- * themselves.  This one does either in turn. */
 CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream s) {
-  static _Atomic unsigned turn;
   BEGIN(true);
   CHECK_HANDLE(s, STREAM);
-  CUresult r = submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
-  if (r == CUDA_SUCCESS && !s->capture && turn++ % 2) {
-    status_free(device.await(s->queue, NULL));
-    r = sticky ? stop_working(sticky) : CUDA_SUCCESS;
-  }
-  return r;
+  return submit_copy(s, RT_DOWNLOAD, to, (const void *)(uintptr_t)from, bytes);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
@@ -395,67 +436,7 @@ CUresult cuStreamSynchronize(CUstream s) {
 
 /* --- modules and kernels --- */
 
-/* Returns how long an ELF object is by its own headers: up to the end of its last section, or of the table of these. */
-static size_t elf_bytes(const void *image) {
-  const Elf64_Ehdr *h = image;
-  const Elf64_Shdr *sections = (const Elf64_Shdr *)((const char *)image + h->e_shoff);
-  size_t end = h->e_shoff + (size_t)h->e_shnum * sizeof *sections;
-  for (int k = 0; k < h->e_shnum; k++) {
-    size_t section = sections[k].sh_type == SHT_NOBITS ? 0 : sections[k].sh_offset + sections[k].sh_size;
-    end = section > end ? section : end;
-  }
-  return end;
-}
-
-/* What code for a CPU may call: a processor without an instruction for it calls fma. */
-static void *resolve(const char *name) {
-  return strcmp(name, "fma") == 0      ? (void *)(double (*)(double, double, double))fma
-         : strcmp(name, "fmaf") == 0   ? (void *)(float (*)(float, float, float))fmaf
-         : strcmp(name, "memcpy") == 0 ? (void *)memcpy
-         : strcmp(name, "memset") == 0 ? (void *)memset
-                                       : NULL;
-}
-
-static void write_log(unsigned n_options, const CUjit_option *options, void **values, const char *text) {
-  char *log = NULL;
-  size_t bytes = 0;
-  for (unsigned k = 0; k < n_options; k++) {
-    log = options[k] == CU_JIT_ERROR_LOG_BUFFER ? values[k] : log;
-    bytes = options[k] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES ? (size_t)(uintptr_t)values[k] : bytes;
-  }
-  if (log && bytes) {
-    snprintf(log, bytes, "%s", text);
-  }
-}
-
-CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
-  BEGIN(true);
-  NOT_IN_CAPTURE();
-  if (memcmp(image, ELFMAG, SELFMAG) != 0) {
-    char text[200], target[20] = "no target";
-    const char *line = strstr(image, ".target ");
-    sscanf(line ? line : "", ".target %19[a-z0-9_]", target);
-    snprintf(text, sizeof text,
-             "ptxas application ptx input, line 1; fatal:\nthe fake driver has no compiler of PTX: %s", target);
-    write_log(n, options, values, text);
-    return CUDA_ERROR_INVALID_PTX;
-  }
-  size_t bytes = elf_bytes(image);
-  arena *a = arena_create(NULL);
-  rt_code *code;
-  status failed = rt_code_load(a, (rt_span){arena_memdup(a, image, bytes), bytes}, resolve, &code);
-  if (failed) {
-    write_log(n, options, values, status_message(failed));
-    status_free(failed);
-    arena_destroy(a);
-    return CUDA_ERROR_INVALID_IMAGE;
-  }
-  CUmodule m = *out = new_object(MODULE, sizeof *m);
-  m->arena = a;
-  m->code = code;
-  begin_object(&m->object);
-  return CUDA_SUCCESS;
-}
+#include "tests/unit/backend_gpu/fake_cuda_compile.h"
 
 /* The functions of a module are destroyed with it. */
 static void end_functions(CUmodule m) {

@@ -1,0 +1,134 @@
+/* cuda_staging.c - copies between the host and CUDA's devices through page-locked memory.  Only such memory is copied
+ * while the host goes on; the driver would copy from pageable memory in the caller's time. */
+#include <string.h>
+
+#include "backend_gpu/runtime/cuda_device.h"
+
+enum { BUFFER_BYTES = 4 << 20 };
+
+static cuda_buffer *current(cuda_staging *g) { return &g->buffers[g->turn]; }
+
+/* --- buffers --- */
+
+static status take_buffer(cuda_device *d, cuda_buffer *b) {
+  void *memory;
+  TRY(b->event ? NULL : cuda_check(d, d->cu->cuEventCreate(&b->event, CU_EVENT_DISABLE_TIMING), "creating an event"));
+  if (!b->memory) {
+    TRY(cuda_check(d, d->cu->cuMemHostAlloc(&memory, BUFFER_BYTES, 0), "allocating %d bytes of page-locked memory",
+                   BUFFER_BYTES));
+    b->memory = memory;
+  }
+  return NULL;
+}
+
+/* Empties a buffer whose copies are done. */
+static void deliver(cuda_buffer *b) {
+  for (uint32_t k = 0; k < b->n_downloads; k++) {
+    memcpy(b->downloads[k].to, b->downloads[k].from, b->downloads[k].bytes);
+  }
+  b->n_downloads = 0;
+  b->used = 0;
+}
+
+/* Takes the other buffer, when its copies are done.  Those of the current one go on meanwhile. */
+static status turn(rt_stream *s) {
+  cuda_device *d = s->device;
+  cuda_staging *g = &s->staging;
+  TRY(cuda_check(d, d->cu->cuEventRecord(current(g)->event, s->handle), "noting the end of copies"));
+  g->turn = !g->turn;
+  if (current(g)->used) {
+    TRY(cuda_check(d, d->cu->cuEventSynchronize(current(g)->event), "waiting for copies"));
+  }
+  deliver(current(g));
+  return NULL;
+}
+
+/* Sets *out to a buffer with room for one more copy. */
+static status find_room(rt_stream *s, cuda_buffer **out) {
+  cuda_staging *g = &s->staging;
+  const cuda_buffer *b = current(g);
+  if (b->used == BUFFER_BYTES || b->n_downloads == CUDA_MOST_DOWNLOADS) {
+    TRY(turn(s));
+  }
+  *out = current(g);
+  return take_buffer(s->device, *out);
+}
+
+/* --- copies --- */
+
+/* Copies begin at multiples of the size of a cache line. */
+static void use(cuda_buffer *b, size_t bytes) {
+  size_t end = (b->used + bytes + 63) / 64 * 64;
+  b->used = end < BUFFER_BYTES ? end : BUFFER_BYTES;
+}
+
+static size_t part_of(const cuda_buffer *b, size_t bytes) {
+  return bytes < BUFFER_BYTES - b->used ? bytes : BUFFER_BYTES - b->used;
+}
+
+/* Whether these bytes of the host are those of a download that is not delivered. */
+static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
+  bool is = false;
+  for (int k = 0; k < 2; k++) {
+    for (uint32_t j = 0; j < g->buffers[k].n_downloads; j++) {
+      const cuda_download *p = &g->buffers[k].downloads[j];
+      is |= at < (const char *)p->to + p->bytes && (const char *)p->to < at + bytes;
+    }
+  }
+  return is;
+}
+
+status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes) {
+  cuda_device *d = s->device;
+  const char *at = from;
+  if (is_awaited(&s->staging, at, bytes)) { /* copies are done in their order */
+    TRY(cuda_check(d, d->cu->cuStreamSynchronize(s->handle), "waiting for the work of a stream"));
+    cuda_staging_deliver(s);
+  }
+  for (size_t n; bytes > 0; at += n, to += n, bytes -= n) {
+    cuda_buffer *b;
+    TRY(find_room(s, &b));
+    uint8_t *staged = b->memory + b->used;
+    n = part_of(b, bytes);
+    memcpy(staged, at, n);
+    use(b, n);
+    TRY(cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(to, staged, n, s->handle), "copying %zu bytes to the device", n));
+  }
+  return NULL;
+}
+
+status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes) {
+  cuda_device *d = s->device;
+  char *at = to;
+  for (size_t n; bytes > 0; at += n, from += n, bytes -= n) {
+    cuda_buffer *b;
+    TRY(find_room(s, &b));
+    uint8_t *staged = b->memory + b->used;
+    n = part_of(b, bytes);
+    use(b, n);
+    TRY(cuda_check(d, d->cu->cuMemcpyDtoHAsync_v2(staged, from, n, s->handle), "copying %zu bytes from the device", n));
+    b->downloads[b->n_downloads++] = (cuda_download){at, staged, n};
+  }
+  return NULL;
+}
+
+/* The other buffer has the older copies. */
+void cuda_staging_deliver(rt_stream *s) {
+  deliver(&s->staging.buffers[!s->staging.turn]);
+  deliver(current(&s->staging));
+}
+
+void cuda_staging_forget(rt_stream *s) { s->staging.buffers[0].n_downloads = s->staging.buffers[1].n_downloads = 0; }
+
+void cuda_staging_free(rt_stream *s) {
+  cuda_device *d = s->device;
+  for (int k = 0; k < 2; k++) {
+    cuda_buffer *b = &s->staging.buffers[k];
+    if (b->memory) {
+      cuda_lose_if(d, cuda_check(d, d->cu->cuMemFreeHost(b->memory), "freeing page-locked memory"));
+    }
+    if (b->event) {
+      cuda_lose_if(d, cuda_check(d, d->cu->cuEventDestroy_v2(b->event), "destroying an event"));
+    }
+  }
+}

@@ -5,6 +5,7 @@ plugin_api_sources = \
 	plugin/api/device.c \
 	plugin/api/dlpack.c \
 	plugin/api/event.c \
+	plugin/api/gpu.c \
 	plugin/api/profile.c \
 	plugin/api/run.c \
 	plugin/session/cache.c \

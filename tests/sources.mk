@@ -7,6 +7,7 @@ check_programs = \
 	tests/api/check_contents \
 	tests/api/check_device \
 	tests/api/check_events \
+	tests/api/check_gpu \
 	tests/api/check_hostile_api \
 	tests/api/check_memory \
 	tests/api/check_over_input \
@@ -880,6 +881,8 @@ tests_api_check_device_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_device_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_gpu_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_gpu_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

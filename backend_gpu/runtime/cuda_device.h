@@ -48,6 +48,9 @@ void cuda_lose_if(cuda_device *d, status failed);
 
 STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
 
+/* Computes from the clocks of a device, which need not be open, what it can do in a second at most. */
+STATUS_MUST_USE status cuda_read_peak(cuda_device *d, uint32_t capability, double *operations, double *bytes);
+
 /* The members of rt_device and gpu_device that are in other files than cuda.c. */
 status cuda_create_stream(const rt_device *d, rt_stream **out);
 void cuda_destroy_stream(rt_stream *s);

@@ -453,6 +453,25 @@ oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
 /* Frees an event, before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
 
+/* --- GPUs: which there are --- */
+
+typedef struct oxla_gpu {
+  char name[128]; /* such as "NVIDIA H100 PCIe" */
+  /* The newest processor to compile for (oxla_options.cpu) whose code the GPU runs, such as "sm_90"; "" if the GPU is
+   * too old for all of them. */
+  char architecture[16];
+  uint64_t memory_bytes;
+  uint64_t operations; /* additions and multiplications of f32 in a second, at most; 0 if it is not known */
+  uint64_t bandwidth;  /* bytes that its memory reads or writes in a second, at most; 0 if it is not known */
+} oxla_gpu;
+
+/* Returns the number of NVIDIA's GPUs that CUDA's driver sees.  If there is none, or no driver, *out is 0 and the
+ * error, OXLA_UNSUPPORTED, tells why. */
+oxla_error *oxla_gpu_count(int *out);
+/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is compiled for GPU
+ * 0 unless oxla_options.cpu says otherwise: for an older one it must be that GPU's architecture. */
+oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
+
 /* --- tuning and profiles: where the time goes --- */
 
 /* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If none has been

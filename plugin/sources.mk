@@ -52,6 +52,7 @@ plugin_ifi_sources = \
 	plugin/onnxifi/event.c \
 	plugin/onnxifi/graph.c \
 	plugin/onnxifi/handles.c \
+	plugin/onnxifi/ids.c \
 	plugin/onnxifi/info.c \
 	plugin/onnxifi/io.c \
 	plugin/onnxifi/rates.c \

@@ -14,6 +14,7 @@ check_programs = \
 	tests/api/check_threads \
 	tests/onnxifi/check_compatibility \
 	tests/onnxifi/check_foxi \
+	tests/onnxifi/check_ids \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
 	tests/target/check_attention \
@@ -895,6 +896,8 @@ tests_onnxifi_check_compatibility_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAG
 tests_onnxifi_check_compatibility_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_foxi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_ids_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_ids_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -50,6 +50,7 @@ man3_pages = \
 	doc/oxla_log_fn.3 \
 	doc/oxla_log_level.3 \
 	doc/oxla_metadata.3 \
+	doc/oxla_model_backend.3 \
 	doc/oxla_model_destroy.3 \
 	doc/oxla_model_device.3 \
 	doc/oxla_models.3 \

@@ -272,6 +272,10 @@ typedef struct oxla_options {
    * sizes are OXLA_INVALID_ARGUMENT (OXLA_ABOUT_SHAPE), and the largest are taken for inputs whose shape is not set. */
   const oxla_range *ranges;
   size_t n_ranges;
+  /* The backend that takes the place of `backend` if its device cannot be used, for instance as there is no driver; all
+   * other options are then for this one.  A warning is logged, and oxla_model_backend tells which one is in use.  NULL
+   * (default): models whose device cannot be used fail.  A .oxla file is for one backend. */
+  const char *fallback;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
@@ -288,6 +292,10 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
 void oxla_model_destroy(oxla_model *model);
+
+/* Returns the backend with which the model computes, as an option names it: oxla_options.backend, oxla_options.fallback
+ * in its place, or by default "cpu", for a .oxla file the one that it was made for.  Returns "" for NULL. */
+const char *oxla_model_backend(const oxla_model *model);
 
 /* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */
 size_t oxla_input_count(const oxla_model *model);

@@ -15,6 +15,7 @@ man3_pages = \
 	doc/oxla_compile_ranges.3 \
 	doc/oxla_constant.3 \
 	doc/oxla_copy.3 \
+	doc/oxla_describe_gpu.3 \
 	doc/oxla_device.3 \
 	doc/oxla_device_allocate.3 \
 	doc/oxla_device_copy.3 \
@@ -36,6 +37,8 @@ man3_pages = \
 	doc/oxla_free_output.3 \
 	doc/oxla_get_output.3 \
 	doc/oxla_get_output_at.3 \
+	doc/oxla_gpu.3 \
+	doc/oxla_gpu_count.3 \
 	doc/oxla_initializer_count.3 \
 	doc/oxla_input_count.3 \
 	doc/oxla_input_dim_name.3 \
@@ -47,6 +50,7 @@ man3_pages = \
 	doc/oxla_log_fn.3 \
 	doc/oxla_log_level.3 \
 	doc/oxla_metadata.3 \
+	doc/oxla_model_backend.3 \
 	doc/oxla_model_destroy.3 \
 	doc/oxla_model_device.3 \
 	doc/oxla_models.3 \

@@ -5,6 +5,7 @@ plugin_api_sources = \
 	plugin/api/device.c \
 	plugin/api/dlpack.c \
 	plugin/api/event.c \
+	plugin/api/gpu.c \
 	plugin/api/profile.c \
 	plugin/api/run.c \
 	plugin/session/cache.c \
@@ -51,6 +52,7 @@ plugin_ifi_sources = \
 	plugin/onnxifi/event.c \
 	plugin/onnxifi/graph.c \
 	plugin/onnxifi/handles.c \
+	plugin/onnxifi/ids.c \
 	plugin/onnxifi/info.c \
 	plugin/onnxifi/io.c \
 	plugin/onnxifi/rates.c \

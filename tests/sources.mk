@@ -8,12 +8,14 @@ check_programs = \
 	tests/api/check_contents \
 	tests/api/check_device \
 	tests/api/check_events \
+	tests/api/check_gpu \
 	tests/api/check_hostile_api \
 	tests/api/check_memory \
 	tests/api/check_over_input \
 	tests/api/check_threads \
 	tests/onnxifi/check_compatibility \
 	tests/onnxifi/check_foxi \
+	tests/onnxifi/check_ids \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
 	tests/target/check_attention \
@@ -886,6 +888,8 @@ tests_api_check_device_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_device_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_events_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_events_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_gpu_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_gpu_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_hostile_api_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_hostile_api_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_memory_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -898,6 +902,8 @@ tests_onnxifi_check_compatibility_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAG
 tests_onnxifi_check_compatibility_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_foxi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_onnxifi_check_ids_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_onnxifi_check_ids_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "hlo/analysis/in_place_update.h"
 #include "hlo/analysis/sorted_front.h"
+#include "runtime/exec/memory.h"
 #include "verify/evaluate.h"
 
 /* --- the values of a computation, each in memory of its own until its last use --- */
@@ -99,16 +100,12 @@ static void drop_dead(frame *f, const hlo_instr *i) {
 
 static const rt_program *program_of(const walk *w) { return w->run->program; }
 
+/* Runs a thunk and waits for a device's work, so that a failure is told of its thunk. */
 static status run_thunk(walk *w, const rt_thunk *t) {
-  char label[RT_LABEL_BYTES];
+  rt_run *r = w->run;
   double start = clock_seconds();
-  status failed = t->ops->run(t, w->run);
+  status failed = rt_memory_await(r->device, r->stream, r->budget, rt_run_thunk(t, r));
   w->v->seconds_target += clock_seconds() - start;
-  failed = failed ? failed : budget_check(w->run->budget);
-  if (failed) {
-    (void)rt_thunk_write_label(program_of(w), t, label);
-    failed = status_prefix(failed, "%s", label);
-  }
   return failed;
 }
 
@@ -129,15 +126,18 @@ static bool comes_from(const walk *w, const rt_sequence *s, uint32_t at, const h
 }
 
 /* Copies the results of an instruction out of their buffers. */
-static literal *read_results(walk *w, frame *f, const rt_origin *o) {
+static status read_results(walk *w, frame *f, const rt_origin *o) {
   const hlo_instr *i = o->instr;
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
   arena *memory = own(w, f, i);
   for (uint32_t k = 0; k < i->n_results; k++) {
-    literal there = literal_make(i->shapes[k], rt_address(w->run, &o->results[k]));
-    values[k] = copy_of(memory, &there);
+    size_t bytes = (size_t)shape_bytes(&i->shapes[k]);
+    void *data = arena_alloc_aligned(memory, bytes, 64);
+    TRY(bytes ? rt_memory_read(w->run, data, rt_address(w->run, &o->results[k]), bytes) : NULL);
+    values[k] = literal_make(i->shapes[k], data);
   }
-  return values;
+  f->values[i->id] = values;
+  return NULL;
 }
 
 /* --- one instruction --- */
@@ -199,8 +199,7 @@ static status compare(walk *w, const hlo_instr *i, const literal *operands, cons
  * whose results nobody reads. */
 static status evaluate_unlowered(walk *w, frame *f, const hlo_instr *i) {
   if (i->op == HLO_EMPTY && hlo_result_bytes(i)) { /* the result is whatever the memory contains */
-    f->values[i->id] = read_results(w, f, find_origin(w, i));
-    return NULL;
+    return read_results(w, f, find_origin(w, i));
   }
   arena *memory = own(w, f, i);
   literal *values = ARENA_NEW_N(f->a, literal, i->n_results);
@@ -224,7 +223,7 @@ static status run_plain(walk *w, frame *f, const hlo_instr *i, const rt_sequence
   if (!last) {
     return evaluate_unlowered(w, f, i);
   }
-  f->values[i->id] = read_results(w, f, origin_of(w, last));
+  TRY(read_results(w, f, origin_of(w, last)));
   return is_random(i) ? NULL : compare(w, i, operands_of(f->a, f, i), f->values[i->id], last);
 }
 
@@ -258,7 +257,7 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
 /* Reads the results of a loop or a conditional.  They must be equal, bit for bit, to the results of the last body that
  * ran. */
 static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
-  f->values[i->id] = read_results(w, f, origin_of(w, t));
+  TRY(read_results(w, f, origin_of(w, t)));
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!literal_equal(&want[k], &f->values[i->id][k])) {
       verify_difference d = {.result = k, .n_wrong = 1, .n_elements = shape_elements(&want[k].shape)};

@@ -241,19 +241,16 @@ static status compile_host(struct hlo_module *m, const rt_compile_options *optio
   return compile_for(&c, m, out);
 }
 
-/* Sets *out to the architectures to compile for: what the options say, otherwise that of the first GPU.  Code for an
- * architecture runs on later ones as well.  "host" is code for this processor, for a driver that emulates a GPU. */
+/* Sets *out to the architectures to compile for: what the options say, otherwise that of the first GPU.  "host" is code
+ * for this processor, for a driver that emulates a GPU. */
 static status choose_architectures(const rt_compile_options *o, arena *a, const char **out) {
-  static const uint32_t known[] = {90, 89, 87, 86, 80, 75};
   gpu_cuda_info info;
   *out = o->cpu;
   if (!o->cpu) {
     TRY(status_prefix(gpu_cuda_describe(0, &info), "--cpu=sm_80, for instance, compiles for a GPU that is not here"));
-    for (size_t k = sizeof known / sizeof *known; k-- > 0;) {
-      *out = info.capability >= known[k] ? arena_printf(a, "sm_%u", known[k]) : *out;
-    }
-    CHECK_THAT(*out, STATUS_UNSUPPORTED, "%s has compute capability %u.%u; at least 7.5 is needed", info.name,
-               info.capability / 10, info.capability % 10);
+    CHECK_THAT(*info.architecture, STATUS_UNSUPPORTED, "%s has compute capability %u.%u; at least 7.5 is needed",
+               info.name, info.capability / 10, info.capability % 10);
+    *out = arena_strdup(a, info.architecture);
   }
   return NULL;
 }

@@ -236,6 +236,20 @@ status gpu_cuda_count(uint32_t *out) {
   return NULL;
 }
 
+/* Code for an architecture runs on later ones as well. */
+static void name_architecture(gpu_cuda_info *info) {
+  static const uint32_t known[] = {75, 80, 86, 87, 89, 90};
+  for (size_t k = 0; k < sizeof known / sizeof *known && known[k] <= info->capability; k++) {
+    snprintf(info->architecture, sizeof info->architecture, "sm_%u", known[k]);
+  }
+}
+
+/* The peak is for information only, so a driver that no longer tells clocks can be used. */
+static void describe_peak(cuda_device *d, gpu_cuda_info *out) {
+  status untold = cuda_read_peak(d, out->capability, &out->operations, &out->bytes);
+  status_free(untold);
+}
+
 static status describe(cuda_device *d, gpu_cuda_info *out) {
   int version = 0;
   size_t bytes = 0;
@@ -248,6 +262,8 @@ static status describe(cuda_device *d, gpu_cuda_info *out) {
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &out->shared_bytes));
   out->memory_bytes = bytes;
   out->cuda_version = (uint32_t)version;
+  name_architecture(out);
+  describe_peak(d, out);
   return NULL;
 }
 

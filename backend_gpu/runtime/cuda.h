@@ -24,6 +24,11 @@ typedef struct gpu_cuda_info {
   uint32_t processors;   /* how many streaming multiprocessors there are */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
   uint32_t cuda_version; /* of the driver: 12040 is CUDA 12.4 */
+  /* The newest architecture that we compile for and whose code it runs, such as "sm_90"; "" if it is too old for all
+   * of them. */
+  char architecture[8];
+  double operations; /* of f32 in a second, at most; 0 if the driver does not tell */
+  double bytes;      /* that its memory reads or writes in a second, at most; 0 if the driver does not tell */
 } gpu_cuda_info;
 
 /* Describes a device without opening it, for a list of devices. */

@@ -87,6 +87,9 @@ void cuda_staging_forget(rt_stream *s);
 /* No work of the stream may be left to do. */
 void cuda_staging_free(rt_stream *s);
 
+/* Computes from the clocks of a device, which need not be open, what it can do in a second at most. */
+STATUS_MUST_USE status cuda_read_peak(cuda_device *d, uint32_t capability, double *operations, double *bytes);
+
 /* The members of rt_device and gpu_device that are in other files than cuda.c. */
 status cuda_create_stream(const rt_device *d, rt_stream **out);
 void cuda_destroy_stream(rt_stream *s);

@@ -54,15 +54,19 @@ static uint32_t lanes_of(uint32_t capability) {
 }
 
 /* Memory transfers twice in a cycle of its clock. */
-status cuda_peak(const rt_device *rt, double *operations, double *bytes) {
-  cuda_device *d = cuda_device_of(rt);
+status cuda_read_peak(cuda_device *d, uint32_t capability, double *operations, double *bytes) {
   uint32_t processors, kilohertz, memory_kilohertz, bits;
-  TRY(cuda_enter(d));
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &processors));
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &kilohertz));
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &memory_kilohertz));
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, &bits));
-  *operations = 2.0 * lanes_of(d->capability) * processors * 1e3 * kilohertz;
+  *operations = 2.0 * lanes_of(capability) * processors * 1e3 * kilohertz;
   *bytes = 2.0 * 1e3 * memory_kilohertz * bits / 8;
   return NULL;
+}
+
+status cuda_peak(const rt_device *rt, double *operations, double *bytes) {
+  cuda_device *d = cuda_device_of(rt);
+  TRY(cuda_enter(d));
+  return cuda_read_peak(d, d->capability, operations, bytes);
 }

@@ -114,6 +114,7 @@ static status load(const char *path, const void *bytes, size_t size, const oxla_
              o.n_ranges, o.n_constants, o.n_carried, MAX_LIST);
   session_options options = {
       .backend = o.backend,
+      .fallback = o.fallback,
       .cache = o.cache,
       .keep_programs = o.cache && *o.cache,
       .cache_bytes = o.cache_bytes,
@@ -180,6 +181,8 @@ void api_release_model(oxla_model *model) {
 }
 
 /* --- what a model declares --- */
+
+const char *oxla_model_backend(const oxla_model *model) { return model ? session_chosen_backend(model->session) : ""; }
 
 /* Returns the model's declarations; an empty one for NULL. */
 static const compiler_model *source_of(const oxla_model *model) {

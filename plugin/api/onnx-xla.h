@@ -272,6 +272,10 @@ typedef struct oxla_options {
    * sizes are OXLA_INVALID_ARGUMENT (OXLA_ABOUT_SHAPE), and the largest are taken for inputs whose shape is not set. */
   const oxla_range *ranges;
   size_t n_ranges;
+  /* The backend that takes the place of `backend` if its device cannot be used, for instance as there is no driver; all
+   * other options are then for this one.  A warning is logged, and oxla_model_backend tells which one is in use.  NULL
+   * (default): models whose device cannot be used fail.  A .oxla file is for one backend. */
+  const char *fallback;
 } oxla_options;
 
 /* --- models: loading, describing, saving --- */
@@ -288,6 +292,10 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
 void oxla_model_destroy(oxla_model *model);
+
+/* Returns the backend with which the model computes, as an option names it: oxla_options.backend, oxla_options.fallback
+ * in its place, or by default "cpu", for a .oxla file the one that it was made for.  Returns "" for NULL. */
+const char *oxla_model_backend(const oxla_model *model);
 
 /* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */
 size_t oxla_input_count(const oxla_model *model);
@@ -452,6 +460,25 @@ oxla_error *oxla_start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event
 oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
 /* Frees an event, before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
+
+/* --- GPUs: which there are --- */
+
+typedef struct oxla_gpu {
+  char name[128]; /* such as "NVIDIA H100 PCIe" */
+  /* The newest processor to compile for (oxla_options.cpu) whose code the GPU runs, such as "sm_90"; "" if the GPU is
+   * too old for all of them. */
+  char architecture[16];
+  uint64_t memory_bytes;
+  uint64_t operations; /* additions and multiplications of f32 in a second, at most; 0 if it is not known */
+  uint64_t bandwidth;  /* bytes that its memory reads or writes in a second, at most; 0 if it is not known */
+} oxla_gpu;
+
+/* Returns the number of NVIDIA's GPUs that CUDA's driver sees.  If there is none, or no driver, *out is 0 and the
+ * error, OXLA_UNSUPPORTED, tells why. */
+oxla_error *oxla_gpu_count(int *out);
+/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is compiled for GPU
+ * 0 unless oxla_options.cpu says otherwise: for an older one it must be that GPU's architecture. */
+oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */
 

@@ -14,7 +14,8 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
   if (!id || !onnxModel || onnxModelSize == 0) {
     return !id ? ONNXIFI_STATUS_INVALID_ID : !onnxModel ? ONNXIFI_STATUS_INVALID_POINTER : ONNXIFI_STATUS_INVALID_SIZE;
   }
-  oxla_options options = {.size = sizeof options, .backend = id->backend, .threads = 1};
+  oxla_options options = ifi_options_for(id);
+  options.threads = 1;
   oxla_model *model = NULL;
   oxla_error *error = oxla_load_memory(onnxModel, onnxModelSize, &options, &model);
   if (!error) {
@@ -85,7 +86,7 @@ static onnxStatus create_backend(const ifi_id *id, const uint64_t *properties, o
     return ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
   }
   ifi_object_init(&b->object, IFI_BACKEND, destroy);
-  b->name = id->backend;
+  b->id = id;
   b->threads = ifi_the_defaults.threads;
   b->log_level = ifi_the_defaults.log_level;
   onnxStatus s = set_properties(b, properties);

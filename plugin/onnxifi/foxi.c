@@ -19,8 +19,9 @@ static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1
 }
 
 /* By default Caffe2 uses the second ID for ONNX models and the first one for models of its own format. */
-static const ifi_id ids[] = {
-    {"cpu", "onnx-xla cpu", false}, {"cpu", "onnx-xla cpu (ONNX models)", false}, {"ref", "onnx-xla reference", true}};
+static const ifi_id ids[] = {{"cpu", "onnx-xla cpu", false, NULL},
+                             {"cpu", "onnx-xla cpu (ONNX models)", false, NULL},
+                             {"ref", "onnx-xla reference", true, NULL}};
 
 const ifi_abi ifi_the_abi = {
     .library = "foxi-xla",

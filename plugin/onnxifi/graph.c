@@ -76,12 +76,11 @@ static onnxStatus copy_weights(ifi_graph *g, uint32_t n, const onnxTensorDescrip
 
 static oxla_error *load(ifi_graph *g, size_t size) {
   const ifi_backend *b = g->backend;
-  oxla_options options = {.size = sizeof options,
-                          .backend = b->name,
-                          .threads = b->threads,
-                          .tune = b->tune,
-                          .constants = g->weights,
-                          .n_constants = g->n_weights};
+  oxla_options options = ifi_options_for(b->id);
+  options.threads = b->threads;
+  options.tune = b->tune;
+  options.constants = g->weights;
+  options.n_constants = g->n_weights;
   return ifi_log_error(b, "graph", oxla_load_memory(g->bytes, size, &options, &g->model));
 }
 

@@ -1,4 +1,4 @@
-/* info.c - backend IDs and the information about them. */
+/* info.c - what is known of a backend by its ID. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,40 +6,6 @@
 #include <unistd.h>
 
 #include "plugin/onnxifi/internal.h"
-
-/* --- IDs --- */
-
-/* An ID is the address of an entry of this table, which is valid for the life of the process; releasing it does
- * nothing. */
-const ifi_id *ifi_id_of(onnxBackendID id) {
-  for (size_t k = 0; k < ifi_the_abi.n_ids; k++) {
-    if (id == (onnxBackendID)&ifi_the_abi.ids[k]) {
-      return &ifi_the_abi.ids[k];
-    }
-  }
-  return NULL;
-}
-
-onnxStatus onnxGetBackendIDs(onnxBackendID *backendIDs, size_t *numBackends) {
-  if (!numBackends) {
-    return ONNXIFI_STATUS_INVALID_POINTER;
-  }
-  size_t room = backendIDs ? *numBackends : 0;
-  *numBackends = ifi_the_abi.n_ids;
-  if (room < ifi_the_abi.n_ids) {
-    return ONNXIFI_STATUS_FALLBACK;
-  }
-  for (size_t k = 0; k < ifi_the_abi.n_ids; k++) {
-    backendIDs[k] = (onnxBackendID)(uintptr_t)&ifi_the_abi.ids[k];
-  }
-  return ONNXIFI_STATUS_SUCCESS;
-}
-
-onnxStatus onnxReleaseBackendID(onnxBackendID backendID) {
-  return ifi_id_of(backendID) ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_ID;
-}
-
-/* --- info --- */
 
 /* Gets the processor's name from Linux, or "CPU". */
 static void cpu_name(char *text, size_t size) {
@@ -56,6 +22,14 @@ static void cpu_name(char *text, size_t size) {
   }
   if (f) {
     fclose(f);
+  }
+}
+
+static void device_name(const ifi_id *id, char *text, size_t size) {
+  if (id->gpu) {
+    snprintf(text, size, "%s", id->gpu->described.name);
+  } else {
+    cpu_name(text, size);
   }
 }
 
@@ -82,19 +56,36 @@ static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, 
     case ONNXIFI_BACKEND_VENDOR: snprintf(text, size, "onnx-xla"); return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_VERSION: snprintf(text, size, "%s", PACKAGE_VERSION); return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_EXTENSIONS: snprintf(text, size, "%s", ifi_the_abi.extensions); return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_DEVICE: cpu_name(text, size); return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE: device_name(id, text, size); return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_ONNX_IR_VERSION:
     case ONNXIFI_BACKEND_OPSET_VERSION: return versions(type, text, size);
     default: return ONNXIFI_STATUS_FALLBACK;
   }
 }
 
-/* Returns a measured rate of the machine.  The reference evaluator has no rates, since it is far slower. */
+/* Gets how fast the backend is: of a processor as measured, of a GPU by its clocks.  The reference evaluator has no
+ * rates, since it is far slower. */
+static onnxStatus get_rates(const ifi_id *id, ifi_rates *out) {
+  *out = (ifi_rates){0, 0};
+  if (id->gpu) { /* a multiply-add counts as two operations */
+    *out = (ifi_rates){id->gpu->described.operations / 2, id->gpu->described.bandwidth};
+  }
+  return id->gpu || id->is_reference ? ONNXIFI_STATUS_SUCCESS : ifi_measure_rates(out);
+}
+
+/* The memory of a processor's backend is that which the processor reads; how fast a GPU reads it is not known. */
 static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
-  ifi_rates rates = {0, 0};
-  onnxStatus s = !id->is_reference ? ifi_measure_rates(&rates) : ONNXIFI_STATUS_SUCCESS;
-  *out = type == ONNXIFI_BACKEND_MACS_FP32 ? rates.macs : rates.bytes;
+  ifi_rates rates;
+  onnxStatus s = get_rates(id, &rates);
+  *out = type == ONNXIFI_BACKEND_MACS_FP32                              ? rates.macs
+         : type == ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH && id->gpu ? 0
+                                                                        : rates.bytes;
   return s || *out ? s : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
+}
+
+static uint64_t memory_size(const ifi_id *id) {
+  return id->gpu ? id->gpu->described.memory_bytes
+                 : (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Returns information that is a number.  Rates other than those below, and positions on buses, are optional and not
@@ -102,7 +93,9 @@ static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *ou
 static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   switch (type) {
     case ONNXIFI_BACKEND_ONNXIFI_VERSION: *out = (uint64_t)1 << 32; return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_DEVICE_TYPE: *out = ONNXIFI_DEVICE_TYPE_CPU; return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_DEVICE_TYPE:
+      *out = id->gpu ? ONNXIFI_DEVICE_TYPE_GPU : ONNXIFI_DEVICE_TYPE_CPU;
+      return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_CAPABILITIES:
       *out = ONNXIFI_CAPABILITY_THREAD_SAFE | ONNXIFI_CAPABILITY_SYMBOLIC_BATCH_SIZE |
              ONNXIFI_CAPABILITY_SYMBOLIC_SIZE_TENSORS | ONNXIFI_CAPABILITY_VARIABLE_BATCH_SIZE |
@@ -112,16 +105,16 @@ static onnxStatus number_info(const ifi_id *id, onnxBackendInfo type, uint64_t *
     case ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES: *out = ONNXIFI_SYNCHRONIZATION_EVENT; return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_INIT_PROPERTIES: /* there are no properties of this vendor */
     case ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES: *out = 0; return ONNXIFI_STATUS_SUCCESS;
-    case ONNXIFI_BACKEND_MEMORY_SIZE:
-      *out = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-      return ONNXIFI_STATUS_SUCCESS;
+    case ONNXIFI_BACKEND_MEMORY_SIZE: *out = memory_size(id); return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MAX_GRAPH_SIZE:
       *out = INT32_MAX; /* the limit of a protobuf message */
       return ONNXIFI_STATUS_SUCCESS;
     case ONNXIFI_BACKEND_MACS_FP32:
     case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
-    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: /* the backend's memory is that of the processor */
-      return rate_info(id, type, out);
+    case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH: return rate_info(id, type, out);
+    case ONNXIFI_BACKEND_CUDA_INDEX:
+      *out = id->gpu ? (uint64_t)id->gpu->number : 0;
+      return id->gpu ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE;
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
       *out = UINT32_MAX; /* limited by the number of handles */
       return ONNXIFI_STATUS_SUCCESS;

@@ -11,16 +11,22 @@
 
 /* --- the binary interface --- */
 
+typedef struct ifi_gpu {
+  int number; /* as CUDA counts */
+  oxla_gpu described;
+} ifi_gpu;
+
 typedef struct ifi_id {
   const char *backend, *name; /* the value of oxla_options.backend, and the name that clients see */
   bool is_reference;          /* whether it is the reference evaluator, which is slow */
+  const ifi_gpu *gpu;         /* NULL: the backend computes on the CPU */
 } ifi_id;
 
 /* What differs between the two interfaces. */
 typedef struct ifi_abi {
   const char *library;    /* the library's name in messages */
   const char *extensions; /* the text of ONNXIFI_BACKEND_EXTENSIONS */
-  const ifi_id *ids;
+  const ifi_id *ids;      /* the backends that there are on every machine */
   size_t n_ids;
   uint64_t max_optimization; /* the largest number of an optimization goal */
   size_t descriptor_bytes;   /* the size of a descriptor, whose first field is the tag */
@@ -63,14 +69,16 @@ void *ifi_handle_take(void *handle, ifi_kind kind);
 
 typedef struct ifi_backend {
   ifi_object object;
-  const char *name; /* for oxla_options.backend */
+  const ifi_id *id;
   const char *tune; /* for oxla_options.tune; follows from the optimization goal */
   int threads;
   uint64_t log_level;
 } ifi_backend;
 
-/* Returns NULL if there is no such ID. */
+/* Returns the backend of an ID, which lives as long as the process; NULL if there is no such ID. */
 const ifi_id *ifi_id_of(onnxBackendID id);
+/* Returns the options with which models are loaded for a backend: which one it is, and the processor to compile for. */
+oxla_options ifi_options_for(const ifi_id *id);
 
 /* How much all cores together do in a second; 0 if it is not known. */
 typedef struct ifi_rates {

@@ -6,7 +6,7 @@ static onnxStatus read_descriptor(const void *descriptor, onnxTensorDescriptorV1
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-static const ifi_id ids[] = {{"cpu", "onnx-xla cpu", false}, {"ref", "onnx-xla reference", true}};
+static const ifi_id ids[] = {{"cpu", "onnx-xla cpu", false, NULL}, {"ref", "onnx-xla reference", true, NULL}};
 
 const ifi_abi ifi_the_abi = {
     .library = "onnxifi-xla",

@@ -59,7 +59,7 @@ void ifi_log(const ifi_backend *b, uint64_t level, const char *format, ...) {
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
   /* a single call, so that lines of several threads do not mix */
-  fprintf(stderr, "%s: %s: %s\n", ifi_the_abi.library, b->name, text);
+  fprintf(stderr, "%s: %s: %s\n", ifi_the_abi.library, b->id->backend, text);
 }
 
 oxla_error *ifi_log_error(const ifi_backend *b, const char *what, oxla_error *error) {

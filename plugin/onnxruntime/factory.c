@@ -76,6 +76,7 @@ static const struct option {
 #define PUBLIC_OPTION(member, type, name, argument) {#name, false, option_##type, PLACE(name), argument},
 #include "runtime/program/compile_options.def"
     {"backend", false, option_text, PLACE(backend), NULL},
+    {"fallback", false, option_text, PLACE(fallback), NULL},
     {"cache_dir", false, option_text, PLACE(cache_dir), NULL},
     {"check_memory", false, option_flag, PLACE(check_memory), NULL},
     {"claim", false, option_choice, PLACE(claim), "cost|all"},

@@ -253,10 +253,21 @@ static OrtStatus *copy_names(const ort_provider *p, size_t n, const OrtValueInfo
   return *out ? NULL : ort_no_memory(p);
 }
 
+/* Passes the library's warnings on to ONNX Runtime's log. */
+static void log_warning(void *provider, oxla_log_level level, const char *line) {
+  if (level == OXLA_LOG_WARNING) {
+    ort_log(provider, ORT_LOGGING_LEVEL_WARNING, "onnx-xla: %s", line);
+  }
+}
+
+/* The log is asked for only where it tells which backend is in use, since each run writes a line that is not shown. */
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options),
                         .backend = *o->backend ? o->backend : NULL,
+                        .fallback = *o->fallback ? o->fallback : NULL,
+                        .log = *o->fallback ? log_warning : NULL,
+                        .log_data = (void *)(uintptr_t)f->p,
                         .cache = *o->cache_dir ? o->cache_dir : NULL,
                         .check_memory = o->check_memory,
 #define value_flag(value) value
@@ -297,6 +308,7 @@ static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
   ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->model)));
   if (f->p->options.verify) {
     options.backend = "ref";
+    options.fallback = NULL;
     options.cache = "";
     options.precision = NULL;
     return ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->reference));

@@ -30,6 +30,9 @@ typedef struct ort_options {
 #define PUBLIC_OPTION(member, type, name, argument) ort_##type name;
 #include "runtime/program/compile_options.def"
   ort_text backend; /* "cpu", "ref" or the path of a backend */
+  /* the backend in the place of a device that cannot be used, as oxla_options.fallback; "" means that this is an error
+   */
+  ort_text fallback;
   /* the folder for compiled programs and the tuning log; "" means that only the tuning log is kept, in the default
    * folder */
   ort_path cache_dir;

@@ -269,16 +269,22 @@ static status try_device(const rt_device *d) {
   return NULL;
 }
 
-/* Takes the backend that the user has named for the case that the first one's device cannot be used. */
+/* Takes the backend that the user has named for the case that the first one's device cannot be used.  An unknown name
+ * is an error on every machine. */
 static status fall_back(session *s) {
   const rt_device *d = s->target->device;
-  status failed = s->options.fallback && d ? try_device(d) : NULL;
+  const rt_target *other;
+  if (!s->options.fallback) {
+    return NULL;
+  }
+  TRY(session_find_target(s->options.fallback, &other));
+  status failed = d ? try_device(d) : NULL;
   if (failed) {
     session_log(s, SESSION_LOG_WARNING, "the backend is %s, not %s: %s", s->options.fallback, s->options.backend,
                 status_message(failed));
     status_free(failed);
     s->options.backend = s->options.fallback;
-    return session_find_target(s->options.backend, &s->target);
+    s->target = other;
   }
   return NULL;
 }

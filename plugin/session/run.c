@@ -154,7 +154,7 @@ static void place_params(session *s, const rt_program *p, const session_inputs *
 static status run_program(session *s, const session_program *c, const rt_run_options *given,
                           const session_inputs *inputs, session_output *outputs) {
   const rt_program *p = c->program;
-  CHECK_THAT(!c->elsewhere, STATUS_INVALID_ARGUMENT, "%s", status_message(c->elsewhere));
+  TRY(status_copy(c->elsewhere));
   void **results = calloc(p->n_results + 1, sizeof *results);
   int64_t *sizes = calloc(p->n_results + 1, sizeof *sizes);
   const void **params = calloc(p->n_params + 1, sizeof *params);

@@ -49,6 +49,7 @@ const compiler_model *session_source(const session *s) { return s->source; }
 double session_load_seconds(const session *s) { return s->load_seconds; }
 bool session_is_image(const session *s) { return s->image; }
 const char *session_backend(const session *s) { return s->target->name; }
+const char *session_chosen_backend(const session *s) { return s->options.backend; }
 uint32_t session_threads(const session *s) { return s->options.compile.threads; }
 
 const compiler_carry *session_carried(const session *s, uint32_t *n) {

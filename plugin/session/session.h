@@ -33,7 +33,7 @@ typedef struct session_options {
    * made. */
   const char *backend;
   /* The backend that takes its place if its device cannot be used, which a warning tells; NULL: that is a failure.  It
-   * concerns models, as compiled files are for one backend. */
+   * concerns models, as compiled files are for one backend.  All other options are for both. */
   const char *fallback;
   rt_compile_options compile; /* threads may be 0, which means all cores */
 /* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL means the default. */
@@ -113,6 +113,8 @@ double session_load_seconds(const session *s);
 bool session_is_image(const session *s);
 /* Returns "cpu", "ref" or another name. */
 const char *session_backend(const session *s);
+/* Returns the backend as an option names it: options.backend, options.fallback in its place, or the default. */
+const char *session_chosen_backend(const session *s);
 /* Returns the number of threads of a run. */
 uint32_t session_threads(const session *s);
 

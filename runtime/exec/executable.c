@@ -374,10 +374,10 @@ static status run_in(rt_run_memory *m, const rt_binding *b, const rt_run_options
   return rt_memory_await(run.device, m->stream, budget, run_staged(b, options, &run, x));
 }
 
-/* Fails if an option requires that the host can look into the memory of a run, and that memory is a device's. */
+/* Fails if accesses to memory are to be checked, which needs the protection of pages, and the memory is a device's. */
 static status check_options(const rt_executable *e, const rt_run_options *o) {
-  CHECK_THAT(!e->target->device || !o || !(o->check_memory || o->drive), STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
-             "target %s has memory of its own, into which a checked run cannot look", e->target->name);
+  CHECK_THAT(!e->target->device || !o || !o->check_memory, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "target %s has memory of its own, to which accesses cannot be checked", e->target->name);
   return NULL;
 }
 

@@ -45,7 +45,7 @@ typedef struct rt_run_options {
    * Those at a multiple of RT_ARRAY_ALIGN are used in place. */
   const bool *params_on_device, *results_on_device;
   /* If not NULL, this function runs the program's thunks instead of rt_run_sequence, so that it can examine memory
-   * between them. */
+   * between them (rt_memory_read). */
   status (*drive)(void *data, const rt_sequence *body, rt_run *r);
   void *drive_data;
 } rt_run_options;

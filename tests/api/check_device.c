@@ -241,6 +241,26 @@ START_TEST(other_tensors_are_refused) {
 }
 END_TEST
 
+/* Pages of a device's memory cannot be protected: that is an error, since nothing would be checked. */
+START_TEST(accesses_are_checked_in_host_memory) {
+  message bytes = affine_model(W, B);
+  oxla_model *m =
+      load_with(&bytes, (oxla_options){.backend = devices[_i].backend, .cpu = devices[_i].cpu, .check_memory = 1});
+  numbers v = make_numbers(ROWS, 1);
+  oxla_run *run = new_run(m);
+  set_affine(run, &v, ROWS);
+  if (devices[_i].device.type == OXLA_DEVICE_HOST) {
+    succeed(oxla_execute(run));
+    check_result(run, &v, ROWS);
+  } else {
+    refuse(oxla_execute(run), OXLA_UNSUPPORTED, "has memory of its own, to which accesses cannot be checked");
+  }
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  free_numbers(&v);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("device");
   tcase_add_checked_fixture(t, setup, NULL);
@@ -252,5 +272,6 @@ int main(void) {
   tcase_add_loop_test(t, computed_sizes_are_for_the_host, 0, N_DEVICES - 1); /* not the host */
   tcase_add_loop_test(t, tensors_go_from_run_to_run, 0, N_DEVICES);
   tcase_add_loop_test(t, other_tensors_are_refused, 0, N_DEVICES);
+  tcase_add_loop_test(t, accesses_are_checked_in_host_memory, 0, N_DEVICES);
   return run_suite("device", t);
 }

@@ -18,22 +18,6 @@ static onnxGraph affine_graph(void) {
   return g;
 }
 
-static onnxEvent new_event(void) {
-  onnxEvent e;
-  ck_assert_int_eq(lib.onnxInitEvent(backend, &e), OK);
-  return e;
-}
-
-/* Runs from signal to signal; gives the output event back signalled. */
-static void run_once(onnxGraph g) {
-  onnxMemoryFenceV1 in = fence(new_event()), out = fence(NULL);
-  ck_assert_int_eq(lib.onnxRunGraph(g, &in, &out), OK);
-  ck_assert_int_eq(lib.onnxSignalEvent(in.event), OK);
-  ck_assert_int_eq(lib.onnxWaitEvent(out.event), OK);
-  ck_assert_int_eq(lib.onnxReleaseEvent(in.event), OK);
-  ck_assert_int_eq(lib.onnxReleaseEvent(out.event), OK);
-}
-
 /* --- backends and events --- */
 
 START_TEST(backends) {

@@ -1,6 +1,6 @@
 /* check_verify.c - verify finds faults that stand in a backend on purpose, names the instruction and the kind
  * of cause, and finds nothing where there is nothing: in control flow, in groups that run at the same time,
- * in sorts of which only the front is read. */
+ * in sorts of which only the front is read; on the CPU, and on a device whose memory the host cannot touch. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,13 +9,28 @@
 
 #include "backend_cpu/compile/target.h"
 #include "backend_cpu/runtime/target.h"
+#include "backend_gpu/compile/target.h"
 #include "backend_ref/eval.h"
 #include "hlo/text/text.h"
 #include "runtime/exec/executable.h"
+#include "runtime/exec/memory.h"
 #include "tests/suite.h"
 #include "verify/verify.h"
 
-/* --- a backend with a fault: the cpu's, but for what `fault` says --- */
+/* --- a backend with a fault: the sound one, but for what `fault` says --- */
+
+static const rt_backend cpu = {.abi = RT_ABI, .target = &cpu_target, .compiler = &cpu_compiler};
+static const rt_backend *sound;
+
+enum { ON_CPU, ON_EMULATED_GPU, N_BACKENDS };
+
+static void choose_backend(int number) {
+  sound = &cpu;
+  if (number == ON_EMULATED_GPU) {
+    status s = gpu_find_backend("gpu:host", &sound);
+    ck_assert_msg(!s && sound, "%s", s ? status_message(s) : "there is no emulator");
+  }
+}
 
 typedef enum fault { NO_FAULT, IN_KERNEL, IN_ALGORITHM, IN_PLACE, IN_PASS } fault;
 
@@ -48,18 +63,23 @@ static bool is_faulty(const rt_thunk *t, const rt_run *r) {
 }
 
 static const rt_thunk_kind *kind_of(const char *name) {
-  for (uint32_t k = 0; k < cpu_target.n_kinds; k++) {
-    if (strcmp(cpu_target.kinds[k].name, name) == 0) {
-      return &cpu_target.kinds[k];
+  for (uint32_t k = 0; k < sound->target->n_kinds; k++) {
+    if (strcmp(sound->target->kinds[k].name, name) == 0) {
+      return &sound->target->kinds[k];
     }
   }
   return NULL;
 }
 
 static status run_faulty(const rt_thunk *t, rt_run *r) {
+  float number;
   TRY(kind_of(t->kind)->run(t, r));
   if (is_faulty(t, r)) {
-    *(float *)rt_address(r, &t->buffers[t->n_inputs]) += 1;
+    void *result = rt_address(r, &t->buffers[t->n_inputs]);
+    TRY(rt_memory_read(r, &number, result, sizeof number));
+    number += 1;
+    TRY(rt_memory_copy(r->device, r->stream, RT_UPLOAD, result, &number, sizeof number));
+    return rt_memory_await(r->device, r->stream, r->budget, NULL);
   }
   return NULL;
 }
@@ -84,7 +104,7 @@ static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, 
   rt_compile_options options = *o;
   options.origins = tells_origins ? o->origins : NULL;
   TRY(planted == IN_PASS ? change_module((hlo_module *)m, o) : NULL);
-  TRY(cpu_compiler.compile(m, &options, a, out, report));
+  TRY(sound->compiler->compile(m, &options, a, out, report));
   (*out)->target = "faulty";
   return NULL;
 }
@@ -97,12 +117,12 @@ static const rt_backend faulty = {.abi = RT_ABI, .target = &faulty_target, .comp
 
 static void make_faulty(fault f) {
   planted = f;
-  faulty_target = cpu_target;
+  faulty_target = *sound->target;
   faulty_target.name = "faulty";
   faulty_target.kinds = kinds;
-  ck_assert_uint_le(cpu_target.n_kinds, MOST_KINDS);
-  for (uint32_t k = 0; k < cpu_target.n_kinds; k++) {
-    kinds[k] = cpu_target.kinds[k];
+  ck_assert_uint_le(sound->target->n_kinds, MOST_KINDS);
+  for (uint32_t k = 0; k < sound->target->n_kinds; k++) {
+    kinds[k] = sound->target->kinds[k];
     kinds[k].run = run_faulty;
   }
 }
@@ -189,7 +209,8 @@ static const char *const right[] = {
 enum { N_RIGHT = sizeof right / sizeof *right };
 
 START_TEST(nothing_is_found_where_nothing_is_wrong) {
-  trial t = run_trial(right[_i], NO_FAULT, NULL);
+  choose_backend(_i / N_RIGHT);
+  trial t = run_trial(right[_i % N_RIGHT], NO_FAULT, NULL);
   ck_assert_msg(t.report.n_different == 0, "%s: %s", t.report.findings[0].instruction, t.report.findings[0].difference);
   ck_assert_uint_gt(t.report.n_instructions, 0);
   arena_destroy(t.a);
@@ -211,16 +232,20 @@ static const char addition[] = MODULE(
     "%b = add(%a, %y) : f32[6,40] @\"bad\"\n%c = exponential(%b) : f32[6,40] @\"later\"\nreturn %c\n}\n");
 
 typedef struct row {
+  int backend;
   fault planted;
   const char *text;
   verify_cause cause;
 } row;
 
 static const row rows[] = {
-    {IN_KERNEL, chain, VERIFY_KERNEL},
-    {IN_PLACE, chain, VERIFY_BUFFER},
-    {IN_ALGORITHM, convolution, VERIFY_ALGORITHM},
-    {IN_PASS, addition, VERIFY_PASS},
+    {ON_CPU, IN_KERNEL, chain, VERIFY_KERNEL},
+    {ON_CPU, IN_PLACE, chain, VERIFY_BUFFER},
+    {ON_CPU, IN_ALGORITHM, convolution, VERIFY_ALGORITHM},
+    {ON_CPU, IN_PASS, addition, VERIFY_PASS},
+    {ON_EMULATED_GPU, IN_KERNEL, chain, VERIFY_KERNEL},
+    {ON_EMULATED_GPU, IN_PLACE, chain, VERIFY_BUFFER},
+    {ON_EMULATED_GPU, IN_PASS, addition, VERIFY_PASS},
 };
 enum { N_FAULTS = sizeof rows / sizeof *rows };
 
@@ -248,6 +273,7 @@ static void remove_files(const char *folder, const verify_finding *f) {
 START_TEST(a_fault_is_named) {
   const row *r = &rows[_i];
   char folder[] = "verify-XXXXXX";
+  choose_backend(r->backend);
   ck_assert_ptr_nonnull(mkdtemp(folder));
   trial t = run_trial(r->text, r->planted, folder);
   ck_assert_uint_eq(t.report.n_different, 1); /* what follows from it is right, from its operands on */
@@ -303,10 +329,13 @@ START_TEST(sources_are_those_of_what_is_computed) {
 }
 END_TEST
 
+static void choose_cpu(void) { choose_backend(ON_CPU); }
+
 int main(void) {
   TCase *c = tcase_create("verify");
   tcase_set_timeout(c, 120);
-  tcase_add_loop_test(c, nothing_is_found_where_nothing_is_wrong, 0, N_RIGHT);
+  tcase_add_checked_fixture(c, choose_cpu, NULL);
+  tcase_add_loop_test(c, nothing_is_found_where_nothing_is_wrong, 0, N_BACKENDS * N_RIGHT);
   tcase_add_loop_test(c, a_fault_is_named, 0, N_FAULTS);
   tcase_add_test(c, all_algorithms_are_tried);
   tcase_add_test(c, sources_are_those_of_what_is_computed);

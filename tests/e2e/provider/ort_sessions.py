@@ -42,8 +42,8 @@ def session(model, provider=True, options=None, config=None, log=3, adjust=None)
     return ort.InferenceSession(model, sess_options=so, providers=["CPUExecutionProvider"])
 
 
-def claimed(make):
-    """What make() gives, and (nodes taken, nodes, groups) as the provider logs it last, on standard error only."""
+def logged(make):
+    """What make() gives, and what ONNX Runtime and the provider log meanwhile, on standard error only."""
     with tempfile.TemporaryFile() as caught:
         saved = os.dup(2)
         os.dup2(caught.fileno(), 2)
@@ -53,5 +53,11 @@ def claimed(make):
             os.dup2(saved, 2)
             os.close(saved)
         caught.seek(0)
-        found = TAKEN.findall(caught.read().decode(errors="replace"))
+        return made, caught.read().decode(errors="replace")
+
+
+def claimed(make):
+    """What make() gives, and (nodes taken, nodes, groups) as the provider logs it last."""
+    made, told = logged(make)
+    found = TAKEN.findall(told)
     return made, tuple(int(x) for x in found[-1]) if found else (0, 0, 0)

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import ort_models  # noqa: E402
-from ort_sessions import NAME, VERBOSE, claimed, is_early, register, session  # noqa: E402
+from ort_sessions import NAME, VERBOSE, claimed, is_early, logged, register, session  # noqa: E402
 from ort_models import transformers  # noqa: E402
 from own_session import OwnSession  # noqa: E402
 
@@ -199,6 +199,17 @@ def check_device(folder, data):
             feeds = {"x": rng.standard_normal((n, 24), np.float32)}
             same(alone.run(None, feeds), s.run(None, feeds), 1e-5)
     assert refused(m, backend="gpu:none", claim="all"), "gpu:none is taken"
+    x = {"x": rng.standard_normal((5, 24), np.float32)}
+    absent = {"backend": "gpu:7", "claim": "all"}  # the driver has two
+    s, told = logged(lambda: session(m, options={**absent, "fallback": "cpu"}, log=2))
+    same(alone.run(None, x), s.run(None, x), 1e-5)
+    assert "onnx-xla: the backend is cpu, not gpu:7: there is no CUDA device 7" in told, told
+    assert refused(m, **absent, fallback="abacus"), "an unknown fallback is taken"
+    try:
+        session(m, options=absent).run(None, x)
+        assert False, "a device that is not there is taken"
+    except Exception as e:
+        assert "there is no CUDA device 7" in str(e), e
 
 
 def check_cache(folder, data):

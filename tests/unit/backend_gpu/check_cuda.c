@@ -27,6 +27,9 @@ START_TEST(devices_are_described) {
   ck_assert_uint_eq(info.processors, 132);
   ck_assert_uint_eq(info.shared_bytes, 227 << 10);
   ck_assert_uint_eq(info.cuda_version, 12040);
+  ck_assert_str_eq(info.architecture, "sm_86");
+  ck_assert_double_eq_tol(info.operations, 2.0 * 128 * 132 * 1.98e9, 1e6); /* multiply and add in each of 128 lanes */
+  ck_assert_double_eq_tol(info.bytes, 2 * 2.619e9 * 5120 / 8, 1e3);
   ck_assert_ptr_eq(cuda_case_device(1), cuda_case_device(1));
   ck_assert_ptr_ne(cuda_case_device(0), cuda_case_device(1));
   cuda_case_check_end();

@@ -1,0 +1,138 @@
+/* check_gpu.c - which GPUs there are, by a driver that emulates two (module_fake_cuda.c), and without one; the backend
+ * that takes the place of a GPU which cannot be used. */
+#include <stdio.h>
+
+#include "api_client.h"
+
+static void setup(void) {
+  static char driver[4096];
+  const char *top = getenv("top_builddir");
+  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
+  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  setenv("FAKE_CUDA_DEVICES", "2", 1);
+}
+
+static void remove_the_driver(void) { setenv("ONNX_XLA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1); }
+
+/* What the driver says of its devices, and what follows from that by CUDA's documentation: a multiprocessor of sm_90 or
+ * sm_86 begins 128 multiply-adds in a cycle, and memory transfers twice in one. */
+START_TEST(gpus_are_described) {
+  static const struct { const char *name, *architecture; } want[] = {{"Fake GPU 0", "sm_90"}, {"Fake GPU 1", "sm_86"}};
+  int n = 0;
+  succeed(oxla_gpu_count(&n));
+  ck_assert_int_eq(n, 2);
+  for (int k = 0; k < n; k++) {
+    oxla_gpu g;
+    succeed(oxla_describe_gpu(k, &g));
+    ck_assert_str_eq(g.name, want[k].name);
+    ck_assert_str_eq(g.architecture, want[k].architecture);
+    ck_assert_uint_eq(g.memory_bytes, 1 << 30);
+    ck_assert_uint_eq(g.operations, 2 * 128 * 132 * 1980000000ULL);
+    ck_assert_uint_eq(g.bandwidth, 2 * 2619000000ULL * 5120 / 8);
+  }
+}
+END_TEST
+
+START_TEST(there_is_no_such_gpu) {
+  oxla_gpu g;
+  refuse(oxla_describe_gpu(2, &g), OXLA_INVALID_ARGUMENT, "there is no CUDA device 2");
+  refuse(oxla_describe_gpu(-1, &g), OXLA_INVALID_ARGUMENT, "there is no GPU -1");
+  refuse(oxla_describe_gpu(0, NULL), OXLA_INVALID_ARGUMENT, "no place");
+  refuse(oxla_gpu_count(NULL), OXLA_INVALID_ARGUMENT, "no place");
+}
+END_TEST
+
+START_TEST(there_is_no_driver) {
+  oxla_gpu g;
+  int n = 1;
+  remove_the_driver();
+  refuse_about(oxla_gpu_count(&n), OXLA_UNSUPPORTED, OXLA_ABOUT_BACKEND, "there is no driver of CUDA");
+  ck_assert_int_eq(n, 0);
+  refuse_about(oxla_describe_gpu(0, &g), OXLA_UNSUPPORTED, OXLA_ABOUT_BACKEND, "there is no driver of CUDA");
+}
+END_TEST
+
+/* --- oxla_options.fallback --- */
+
+static char warning[512]; /* the last one */
+
+static void keep_warning(void *data, oxla_log_level level, const char *line) {
+  (void)data;
+  if (level == OXLA_LOG_WARNING) {
+    snprintf(warning, sizeof warning, "%s", line);
+  }
+}
+
+/* The affine model; it must compute on `used`. */
+static void compute_on(oxla_options o, const char *used) {
+  message bytes = affine_model(W, B);
+  o.log = keep_warning;
+  oxla_model *m = load_with(&bytes, o);
+  ck_assert_str_eq(oxla_model_backend(m), used);
+  oxla_device d;
+  succeed(oxla_model_device(m, &d));
+  ck_assert_int_eq(d.type, strncmp(used, "gpu", 3) == 0 ? OXLA_DEVICE_CUDA : OXLA_DEVICE_HOST);
+  oxla_run *run = new_run(m);
+  run_affine(run, 3, 1);
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+}
+
+START_TEST(another_backend_takes_the_place_of_a_gpu) {
+  static const struct {
+    const char *driver_fails, *fallback, *reason;
+  } cases[] = {{NULL, "cpu", "the backend is cpu, not gpu:0: there is no driver of CUDA"},
+               {"cuInit:1:999", "cpu", "CUDA_ERROR_UNKNOWN"},
+               {"cuDevicePrimaryCtxRetain:1:2", "ref", "the backend is ref, not gpu:0: CUDA device 0"},
+               {"cuMemAlloc_v2:1:2", "cpu", "CUDA_ERROR_OUT_OF_MEMORY"}};
+  if (cases[_i].driver_fails) {
+    setenv("FAKE_CUDA_FAIL", cases[_i].driver_fails, 1);
+  } else {
+    remove_the_driver();
+  }
+  compute_on((oxla_options){.backend = "gpu:0", .fallback = cases[_i].fallback}, cases[_i].fallback);
+  ck_assert_msg(strstr(warning, cases[_i].reason), "'%s' does not say '%s'", warning, cases[_i].reason);
+}
+END_TEST
+
+START_TEST(a_gpu_that_works_is_used) {
+  compute_on((oxla_options){.backend = "gpu:1", .cpu = "host", .fallback = "ref"}, "gpu:1");
+  compute_on((oxla_options){.backend = "cpu", .fallback = "ref"}, "cpu");
+  compute_on((oxla_options){.fallback = "ref"}, "cpu");
+  ck_assert_str_eq(warning, "");
+  ck_assert_str_eq(oxla_model_backend(NULL), "");
+}
+END_TEST
+
+/* The name is checked whether it is needed or not.  Options of an older program have no fallback. */
+START_TEST(without_another_backend) {
+  message bytes = affine_model(W, B);
+  oxla_options o = {.size = sizeof o, .backend = "cpu", .fallback = "abacus"};
+  oxla_model *m;
+  refuse(oxla_load_memory(bytes.bytes, bytes.n, &o, &m), OXLA_INVALID_ARGUMENT, "abacus");
+  remove_the_driver();
+  o = (oxla_options){.size = offsetof(oxla_options, fallback), .backend = "gpu", .cpu = "sm_80", .fallback = "cpu"};
+  succeed(oxla_load_memory(bytes.bytes, bytes.n, &o, &m));
+  ck_assert_str_eq(oxla_model_backend(m), "gpu");
+  oxla_run *run = new_run(m);
+  numbers v = make_numbers(3, 1);
+  set_affine(run, &v, 3);
+  refuse(oxla_execute(run), OXLA_UNSUPPORTED, "there is no driver of CUDA");
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  free_numbers(&v);
+}
+END_TEST
+
+int main(void) {
+  TCase *t = tcase_create("gpus");
+  tcase_add_checked_fixture(t, setup, NULL);
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, gpus_are_described);
+  tcase_add_test(t, there_is_no_such_gpu);
+  tcase_add_test(t, there_is_no_driver);
+  tcase_add_loop_test(t, another_backend_takes_the_place_of_a_gpu, 0, 4);
+  tcase_add_test(t, a_gpu_that_works_is_used);
+  tcase_add_test(t, without_another_backend);
+  return run_suite("gpus", t);
+}

@@ -248,8 +248,7 @@ static status choose_architectures(const rt_compile_options *o, arena *a, const 
   *out = o->cpu;
   if (!o->cpu) {
     TRY(status_prefix(gpu_cuda_describe(0, &info), "--cpu=sm_80, for instance, compiles for a GPU that is not here"));
-    CHECK_THAT(*info.architecture, STATUS_UNSUPPORTED, "%s has compute capability %u.%u; at least 7.5 is needed",
-               info.name, info.capability / 10, info.capability % 10);
+    TRY(gpu_cuda_check_capability(0, info.capability));
     *out = arena_strdup(a, info.architecture);
   }
   return NULL;

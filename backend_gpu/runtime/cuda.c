@@ -111,10 +111,21 @@ static status read_capability(cuda_device *d, uint32_t *out) {
   return NULL;
 }
 
+/* The compute capabilities of the architectures that we compile for. */
+static const uint32_t capabilities[] = {75, 80, 86, 87, 89, 90};
+
+status gpu_cuda_check_capability(uint32_t ordinal, uint32_t capability) {
+  CHECK_THAT(capability >= capabilities[0], STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "CUDA device %u has compute capability %u.%u; at least %u.%u is needed", ordinal, capability / 10,
+             capability % 10, capabilities[0] / 10, capabilities[0] % 10);
+  return NULL;
+}
+
 /* The context is retained last: what fails before has nothing to give back. */
 static status open_device(cuda_device *d) {
   TRY(locate(d));
   TRY(read_capability(d, &d->capability));
+  TRY(gpu_cuda_check_capability(d->ordinal, d->capability));
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &d->shared_bytes));
   TRY(cuda_check(d, d->cu->cuDevicePrimaryCtxRetain(&d->context, d->handle), "opening its primary context"));
   d->open = true;
@@ -238,9 +249,8 @@ status gpu_cuda_count(uint32_t *out) {
 
 /* Code for an architecture runs on later ones as well. */
 static void name_architecture(gpu_cuda_info *info) {
-  static const uint32_t known[] = {75, 80, 86, 87, 89, 90};
-  for (size_t k = 0; k < sizeof known / sizeof *known && known[k] <= info->capability; k++) {
-    snprintf(info->architecture, sizeof info->architecture, "sm_%u", known[k]);
+  for (size_t k = 0; k < sizeof capabilities / sizeof *capabilities && capabilities[k] <= info->capability; k++) {
+    snprintf(info->architecture, sizeof info->architecture, "sm_%u", capabilities[k]);
   }
 }
 

@@ -52,6 +52,24 @@ START_TEST(there_is_no_driver) {
 }
 END_TEST
 
+/* Tesla V100 is the newest GPU that is too old. */
+START_TEST(a_gpu_that_is_too_old) {
+  oxla_gpu g;
+  setenv("FAKE_CUDA_CAPABILITY", "70", 1);
+  succeed(oxla_describe_gpu(0, &g));
+  ck_assert_str_eq(g.architecture, "");
+  message bytes = affine_model(W, B);
+  oxla_model *m = load_with(&bytes, (oxla_options){.backend = "gpu"});
+  oxla_run *run = new_run(m);
+  numbers v = make_numbers(3, 1);
+  set_affine(run, &v, 3);
+  refuse_about(oxla_execute(run), OXLA_UNSUPPORTED, OXLA_ABOUT_BACKEND, "has compute capability 7.0; at least 7.5");
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  free_numbers(&v);
+}
+END_TEST
+
 /* --- oxla_options.fallback --- */
 
 static char warning[512]; /* the last one */
@@ -82,11 +100,13 @@ START_TEST(another_backend_takes_the_place_of_a_gpu) {
   static const struct {
     const char *driver_fails, *fallback, *reason;
   } cases[] = {{NULL, "cpu", "the backend is cpu, not gpu:0: there is no driver of CUDA"},
+               {"", "cpu", "CUDA device 0 has compute capability 7.0; at least 7.5 is needed"},
                {"cuInit:1:999", "cpu", "CUDA_ERROR_UNKNOWN"},
                {"cuDevicePrimaryCtxRetain:1:2", "ref", "the backend is ref, not gpu:0: CUDA device 0"},
                {"cuMemAlloc_v2:1:2", "cpu", "CUDA_ERROR_OUT_OF_MEMORY"}};
   if (cases[_i].driver_fails) {
     setenv("FAKE_CUDA_FAIL", cases[_i].driver_fails, 1);
+    setenv("FAKE_CUDA_CAPABILITY", *cases[_i].driver_fails ? "75" : "70", 1);
   } else {
     remove_the_driver();
   }
@@ -131,7 +151,8 @@ int main(void) {
   tcase_add_test(t, gpus_are_described);
   tcase_add_test(t, there_is_no_such_gpu);
   tcase_add_test(t, there_is_no_driver);
-  tcase_add_loop_test(t, another_backend_takes_the_place_of_a_gpu, 0, 4);
+  tcase_add_test(t, a_gpu_that_is_too_old);
+  tcase_add_loop_test(t, another_backend_takes_the_place_of_a_gpu, 0, 5);
   tcase_add_test(t, a_gpu_that_works_is_used);
   tcase_add_test(t, without_another_backend);
   return run_suite("gpus", t);

@@ -105,7 +105,8 @@ static struct {
   status_code (*get_option)(const char *name, char *value, size_t *length);
 } more;
 
-static handle ids[3], backend;
+static handle ids[8], backend;
+static size_t n_ids;
 
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f};
 
@@ -131,17 +132,17 @@ static void open_library(void) {
   char path[4096];
   const char *top = getenv("top_builddir");
   snprintf(path, sizeof path, "%s/.libs/libfoxi-xla.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1); /* no GPUs, also on machines that have some */
+  setenv("ONNX_XLA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 0); /* no GPUs, also on machines that have some */
   void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   ck_assert_msg(so, "%s", dlerror());
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     ((void **)&foxi)[k] = dlsym(so, names[k]);
     ck_assert_msg(((void **)&foxi)[k], "%s", dlerror());
   }
-  size_t n = 0;
-  ck_assert_int_eq(foxi.ids(NULL, &n), FALLBACK); /* as Caffe2 asks */
-  ck_assert_uint_eq(n, 3);
-  ck_assert_int_eq(foxi.ids(ids, &n), SUCCESS);
+  n_ids = 0;
+  ck_assert_int_eq(foxi.ids(NULL, &n_ids), FALLBACK); /* as Caffe2 asks */
+  ck_assert_uint_le(n_ids, sizeof ids / sizeof *ids);
+  ck_assert_int_eq(foxi.ids(ids, &n_ids), SUCCESS);
   for (size_t k = 0; k < sizeof extensions / sizeof *extensions; k++) {
     ck_assert_int_eq(foxi.extension(ids[1], extensions[k], &((void **)&more)[k]), SUCCESS);
   }
@@ -174,6 +175,7 @@ START_TEST(what_it_is) {
   open_library();
   char text[64];
   size_t n = sizeof text;
+  ck_assert_uint_eq(n_ids, 3);
   ck_assert_int_eq(foxi.info(ids[0], EXTENSIONS, text, &n), SUCCESS);
   ck_assert_str_eq(text, "onnx_extension_function");
   ck_assert_uint_eq(n, strlen(text) + 1);
@@ -185,6 +187,24 @@ START_TEST(what_it_is) {
   ck_assert_int_eq(foxi.extension(ids[0], "onnxWaitEventForFunction", NULL), INVALID_POINTER);
   message m = affine_model(NULL, NULL);
   ck_assert_int_eq(foxi.compatibility(ids[1], m.n, m.bytes), SUCCESS);
+}
+END_TEST
+
+/* GPUs, here of a driver that emulates them, come after the numbers that Caffe2 expects. */
+START_TEST(gpus_come_last) {
+  char driver[4096], text[64];
+  const char *top = getenv("top_builddir");
+  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
+  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  open_library();
+  static const char *const names[] = {"onnx-xla cpu", "onnx-xla cpu (ONNX models)", "onnx-xla reference",
+                                      "onnx-xla gpu:0", "onnx-xla gpu:1"};
+  ck_assert_uint_eq(n_ids, sizeof names / sizeof *names);
+  for (size_t k = 0; k < n_ids; k++) {
+    size_t n = sizeof text;
+    ck_assert_int_eq(foxi.info(ids[k], NAME, text, &n), SUCCESS);
+    ck_assert_str_eq(text, names[k]);
+  }
 }
 END_TEST
 
@@ -476,7 +496,7 @@ END_TEST
 
 int main(void) {
   TCase *t = tcase_create("all");
-  const TTest *const once[] = {what_it_is, properties, options, handles_of_the_other_library};
+  const TTest *const once[] = {what_it_is, gpus_come_last, properties, options, handles_of_the_other_library};
   const TTest *const both[] = {runs,        runs_in_two_calls, smaller_batches,  types_of_weights,
                                failed_runs, bad_calls,         one_graph_for_all};
   for (size_t k = 0; k < sizeof once / sizeof *once; k++) {

@@ -78,7 +78,7 @@ START_TEST(each_gpu_has_an_id) {
 }
 END_TEST
 
-/* Without a driver there is nothing to be said, neither. */
+/* Without a driver, with one that sees no GPU, and with GPUs that are too old.  Nothing is said of that. */
 START_TEST(without_a_gpu) {
   char said[64];
   int both[2], kept = dup(STDERR_FILENO);
@@ -86,7 +86,8 @@ START_TEST(without_a_gpu) {
   if (_i == 0) {
     open_library();
   } else {
-    open_with_gpus("0", "");
+    setenv("FAKE_CUDA_CAPABILITY", "70", 1);
+    open_with_gpus(_i == 1 ? "0" : "2", "");
   }
   ck_assert(dup2(kept, STDERR_FILENO) >= 0);
   close(both[1]);
@@ -185,7 +186,7 @@ int main(void) {
   TCase *t = tcase_create("ids");
   tcase_set_timeout(t, 120);
   tcase_add_test(t, each_gpu_has_an_id);
-  tcase_add_loop_test(t, without_a_gpu, 0, 2);
+  tcase_add_loop_test(t, without_a_gpu, 0, 3);
   tcase_add_loop_test(t, what_a_gpu_tells, 0, 2);
   tcase_add_test(t, models_are_checked_for_a_gpu);
   tcase_add_loop_test(t, a_graph_runs_on_its_gpu, 0, 2);

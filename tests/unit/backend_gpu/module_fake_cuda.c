@@ -5,6 +5,7 @@
  * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
  *
  *   FAKE_CUDA_DEVICES=N                  how many devices there are; 2 by default: one of sm_90, all others of sm_86
+ *   FAKE_CUDA_CAPABILITY=N               ten times the compute capability of all devices
  *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...  the Nth call of a function fails with this number.  The function "any" counts
  *                                        all calls; "work" counts what streams do: it fails later, and the device with
  * it FAKE_CUDA_DELAY=N                    streams sleep up to so many microseconds before each piece of work; 50 by
@@ -42,13 +43,15 @@ enum { MOST_DEVICES = 64 };
 
 static struct CUctx_st contexts[MOST_DEVICES];
 static rt_device device;
-static int n_devices;
+static int n_devices, same_capability; /* the latter 0 if devices differ */
 
 static void start(void) {
   const char *devices = getenv("FAKE_CUDA_DEVICES"), *delay = getenv("FAKE_CUDA_DELAY");
+  const char *capability = getenv("FAKE_CUDA_CAPABILITY");
   device = rt_emulated_device();
   rt_emulated_set_delay(delay ? (uint32_t)atoi(delay) : 50);
   n_devices = devices ? atoi(devices) : 2;
+  same_capability = capability ? atoi(capability) : 0;
   read_rules(getenv("FAKE_CUDA_FAIL"));
 }
 
@@ -111,11 +114,13 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice d) {
   return CUDA_SUCCESS;
 }
 
+static int capability_of(CUdevice d) { return same_capability ? same_capability : d == 0 ? 90 : 86; }
+
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice d) {
   BEGIN(false);
   switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = d == 0 ? 9 : 8; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = d == 0 ? 0 : 6; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = capability_of(d) / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = capability_of(d) % 10; break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
     case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *value = 1980000; break;
     case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *value = 2619000; break;

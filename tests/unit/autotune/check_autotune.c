@@ -177,14 +177,16 @@ END_TEST
 
 START_TEST(the_log_is_asked_first) {
   fake f = {.n = N_WAYS, .ways = ways};
-  ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FAST).n_timed, 2);
+  autotune_result timed = tune(&f, module_of(8), RT_TUNE_FAST);
+  ck_assert_uint_eq(timed.n_timed, 2);
   uint32_t built = f.built;
   hlo_module *m = module_of(8);
   autotune_result r = tune(&f, m, RT_TUNE_FAST);
   ck_assert_uint_eq(r.n_timed, 0);
   ck_assert_uint_eq(f.built, built);
   ck_assert_str_eq(r.decisions[0].how, "log");
-  ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
+  /* On a busy machine, fast timing may be wrong about what is fastest; the log has what it found. */
+  ck_assert_str_eq(r.decisions[0].instr->config, timed.decisions[0].instr->config);
   /* What was timed fast is timed again where thoroughness is asked for, once. */
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 0);

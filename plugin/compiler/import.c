@@ -6,6 +6,7 @@
 #include "backend_ref/eval.h"
 #include "frontend/import/part.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/ir/bind.h"
 
 /* Returns true if each element can be the value of a symbol. */
 static bool can_be_symbols(const literal *l) {
@@ -97,6 +98,22 @@ onnx_import_options compiler_import_options(arena *a, const compile_request *r) 
                                .eval = ref_fold};
 }
 
+/* Copies a module that was read as text.  Its symbols get the sizes of the request's inputs, unless they stay open. */
+static status copy_hlo(const hlo_module *m, const compile_request *r, arena *a, hlo_module **out) {
+  uint32_t n = m->entry->n_params;
+  shape *inputs = ARENA_NEW_N(a, shape, n);
+  bool open = r->all_sizes || !r->inputs || hlo_is_static(m);
+  for (uint32_t k = 0; !open && k < n; k++) {
+    open = !r->inputs[k];
+    inputs[k] = open ? inputs[k] : *r->inputs[k];
+  }
+  if (!open) {
+    return hlo_bind(a, m, inputs, out);
+  }
+  *out = hlo_module_clone(a, m);
+  return NULL;
+}
+
 status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                        compiler_validity *validity, bool *complete) {
   const opened_model *l = s->model;
@@ -109,8 +126,7 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   }
   *complete = true;
   if (l->hlo) {
-    *out = hlo_module_clone(a, l->hlo);
-    return NULL;
+    return copy_hlo(l->hlo, r, a, out);
   }
   onnx_import_options o = compiler_import_options(a, r);
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);

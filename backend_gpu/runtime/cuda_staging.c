@@ -56,43 +56,49 @@ static status find_room(rt_stream *s, cuda_buffer **out) {
 
 /* --- copies --- */
 
-/* Copies begin at multiples of the size of a cache line. */
-static void use(cuda_buffer *b, size_t bytes) {
-  size_t end = (b->used + bytes + 63) / 64 * 64;
-  b->used = end < BUFFER_BYTES ? end : BUFFER_BYTES;
-}
+/* The memory for one copy. */
+typedef struct part {
+  cuda_buffer *buffer;
+  uint8_t *memory;
+  size_t bytes;
+} part;
 
-static size_t part_of(const cuda_buffer *b, size_t bytes) {
-  return bytes < BUFFER_BYTES - b->used ? bytes : BUFFER_BYTES - b->used;
+/* Takes memory for as many of the bytes as a buffer has room for.  Parts begin at multiples of the size of a cache
+ * line. */
+static status take_part(rt_stream *s, size_t bytes, part *out) {
+  cuda_buffer *b;
+  TRY(find_room(s, &b));
+  size_t room = BUFFER_BYTES - b->used;
+  *out = (part){b, b->memory + b->used, bytes < room ? bytes : room};
+  size_t end = (b->used + out->bytes + 63) / 64 * 64;
+  b->used = end < BUFFER_BYTES ? end : BUFFER_BYTES;
+  return NULL;
 }
 
 /* Whether these bytes of the host are those of a download that is not delivered. */
 static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
-  bool is = false;
   for (int k = 0; k < 2; k++) {
     for (uint32_t j = 0; j < g->buffers[k].n_downloads; j++) {
       const cuda_download *p = &g->buffers[k].downloads[j];
-      is |= at < (const char *)p->to + p->bytes && (const char *)p->to < at + bytes;
+      if (at < (const char *)p->to + p->bytes && (const char *)p->to < at + bytes) {
+        return true;
+      }
     }
   }
-  return is;
+  return false;
 }
 
 status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes) {
   cuda_device *d = s->device;
   const char *at = from;
   if (is_awaited(&s->staging, at, bytes)) { /* copies are done in their order */
-    TRY(cuda_check(d, d->cu->cuStreamSynchronize(s->handle), "waiting for the work of a stream"));
-    cuda_staging_deliver(s);
+    TRY(cuda_await(s, NULL));
   }
-  for (size_t n; bytes > 0; at += n, to += n, bytes -= n) {
-    cuda_buffer *b;
-    TRY(find_room(s, &b));
-    uint8_t *staged = b->memory + b->used;
-    n = part_of(b, bytes);
-    memcpy(staged, at, n);
-    use(b, n);
-    TRY(cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(to, staged, n, s->handle), "copying %zu bytes to the device", n));
+  for (part p; bytes > 0; at += p.bytes, to += p.bytes, bytes -= p.bytes) {
+    TRY(take_part(s, bytes, &p));
+    memcpy(p.memory, at, p.bytes);
+    TRY(cuda_check(d, d->cu->cuMemcpyHtoDAsync_v2(to, p.memory, p.bytes, s->handle), "copying %zu bytes to the device",
+                   p.bytes));
   }
   return NULL;
 }
@@ -100,14 +106,11 @@ status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes)
 status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes) {
   cuda_device *d = s->device;
   char *at = to;
-  for (size_t n; bytes > 0; at += n, from += n, bytes -= n) {
-    cuda_buffer *b;
-    TRY(find_room(s, &b));
-    uint8_t *staged = b->memory + b->used;
-    n = part_of(b, bytes);
-    use(b, n);
-    TRY(cuda_check(d, d->cu->cuMemcpyDtoHAsync_v2(staged, from, n, s->handle), "copying %zu bytes from the device", n));
-    b->downloads[b->n_downloads++] = (cuda_download){at, staged, n};
+  for (part p; bytes > 0; at += p.bytes, from += p.bytes, bytes -= p.bytes) {
+    TRY(take_part(s, bytes, &p));
+    TRY(cuda_check(d, d->cu->cuMemcpyDtoHAsync_v2(p.memory, from, p.bytes, s->handle),
+                   "copying %zu bytes from the device", p.bytes));
+    p.buffer->downloads[p.buffer->n_downloads++] = (cuda_download){at, p.memory, p.bytes};
   }
   return NULL;
 }

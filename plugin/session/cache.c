@@ -49,6 +49,19 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
   }
 }
 
+bool session_cache_open_store(arena *a, const session_options *o, content_store *out, const char **why) {
+  const char *folder;
+  session_cache_folder(a, o->cache, &folder, why);
+  if (!folder) {
+    return false;
+  }
+  status unusable = content_store_open(arena_printf(a, "%s/programs", folder), o->cache_bytes, out);
+  out->verify = o->verify;
+  *why = unusable ? arena_strdup(a, status_message(unusable)) : NULL;
+  status_free(unusable);
+  return !*why;
+}
+
 static const char *const words[] = {
     [RT_TUNE_OFF] = "off", [RT_TUNE_KNOWN] = "known", [RT_TUNE_FAST] = "fast", [RT_TUNE_FULL] = "full"};
 

@@ -156,21 +156,14 @@ static status identify(session *s) {
 }
 
 void compile_cache_open(session *s) {
-  const char *folder = NULL, *why = NULL;
-  if (can_be_cached(s)) {
-    session_cache_folder(s->arena, s->options.cache, &folder, &why);
-    s->warning = s->warning ? s->warning : why;
-  }
-  if (!folder) {
+  const char *why;
+  if (!can_be_cached(s)) {
     return;
   }
   compile_cache *c = ARENA_NEW(s->arena, compile_cache);
-  status unusable =
-      content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &c->store);
-  c->store.verify = s->options.verify;
-  if (unusable) {
-    s->warning = arena_strdup(s->arena, status_message(unusable));
-    status_free(unusable);
+  bool usable = session_cache_open_store(s->arena, &s->options, &c->store, &why);
+  s->warning = s->warning ? s->warning : why;
+  if (!usable) {
     return;
   }
   pthread_mutex_init(&c->lock, NULL);

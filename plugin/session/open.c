@@ -291,22 +291,15 @@ static status fall_back(session *s) {
 
 /* Opens the folder where a device's code is kept, which needs no model.  Without it, code is compiled again. */
 static void open_code_cache(session *s) {
-  const char *folder = NULL, *why = NULL;
-  if (s->options.keep_programs && s->target->device) {
-    session_cache_folder(s->arena, s->options.cache, &folder, &why);
-    s->warning = s->warning ? s->warning : why;
+  const char *why;
+  if (!s->options.keep_programs || !s->target->device) {
+    return;
   }
-  status unusable =
-      folder ? content_store_open(arena_printf(s->arena, "%s/programs", folder), s->options.cache_bytes, &s->code_store)
-             : NULL;
-  if (folder && !unusable) {
+  if (session_cache_open_store(s->arena, &s->options, &s->code_store, &why)) {
     s->code_cache = content_store_code(&s->code_store);
     s->loading.code_cache = &s->code_cache;
   }
-  if (unusable) {
-    s->warning = s->warning ? s->warning : arena_strdup(s->arena, status_message(unusable));
-  }
-  status_free(unusable);
+  s->warning = s->warning ? s->warning : why;
 }
 
 typedef struct opening {

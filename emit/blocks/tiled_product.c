@@ -124,13 +124,9 @@ static int brought(const kernel *k, const side *s) {
   return n;
 }
 
-/* Loads the factors of both sides from first_sum on. */
-static void load_sides(kernel *k, LLVMValueRef first_sum, LLVMValueRef *out) {
-  for (int j = 0; j < brought(k, &k->rows); j++) {
-    *out++ = load_factor(k, &k->rows, first_sum, j);
-  }
-  for (int j = 0; j < brought(k, &k->columns); j++) {
-    *out++ = load_factor(k, &k->columns, first_sum, j);
+static void load_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValueRef *out) {
+  for (int j = 0; j < brought(k, s); j++) {
+    out[j] = load_factor(k, s, first_sum, j);
   }
 }
 
@@ -139,6 +135,17 @@ static void store_side(const kernel *k, const side *s, const LLVMValueRef *v) {
     place p = place_of(k, s, j);
     LLVMBuildStore(k->ir->builder, v[j], shared_at(k, s, p.sum, p.position));
   }
+}
+
+/* Load the factors of both sides from first_sum on, and store them in shared memory: those of rows come first. */
+static void load_sides(kernel *k, LLVMValueRef first_sum, LLVMValueRef *out) {
+  load_side(k, &k->rows, first_sum, out);
+  load_side(k, &k->columns, first_sum, out + brought(k, &k->rows));
+}
+
+static void store_sides(const kernel *k, const LLVMValueRef *v) {
+  store_side(k, &k->rows, v);
+  store_side(k, &k->columns, v + brought(k, &k->rows));
 }
 
 /* Returns the place in the block's tile of the thread's row or column number j. */
@@ -202,8 +209,7 @@ static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
  * loaded, so that the time of loads is that of products. */
 static void sum_up(kernel *k, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
-  int n = (int)(k->rows.each * k->columns.each), n_rows = brought(k, &k->rows);
-  int n_loaded = n_rows + brought(k, &k->columns);
+  int n = (int)(k->rows.each * k->columns.each), n_loaded = brought(k, &k->rows) + brought(k, &k->columns);
   LLVMValueRef v[EMIT_MAX_CARRIED], *loaded = v + n; /* 72 for the largest tile */
   for (int j = 0; j < n + n_loaded; j++) {
     v[j] = j < n ? emit_reduce_identity(ir, HLO_REDUCE_ADD, k->type).v : LLVMConstNull(k->element);
@@ -213,8 +219,7 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
   emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.sums.total), k->tile.sums, false, n + n_loaded, v);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   emit_barrier(&k->w); /* all threads have read what is overwritten now */
-  store_side(k, &k->rows, l.carried + n);
-  store_side(k, &k->columns, l.carried + n + n_rows);
+  store_sides(k, l.carried + n);
   emit_barrier(&k->w);
   memcpy(v, l.carried, (size_t)n * sizeof *v);
   load_sides(k, following(k, l.iv), loaded);

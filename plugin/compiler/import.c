@@ -100,14 +100,13 @@ onnx_import_options compiler_import_options(arena *a, const compile_request *r) 
 
 /* Copies a module that was read as text.  Its symbols get the sizes of the request's inputs, unless they stay open. */
 static status copy_hlo(const hlo_module *m, const compile_request *r, arena *a, hlo_module **out) {
-  uint32_t n = m->entry->n_params;
+  uint32_t n = m->entry->n_params, told = 0;
   shape *inputs = ARENA_NEW_N(a, shape, n);
-  bool open = r->all_sizes || !r->inputs || hlo_is_static(m);
-  for (uint32_t k = 0; !open && k < n; k++) {
-    open = !r->inputs[k];
-    inputs[k] = open ? inputs[k] : *r->inputs[k];
+  while (r->inputs && told < n && r->inputs[told]) {
+    inputs[told] = *r->inputs[told];
+    told++;
   }
-  if (!open) {
+  if (!r->all_sizes && r->inputs && told == n && !hlo_is_static(m)) {
     return hlo_bind(a, m, inputs, out);
   }
   *out = hlo_module_clone(a, m);

@@ -516,6 +516,7 @@ tests_files = \
 	tests/e2e/test-tensor-files \
 	tests/e2e/test-tune \
 	tests/e2e/transformer_models.py \
+	tests/fake_driver.h \
 	tests/fetch-data \
 	tests/fuzz/README \
 	tests/fuzz/algorithms.py \

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../fake_driver.h"
 #include "api_client.h"
 
-static char driver[4096], folder[] = "/tmp/check-code-XXXXXX";
+static const char *driver;
+static char folder[] = "/tmp/check-code-XXXXXX";
 
 static void setup(void) {
-  const char *top = getenv("top_builddir");
-  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  driver = use_fake_driver();
   ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 

@@ -1,8 +1,7 @@
 /* check_device.c - inputs and outputs in the memory of a model's device, and as DLPack's tensors: on the emulator, on
  * CUDA by a driver that works on the host (module_fake_cuda.c), whose memory the host cannot touch either, and on the
  * host itself. */
-#include <stdio.h>
-
+#include "../fake_driver.h"
 #include "api_client.h"
 #include "dlpack.h"
 
@@ -17,10 +16,7 @@ static const struct {
 enum { N_DEVICES = sizeof devices / sizeof *devices };
 
 static void setup(void) {
-  static char driver[4096];
-  const char *top = getenv("top_builddir");
-  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  use_fake_driver();
   setenv("FAKE_CUDA_DEVICES", "2", 1);
 }
 

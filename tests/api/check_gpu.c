@@ -2,13 +2,11 @@
  * that takes the place of a GPU which cannot be used. */
 #include <stdio.h>
 
+#include "../fake_driver.h"
 #include "api_client.h"
 
 static void setup(void) {
-  static char driver[4096];
-  const char *top = getenv("top_builddir");
-  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  use_fake_driver();
   setenv("FAKE_CUDA_DEVICES", "2", 1);
 }
 
@@ -52,6 +50,17 @@ START_TEST(there_is_no_driver) {
 }
 END_TEST
 
+/* The affine model cannot be run where it was loaded, for this reason.  Destroys it. */
+static void fail_to_run(oxla_model *m, const char *reason) {
+  oxla_run *run = new_run(m);
+  numbers v = make_numbers(3, 1);
+  set_affine(run, &v, 3);
+  refuse_about(oxla_execute(run), OXLA_UNSUPPORTED, OXLA_ABOUT_BACKEND, reason);
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  free_numbers(&v);
+}
+
 /* Tesla V100 is the newest GPU that is too old. */
 START_TEST(a_gpu_that_is_too_old) {
   oxla_gpu g;
@@ -60,13 +69,7 @@ START_TEST(a_gpu_that_is_too_old) {
   ck_assert_str_eq(g.architecture, "");
   message bytes = affine_model(W, B);
   oxla_model *m = load_with(&bytes, (oxla_options){.backend = "gpu"});
-  oxla_run *run = new_run(m);
-  numbers v = make_numbers(3, 1);
-  set_affine(run, &v, 3);
-  refuse_about(oxla_execute(run), OXLA_UNSUPPORTED, OXLA_ABOUT_BACKEND, "has compute capability 7.0; at least 7.5");
-  oxla_run_destroy(run);
-  oxla_model_destroy(m);
-  free_numbers(&v);
+  fail_to_run(m, "has compute capability 7.0; at least 7.5");
 }
 END_TEST
 
@@ -134,13 +137,7 @@ START_TEST(without_another_backend) {
   o = (oxla_options){.size = offsetof(oxla_options, fallback), .backend = "gpu", .cpu = "sm_80", .fallback = "cpu"};
   succeed(oxla_load_memory(bytes.bytes, bytes.n, &o, &m));
   ck_assert_str_eq(oxla_model_backend(m), "gpu");
-  oxla_run *run = new_run(m);
-  numbers v = make_numbers(3, 1);
-  set_affine(run, &v, 3);
-  refuse(oxla_execute(run), OXLA_UNSUPPORTED, "there is no driver of CUDA");
-  oxla_run_destroy(run);
-  oxla_model_destroy(m);
-  free_numbers(&v);
+  fail_to_run(m, "there is no driver of CUDA");
 }
 END_TEST
 

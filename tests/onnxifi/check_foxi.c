@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../api/write_model.h"
+#include "../fake_driver.h"
 #include "../suite.h"
 
 /* --- the ABI --- */
@@ -192,10 +193,8 @@ END_TEST
 
 /* GPUs, here of a driver that emulates them, come after the numbers that Caffe2 expects. */
 START_TEST(gpus_come_last) {
-  char driver[4096], text[64];
-  const char *top = getenv("top_builddir");
-  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  char text[64];
+  use_fake_driver();
   open_library();
   static const char *const names[] = {"onnx-xla cpu", "onnx-xla cpu (ONNX models)", "onnx-xla reference",
                                       "onnx-xla gpu:0", "onnx-xla gpu:1"};

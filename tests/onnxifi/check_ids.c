@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "../api/write_model.h"
+#include "../fake_driver.h"
 #include "../suite.h"
 #include "onnx-xla.h"
 #include "onnxifi_client.h"
@@ -28,10 +29,7 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
 }
 
 static void open_with_gpus(const char *n, const char *failures) {
-  static char driver[4096];
-  const char *top = getenv("top_builddir");
-  snprintf(driver, sizeof driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so", top ? top : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", driver, 1);
+  use_fake_driver();
   setenv("FAKE_CUDA_DEVICES", n, 1);
   setenv("FAKE_CUDA_FAIL", failures, 1);
   open_library();

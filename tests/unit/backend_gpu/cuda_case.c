@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "tests/fake_driver.h"
 #include "tests/suite.h"
 
 /* --- the driver and its code, made once for all tests --- */
@@ -26,7 +27,7 @@ static const char kernels[] =
 
 static arena *forever;
 rt_span cuda_case_code;
-char cuda_case_driver[1000];
+const char *cuda_case_driver;
 
 void cuda_case_compile(const char *options) {
   const char *cc = getenv("CC"), *sources = getenv("top_srcdir");
@@ -54,10 +55,7 @@ static void build_kernels(void) {
 }
 
 void cuda_case_setup(void) {
-  const char *built = getenv("top_builddir");
-  snprintf(cuda_case_driver, sizeof cuda_case_driver, "%s/tests/unit/backend_gpu/.libs/module_fake_cuda.so",
-           built ? built : ".");
-  setenv("ONNX_XLA_CUDA_DRIVER", cuda_case_driver, 1);
+  cuda_case_driver = use_fake_driver();
   build_kernels();
 }
 

@@ -9,7 +9,7 @@
 void cuda_case_setup(void);
 void cuda_case_teardown(void);
 
-extern char cuda_case_driver[1000]; /* the path of the fake driver */
+extern const char *cuda_case_driver; /* the path of the fake driver */
 extern rt_span cuda_case_code; /* an object with the kernels "add", "add_unchecked" and "linger", which takes long */
 
 /* Runs "CC OPTIONS", where CC is the C compiler with the include path of the sources; it must succeed. */

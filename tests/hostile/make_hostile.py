@@ -398,8 +398,10 @@ def hlo_text():
     for name, path in (("folder", "folder"), ("zero_device", "/dev/zero"), ("fifo", "fifo"), ("missing", "no.hlo"),
                        ("is_model", "net.onnx")):
         cases.append(("hlo_" + name, "opt -p dce " + path, os.path.basename(path)))
-    text("symbol", entry("%y = negate(%x) : f32[n]", "return %y", params="%x: f32[n]"), r"f32\[n\]")
-    cases[-1] = ("hlo_symbol", "run --specialise=full symbol.hlo", r"f32\[n\].*constant sizes")
+    text("symbol", entry("%y = iota() {dimension=0} : f32[m]", "return %y"), "m")
+    cases[-1] = ("hlo_symbol", "run --specialise=full symbol.hlo", "no input tells the size m")
+    text("sizes", entry("%y = negate(%x) : f32[n,6-n]", "return %y", params="%x: f32[n,6-n]"), "n")
+    cases[-1] = ("hlo_sizes", "run --specialise=full --dim n=9 sizes.hlo", r"f32\[n,6-n\] must be -3")
     text("pass", good, "frobnicate")
     cases[-1] = ("hlo_pass", "opt -p frobnicate pass.hlo", "frobnicate")
 

@@ -1,6 +1,6 @@
 # ox_llvm.m4: LLVM 19 through its C API.
 
-# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_VERSION. --with-llvm names a prefix or an llvm-config
+# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_COMPILER_LIBS, LLVM_VERSION. --with-llvm names a prefix or an llvm-config
 # (which runs on the machine that builds, also when cross-compiling).
 AC_DEFUN([OX_LLVM], [
   AC_ARG_WITH([llvm], [AS_HELP_STRING([--with-llvm=PREFIX-or-llvm-config], [where LLVM 19 is])],
@@ -18,12 +18,14 @@ AC_DEFUN([OX_LLVM], [
     [19.*], [
       AC_MSG_RESULT([$LLVM_VERSION ($LLVM_CONFIG)])
       OX_LLVM_FLAGS
-      OX_LLVM_TRY],
+      OX_LLVM_TRY
+      OX_LLVM_STATIC],
     [AC_MSG_RESULT([no${LLVM_VERSION:+, only $LLVM_VERSION}])
      OX_MISSING([LLVM 19], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
   AC_SUBST([LLVM_CPPFLAGS])
   AC_SUBST([LLVM_LDFLAGS])
   AC_SUBST([LLVM_LIBS])
+  AC_SUBST([LLVM_COMPILER_LIBS])
   AC_SUBST([LLVM_VERSION])
 ])
 
@@ -41,6 +43,10 @@ AC_DEFUN([OX_LLVM_FLAGS], [
 ])
 
 AC_DEFUN([OX_LLVM_TRY], [
+  for ox_target in X86 AArch64 ARM RISCV WebAssembly NVPTX; do
+    AS_CASE([" `"$LLVM_CONFIG" --targets-built` "], [*" $ox_target "*], [],
+      [OX_MISSING([LLVM 19 with the target $ox_target], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
+  done
   OX_WITH_FLAGS([LLVM], [
     LIBS="$LLVM_LIBS $LIBS"
     AC_MSG_CHECKING([whether a program links with LLVM])
@@ -48,5 +54,33 @@ AC_DEFUN([OX_LLVM_TRY], [
       [AC_MSG_RESULT([yes])],
       [AC_MSG_RESULT([no])
        OX_MISSING([headers or library of LLVM 19], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
+  ])
+])
+
+# OX_LLVM_STATIC: sets LLVM_COMPILER_LIBS, with which the library that compiles is linked: LLVM's archives, since loading all of LLVM as a
+# shared library takes longer than compiling a small model. Programs of tests take LLVM_LIBS: there are many of them.
+AC_DEFUN([OX_LLVM_STATIC], [
+  AC_ARG_ENABLE([static-llvm],
+    [AS_HELP_STRING([--disable-static-llvm], [uses LLVM's shared library, which makes a small library that takes longer to load])],
+    [], [enable_static_llvm=auto])
+  LLVM_COMPILER_LIBS=$LLVM_LIBS ox_llvm_form='shared library'
+  AS_IF([test "$enable_static_llvm" != no], [
+    AC_MSG_CHECKING([for the archives of LLVM])
+    ox_libs=`"$LLVM_CONFIG" --link-static --libs core target passes x86 aarch64 arm riscv webassembly nvptx 2>/dev/null`
+    # What we do not call does not need Z3 and libxml2.
+    for ox_lib in `"$LLVM_CONFIG" --link-static --system-libs 2>/dev/null`; do
+      AS_CASE([$ox_lib], [*z3*|*xml2*|*edit*|*tinfo*], [], [ox_libs="$ox_libs $ox_lib"])
+    done
+    ox_libs="-Wl,--gc-sections -Wl,--exclude-libs,ALL $ox_libs -lstdc++"
+    OX_WITH_FLAGS([LLVM], [
+      LIBS="$ox_libs $LIBS"
+      AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>]], [[LLVMInitializeX86Target(); LLVMDisposePassBuilderOptions(LLVMCreatePassBuilderOptions());]])],
+        [AC_MSG_RESULT([yes])
+         LLVM_COMPILER_LIBS=$ox_libs ox_llvm_form=archives],
+        [AC_MSG_RESULT([no: the shared library is used])
+         AS_IF([test "$enable_static_llvm" = yes],
+           [OX_MISSING([archives of LLVM 19 or what they need], [llvm-19-dev libzstd-dev zlib1g-dev], [or leave --enable-static-llvm out])])])
+    ])
   ])
 ])

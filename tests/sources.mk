@@ -18,6 +18,7 @@ check_programs = \
 	tests/onnxifi/check_ids \
 	tests/onnxifi/check_onnxifi \
 	tests/onnxifi/check_threads \
+	tests/ptx/check_ptx \
 	tests/target/check_attention \
 	tests/target/check_candidates \
 	tests/target/check_carry \
@@ -146,6 +147,11 @@ test_modules = \
 	tests/api/module_toy_backend.la \
 	tests/conformance/module_apart_backend.la \
 	tests/unit/backend_gpu/module_fake_cuda.la
+ptx_sources = \
+	tests/ptx/parse.c \
+	tests/ptx/run.c \
+	tests/ptx/scalar.c \
+	tests/ptx/warp.c
 test_helper_sources = \
 	tests/fuzz/bytes/mutate.c \
 	tests/fuzz/bytes/targets.c \
@@ -821,6 +827,9 @@ tests_files = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/ptx/ptx.h \
+	tests/ptx/ptx_internal.h \
+	tests/ptx/ptx_ops.def \
 	tests/suite.h \
 	tests/target/machine_modules.h \
 	tests/target/object_names.h \
@@ -909,6 +918,8 @@ tests_onnxifi_check_onnxifi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_onnxifi_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_ptx_check_ptx_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_ptx_check_ptx_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_candidates_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

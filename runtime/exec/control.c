@@ -58,7 +58,8 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   return dense ? move(r, to, from, (size_t)rt_buffer_bytes(in)) : copy_strided(r, to, out, from, in, 0);
 }
 
-/* A device may have to take an overlapping copy apart, with waits between the parts. */
+/* Returns true if the buffers do not overlap, or are the same memory.  A device may have to do an overlapping copy in
+ * parts, with waits between them, which cannot be recorded. */
 static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   uintptr_t from = (uintptr_t)rt_address(r, in), to = (uintptr_t)rt_address(r, out);
@@ -91,7 +92,8 @@ static status run_counted(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* The steps of a loop are recorded one by one if there are many, which makes one recording of the body. */
+/* Returns true if the whole loop can be one recording: the number of iterations is known, and not large.  Otherwise the
+ * body has a recording, which each iteration replays. */
 static bool is_while_recordable(const rt_thunk *t, const rt_run *r) {
   enum { MOST_THUNKS = 1000 };
   return t->n_sizes && t->sizes[0] <= MOST_THUNKS / ((int64_t)t->bodies[1].n + 1) && rt_is_recordable(&t->bodies[1], r);

@@ -8,7 +8,7 @@
 
 typedef struct rt_run_memory {
   struct rt_run_memory *next; /* in the list of an executable */
-  const rt_device *device;    /* NULL: all that follows but the arena is NULL */
+  const rt_device *device;    /* NULL if the memory is the host's; then stream, in, out and recordings are NULL */
   mem_budget *budget;         /* counts the arena if it is in the host's memory */
   size_t bytes;               /* of the arena */
   void *arena;
@@ -18,12 +18,13 @@ typedef struct rt_run_memory {
   rt_recordings *recordings; /* NULL if the device has none */
 } rt_run_memory;
 
-/* Makes memory for runs of the program whose arena has at most so many bytes.  The budget must live as long. */
+/* Makes memory for runs of the program whose arena has at most `bytes` bytes.  The budget must live as long as the
+ * memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
                                             rt_run_memory **out);
 /* NULL is allowed. */
 void rt_run_memory_destroy(rt_run_memory *m);
-/* Returns how much memory there is for arrays. */
+/* Returns the bytes of the arena and of the memory for the caller's arrays. */
 uint64_t rt_run_memory_bytes(const rt_run_memory *m);
 
 #endif

@@ -6,7 +6,7 @@
 #include "lower/kernels/outline.h"
 
 enum {
-  /* elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
+  /* the fewest elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
   LEAST_ROW = 256
 };
 

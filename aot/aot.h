@@ -51,11 +51,11 @@ typedef struct aot_files {
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
-/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share none with code or data; fewer, as
- * microcontrollers have them, as buffers are. */
+/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share no page with code or data.
+ * Smaller weights, as on microcontrollers, have the alignment of buffers. */
 enum { AOT_PAGE = 4096, AOT_MANY_WEIGHTS = 1 << 16 };
 
-/* The model, compiled for one CPU.  All versions have the same inputs, outputs and open dimensions. */
+/* The model, compiled for one CPU.  All versions have the same inputs, outputs and symbolic dimensions. */
 typedef struct aot_version {
   const rt_program *program;
   emit_target target;

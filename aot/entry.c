@@ -12,7 +12,8 @@
 
 /* --- weights --- */
 
-/* Writes the first bytes of a file of weights, by which an object knows its own: a hash of all others. */
+/* Writes the mark at the beginning of a file of weights, by which an object recognises its own file: RT_WEIGHTS_MARK
+ * and a hash of all bytes behind the mark. */
 static void weights_mark(const aot_object *x, char *bytes) {
   uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
   memcpy(bytes, RT_WEIGHTS_MARK, sizeof(uint64_t));
@@ -54,8 +55,8 @@ static LLVMValueRef weights_constant(const aot_object *x) {
   return LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
 }
 
-/* Completes the file of weights, or adds the weights to the module: of an ELF file a section without its contents, of
- * which LLVM must assume nothing. */
+/* Completes the file of weights, or adds the weights to the module.  For an ELF file the module only gets a section for
+ * them, about whose contents LLVM must assume nothing; aot_fill_weights fills it later. */
 void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
     char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);

@@ -111,7 +111,7 @@ static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
                                      void (*body)(void *data, int64_t begin, int64_t end), void *data) {
   onnx_xla_pool *p = (onnx_xla_pool *)user;
   int64_t parts = 4 * ((int64_t)p->n_threads + 1), step = (n + parts - 1) / parts;
-  /* A loop within a loop has one part, in the thread that is at it. */
+  /* A loop within a loop is not divided: the thread that begins it computes it. */
   if (p->n_threads == 0 || n / 2 < grain || __atomic_exchange_n(&p->in_use, 1, __ATOMIC_ACQUIRE)) {
     body(data, 0, n);
     return;

@@ -41,7 +41,7 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
 }
 
-/* Returns what the dimension is, for the header. */
+/* Returns a description of the dimension for the header. */
 static const char *dim_place(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   uint32_t port = io->told ? io->told - 1 : n->a;
@@ -206,7 +206,7 @@ static status write_object(aot_object *x, aot_host *hosts) {
 
 status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions, const aot_options *o,
                  aot_files *out) {
-  const uint64_t most_embedded = (uint64_t)1 << 31; /* what code of the small model reaches */
+  const uint64_t most_embedded = (uint64_t)1 << 31; /* LLVM's small code model reaches no more */
   aot_object x = {.ir = emit_module_ir_of(module),
                   .arena = a,
                   .options = o,

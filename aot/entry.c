@@ -87,7 +87,7 @@ status aot_fill_weights(const aot_object *x, rt_span *object) {
   return NULL;
 }
 
-/* Writes: if weights are missing, not aligned, or those of another object, return an error. */
+/* Writes code that returns an error if the weights are missing, not aligned, or those of another object. */
 static void check_weights(const aot_host *h, LLVMValueRef weights) {
   aot_return_if(h, aot_is_unusable(h, weights), aot_error_value(h, AOT_WRONG_MEMORY));
   for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {

@@ -57,8 +57,8 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* Inputs, or outputs with the sizes among them.  A member with "words" is the index of a list in the context, which has
- * a word for each port. */
+/* Inputs, or outputs with the sizes among them.  A member whose comment begins with "words" is the index of a list in
+ * the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
@@ -70,7 +70,7 @@ typedef struct aot_ports {
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory of this run, which is aligned */
   uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
-  uint64_t *at;      /* the same, if all sizes are numbers */
+  uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
 } aot_ports;
 
 /* An array of weights, and where it is among all weights. */
@@ -107,7 +107,7 @@ typedef struct aot_host {
   const aot_options *options;
   uint32_t version;
   aot_ports inputs, outputs;
-  uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
+  uint32_t sizes, slots, slot_bytes; /* words: the program's sizes, and the offsets and sizes of its slots */
   uint32_t kept_sizes;               /* words: the symbolic sizes of what is kept, as the last bind set them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
@@ -179,7 +179,7 @@ void aot_global(const aot_host *h, const char *name, LLVMValueRef value);
 
 /* --- the context --- */
 
-LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* its address */
+LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* returns the word's address */
 LLVMValueRef aot_get(const aot_host *h, uint32_t word);
 LLVMValueRef aot_get_ptr(const aot_host *h, uint32_t word);
 void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);

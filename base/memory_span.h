@@ -14,7 +14,7 @@ typedef struct memory_span {
   const void *data;
   size_t bytes; /* a span without bytes overlaps nothing */
   bool is_written;
-  uint32_t index; /* free for the caller, who finds a span by it */
+  uint32_t index; /* chosen by the caller, to identify the span */
   bool is_both;   /* set by memory_spans_overlap: a written span has exactly the memory of one that is read */
 } memory_span;
 
@@ -60,7 +60,7 @@ static inline void memory_spans_unite(uint32_t n, memory_span *spans) {
  * then pair[] has these two, in no particular order.  A written span may have exactly the memory of one span that is
  * read; then its is_both is set.  It takes n log n time. */
 static inline bool memory_spans_overlap(uint32_t n, memory_span *spans, memory_span pair[2]) {
-  const memory_span *any = NULL, *written = NULL; /* of the spans so far, those that end last */
+  const memory_span *any = NULL, *written = NULL; /* the spans that end last, of all so far and of the written ones */
   qsort(spans, n, sizeof *spans, memory_span_compare);
   memory_spans_unite(n, spans);
   for (uint32_t k = 0; k < n; k++) {

@@ -37,7 +37,7 @@ enum { RT_BLOCK_ABI = 2 };
 enum {
   RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */
   RT_BLOCK_MOST_THREADS = 1024,      /* the most threads in a block */
-  RT_BLOCK_WARP = 32,                /* how many threads exchange values in registers */
+  RT_BLOCK_WARP = 32,                /* how many threads form a warp and can exchange values in registers */
   RT_BLOCK_MOST_SHARED = 227 * 1024, /* the most bytes of shared memory that a block has on any GPU */
   RT_BLOCK_SHARED_ALIGN = 128,
   RT_BLOCK_VALUES = 3 /* how many values an emulated thread exchanges at a time, at most */

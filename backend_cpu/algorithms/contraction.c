@@ -331,7 +331,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
-/* Returns true if no library call can compute the contraction. */
+/* Returns true if the contraction needs a generated kernel, since no library may be called or sizes are arguments. */
 static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
   return about->options->own_kernels || emit_takes_sizes(contraction);
 }
@@ -494,7 +494,7 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
 
 /* --- sums of bytes --- */
 
-/* Returns the operand as channels-last bytes of type t. */
+/* Returns a parameter like the contraction's first operand, but with channels last and bytes of type t. */
 static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
   const shape *x = hlo_shape(contraction->operands[0]);
   shape s = shape_with_type(*x, t);

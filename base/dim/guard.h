@@ -56,7 +56,7 @@ bool dim_known_at_most(dim_table *t, dim a, dim b);
  * the result is 0 and nothing is added. */
 int64_t dim_pin(dim_table *t, dim d);
 
-/* The guards in the order in which they were added; there are no duplicates. */
+/* Returns the guards, in the order in which they were added; there are no duplicates. */
 const dim_guard *dim_guards(const dim_table *t, uint32_t *n);
 /* Returns true if the guard holds for these values of symbols. */
 bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data);

@@ -3,7 +3,8 @@
  *   vad [FILE]      16-bit samples of one channel at 16 kHz, in a .wav file or without a header; or standard input
  *
  * A run computes how probable speech is in 512 samples, from these and the 64 before them.  The model's state stays in
- * the context.  Speech ends where the probability falls below 0.35 and does not reach 0.5 again within 0.1 seconds. */
+ * the context.  Speech ends where the probability falls below 0.35, if it does not reach 0.5 again within 0.1
+ * seconds. */
 #include <stdio.h>
 #include <string.h>
 

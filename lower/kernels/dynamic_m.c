@@ -157,7 +157,7 @@ static void want_results(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Finds the rows of a fusion's body, or of one instruction.  Returns false if it has none. */
+/* Finds which values of a fusion's body, or of one instruction, have rows.  Returns false if the results have none. */
 static bool find(rows *r, const hlo_instr *i) {
   const hlo_computation *c = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   for (uint32_t k = 0; k < i->n_results; k++) {

@@ -46,9 +46,9 @@ struct lower_kernels {
   const emit_target *target;
   uint32_t n_more; /* further targets, for which kernels are compiled, too */
   const emit_target *more;
-  const char *kind; /* of the thunks */
+  const char *kind; /* the kind of the thunks that call kernels */
   rt_weight_pool *weight_pool;
-  dim_table *dims; /* of expressions of the symbols of outlined instructions (lower_outline_symbol) */
+  dim_table *dims; /* the table of the kernels' grids and sizes, whose symbols are those of lower_outline_symbol */
   uint32_t n, cap, asked, n_found, n_new_objects;
   kernel *kernels;
 };
@@ -324,7 +324,7 @@ typedef struct batch {
   rt_span object;
 } batch;
 
-static const uint32_t all_kernels = UINT32_MAX; /* used in place of the number of a batch */
+static const uint32_t all_kernels = UINT32_MAX; /* in place of the number of a batch, this means all kernels */
 
 static status write_kernels(lower_kernels *all, uint32_t number, arena *a, emit_module *m) {
   for (uint32_t k = 0; k < all->n; k++) {

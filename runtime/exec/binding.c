@@ -60,7 +60,7 @@ typedef struct binder {
   rt_program *program; /* the program of the binding */
   arena *arena;        /* the arena of the binding */
   const int64_t *values;
-  const uint64_t *offsets; /* of the slots */
+  const uint64_t *offsets; /* the offset of each slot in the arena */
   const shape *inputs;
 } binder;
 

@@ -337,7 +337,7 @@ static status check_values(const rt_program *p, const void *const *params, const
 /* The arrays of a run. */
 typedef struct run_arrays {
   rt_staging in, out;
-  void *const *params, *const *results; /* the caller's */
+  void *const *params, *const *results; /* the caller's arrays */
 } run_arrays;
 
 /* Copies inputs into staging memory, runs the program, and copies results out of staging memory.  All memory has been

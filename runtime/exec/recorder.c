@@ -23,7 +23,7 @@ struct rt_recorder {
   uint64_t binding;       /* the number of the binding; 0 if this recorder is unused */
   const void **addresses; /* of the arena, the inputs and the results */
   uint32_t n_addresses;
-  uint64_t last; /* the number of the last run */
+  uint64_t last; /* the number of the last run that had these addresses */
   segment *segments;
   uint32_t n, cap, next; /* next: the segment that most probably comes next */
 };

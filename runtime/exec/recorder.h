@@ -16,7 +16,7 @@
 
 #include "runtime/exec/executable.h"
 
-/* The recordings of runs that have one queue, and that follow each other. */
+/* The recordings of runs that use the same queue, one after the other. */
 typedef struct rt_recordings rt_recordings;
 
 STATUS_MUST_USE status rt_recordings_create(const rt_device *d, rt_recordings **out);

@@ -7,15 +7,15 @@
 #include "runtime/exec/staging.h"
 
 typedef struct rt_run_memory {
-  struct rt_run_memory *next; /* in the list of an executable */
+  struct rt_run_memory *next; /* the next one in the list of spare memory of an executable */
   const rt_device *device;    /* NULL if the memory is the host's; then stream, in, out and recordings are NULL */
   mem_budget *budget;         /* counts the arena if it is in the host's memory */
-  size_t bytes;               /* of the arena */
+  size_t bytes;               /* the size of the arena */
   void *arena;
   rt_stream *stream;
   uint32_t n_in, n_out;
   rt_kept *in, *out;
-  rt_recordings *recordings; /* NULL if the device has none */
+  rt_recordings *recordings; /* NULL if the device cannot record */
 } rt_run_memory;
 
 /* Makes memory for runs of the program whose arena has at most `bytes` bytes.  The budget must live as long as the

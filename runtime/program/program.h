@@ -19,10 +19,10 @@ typedef int64_t rt_size;
 typedef struct rt_size_node {
   uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b;     /* the operands; of DIM_SYMBOL the number of a parameter and of the dimension that is the size */
-  const char *name; /* of a symbol of the module, which may be computed (width/32); otherwise NULL or "" */
+  const char *name; /* the symbol with this value, or an expression of one (32*width); otherwise NULL or "" */
 } rt_size_node;
 
-/* The program is right only for sizes for which this holds (base/dim/guard.h). */
+/* A condition on sizes (base/dim/guard.h): the program is right only for sizes at which it holds. */
 typedef struct rt_guard {
   uint8_t relation;   /* a dim_relation */
   rt_size a, b;       /* their values may be negative */

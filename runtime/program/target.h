@@ -219,8 +219,8 @@ typedef struct rt_compile_options {
 typedef struct rt_tuned {
   const char *what;   /* the label of the thunk that computes the contraction */
   const char *winner; /* the chosen config, such as "library:p4" */
-  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
-  const char *how;    /* how the config was chosen: "timed", "log", "estimate" */
+  const char *times;  /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was measured */
+  const char *how;    /* how the config was chosen: "timed", "log", "estimate", ... (autotune_decision.how) */
 } rt_tuned;
 
 /* Facts about a compilation.  Numbers that a target does not know remain 0. */

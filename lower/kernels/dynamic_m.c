@@ -10,8 +10,8 @@ enum {
   LEAST_ROW = 256
 };
 
-/* For each value of a computation, whether its leading dimensions are the rows in the sense of dynamic_m.h.  This is
- * determined from the results to the operands. */
+/* For each value of a computation, whether its leading dimensions are the rows in the sense of dynamic_m.h.  The uses
+ * of a value decide this, so it is found for results before operands. */
 typedef struct rows {
   arena *arena;
   int64_t n;

@@ -41,7 +41,7 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
 }
 
-/* Returns what the dimension is, for the header. */
+/* Returns a description of the dimension for the header. */
 static const char *dim_place(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   uint32_t port = io->told ? io->told - 1 : n->a;
@@ -53,7 +53,7 @@ static const char *dim_place(const aot_host *h, const rt_size_node *n) {
                       aot_printable(h->arena, h->program->params[port].name));
 }
 
-/* Names the open dimensions, which are the arguments of bind. */
+/* Names the symbolic dimensions, which are the arguments of bind. */
 static void name_dims(aot_host *h) {
   const rt_program *p = h->program;
   const char **texts = ARENA_NEW_N(h->arena, const char *, p->n_sizes);
@@ -67,7 +67,7 @@ static void name_dims(aot_host *h) {
   h->dims = aot_identifiers(h->arena, h->n_dims, texts);
 }
 
-/* Returns where the bytes are in the weights.  Versions whose constants are equal share them. */
+/* Returns the offset of the constant in the weights.  Equal constants, also of several versions, are there once. */
 static uint64_t place_constant(aot_object *x, rt_span bytes) {
   for (uint32_t k = 0; k < x->n_constants; k++) {
     rt_span c = x->constants[k].bytes;
@@ -134,7 +134,8 @@ static void hide_kernels(const emit_ir *w) {
   }
 }
 
-/* No run of an object is cancelled, so the function by which kernels ask for that says no. */
+/* Defines onnx_xla_expired, which kernels call to find out whether the run was cancelled.  It returns 0, since no run
+ * of an object is cancelled. */
 static void define_expired(emit_ir *w) {
   LLVMValueRef f = LLVMGetNamedFunction(w->module, "onnx_xla_expired");
   if (!f) {
@@ -164,7 +165,7 @@ static const char **global_names(arena *a, const emit_ir *w, uint32_t *n) {
   return names;
 }
 
-/* Makes the object, and the library with it. */
+/* Makes the object file, or a static library that contains it. */
 static status compile(arena *a, const aot_object *x, emit_module *module, aot_files *out) {
   uint32_t n_names;
   const char **names = global_names(a, x->ir, &n_names);
@@ -205,7 +206,7 @@ static status write_object(aot_object *x, aot_host *hosts) {
 
 status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions, const aot_options *o,
                  aot_files *out) {
-  const uint64_t most_embedded = (uint64_t)1 << 31; /* what code of the small model reaches */
+  const uint64_t most_embedded = (uint64_t)1 << 31; /* LLVM's small code model reaches no more */
   aot_object x = {.ir = emit_module_ir_of(module),
                   .arena = a,
                   .options = o,

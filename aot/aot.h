@@ -29,7 +29,7 @@ typedef struct aot_options {
   const char *file;   /* the name of the object file or library, without its folder */
   const char *header; /* the name of the header */
   /* The most bytes that the arena may have; 0 means that there is no limit.  If there is one, `buffers` is
-   * rt_report.buffers, from which the message takes what is large. */
+   * rt_report.buffers, from which the error message takes the largest values. */
   uint64_t most_arena;
   const char *buffers;
   bool archive;          /* whether the object is to be in a static library */
@@ -51,11 +51,11 @@ typedef struct aot_files {
   aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
 } aot_files;
 
-/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share none with code or data; fewer, as
- * microcontrollers have them, as buffers are. */
+/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share no page with code or data.
+ * Smaller weights, as on microcontrollers, have the alignment of buffers. */
 enum { AOT_PAGE = 4096, AOT_MANY_WEIGHTS = 1 << 16 };
 
-/* The model, compiled for one CPU.  All versions have the same inputs, outputs and open dimensions. */
+/* The model, compiled for one CPU.  All versions have the same inputs, outputs and symbolic dimensions. */
 typedef struct aot_version {
   const rt_program *program;
   emit_target target;

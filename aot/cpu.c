@@ -6,11 +6,12 @@
 #include "emit/llvm/cpus.h"
 
 enum { EAX, EBX, ECX, EDX };
-enum { STATE_NONE, STATE_AVX = 0x6, STATE_AVX512 = 0xe6 }; /* bits of XCR0: XMM and YMM; and masks, ZMM */
+/* Bits of XCR0: for AVX those of the XMM and YMM registers, for AVX-512 also those of the masks and ZMM registers. */
+enum { STATE_NONE, STATE_AVX = 0x6, STATE_AVX512 = 0xe6 };
 
 /* The bit of a feature, by Intel's and AMD's manuals, and what the system must save for it. */
 typedef struct feature_bit {
-  const char *name; /* LLVM's */
+  const char *name; /* LLVM's name of the feature */
   uint32_t leaf;
   uint8_t subleaf, word, bit;
   uint8_t state;

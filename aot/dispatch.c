@@ -21,7 +21,8 @@ static LLVMValueRef *begin(aot_host *h, const char *name, uint32_t *n) {
   return args;
 }
 
-/* Writes a function of the context.  A context that is not initialised has the first version, which says so. */
+/* Writes a function of the context.  If the context is not initialised, the first version is called, which returns an
+ * error. */
 static void write_call(aot_host *hosts, const char *name) {
   aot_host *h = &hosts[0];
   uint32_t n;

@@ -7,7 +7,8 @@
 #include "runtime/program/program.h"
 
 /* Returns a copy of the object on the arena, with `bytes` bytes of room for the section at its end, aligned to `align`.
- * What the section had is lost.  *contents is the room.  The error is INTERNAL if the object has no such section. */
+ * The section's old contents are lost.  *contents is the address of the room.  The error is INTERNAL if the object has
+ * no such section. */
 STATUS_MUST_USE status aot_elf_make_room(arena *a, rt_span object, const char *section, uint64_t bytes, uint64_t align,
                                          rt_span *out, char **contents);
 

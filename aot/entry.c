@@ -12,7 +12,8 @@
 
 /* --- weights --- */
 
-/* Writes the first bytes of a file of weights, by which an object knows its own: a hash of all others. */
+/* Writes the mark at the beginning of a file of weights, by which an object recognises its own file: RT_WEIGHTS_MARK
+ * and a hash of all bytes behind the mark. */
 static void weights_mark(const aot_object *x, char *bytes) {
   uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
   memcpy(bytes, RT_WEIGHTS_MARK, sizeof(uint64_t));
@@ -54,8 +55,8 @@ static LLVMValueRef weights_constant(const aot_object *x) {
   return LLVMConstStringInContext2(x->ir->context, bytes, x->weights_bytes, 1);
 }
 
-/* Completes the file of weights, or adds the weights to the module: of an ELF file a section without its contents, of
- * which LLVM must assume nothing. */
+/* Completes the file of weights, or adds the weights to the module.  For an ELF file the module only gets a section for
+ * them, about whose contents LLVM must assume nothing; aot_fill_weights fills it later. */
 void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
     char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);
@@ -86,7 +87,7 @@ status aot_fill_weights(const aot_object *x, rt_span *object) {
   return NULL;
 }
 
-/* Writes: if weights are missing, not aligned, or those of another object, return an error. */
+/* Writes code that returns an error if the weights are missing, not aligned, or those of another object. */
 static void check_weights(const aot_host *h, LLVMValueRef weights) {
   aot_return_if(h, aot_is_unusable(h, weights), aot_error_value(h, AOT_WRONG_MEMORY));
   for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-enum { LIKELY = 64 }; /* the size that the example takes for an open dimension */
+enum { LIKELY = 64 }; /* the size that the example takes for a symbolic dimension */
 
-/* Returns the sizes of the open dimensions as arguments, each with `before` in front.  The room of what grows is
+/* Returns the sizes of the symbolic dimensions as arguments, each with `before` in front.  The room of what grows is
  * larger than what is there at first. */
 static const char *sizes(const aot_host *h, const char *first, const char *before) {
   const char *text = "";

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* Returns C's type of the elements.  Types that C has not are integers of as many bytes. */
+/* Returns C's type of the elements.  Types that C lacks become integers of as many bytes. */
 static const char *c_type(dtype t) {
   const dtype_info *info = dtype_get_info(t);
   static const char *const integers[][2] = {
@@ -20,7 +20,7 @@ static const char *c_type(dtype t) {
   return integers[size][info->kind != DTYPE_CLASS_SIGNED];
 }
 
-/* Puts the parameters of functions that take the open dimensions. */
+/* Puts the parameters of functions that take the symbolic dimensions. */
 static void put_dims(aot_lines *t, const char *before) {
   for (uint32_t k = 0; k < t->h->n_dims; k++) {
     aot_put(t, "%sint64_t dim_%s", k ? ", " : before, t->h->dims[k]);
@@ -111,7 +111,7 @@ static void put_errors(aot_lines *t) {
           t->h->options->prefix);
 }
 
-/* Puts what the open dimensions are. */
+/* Puts a comment that says what the symbolic dimensions are. */
 static void put_open_sizes(aot_lines *t) {
   const aot_host *h = t->h;
   aot_put(t, h->n_dims ? "/* The sizes that are open:\n" : "");

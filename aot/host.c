@@ -105,7 +105,7 @@ LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k) 
   return LLVMBuildGEP2(h->ir->builder, h->ir->i64, words, &k, 1, "");
 }
 
-/* Makes an initialised constant of the module internal, so that equal ones may be merged. */
+/* Adds an internal constant with this value to the module.  Equal ones may be merged. */
 static LLVMValueRef make_constant(const aot_host *h, LLVMValueRef value) {
   LLVMValueRef g = LLVMAddGlobal(h->ir->module, LLVMTypeOf(value), "");
   LLVMSetInitializer(g, value);

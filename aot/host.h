@@ -25,20 +25,21 @@ typedef enum aot_error {
   AOT_FIRST_SITE
 } aot_error;
 
-/* A file of weights begins with a mark of the object to which it belongs, in a place of RT_KERNEL_ALIGN bytes. */
 #define AOT_ROOM "capacity" /* the name of the dimension that says how much room there is for what grows */
 
+/* A file of weights begins with a mark of the object to which it belongs: AOT_MARK_WORDS words, in a space of
+ * AOT_MARK_BYTES bytes. */
 enum { AOT_MARK_WORDS = 2, AOT_MARK_BYTES = 64 };
 
 /* What the word WORD_STATE says. */
 enum { AOT_INITIALISED = 1, AOT_BOUND };
 
-/* The first words of the context.  The others are lists, whose first words aot_host has. */
+/* The first words of the context.  The others are lists; aot_host has the index of the first word of each. */
 enum {
   WORD_STATE,
   WORD_VERSION,
   WORD_ARENA,
-  WORD_SCRATCH,    /* the arena behind what is kept: for intermediate values, then inputs and outputs */
+  WORD_SCRATCH,    /* the address in the arena behind what is kept: intermediate values, then inputs and outputs */
   WORD_KEPT_BYTES, /* the bytes of what is kept */
   WORD_WEIGHTS,
   WORD_PARALLEL,
@@ -56,7 +57,8 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* Inputs, or outputs with the sizes among them. */
+/* Inputs, or outputs with the sizes among them.  A member whose comment begins with "words" is the index of a list in
+ * the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
@@ -67,8 +69,8 @@ typedef struct aot_ports {
   uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory of this run, which is aligned */
-  uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are open */
-  uint64_t *at;      /* the same as numbers, if all sizes are */
+  uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
+  uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
 } aot_ports;
 
 /* An array of weights, and where it is among all weights. */
@@ -91,8 +93,8 @@ typedef struct aot_object {
   uint64_t weights_bytes;
   rt_span weights_data;
   LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
-  uint32_t n_words;     /* of the context, for any version */
-  uint64_t arena_bytes; /* for any version, if all sizes are numbers */
+  uint32_t n_words;     /* of the context; the most that a version needs */
+  uint64_t arena_bytes; /* the most that a version needs, if all sizes are numbers */
 } aot_object;
 
 /* A version while it is written. */
@@ -105,16 +107,16 @@ typedef struct aot_host {
   const aot_options *options;
   uint32_t version;
   aot_ports inputs, outputs;
-  uint32_t sizes, slots, slot_bytes; /* words: of the program's sizes, and of offset and size of its slots */
-  uint32_t kept_sizes;               /* words: the open sizes of what is kept, as the last bind set them */
+  uint32_t sizes, slots, slot_bytes; /* words: the program's sizes, and the offsets and sizes of its slots */
+  uint32_t kept_sizes;               /* words: the symbolic sizes of what is kept, as the last bind set them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
   uint64_t kept_bytes, arena_bytes;
-  uint32_t n_dims; /* the number of open dimensions, which are arguments of bind */
+  uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
   uint32_t n_sequences;
-  uint32_t n_groups;        /* the concurrent groups in whose members the sequence is that is being written */
+  uint32_t n_groups;        /* how many concurrent groups are around the sequence that is being written */
   LLVMValueRef context;     /* the context of the function that is being written */
   LLVMValueRef kernel_call; /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
@@ -144,7 +146,7 @@ const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name);
 LLVMValueRef aot_param(const aot_host *h, uint32_t k);
 LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
 void aot_return(const aot_host *h, int32_t error);
-/* Writes: if `bad`, return the error.  The builder is then where it is not. */
+/* Writes code that returns the error if `bad` is true, and continues where it is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
 /* Returns an error whose text is `text`. */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
@@ -157,7 +159,7 @@ LLVMValueRef aot_i64(const aot_host *h, int64_t v);
 LLVMValueRef aot_offset(const aot_host *h, LLVMValueRef base, LLVMValueRef bytes);
 LLVMValueRef aot_binary(const aot_host *h, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef aot_compare(const aot_host *h, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b);
-/* Returns aot_pad of a number of a run. */
+/* Writes code that computes aot_pad of x. */
 LLVMValueRef aot_padded(const aot_host *h, LLVMValueRef x);
 LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
 void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
@@ -177,7 +179,7 @@ void aot_global(const aot_host *h, const char *name, LLVMValueRef value);
 
 /* --- the context --- */
 
-LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* its address */
+LLVMValueRef aot_word(const aot_host *h, uint32_t word); /* returns the word's address */
 LLVMValueRef aot_get(const aot_host *h, uint32_t word);
 LLVMValueRef aot_get_ptr(const aot_host *h, uint32_t word);
 void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
@@ -186,7 +188,7 @@ LLVMValueRef aot_size(const aot_host *h, rt_size s);
 /* Returns the bytes of a port's array. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
 /* Returns the number of the output that says how long dimension d of output k is, if that depends on data; otherwise 0,
- * since sizes come after what they are sizes of. */
+ * which is never the number of a size, since sizes come last. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
 /* Returns dimension d of port k: what the run has computed, if it depends on data. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);

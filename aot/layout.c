@@ -43,7 +43,7 @@ static void lay_out_arena(aot_host *h) {
   place_ports(h, &h->outputs, false);
   share_ports(h, &h->inputs);
   share_ports(h, &h->outputs);
-  h->arena_bytes = h->arena_bytes ? h->arena_bytes : RT_KERNEL_ALIGN; /* 0 says that there is none */
+  h->arena_bytes = h->arena_bytes ? h->arena_bytes : RT_KERNEL_ALIGN; /* 0 would mean that the sizes are refused */
 }
 
 static void take_port_words(aot_host *h, aot_ports *ports) {
@@ -52,7 +52,7 @@ static void take_port_words(aot_host *h, aot_ports *ports) {
   take_words(h, aot_is_static(h) ? 0 : ports->n, &ports->offsets);
 }
 
-/* Returns the open sizes of what is kept from run to run. */
+/* Returns the symbolic sizes of what is kept from run to run. */
 static const rt_size *kept_sizes(const aot_host *h, uint32_t *n) {
   rt_size *sizes = ARENA_NEW_N(h->arena, rt_size, (size_t)h->inputs.n * SHAPE_MAX_RANK);
   *n = 0;
@@ -110,7 +110,7 @@ static LLVMValueRef floor_quotient(const aot_host *h, LLVMValueRef a, LLVMValueR
   return aot_binary(h, LLVMSub, aot_binary(h, LLVMSDiv, a, b), less);
 }
 
-/* Returns what the node computes, as dim_operate does, and sets *bad, an i1, if that is impossible. */
+/* Returns what the node computes, as dim_operate does, and sets *bad to an i1 that is true if that is impossible. */
 static LLVMValueRef operate(const aot_host *h, dim_kind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *bad) {
   LLVMValueRef zero = aot_i64(h, 0), no_divisor = aot_compare(h, LLVMIntSLE, b, zero);
   LLVMValueRef divisor = select_value(h, no_divisor, aot_i64(h, 1), b);
@@ -132,7 +132,7 @@ static void return_if_bad(const aot_host *h, LLVMValueRef bad) {
   aot_return_if(h, bad, aot_error_value(h, AOT_WRONG_SIZES));
 }
 
-/* Computes all sizes into the context.  The open dimensions are parameters 1, 2, ... of the function. */
+/* Computes all sizes into the context.  The symbolic dimensions are parameters 1, 2, ... of the function. */
 static void write_sizes(const aot_host *h) {
   uint32_t next = 1;
   for (uint32_t k = 0; k < h->program->n_sizes; k++) {
@@ -171,8 +171,7 @@ static void write_guards(aot_host *h) {
   }
 }
 
-/* Checks that the dimensions which arguments give are what the shapes of the inputs say, such as a multiple of 32, and
- * that no dimension is negative. */
+/* Checks that no dimension that is computed from symbols is negative. */
 static void write_dim_checks(const aot_host *h, const aot_ports *ports) {
   for (uint32_t k = 0; k < ports->n; k++) {
     for (int d = 0; d < ports->io[k].shape.rank; d++) {
@@ -184,6 +183,7 @@ static void write_dim_checks(const aot_host *h, const aot_ports *ports) {
   }
 }
 
+/* Checks that a dimension that an argument gives is what the shape of the input says, such as a multiple of 32. */
 static void write_symbol_checks(const aot_host *h) {
   for (uint32_t k = 0; k < h->program->n_sizes; k++) {
     const rt_size_node *n = &h->program->sizes[k];
@@ -234,7 +234,7 @@ static LLVMValueRef meets(const placing *p, LLVMValueRef j, LLVMValueRef k) {
   return both(p, placed, both(p, begins, ends));
 }
 
-/* Goes through all slots once and moves `at`, where slot k should begin, behind each one with which it would overlap.
+/* Writes a loop over all slots that moves `at`, where slot k should begin, behind each slot that slot k would overlap.
  * Returns the new place. */
 static LLVMValueRef write_pass(const placing *p, LLVMValueRef k, LLVMValueRef at) {
   const aot_host *h = p->h;
@@ -292,7 +292,7 @@ static LLVMValueRef write_place_slots(aot_host *h) {
   return f;
 }
 
-/* Returns the sizes of the slots as they stand in the program: numbers, or numbers of sizes. */
+/* Returns a table of the sizes of the slots as the program has them (rt_size). */
 static LLVMValueRef slot_sizes(const aot_host *h) {
   int64_t *sizes = ARENA_NEW_N(h->arena, int64_t, h->program->n_slots);
   for (uint32_t k = 0; k < h->program->n_slots; k++) {
@@ -301,14 +301,15 @@ static LLVMValueRef slot_sizes(const aot_host *h) {
   return aot_numbers(h, h->program->n_slots, sizes);
 }
 
-/* Returns the value of a size that is known in a run only: a number, or ~k for size k. */
+/* Returns the value of an rt_size that a table contains: a number, or ~k for size k of the program. */
 static LLVMValueRef size_value(const aot_host *h, LLVMValueRef size) {
   LLVMValueRef zero = aot_i64(h, 0), is_number = aot_compare(h, LLVMIntSGE, size, zero);
   LLVMValueRef k = select_value(h, is_number, zero, LLVMBuildNot(h->ir->builder, size, ""));
   return select_value(h, is_number, size, aot_load(h, h->ir->i64, aot_element(h, aot_word(h, h->sizes), k)));
 }
 
-/* Sets the bytes of the slots, whose sum must be a size, too.  There may be thousands of slots, so this is a loop. */
+/* Sets the bytes of the slots, whose sum must not be larger than a size may be.  There may be thousands of slots, so
+ * this is a loop. */
 static void write_slot_bytes(const aot_host *h) {
   LLVMValueRef table = slot_sizes(h), zero = aot_i64(h, 0), start[] = {zero, LLVMConstInt(h->ir->i1, 0, 0)};
   emit_loop l;
@@ -374,7 +375,7 @@ static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *ty
   LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types);
   write_sizes(h);
   write_symbol_checks(h);
-  write_guards(h); /* first, since their texts say more */
+  write_guards(h); /* before the other checks of dimensions, since the texts of guards say more */
   write_dim_checks(h, &h->inputs);
   write_dim_checks(h, &h->outputs);
   write_slot_bytes(h);

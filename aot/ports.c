@@ -10,7 +10,7 @@ static LLVMValueRef is_no_port(const aot_host *h, const aot_ports *ports) {
   return aot_compare(h, LLVMIntUGE, number(h), aot_i64(h, ports->n_named));
 }
 
-/* Returns true if the caller can give port k no memory, since it is carried from run to run. */
+/* Returns true if the caller must not give port k memory, since it is carried from run to run. */
 static LLVMValueRef is_carried(const aot_host *h, const aot_ports *ports) {
   int64_t *carried = ARENA_NEW_N(h->arena, int64_t, ports->n_named + 1);
   for (uint32_t k = 0; k < ports->n_named; k++) {
@@ -46,7 +46,7 @@ static void write_get(aot_host *h, const aot_ports *ports) {
   LLVMBuildRet(h->ir->builder, aot_offset(h, aot_get_ptr(h, WORD_ARENA), at));
 }
 
-/* Writes: if no run has computed a dimension of port k that depends on data, return an error. */
+/* Writes code that returns an error if port k has a dimension that depends on data and that no run has computed yet. */
 static void return_if_unknown(const aot_host *h, const aot_ports *ports, uint32_t k) {
   for (int d = 0; d < ports->io[k].shape.rank; d++) {
     uint32_t j = aot_size_output(ports, k, d);
@@ -57,7 +57,8 @@ static void return_if_unknown(const aot_host *h, const aot_ports *ports, uint32_
   }
 }
 
-/* Returns dimension d of port k as a caller sees it: of an array with room, how much of it is defined. */
+/* Returns dimension d of port k as a caller sees it.  Of an array with room, a caller sees only the part that is
+ * defined. */
 static LLVMValueRef seen_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d) {
   const rt_io *io = &ports->io[k];
   return io->has_room && io->axis == d ? aot_size(h, io->length) : aot_dimension(h, ports, k, d);

@@ -16,7 +16,7 @@ static void choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k,
   aot_set(h, ports->used + k, LLVMBuildSelect(w, own, aot_own_memory(h, ports, k), given, ""));
 }
 
-/* Writes i1 over_input(context, memory), which returns whether the array of an input begins there in this run. */
+/* Writes i1 over_input(context, memory), which returns whether the array of an input begins at `memory` in this run. */
 static LLVMValueRef write_over_input(aot_host *h) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->ptr};
   LLVMValueRef f = aot_function(h, AOT_INTERNAL, "over_input", h->ir->i1, 2, types);
@@ -30,7 +30,7 @@ static LLVMValueRef write_over_input(aot_host *h) {
   return f;
 }
 
-/* Returns whether the caller has input k in the arena, perhaps where an output will be. */
+/* Returns true if the memory that the caller gave for input k lies in the arena, where it may overlap an output. */
 static LLVMValueRef is_in_arena(const aot_host *h, uint32_t k) {
   LLVMValueRef bytes = aot_is_static(h) ? aot_i64(h, (int64_t)h->arena_bytes) : aot_get(h, WORD_ARENA_BYTES);
   LLVMValueRef at = LLVMBuildPtrToInt(h->ir->builder, aot_get_ptr(h, h->inputs.given + k), h->ir->i64, "");
@@ -96,8 +96,9 @@ static void prepare_inputs(const aot_host *h) {
   }
 }
 
-/* An output that the caller wants where an input is, is computed elsewhere, since the input is still read.  Only one
- * that is computed in place may lie over its parameter, and begins as a copy of it if it does not. */
+/* Sets the memory of the outputs.  An output for which the caller gave the memory of an input is computed in the port's
+ * own memory, since the input is still read.  Only an output that is computed in place may lie over its parameter; if
+ * it does not, it begins as a copy of the parameter. */
 static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
   LLVMBuilderRef w = h->ir->builder;
   for (uint32_t k = 0; k < h->outputs.n; k++) {
@@ -119,14 +120,15 @@ static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
 
 /* --- outputs whose sizes depend on data --- */
 
-/* An output that is brought from the greatest dimensions to those that the run has computed. */
+/* An output that is computed with the largest dimensions that it may have, and then packed to those that the run has
+ * computed. */
 typedef struct packing {
   const aot_host *h;
   uint32_t output;
   int last; /* the last dimension that depends on data */
 } packing;
 
-/* Returns the bytes of a step along dimension d, with the dimensions of the run or the greatest ones. */
+/* Returns the stride of dimension d in bytes, for the dimensions of the run or for the largest ones. */
 static LLVMValueRef step(const packing *p, int d, bool of_run) {
   const aot_host *h = p->h;
   const shape *s = &h->outputs.io[p->output].shape;
@@ -138,7 +140,7 @@ static LLVMValueRef step(const packing *p, int d, bool of_run) {
   return bytes;
 }
 
-/* Moves dimensions d and higher.  No element moves to a higher address, so those that follow are still there. */
+/* Moves dimensions d and higher.  No element moves to a higher address, so none is overwritten before it is moved. */
 static void move_elements(const packing *p, LLVMValueRef to, LLVMValueRef from, int d) {
   const aot_host *h = p->h;
   LLVMValueRef n = aot_dimension(h, &h->outputs, p->output, d), in = step(p, d, false), out = step(p, d, true);

@@ -121,8 +121,8 @@ static LLVMValueRef kernel_args(const aot_host *h, uint32_t n, const rt_size *si
   return h->kernel_args;
 }
 
-/* Returns the table of a kernel's buffers.  The last entry is for onnx_xla_expired, which an object has without a
- * budget. */
+/* Returns the table of a kernel's buffers.  The last entry, the argument of onnx_xla_expired, is NULL, since an object
+ * has no budget. */
 static LLVMValueRef kernel_buffers(const aot_host *h, const rt_thunk *t) {
   LLVMValueRef table = h->kernel_buffers;
   for (uint32_t k = 0; k <= t->n_buffers; k++) {
@@ -162,8 +162,8 @@ static LLVMValueRef elements(const aot_host *h, const rt_buffer *b) {
   return n;
 }
 
-/* Returns true if the strides are those of a row-major array without gaps, whatever the sizes are.  Equal sizes have
- * equal numbers. */
+/* Returns true if the buffer is known to be row-major without gaps.  If sizes are symbolic, this is known for ranks 0
+ * and 1 only. */
 static bool is_dense(const aot_host *h, const rt_buffer *b) {
   if (aot_is_static(h)) {
     return rt_buffer_is_dense(b);
@@ -191,7 +191,8 @@ static void copy_dimension(const aot_host *h, LLVMValueRef to, const rt_buffer *
   emit_loop_end(h->ir, &l, NULL);
 }
 
-/* Buffers in one place need no copy, and overlapping rows of other ones are no copy that a program has. */
+/* Nothing is copied if both buffers begin at the same address.  Programs have no other copies between strided buffers
+ * that overlap. */
 static status write_copy(aot_host *h, const rt_thunk *t) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   LLVMValueRef from = aot_address(h, in), to = aot_address(h, out);
@@ -329,7 +330,7 @@ static LLVMValueRef write_members_apart(aot_host *h, uint32_t n, const LLVMValue
   return members;
 }
 
-/* A group within a member of another one runs on that member's thread. */
+/* A group within a member of another group runs on that member's thread. */
 static void write_concurrent(aot_host *h, const rt_thunk *t, const LLVMValueRef *bodies) {
   emit_ir *w = h->ir;
   if (h->n_groups) {

@@ -302,7 +302,7 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
  * result is what somebody waits for. */
 static const double provisional_runs = 3;
 
-/* Takes the config with the least time of building it and of some runs. */
+/* Chooses the config with the least expected time for building it and for the first runs. */
 static void decide_by_building(decision *d) {
   double least = INFINITY;
   for (uint32_t k = 0; k < d->problem.n_configs; k++) {
@@ -314,8 +314,8 @@ static void decide_by_building(decision *d) {
   d->how = d->winner ? "quick" : d->how;
 }
 
-/* Decides the n open problems without timing them, and counts those that RT_TUNE_FAST would time, or else decide
- * otherwise. */
+/* Decides the n open problems without timing them, and counts those that RT_TUNE_FAST would time or decide
+ * differently. */
 static void estimate_all(tuner *t, uint32_t n, decision **open) {
   for (uint32_t k = 0; k < n; k++) {
     double cost = cost_of_timing(t, open[k]);

@@ -71,7 +71,7 @@ typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
   uint32_t n_timed;    /* the number of different problems that this call of autotune() has timed */
-  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: the number of those that RT_TUNE_FAST would time or estimate otherwise */
+  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: how many problems RT_TUNE_FAST would time or decide differently */
   const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
 } autotune_result;
 

@@ -29,13 +29,13 @@ typedef struct race {
 
 /* --- one config --- */
 
-/* Waits until no program of the caller runs, and returns the number of their runs so far. */
+/* Waits until no program of the caller runs, and returns how many of the caller's runs have begun so far. */
 static uint64_t await_idle(const race *r) {
   const rt_background *b = r->backend->background;
   return b ? b->await_idle(b->data) : 0;
 }
 
-/* Runs the config once and measures its time, again if a program of the caller ran meanwhile. */
+/* Runs the config once and measures its time, and repeats that if a program of the caller ran meanwhile. */
 static status run_alone(const race *r, const runner *x, double *took) {
   uint64_t before, after = await_idle(r);
   do {

@@ -21,7 +21,7 @@ typedef struct plan {
   const hlo_instr **steps;
   uint32_t *results;  /* for each step, the number of its first result */
   uint32_t *operands; /* the value numbers of all steps' operands, one after the other */
-  uint32_t *uses;     /* for each value, how often it is used, as a root included */
+  uint32_t *uses;     /* for each value, how often it is used, including as a root */
   uint32_t *roots;
   struct plan *next;
 } plan;

@@ -1,6 +1,6 @@
 /* target.c - the reference target.  The buffers of a thunk of kind "ref.op" are the operands, then the results.  Its
  * config is the text of an HLO module whose entry computes one instruction.  The sizes of a thunk are the symbols of
- * the program, which the module's dimensions may have. */
+ * the program, which the module's dimensions may contain. */
 #include "backend_ref/target.h"
 
 #include <string.h>
@@ -29,7 +29,7 @@ static status check_shape(const rt_buffer *b, const shape *want) {
   return NULL;
 }
 
-/* The state of a thunk.  Once it is bound, the module has only constants for dimensions. */
+/* The state of a thunk.  Once it is bound, all dimensions of the module are numbers. */
 typedef struct ref_op {
   hlo_module *module;
   const char **symbols; /* the name of each of the thunk's sizes */
@@ -75,7 +75,7 @@ typedef struct bind_call {
 } bind_call;
 
 /* Returns the size that the thunk has for a symbol of its module.  A symbol that it does not have, in a damaged file,
- * is 0: the shapes are compared with those of the buffers. */
+ * is 0, which does no harm, since the shapes are compared with those of the buffers. */
 static int64_t value_of(void *data, dim symbol) {
   const bind_call *call = data;
   const ref_op *op = call->thunk->state;

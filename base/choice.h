@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Returns true if the text is one of the words.  The empty text never is. */
+/* Returns true if the text is one of the words.  Returns false for the empty text. */
 static inline bool is_choice(const char *words, const char *text) {
   size_t n = strcspn(text, "|");
   for (const char *word = words; n > 0 && text[n] == '\0' && word; word = strchr(word, '|')) {

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* The locale of a thread, which is kept here while the thread uses the locale "C".  In that one a point separates
- * decimals. */
+/* Keeps the locale of a thread from c_locale_enter, which switches the thread to the locale "C" (whose decimal
+ * separator is a point), to c_locale_leave, which restores it. */
 typedef struct c_locale {
   locale_t plain, outer;
 } c_locale;

@@ -28,7 +28,7 @@ typedef struct machine_feature {
   bool here; /* whether this processor has the feature */
 } machine_feature;
 
-/* Searches the features that are known here for a name of n bytes.  Returns false if it is not there. */
+/* Searches the features that are known here for a name of n bytes.  Returns false if no feature has that name. */
 bool machine_find_feature(const char *name, size_t n, machine_feature *out);
 /* Returns true if the name is known here and the processor has the feature. */
 bool machine_has_feature(const char *name);

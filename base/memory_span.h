@@ -1,6 +1,7 @@
-/* memory_span.h - memory that callers hand over, and whether what is written there is also in use elsewhere.
+/* memory_span.h - spans of memory that a caller passes, and a check that no written span overlaps another one.
  *
- * It includes nothing of ours, so that clients of the C API, which link nothing of this folder, use it too. */
+ * It includes no other file of this project, so that clients of the C API, which link nothing of this folder, use it
+ * too. */
 #ifndef BASE_MEMORY_SPAN_H
 #define BASE_MEMORY_SPAN_H
 
@@ -13,8 +14,8 @@ typedef struct memory_span {
   const void *data;
   size_t bytes; /* a span without bytes overlaps nothing */
   bool is_written;
-  uint32_t index; /* free for the caller, who finds a span by it */
-  bool is_both;   /* set by memory_spans_overlap */
+  uint32_t index; /* chosen by the caller, to identify the span */
+  bool is_both;   /* set by memory_spans_overlap: a written span has exactly the memory of one that is read */
 } memory_span;
 
 /* The message for two spans that overlap; its arguments are memory_span_side and the name of each. */
@@ -24,8 +25,7 @@ static inline const char *memory_span_side(const memory_span *s) { return s->is_
 
 static inline uintptr_t memory_span_start(const memory_span *s) { return (uintptr_t)s->data; }
 
-/* Orders spans by address.  Of those at one address the smaller ones come first, and of equal ones those that are
- * read, in the order of their indices. */
+/* Orders spans by address, then by size, then those that are read before those that are written, then by index. */
 static inline int memory_span_compare(const void *x, const void *y) {
   const memory_span *s = x, *t = y;
   uintptr_t a = memory_span_start(s), b = memory_span_start(t);
@@ -46,8 +46,8 @@ static inline const memory_span *memory_span_longer(const memory_span *x, const 
   return memory_span_reaches(x, y) && x->bytes - (memory_span_start(y) - memory_span_start(x)) > y->bytes ? x : y;
 }
 
-/* Finds what is written exactly where something is read, in sorted spans.  Sets is_both there, and takes the bytes of
- * the one that is read. */
+/* Finds written spans in sorted spans that have exactly the memory of the span before them, which is only read.  Sets
+ * is_both of the written span, and makes the read span empty, so that the two do not count as overlapping. */
 static inline void memory_spans_unite(uint32_t n, memory_span *spans) {
   for (uint32_t k = 1; k < n; k++) {
     memory_span *read = &spans[k - 1], *s = &spans[k];
@@ -57,10 +57,10 @@ static inline void memory_spans_unite(uint32_t n, memory_span *spans) {
 }
 
 /* Sorts the spans by address.  Returns true if two of them, at least one of which is written, have a byte in common;
- * then pair[] has these two, in no particular order.  What is written may have exactly the memory of one span that is
+ * then pair[] has these two, in no particular order.  A written span may have exactly the memory of one span that is
  * read; then its is_both is set.  It takes n log n time. */
 static inline bool memory_spans_overlap(uint32_t n, memory_span *spans, memory_span pair[2]) {
-  const memory_span *any = NULL, *written = NULL; /* of the spans so far, those that end last */
+  const memory_span *any = NULL, *written = NULL; /* the spans that end last, of all so far and of the written ones */
   qsort(spans, n, sizeof *spans, memory_span_compare);
   memory_spans_unite(n, spans);
   for (uint32_t k = 0; k < n; k++) {

@@ -2,8 +2,8 @@
  *
  * The search is greedy and follows the schedule.  An instruction is grouped with those among the next WINDOW
  * instructions that depend only on instructions before the group, if this is faster according to the estimated times.
- * Kernels are grouped with kernels, loops and conditionals with loops and conditionals.  An instruction that is moved
- * forward makes its result live longer, so the result must be small. */
+ * Kernels are grouped with kernels, loops and conditionals with loops and conditionals.  The result of an instruction
+ * that is moved to an earlier place lives longer, so it must be small. */
 #include "lower/concurrent_groups.h"
 
 #include "hlo/ir/ir.h"
@@ -11,8 +11,8 @@
 enum {
   WINDOW = 64,
   MOST = 32,                 /* the largest number of members of a group */
-  DEPTH = 4,                 /* how many levels of operands are moved forward together with a member */
-  FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved forward */
+  DEPTH = 4,                 /* how many levels of operands are moved to an earlier place together with a member */
+  FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved to an earlier place */
   LONG_NANOSECONDS = 200000, /* kernels that take longer than this use all threads well by themselves */
   ROUNDS = 8                 /* the assumed number of iterations of each loop */
 };

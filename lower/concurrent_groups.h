@@ -1,4 +1,4 @@
-/* concurrent_groups.h - finds groups of instructions that do not depend on each other and runs them at the same time,
+/* concurrent_groups.h - finds groups of instructions that do not depend on each other, to run them at the same time,
  * each on one thread.  This is done where it is faster than running them one after the other, each on all threads: for
  * small kernels, and for loops whose bodies are small. */
 #ifndef LOWER_CONCURRENT_GROUPS_H

@@ -34,7 +34,7 @@ struct lower_context {
   uint32_t *constant_number;
   provenance provenance;
   size_table sizes;
-  const rt_size *symbols; /* of the inputs; NULL until somebody asks */
+  const rt_size *symbols; /* the symbols of the inputs; NULL until lower_symbols is called */
   uint32_t n_symbols;
   rt_sequence *sequence; /* the sequence to which thunks are appended */
 };
@@ -452,7 +452,7 @@ static rt_io *signature(lower_context *c, uint32_t n, const hlo_value *values, c
   return io;
 }
 
-/* Adds what a program for many sizes has besides sizes. */
+/* Adds the guards and slots of a program for many sizes. */
 static void add_guards_and_slots(lower_context *c, rt_program *p) {
   const hlo_slot *slots = hlo_slots(c->buffers, &p->n_slots);
   p->slots = ARENA_NEW_N(c->a, rt_slot, p->n_slots);

@@ -58,7 +58,7 @@ typedef struct lower_backend {
 
 /* Schedules the module, assigns buffers and makes the program on `a`.  Sets those numbers of the report that concern
  * the arena (rt_report.arena_bytes and others).  *sizes becomes the table of the program's sizes, to which the caller
- * may add more; it then calls size_table_finish.  NULL if no more are needed. */
+ * may add more; it then calls size_table_finish.  `sizes` may be NULL if no more are needed. */
 STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, struct size_table *sizes,
                                      rt_program **out, rt_report *report);
 

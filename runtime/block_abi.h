@@ -3,16 +3,16 @@
  *
  * The header is C99 and includes no other file of onnx-xla.  emit/kernel/block.h writes code for both.  Every change of
  * this file must raise RT_BLOCK_ABI (tests/abi/test-kernel-abi), which programs state for each of their kernels, so
- * that one that was compiled for another version is refused.
+ * that a kernel that was compiled for another version is refused.
  *
- * The grid of a kernel is [0, steps), with a number of steps that is stored with the kernel (its expression, if sizes
- * are arguments).  A launch has blocks of equally many threads.  Each step is computed by `step_threads` neighbouring
+ * The grid of a kernel is [0, steps).  `steps` is stored with the kernel: as a number, or as an expression if sizes are
+ * arguments.  A launch has blocks of equally many threads.  Each step is computed by `step_threads` neighbouring
  * threads, which are one thread, a warp of RT_BLOCK_WARP threads, or a whole block.  The thread whose number is
  *
  *   id = block * threads + thread
  *
  * takes part in step id / step_threads, and computes nothing if there is no such step.  There must be at least steps *
- * step_threads threads in all.  Any order in which blocks run is right, at the same time or not.
+ * step_threads threads in all.  Blocks may run in any order and at the same time.
  *
  * A kernel may require a number of threads in a block, which PTX states as .reqntid if it is more than 256.  Otherwise
  * any number is right, but it must be a multiple of RT_BLOCK_WARP if a warp computes a step.  The launch gives each
@@ -37,7 +37,7 @@ enum { RT_BLOCK_ABI = 2 };
 enum {
   RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */
   RT_BLOCK_MOST_THREADS = 1024,      /* the most threads in a block */
-  RT_BLOCK_WARP = 32,                /* how many threads exchange values in registers */
+  RT_BLOCK_WARP = 32,                /* how many threads form a warp and can exchange values in registers */
   RT_BLOCK_MOST_SHARED = 227 * 1024, /* the most bytes of shared memory that a block has on any GPU */
   RT_BLOCK_SHARED_ALIGN = 128,
   RT_BLOCK_VALUES = 3 /* how many values an emulated thread exchanges at a time, at most */
@@ -67,8 +67,8 @@ struct rt_block_thread {
   /* Returns memory for `frame`, aligned to 64 bytes, which the thread uses until it has ended.  Never returns NULL. */
   void *(*allocate)(rt_block_thread *t, int64_t bytes);
   /* A kernel that was compiled so that races can be found calls this before it accesses memory that another thread may
-   * write (not in its frame, and not what it only reads); other kernels do not call it.  Atomic accesses are not told.
-   */
+   * write (not in its frame, and not what it only reads); other kernels do not call it.  It is not called for atomic
+   * accesses. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
 };
 

@@ -100,7 +100,7 @@ static void drop_dead(frame *f, const hlo_instr *i) {
 
 static const rt_program *program_of(const walk *w) { return w->run->program; }
 
-/* Runs a thunk and waits for a device's work, so that a failure is told of its thunk. */
+/* Runs a thunk and waits for a device's work, so that a failure is reported for the thunk that caused it. */
 static status run_thunk(walk *w, const rt_thunk *t) {
   rt_run *r = w->run;
   double start = clock_seconds();

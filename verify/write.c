@@ -80,8 +80,8 @@ static sources no_sources(arena *a) {
   return s;
 }
 
-/* Returns true for constants and their broadcasts, whose sources say little: passes merge equal ones, which may come
- * from nodes far apart in the model. */
+/* Returns true for constants, broadcasts of constants and iotas, whose sources say little: passes merge equal ones,
+ * which may come from nodes far apart in the model. */
 static bool is_known(const hlo_instr *i) {
   bool repeats = i->op == HLO_BROADCAST && i->operands[0].def->op == HLO_CONSTANT;
   return i->op == HLO_CONSTANT || i->op == HLO_IOTA || repeats;

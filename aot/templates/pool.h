@@ -5,7 +5,7 @@
  * a loop that begins while another runs is computed by the thread that begins it.
  *
  *   static onnx_xla_pool pool;
- *   onnx_xla_pool_start(&pool, 4);        4 threads with the caller's
+ *   onnx_xla_pool_start(&pool, 4);        4 threads, one of them the caller's
  *   ..._set_parallel(&context, onnx_xla_pool_run, &pool);
  *   onnx_xla_pool_stop(&pool);            after the last run */
 #include <pthread.h>
@@ -17,7 +17,7 @@ enum { ONNX_XLA_POOL_MOST = 64, ONNX_XLA_POOL_SPINS = 2000 };
  * has seen it open. */
 typedef struct onnx_xla_pool {
   pthread_t threads[ONNX_XLA_POOL_MOST];
-  int n_threads; /* without the caller's */
+  int n_threads; /* without the caller's thread */
   pthread_mutex_t lock;
   pthread_cond_t work, done;
   uint32_t round; /* the number of the loop */
@@ -89,7 +89,8 @@ static inline void onnx_xla_pool_announce(onnx_xla_pool *p) {
   }
 }
 
-/* Waits until no thread is inside.  One that stays there for long may have lost its core, and can have this one. */
+/* Waits until no thread is inside.  A thread may stay inside for long because it has lost its core: the caller then
+ * sleeps, so that the thread can have the caller's core. */
 static inline void onnx_xla_pool_await_others(onnx_xla_pool *p) {
   int k;
   for (k = 0; k < ONNX_XLA_POOL_SPINS && __atomic_load_n(&p->inside, __ATOMIC_SEQ_CST); k++) {
@@ -111,7 +112,7 @@ static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
                                      void (*body)(void *data, int64_t begin, int64_t end), void *data) {
   onnx_xla_pool *p = (onnx_xla_pool *)user;
   int64_t parts = 4 * ((int64_t)p->n_threads + 1), step = (n + parts - 1) / parts;
-  /* A loop within a loop has one part, in the thread that is at it. */
+  /* A loop within a loop is not divided: the thread that begins it computes it. */
   if (p->n_threads == 0 || n / 2 < grain || __atomic_exchange_n(&p->in_use, 1, __ATOMIC_ACQUIRE)) {
     body(data, 0, n);
     return;

@@ -32,7 +32,7 @@ typedef struct cpu_problem {
   int32_t lhs, weights;
   bool constant_weights;  /* whether the weights are a constant, which can be packed while compiling */
   bool takes_sizes;       /* whether the kernel would take sizes as arguments (emit_takes_sizes) */
-  double multiplications; /* for likely sizes */
+  double multiplications; /* their number, for likely sizes of the symbols */
   cpu_problem_options options;
 } cpu_problem;
 
@@ -65,8 +65,8 @@ typedef struct cpu_kernel_plan {
   uint64_t packed_bytes; /* 0 if the weights are not packed */
   /* Packs the constant that is operand number problem.weights. */
   status (*pack)(const void *packing, const literal *weights, void *packed);
-  /* The bytes that packing depends on besides the weights, which are the first argument of `pack`.  Programs for other
-   * shapes with equal bytes share the packed weights. */
+  /* The first argument of `pack`: the bytes that packing depends on besides the weights.  Programs for other shapes
+   * with equal bytes share the packed weights. */
   const void *packing;
   size_t packing_bytes;
   dim scratch_bytes;      /* an expression of the module's sizes */
@@ -88,14 +88,14 @@ struct cpu_algorithm {
   /* Whether there are configs for problems whose kernels take sizes as arguments.  If not, the functions below are not
    * called for such problems. */
   bool takes_sizes;
-  /* About how long it takes until a config's code is there, measured on a Zen 4: a library writes it while the plan is
-   * built; kernels are compiled later, on all threads, in this time on one. */
+  /* About how long it takes to make the code of a config, measured on one thread of a Zen 4.  A library writes its code
+   * while the plan is built; kernels are compiled later, on all threads. */
   double library_nanoseconds, compile_nanoseconds;
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
    * the problem.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);
   /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
-   * be possible; then the config with the next estimate is taken. */
+   * be possible; then the config with the next best estimate is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
   /* Finds a config by its name that list_configs may have left out.  Returns false if there is none.  NULL means that
    * list_configs lists all configs. */

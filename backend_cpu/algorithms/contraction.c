@@ -331,14 +331,14 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
-/* Returns true if no library call can compute the contraction. */
+/* Returns true if the contraction needs a generated kernel, since no library may be called or sizes are arguments. */
 static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
   return about->options->own_kernels || emit_takes_sizes(contraction);
 }
 
-/* Returns true if the contraction, followed by the operations from there to `end` and by `last`, is computed as one.
- * Without a library "gemm" or "depthwise" does so, which take any number of steps; in small code the plain loops do,
- * too, so that no sums are kept in memory. */
+/* Returns true if one library call or kernel computes the contraction, the operations that follow it up to `end`, and
+ * then `last`.  Without a library "gemm" or "depthwise" does so, which take any number of steps; in small code the
+ * plain loops do, too, so that no sums are kept in memory. */
 static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
   emit_product product;
@@ -494,7 +494,7 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
 
 /* --- sums of bytes --- */
 
-/* Returns the operand as channels-last bytes of type t. */
+/* Returns a parameter like the contraction's first operand, but with channels last and bytes of type t. */
 static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
   const shape *x = hlo_shape(contraction->operands[0]);
   shape s = shape_with_type(*x, t);
@@ -505,8 +505,8 @@ static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction,
   return hlo_result(hlo_parameter(c, s), 0);
 }
 
-/* Returns the contraction as it is after the passes if it becomes one of bytes, in a module of its own that has the
- * same sizes; NULL if it would not be valid. */
+/* Returns the contraction of bytes that the passes would make of this one, in a module of its own that has the same
+ * table of sizes; NULL if it would not be valid. */
 static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
   enum { IMAGE = 3 }; /* the channels of an image, which get a fourth one (hlo/passes/qdq_fusion.c) */
   hlo_module *m = hlo_module_create(a, "bytes");
@@ -528,8 +528,8 @@ static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype l
   return bad ? NULL : i;
 }
 
-/* Returns true if an algorithm that takes sizes multiplies bytes in this contraction.  In small code the plain loops
- * do, since bytes take a quarter of the memory of f32. */
+/* Returns true if a generated kernel should multiply bytes in this contraction: that of "gemm" or "depthwise", or in
+ * small code the plain loops, since bytes take a quarter of the memory of f32. */
 static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
   enum { NARROWEST = 4 }; /* lanes of a vector of dot4 groups */
   emit_product product;
@@ -587,7 +587,7 @@ double cpu_multiplications(const hlo_instr *i) {
   const dim_table *t = i->parent->module->dims;
   double n = emit_likely_elements(t, &i->shapes[0]);
   if (i->op == HLO_CONVOLUTION) {
-    for (int d = 1; d < hlo_rank(i->operands[1]); d++) { /* computed weights may have open dimensions, too */
+    for (int d = 1; d < hlo_rank(i->operands[1]); d++) { /* computed weights may have symbolic dimensions, too */
       n *= emit_likely_size(t, hlo_shape(i->operands[1])->dims[d]);
     }
     return n;

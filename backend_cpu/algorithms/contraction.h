@@ -26,7 +26,7 @@ bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_inst
 /* This is hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
 
-/* hlo_target.data, the first argument of the functions that passes call. */
+/* What hlo_target.data points to, which passes give to the functions of hlo_target as their first argument. */
 typedef struct cpu_asked {
   const rt_compile_options *options;
   const emit_target *target;

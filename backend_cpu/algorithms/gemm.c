@@ -126,7 +126,7 @@ static status pack(const void *packing, const literal *weights, void *packed) {
 }
 
 /* Returns a copy of g with only those members that packing depends on, so that products with other numbers of rows
- * share packed weights.  They are numbers, since the weights are constant. */
+ * share packed weights.  Its dims are numbers, since the weights are constant. */
 static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
@@ -154,7 +154,7 @@ static const emit_product *config_of(arena *a, const emit_product *g) {
   return chosen;
 }
 
-/* Makes the kernel one of dynamic M (any number of rows) if that is possible, which it is not if the kernel itself
+/* Makes the kernel take any number of rows (dynamic M) if that is possible.  It is not possible if the kernel itself
  * packs panels. */
 static void set_call(arena *a, const cpu_problem *p, const emit_product *g, cpu_kernel_plan *kernel) {
   if (p->takes_sizes) {

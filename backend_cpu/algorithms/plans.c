@@ -138,7 +138,8 @@ typedef struct building {
   cpu_plan *plan; /* NULL if it could not be built */
 } building;
 
-/* A job.  If it fails for another reason than memory, add_rest fails, too, or takes another config. */
+/* A job.  Failures other than of memory are dropped, since add_rest then builds the plan again, and fails, too, or
+ * takes another config. */
 static status build_call(void *data) {
   building *b = data;
   status s = build_named(b->arena, &b->problem, &b->plan);

@@ -48,7 +48,7 @@ static const hlo_pass pipeline[] = {
     HLO_NEEDED_STEP(assign_kernels),
 };
 
-/* These passes run after `pipeline`. */
+/* The passes for a module that `pipeline` has prepared already (hlo_module.kernels_assigned). */
 static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 static bool takes_attention(void *data, const hlo_attention *a) {
@@ -69,7 +69,7 @@ static status dump(void *data, const char *file, const hlo_module *m) {
 /* The largest result of constant folding: enough for the weights of a layer that batch normalisation scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
-/* The state of the passes: what the functions of hlo_target that they call need, and what pass assign_kernels makes. */
+/* The data of the passes: what the functions of hlo_target need, and what pass assign_kernels makes. */
 typedef struct preparation {
   cpu_asked asked; /* the first member, since some functions take a pointer to it */
   arena *arena;
@@ -167,7 +167,7 @@ static status lower_module(compilation *c, hlo_module *m) {
   bool shares = o->sharing && !o->keep_text;
   c->kernels = lower_kernels_create(c->arena, c->target, "cpu.kernel", shares ? o->sharing->weight_pool : NULL);
   c->jobs = lower_jobs_create(c->arena);
-  cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* the jobs use it, too */
+  cpu_lower_options *lower = ARENA_NEW(c->arena, cpu_lower_options); /* jobs use it later */
   *lower = (cpu_lower_options){.target = c->target,
                                .threads = c->shares,
                                .plans = p.plans,
@@ -190,7 +190,7 @@ static void finish(compilation *c) {
 static void begin_compilation(compilation *c, const rt_compile_options *given, arena *a, rt_report *report) {
   rt_compile_options *own = ARENA_NEW(a, rt_compile_options);
   *own = given ? *given : (rt_compile_options){.threads = 1};
-  own->own_kernels |= own->triple != NULL; /* whichever machine compiles it, the program is the same */
+  own->own_kernels |= own->triple != NULL; /* so that the program is the same on whichever machine it is compiled */
   *c = (compilation){.options = own, .arena = a, .target = ARENA_NEW(a, emit_target)};
   assert(c->options->threads >= 1);
   c->report = report ? report : &c->unused;

@@ -35,7 +35,7 @@ static status nms_thunk(lower_context *c, const cpu_lower_options *o, const hlo_
 
 /* --- scratch memory --- */
 
-/* Returns a dim as cpu_parts does a number. */
+/* Computes for dims what cpu_parts computes for numbers. */
 static dim most_parts(const cpu_lower_options *o, dim_table *t, dim lines) {
   return dim_max(t, 1, dim_min(t, lines, (dim)o->threads));
 }

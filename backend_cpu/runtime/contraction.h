@@ -1,5 +1,5 @@
 /* contraction.h - convolutions and matrix products as library calls.  The compiler writes them into thunks, and the
- * runtime reads them from there. onednn*.c and openblas.c implement the functions declared here by the libraries. */
+ * runtime reads them from there.  The functions declared here are implemented in onednn*.c or openblas.c. */
 #ifndef BACKEND_CPU_RUNTIME_CONTRACTION_H
 #define BACKEND_CPU_RUNTIME_CONTRACTION_H
 
@@ -47,7 +47,7 @@ typedef struct cpu_geometry {
   int64_t op;
   int64_t has_bias; /* the bias has one number per output channel or column */
   int64_t packed;   /* the weights are a constant in the library's own format */
-  /* the number of library calls that the result is divided into, one thread each (cpu_contraction_axis) */
+  /* the number of parts of the result (cpu_contraction_axis), each computed by a library call on one thread */
   int64_t parts;
   /* Dtypes.  Either all are f32, or lhs is u8 or s8 and the weights are s8 and packed.  In the second case the bias is
    * s32, post-ops are computed in f32, and a result that is not f32 is rounded to the nearest and saturated. */

@@ -6,7 +6,7 @@
 
 typedef struct nms_state {
   nms problem;          /* only the sizes are set, when the thunk is bound */
-  int64_t lines, parts; /* until then, `parts` is the largest number of parts */
+  int64_t lines, parts; /* before the thunk is bound, `parts` is the largest number of parts */
 } nms_state;
 
 static uint64_t counts_bytes(int64_t lines) { return ((uint64_t)lines * CPU_NMS_LINE_BYTES + 63) & ~(uint64_t)63; }

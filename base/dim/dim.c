@@ -424,8 +424,7 @@ static bool at_least(dim_table *t, dim a, dim b) {
 typedef struct extremes {
   int n;
   bool overflow;
-  /* sorted; without those items of which it is known that another item is at least as large (or small, for a minimum)
-   */
+  /* sorted; without items that are known to be at most another item (for a minimum: at least another item) */
   dim items[TERMS_MAX];
 } extremes;
 
@@ -434,7 +433,7 @@ static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
   for (int i = 0; i < list->n; i++) {
     dim other = list->items[i];
     if (kind == DIM_MAX_OF ? at_least(t, other, d) : at_least(t, d, other)) {
-      return; /* returning here is safe: no item was dropped yet */
+      return; /* the list is unchanged: no item was dropped yet */
     }
   }
   for (int i = 0; i < list->n; i++) {

@@ -17,8 +17,9 @@
 typedef int64_t dim;
 typedef struct dim_table dim_table;
 
-/* The result of arithmetic if a constant is outside of [0, DIM_MAX] or an expression has more than 64 terms.
- * Arithmetic on DIM_OVERFLOW gives DIM_OVERFLOW again, and shape_check refuses it. */
+/* The result of arithmetic if a constant is outside of [0, DIM_MAX] or an expression is too large: more than 64 terms,
+ * 1024 nodes, or a degree above 32.  Arithmetic on DIM_OVERFLOW gives DIM_OVERFLOW again, and shape_check refuses
+ * it. */
 #define DIM_OVERFLOW INT64_MIN
 /* Constants larger than this become DIM_OVERFLOW. */
 #define DIM_MAX ((int64_t)1 << 56)

@@ -1,5 +1,5 @@
-/* dim_evaluate.c - computes the number that an expression is for given values of symbols, or the same expression of
- * another table. */
+/* dim_evaluate.c - evaluates expressions for given values of symbols, and translates expressions from one table to
+ * another. */
 #include "base/dim/dim_nodes.h"
 
 typedef struct evaluation {

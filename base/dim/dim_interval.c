@@ -1,7 +1,7 @@
 /* dim_interval.c - bounds of expressions from the ranges of symbols, by interval arithmetic. */
 #include "base/dim/dim_nodes.h"
 
-/* All numbers from `least` to `most`; values beyond DIM_MAX are not told apart. */
+/* All numbers from `least` to `most`.  -FARTHEST and FARTHEST stand for everything beyond them, too. */
 typedef struct interval {
   int64_t least, most;
 } interval;
@@ -27,7 +27,7 @@ static interval multiply_intervals(interval a, interval b) {
   return (interval){least_of(least_of(p, q), least_of(r, s)), most_of(most_of(p, q), most_of(r, s))};
 }
 
-/* A quotient grows with its dividend; the divisor's bounds give the extremes. */
+/* A quotient grows with its dividend and is monotonic in its divisor, so its extremes are at the bounds of both. */
 static interval divide_intervals(interval a, interval b, bool ceiling) {
   if (b.least <= 0) {
     return anything;

@@ -37,7 +37,7 @@ struct dim_table {
   str_map symbols;
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
-  const char *source;     /* of guards (dim_set_source) */
+  const char *source;     /* the source of the guards that are added next (dim_set_source) */
   const char *unanswered; /* see dim_unanswered */
 };
 

@@ -238,8 +238,8 @@ static status parse_term(reader *r, dim *out) {
   return NULL;
 }
 
-/* Parses a sum.  Positive and negative terms are added separately, since only the result must not be negative.  If it
- * is `is_signed`, it may be negative too. */
+/* Parses a sum.  Positive and negative terms are added separately, since only the result must not be negative.  If
+ * `is_signed`, the result may be negative, too. */
 static status parse_terms(reader *r, bool is_signed, dim *out) {
   dim plus = 0, minus = 0;
   char sign = accept_operator(r, "-");

@@ -109,7 +109,8 @@ static void note_unanswered(dim_table *t) {
   t->unanswered = t->unanswered ? t->unanswered : t->source ? t->source : "";
 }
 
-/* Returns true if the hints answer what is asked of a and b. */
+/* Evaluates a and b at the hints.  Returns false if a hint is missing, or if the values are too large: then the
+ * question is noted as unanswered, and its symbols are pinned. */
 static bool both_hints(dim_table *t, dim a, dim b, int64_t *x, int64_t *y) {
   if (dim_hint(t, a, x) && dim_hint(t, b, y)) {
     return true;
@@ -134,7 +135,7 @@ static bool never_negative(const dim_table *t, dim d) {
   return dim_never_negative(t, d) || dim_in_range_never_negative(t, d);
 }
 
-/* The difference a - b may be of either sign; a non-zero constant proves that a and b differ. */
+/* Returns true, and sets *out, if a - b is a constant; it may be negative. */
 static bool known_difference(dim_table *t, dim a, dim b, int64_t *out) {
   return dim_signed_value(t, dim_signed_sub(t, a, b), out);
 }

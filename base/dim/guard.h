@@ -1,9 +1,9 @@
 /* guard.h - questions about symbolic sizes, whose answers become guards.
  *
  * A model is compiled for sizes at hand, the hints of its symbols, but the program is to serve other sizes too.
- * Whoever must decide something that depends on a size asks here.  What the algebra of dims proves needs nothing.
- * Otherwise the hints answer, and the table keeps the answer as a guard: the program is right only for sizes at which
- * the answer is the same.  (PyTorch's ShapeEnv works in this way.)
+ * Whoever must decide something that depends on a size asks here.  If the algebra of dims proves the answer, no guard
+ * is needed.  Otherwise the hints answer, and the table keeps the answer as a guard: the program is right only for
+ * sizes at which the answer is the same.  (PyTorch's ShapeEnv works in this way.)
  *
  * Symbols without hints, as in a module that was read from text, have no guards: what is not proven is then false. */
 #ifndef BASE_DIM_GUARD_H
@@ -33,8 +33,9 @@ typedef struct dim_range {
   int64_t least, most;
 } dim_range;
 
-/* Says that d is only meant for [least, most]: adds guards for that, which answer other questions too.  Returns false
- * if d is a constant outside of it. */
+/* States that the program is only meant for sizes at which d is in [least, most]: adds guards for that, from which
+ * later questions may be answered without guards of their own.  Returns false if d is a constant outside of that
+ * range. */
 bool dim_set_range(dim_table *t, dim d, int64_t least, int64_t most);
 /* Sets the source of the guards that follow; the text is borrowed.  NULL means "". */
 void dim_set_source(dim_table *t, const char *source);
@@ -42,10 +43,10 @@ void dim_set_source(dim_table *t, const char *source);
 /* Return true if a is equal to b, or at most b.  May add a guard. */
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
-/* Returns NULL if all questions were answered; otherwise the source of the first that was not: its expression is
- * DIM_OVERFLOW, or the hints are so large that it cannot be evaluated at them.  The answer was false without a guard,
- * so what was made with the table may be wrong even for the sizes at hand.  The symbols of such a question are pinned,
- * so that what is made again with the pins can be right. */
+/* Returns NULL if all questions were answered; otherwise the source of the first question that was not: because its
+ * expression is DIM_OVERFLOW, or because the hints are so large that it cannot be evaluated at them.  The answer was
+ * false without a guard, so what was made with the table may be wrong even for the sizes at hand.  The symbols of such
+ * a question are pinned, so that a second attempt with the pins can be right. */
 const char *dim_unanswered(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);
@@ -55,7 +56,7 @@ bool dim_known_at_most(dim_table *t, dim a, dim b);
  * the result is 0 and nothing is added. */
 int64_t dim_pin(dim_table *t, dim d);
 
-/* The guards in the order in which they were added; there are no duplicates. */
+/* Returns the guards, in the order in which they were added; there are no duplicates. */
 const dim_guard *dim_guards(const dim_table *t, uint32_t *n);
 /* Returns true if the guard holds for these values of symbols. */
 bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data);

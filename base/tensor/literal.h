@@ -33,7 +33,7 @@ int64_t literal_i64(const literal *l, int64_t index);
 bool literal_is_splat(const literal *l);
 /* Returns true if shapes and bits are equal. */
 bool literal_equal(const literal *a, const literal *b);
-/* A hash that is valid in this process only, for tables. */
+/* Returns a hash for tables, which is valid in this process only. */
 uint64_t literal_hash(const literal *l);
 
 /* Shrinks the array in place to its first sizes[d] elements along each dimension d, and sets *s to the new shape. */

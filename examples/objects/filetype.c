@@ -26,7 +26,8 @@ static size_t read_end(FILE *f, int last, unsigned char *out) {
   return fseek(f, last && size > BLOCK ? size - BLOCK : 0, SEEK_SET) == 0 ? fread(out, 1, BLOCK, f) : 0;
 }
 
-/* The first half begins with the first byte, and the other half ends with the last one. */
+/* Fills the model's input: the first half begins with the file's first byte that is not white space, and the second
+ * half ends with the last one. */
 static void fill_input(FILE *f, int32_t *in) {
   unsigned char bytes[BLOCK];
   size_t n = read_end(f, 0, bytes), begin = 0;

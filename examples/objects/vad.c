@@ -3,7 +3,8 @@
  *   vad [FILE]      16-bit samples of one channel at 16 kHz, in a .wav file or without a header; or standard input
  *
  * A run computes how probable speech is in 512 samples, from these and the 64 before them.  The model's state stays in
- * the context.  Speech ends where a step is below 0.35 and none of at least 0.5 follows within 0.1 seconds. */
+ * the context.  Speech ends where the probability falls below 0.35, if it does not reach 0.5 again within 0.1
+ * seconds. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static size_t header_length(const unsigned char *bytes, size_t n) {
   return 0;
 }
 
-/* Makes a step of samples of n bytes, and of zeros if these are too few. */
+/* Converts n bytes to STEP samples.  If the bytes are too few, the remaining samples are 0. */
 static void decode(const unsigned char *bytes, size_t n, float *out) {
   for (size_t k = 0; k < STEP; k++) {
     int value = 2 * k + 1 < n ? bytes[2 * k] + bytes[2 * k + 1] * 256 : 0;
@@ -33,10 +34,10 @@ static void decode(const unsigned char *bytes, size_t n, float *out) {
   }
 }
 
-/* Prints what the step that begins with this sample changes. */
+/* Prints whether speech begins or ends in the step that begins with this sample. */
 static void follow(float probability, long sample) {
   static int is_speech = 0;
-  static long silence = -1; /* where it began, if speech may have ended */
+  static long silence = -1; /* where the silence began after which speech may have ended; -1 if there is none */
   if (probability >= 0.5f) {
     if (!is_speech) {
       printf("%.3f speech begins\n", (double)sample / RATE);

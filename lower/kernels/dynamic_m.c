@@ -6,12 +6,12 @@
 #include "lower/kernels/outline.h"
 
 enum {
-  /* elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
+  /* the fewest elements of a row; kernels for shorter rows are faster if they are written for the actual shape */
   LEAST_ROW = 256
 };
 
-/* For each value of a computation, whether its leading dimensions are the rows in the sense of dynamic_m.h.  This is
- * determined from the results to the operands. */
+/* For each value of a computation, whether its leading dimensions are the rows in the sense of dynamic_m.h.  The uses
+ * of a value decide this, so it is found for results before operands. */
 typedef struct rows {
   arena *arena;
   int64_t n;
@@ -157,7 +157,7 @@ static void want_results(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Finds the rows of a fusion's body, or of one instruction.  Returns false if it has none. */
+/* Finds which values of a fusion's body, or of one instruction, have rows.  Returns false if the results have none. */
 static bool find(rows *r, const hlo_instr *i) {
   const hlo_computation *c = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   for (uint32_t k = 0; k < i->n_results; k++) {

@@ -38,7 +38,7 @@ typedef struct kernel {
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
   dim_table *dims; /* the table of the dims of info.  It is lower_kernels.dims once the kernel is compiled */
-  emit_kernel_info info; /* its sizes are on the arena of the module until then */
+  emit_kernel_info info; /* until the kernel is compiled, its sizes are on the arena of its module */
 } kernel;
 
 struct lower_kernels {
@@ -46,9 +46,9 @@ struct lower_kernels {
   const emit_target *target;
   uint32_t n_more; /* further targets, for which kernels are compiled, too */
   const emit_target *more;
-  const char *kind; /* of the thunks */
+  const char *kind; /* the kind of the thunks that call kernels */
   rt_weight_pool *weight_pool;
-  dim_table *dims; /* of expressions of the symbols of outlined instructions (lower_outline_symbol) */
+  dim_table *dims; /* the table of the kernels' grids and sizes, whose symbols are those of lower_outline_symbol */
   uint32_t n, cap, asked, n_found, n_new_objects;
   kernel *kernels;
 };
@@ -177,8 +177,8 @@ status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *al
 
 static const char object_magic[] = "kernels";
 
-/* Writes for which version of the ABI a kernel for blocks of threads is, and what a launch needs to know; for other
- * targets there is nothing. */
+/* For a target that runs blocks of threads, writes the version of the kernel's ABI and what a launch needs to know.
+ * Writes nothing for other targets. */
 static void put_block(rt_writer *w, const lower_kernels *all, const emit_kernel_info *info) {
   if (all->target->execution == EMIT_BLOCKS) {
     rt_put_i64(w, RT_BLOCK_ABI);
@@ -197,7 +197,7 @@ static void get_block(rt_reader *r, const lower_kernels *all, emit_kernel_info *
   }
 }
 
-/* Writes the info as bytes of their own, which a search for another kernel passes over. */
+/* Writes the info as one span of bytes, which a search for another kernel skips. */
 static void put_info(rt_writer *out, const lower_kernels *all, const emit_kernel_info *info) {
   rt_writer w = {.arena = all->arena};
   rt_put_f64(&w, info->item_cost);
@@ -324,7 +324,7 @@ typedef struct batch {
   rt_span object;
 } batch;
 
-static const uint32_t all_kernels = UINT32_MAX; /* used in place of the number of a batch */
+static const uint32_t all_kernels = UINT32_MAX; /* in place of the number of a batch, this means all kernels */
 
 static status write_kernels(lower_kernels *all, uint32_t number, arena *a, emit_module *m) {
   for (uint32_t k = 0; k < all->n; k++) {
@@ -364,7 +364,7 @@ static status compile_batch_for(const batch *b, const emit_target *target, rt_sp
   return NULL;
 }
 
-/* Compiles for each target, and bundles what comes of it if there are several. */
+/* Compiles the batch for each target, and bundles the codes if there are several. */
 static status compile_batch(void *data) {
   batch *b = data;
   const lower_kernels *all = b->all;

@@ -21,7 +21,7 @@ lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const c
 const char *lower_kernels_kind(const lower_kernels *k);
 /* Lets lower_kernels_compile compile the kernels for more machines as well: its objects are then bundles
  * (runtime/program/code_bundle.h).  Kernels must be written in the same way for all of them, so these targets differ
- * from the first one only in names of LLVM and in features.  They are borrowed. */
+ * from the first one only in the names that LLVM has for them and in features.  They are borrowed. */
 void lower_kernels_add_targets(lower_kernels *k, uint32_t n, const emit_target *targets);
 
 /* A function in place of emit_kernel that writes a kernel, and its arguments. */
@@ -52,11 +52,11 @@ STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, c
                                          const lower_kernel_writer *writer, const lower_kernel_call *call,
                                          rt_span *mark);
 
-/* Return the number of different kernels; how many of them were found (lower_kernels_compile); and how often a kernel
- * was added. */
+/* Return the number of different kernels; and how many of them lower_kernels_compile found in the weight pool. */
 uint32_t lower_kernels_unique(const lower_kernels *k);
 uint32_t lower_kernels_found(const lower_kernels *k);
-/* Returns the number of objects that lower_kernels_compile compiled; they are the first in its list. */
+/* Return the number of objects that lower_kernels_compile compiled, which are the first in its list; and how often a
+ * kernel was added. */
 uint32_t lower_kernels_new_objects(const lower_kernels *k);
 uint32_t lower_kernels_asked(const lower_kernels *k);
 

@@ -77,7 +77,8 @@ static dim keep_dim(void *data, dim d) {
   return lower_outline_copy_dim(r->to, r->from, d);
 }
 
-/* The symbols keep their names: the copy may have its computations in another order. */
+/* The symbols keep their names.  They are not numbered again, since the copy may have its computations in another
+ * order. */
 hlo_instr *lower_outline_copy(arena *a, const hlo_instr *outlined) {
   const hlo_module *m = outlined->parent->module;
   hlo_module *copy = hlo_module_clone(a, m);

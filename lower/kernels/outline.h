@@ -30,11 +30,11 @@ dim lower_outline_symbol(dim_table *t, uint32_t k);
 hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int32_t packed,
                          lower_outline_symbols *symbols);
 
-/* Copies a dim of symbols with these names to another table, with their hints. */
+/* Copies a dim to another table.  Its symbols keep their names and hints. */
 dim lower_outline_copy_dim(dim_table *to, const dim_table *from, dim d);
 
-/* Copies an outlined instruction and its module, whose table of dims is on the arena, too.  So one thread may write its
- * kernel while others write other ones. */
+/* Copies an outlined instruction and its module, whose table of dims is on the arena, too.  So several threads may
+ * write kernels at the same time. */
 hlo_instr *lower_outline_copy(arena *a, const hlo_instr *outlined);
 
 #endif

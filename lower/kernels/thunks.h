@@ -1,5 +1,5 @@
 /* thunks.h - what backends have in common that make thunks of kernels: views, copies, results that share a buffer with
- * an operand, and the code of the kernels when it is there. */
+ * an operand, and the kernels' code once it is compiled. */
 #ifndef LOWER_KERNELS_THUNKS_H
 #define LOWER_KERNELS_THUNKS_H
 

@@ -9,7 +9,7 @@
 #include "runtime/exec/check_buffers.h"
 #include "runtime/program/sizes.h"
 
-/* The sum of offsets and sizes stays far below 2^64. */
+/* The most bytes of an arena, so that sums of offsets and sizes stay far below 2^64. */
 #define MOST_BYTES ((uint64_t)1 << 60)
 
 #define ABOUT_SHAPE (STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE)
@@ -60,7 +60,7 @@ typedef struct binder {
   rt_program *program; /* the program of the binding */
   arena *arena;        /* the arena of the binding */
   const int64_t *values;
-  const uint64_t *offsets; /* of the slots */
+  const uint64_t *offsets; /* the offset of each slot in the arena */
   const shape *inputs;
 } binder;
 
@@ -70,8 +70,8 @@ static status bind_size(const binder *b, rt_size s, rt_size *out) {
   return NULL;
 }
 
-/* Replaces a list of sizes by numbers, which may be negative only if they are signed.  A list of numbers stays where it
- * is. */
+/* Replaces the list of n sizes by a list of their values, which may be negative only if is_signed.  A list that
+ * consists of numbers already is kept. */
 static status bind_list(const binder *b, bool is_signed, uint32_t n, const rt_size **sizes) {
   if (are_numbers(n, *sizes)) {
     return NULL;
@@ -131,7 +131,7 @@ static status place_slots(binder *b) {
   return NULL;
 }
 
-/* Makes a buffer in a slot a buffer in the arena. */
+/* Turns a buffer in a slot into a buffer in the arena. */
 static status leave_slot(const binder *b, rt_buffer *buffer) {
   int64_t bytes, room = rt_size_value(b->values, b->from->slots[buffer->index].bytes);
   CHECK_THAT(rt_buffer_reach(buffer, &bytes) && buffer->offset <= room && bytes <= room - buffer->offset,

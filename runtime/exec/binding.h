@@ -17,10 +17,10 @@ void rt_binding_destroy(rt_binding *b);
 
 /* --- between binding.c and executable.c --- */
 
-/* Returns the thunks of the program as they were loaded, with sizes that may be nodes. */
+/* Returns the thunks of the program as they were loaded, whose sizes may still be expressions. */
 const rt_binding *rt_executable_loaded(const rt_executable *e);
 mem_budget *rt_executable_budget(const rt_executable *e);
-/* Returns the number of a new binding. */
+/* Returns a number for a new binding, which no other binding of the process has. */
 uint64_t rt_binding_next_number(void);
 
 /* Checks, before the program is bound, that the sizes of a thunk exist, and that they are numbers where the thunk's

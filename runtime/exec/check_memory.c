@@ -40,7 +40,7 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
   for (uint32_t k = 0; k < p->n_results; k++) {
     uint64_t bytes = (uint64_t)shape_bytes(&p->results[k].shape);
     c->run.results[k] = track(a, run->results[k], bytes);
-    for (uint64_t at = 0; p->results[k].in_place && at < bytes; at++) { /* it begins as its parameter */
+    for (uint64_t at = 0; p->results[k].in_place && at < bytes; at++) { /* it begins with its parameter's contents */
       c->run.results[k].marks[at] = MARK_DEFINED;
     }
   }
@@ -195,8 +195,8 @@ static void set_marks(uint32_t *marks, size_t n, uint32_t mark) {
   }
 }
 
-/* Sets the marks (trial.h) of the elements in bytes [at, end) of output k.  Some of these bytes differ between the two
- * trials, so these elements are undefined. */
+/* Sets the marks (trial.h) of the elements in bytes [at, end) of output k.  Elements that differ between the two trials
+ * are undefined. */
 static void mark_elements(const checking *x, uint32_t k, outcome one, outcome other, uint64_t at, uint64_t end,
                           uint32_t inherited) {
   const rt_buffer *b = &x->thunk->buffers[k];

@@ -58,7 +58,8 @@ static status run_copy(const rt_thunk *t, rt_run *r) {
   return dense ? move(r, to, from, (size_t)rt_buffer_bytes(in)) : copy_strided(r, to, out, from, in, 0);
 }
 
-/* A device may have to take an overlapping copy apart, with waits between the parts. */
+/* Returns true if the buffers do not overlap, or are the same memory.  A device may have to do an overlapping copy in
+ * parts, with waits between them, which cannot be recorded. */
 static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   uintptr_t from = (uintptr_t)rt_address(r, in), to = (uintptr_t)rt_address(r, out);
@@ -91,7 +92,8 @@ static status run_counted(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* The steps of a loop are recorded one by one if there are many, which makes one recording of the body. */
+/* Returns true if the whole loop can be one recording: the number of iterations is known, and not large.  Otherwise the
+ * body has a recording, which each iteration replays. */
 static bool is_while_recordable(const rt_thunk *t, const rt_run *r) {
   enum { MOST_THUNKS = 1000 };
   return t->n_sizes && t->sizes[0] <= MOST_THUNKS / ((int64_t)t->bodies[1].n + 1) && rt_is_recordable(&t->bodies[1], r);
@@ -133,14 +135,14 @@ int64_t rt_branch_of(dtype type, const void *index, uint32_t n) {
 
 static status run_conditional(const rt_thunk *t, rt_run *r) {
   dtype type = (dtype)t->buffers[0].type;
-  int32_t index; /* or a pred */
+  int32_t index; /* or a pred, in its first byte */
   TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
   TRY(rt_memory_read(r, &index, rt_address(r, &t->buffers[0]), dtype_bytes(type)));
   return rt_run_sequence(&t->bodies[rt_branch_of(type, &index, t->n_bodies)], r);
 }
 
-/* --- concurrent: bodies that do not depend on each other, each on one thread.  With a profiler, which has one clock,
- * with a checker, or on a device, whose stream one thread at a time uses, they run one after the other. --- */
+/* --- concurrent: bodies that do not depend on each other, each on one thread.  They run one after the other if there
+ * is a profiler, which has one clock, a checker, or a device, whose stream only one thread at a time may use. --- */
 
 enum { MAX_MEMBERS = 256 };
 
@@ -164,7 +166,7 @@ static status run_member(void *data) {
 static void run_members(void *data, int64_t begin, int64_t end) {
   member *members = data;
   for (int64_t k = begin; k < end; k++) {
-    members[k].failed = guard_run(run_member, &members[k]); /* threads of the pool are in no other guard_run */
+    members[k].failed = guard_run(run_member, &members[k]); /* the caller's guard_run is not for threads of the pool */
   }
 }
 

@@ -24,8 +24,8 @@ struct rt_executable {
   const rt_program *program;
   const rt_target *target;
   void **constants;     /* the constants on the device; NULL if there is no device */
-  uint32_t n_constants; /* so many of them have been taken (rt_device_constant_take) */
-  rt_binding loaded;    /* the program with thunks that have `ops` and `state`; its binding, if all sizes are numbers */
+  uint32_t n_constants; /* how many of them have been taken so far (rt_device_constant_take) */
+  rt_binding loaded;    /* thunks with `ops` and `state`; the program's binding, if all sizes are numbers */
   pthread_mutex_t lock; /* guards `spare` */
   rt_run_memory *spare;
 };
@@ -89,7 +89,7 @@ static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk
 
 static status load_sequence(rt_loader *l, const rt_target *target, const rt_sequence *from, int depth, rt_sequence *to);
 
-/* Loads the thunk.  What a kind does with sizes that are numbers is done too if all of them are. */
+/* Loads the thunk.  If all sizes of the program are numbers, the thunk is bound, too. */
 static status load_thunk(rt_loader *l, const rt_target *target, int depth, rt_thunk *t) {
   const rt_sequence *bodies = t->bodies;
   TRY(rt_at_thunk(check_thunk(l->program, target, t), l->program, t));
@@ -268,8 +268,8 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   return NULL;
 }
 
-/* Sets *out to memory for a run whose arena has `bytes` bytes.  Kept memory that is smaller, of a run of other sizes,
- * is replaced. */
+/* Sets *out to memory for a run whose arena has `bytes` bytes.  If the spare memory is too small, since an earlier run
+ * had other sizes, it is freed and new memory is made. */
 static status take_run_memory(rt_executable *e, size_t bytes, rt_run_memory **out) {
   pthread_mutex_lock(&e->lock);
   rt_run_memory *m = e->spare;
@@ -337,7 +337,7 @@ static status check_values(const rt_program *p, const void *const *params, const
 /* The arrays of a run. */
 typedef struct run_arrays {
   rt_staging in, out;
-  void *const *params, *const *results; /* the caller's */
+  void *const *params, *const *results; /* the caller's arrays */
 } run_arrays;
 
 /* Copies inputs into staging memory, runs the program, and copies results out of staging memory.  All memory has been
@@ -374,7 +374,8 @@ static status run_in(rt_run_memory *m, const rt_binding *b, const rt_run_options
   return rt_memory_await(run.device, m->stream, budget, run_staged(b, options, &run, x));
 }
 
-/* Fails if accesses to memory are to be checked, which needs the protection of pages, and the memory is a device's. */
+/* Fails if the options ask for checks of memory accesses and the target has a device: the checks protect pages, which
+ * is possible only in host memory. */
 static status check_options(const rt_executable *e, const rt_run_options *o) {
   CHECK_THAT(!e->target->device || !o || !o->check_memory, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "target %s has memory of its own, to which accesses cannot be checked", e->target->name);

@@ -15,8 +15,8 @@ typedef struct rt_load_options {
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target,
                                             const rt_load_options *options, rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
-/* Returns the memory that the executable takes now: thunks, loaded code, and arenas that are kept for later runs, or
- * one if none is kept yet. */
+/* Returns how many bytes of memory the executable takes now: thunks, loaded code, and the arenas that are kept for
+ * later runs; if none is kept yet, one arena counts. */
 uint64_t rt_executable_bytes(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
@@ -25,10 +25,10 @@ const rt_target *rt_executable_target(const rt_executable *e);
  * one of a program for many sizes. */
 typedef struct rt_binding {
   const rt_executable *executable; /* must live as long as the binding */
-  const rt_program *program;       /* all of its sizes are numbers, but it has no body */
-  uint64_t number;                 /* another one for each binding that the process has made */
+  const rt_program *program;       /* all of its sizes are numbers */
+  uint64_t number;                 /* unique among the bindings that the process has made */
   rt_sequence body;                /* the program's thunks, ready to run */
-  arena *arena;                    /* has all of the binding; NULL for the one of rt_executable_binding */
+  arena *arena; /* owns what the binding points to; NULL in the binding that belongs to an executable */
 } rt_binding;
 
 /* Returns the binding of a program for one set of sizes, which belongs to the executable; NULL if the program is for

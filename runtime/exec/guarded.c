@@ -148,7 +148,7 @@ static void say(const char *text) {
   (void)written;
 }
 
-/* Restores the handler that was installed before this one.  It handles the fault, which happens again when the
+/* Restores the handler that was installed before this one.  That handler gets the fault, which happens again when the
  * instruction is executed again. */
 static void give_up(const watch *w, int signal, const siginfo_t *info) {
   if (w) {

@@ -7,15 +7,15 @@
 enum { RT_ARRAY_ALIGN = 64 }; /* the alignment of every space (rt_space) in bytes, which kernels rely on */
 
 /* Allocates memory of the device, or if that is NULL, of the host.  Only the host's is counted by the budget.  The
- * failure says that there is no memory for `what`, and its name in quotes if `name` is not NULL. */
+ * message of a failure says that there is no memory for `what`, followed by `name` in quotes if it is not NULL. */
 STATUS_MUST_USE status rt_memory_take(const rt_device *d, mem_budget *budget, size_t bytes, const char *what,
                                       const char *name, void **out);
-/* Frees it; the arguments must be those with which it was allocated.  NULL is allowed. */
+/* Frees memory of rt_memory_take; the arguments must be those with which it was allocated.  NULL is allowed. */
 void rt_memory_give(const rt_device *d, mem_budget *budget, void *memory, size_t bytes);
 
-/* Sets *out to the device's copy of a constant, `bytes` bytes at `data`, which must not change until it is given back.
- * Programs that have the same array in host memory share one copy.  A new one is made by the stream, and is complete
- * when this returns. */
+/* Sets *out to the device's copy of a constant, `bytes` bytes at `data`, which must not change until the copy is given
+ * back.  Programs that have the same array in host memory share one copy.  A new copy is made by work of the stream,
+ * and is complete when this returns. */
 STATUS_MUST_USE status rt_device_constant_take(const rt_device *d, rt_stream *s, const void *data, size_t bytes,
                                                void **out);
 void rt_device_constant_give(const rt_device *d, const void *data, size_t bytes);
@@ -25,9 +25,9 @@ void rt_device_constant_give(const rt_device *d, const void *data, size_t bytes)
 STATUS_MUST_USE status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void *to, const void *from,
                                       size_t bytes);
 
-/* Waits until the device has done the work of the stream, even if `failed`, which is returned, is a failure, or if the
- * budget ends the wait, whose failure is then returned.  So what the work uses may be freed afterwards.  Without a
- * device there is nothing to wait for. */
+/* Waits until the device has done the work of the stream.  Returns `failed`, or if that is NULL, the failure of the
+ * wait, such as that of a budget that has expired.  Even after a failure it waits to the end, so that what the work
+ * uses may be freed afterwards.  Without a device there is nothing to wait for. */
 STATUS_MUST_USE status rt_memory_await(const rt_device *d, rt_stream *s, const mem_budget *budget, status failed);
 
 /* Reads bytes of an array of the target, after all work of the run so far is done. */

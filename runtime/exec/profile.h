@@ -1,7 +1,8 @@
 /* profile.h - measures the time of each thunk of a run.
  *
  * A profiler is passed to runs (rt_run_options.profiler), one run at a time.  A run of a model may consist of runs of
- * several executables.  Without a profiler, a run tests for one only once per sequence, not once per thunk. */
+ * several executables.  A run without a profiler tests only once per sequence, not once per thunk, whether there is
+ * one. */
 #ifndef RUNTIME_EXEC_PROFILE_H
 #define RUNTIME_EXEC_PROFILE_H
 
@@ -24,7 +25,7 @@ typedef struct rt_profiled {
 } rt_profiled;
 
 typedef struct rt_profile_event {
-  uint32_t thunk; /* an index of profile.thunks */
+  uint32_t thunk; /* an index of rt_profile.thunks */
   uint32_t depth;
   uint64_t begin, end; /* in nanoseconds after the start of the run */
 } rt_profile_event;
@@ -53,7 +54,8 @@ void rt_profiler_end(rt_profiler *p);
 /* Returns what was measured until the last rt_profiler_end.  It is valid until the next rt_profiler_begin. */
 const rt_profile *rt_profiler_result(const rt_profiler *p);
 
-/* Must be called before and after each thunk of a profiled run. */
+/* rt_profile_enter must be called before each thunk of a profiled run, and rt_profile_leave, with what it returned,
+ * after the thunk. */
 typedef struct rt_profile_mark {
   uint32_t thunk;
   uint64_t begin, inside;

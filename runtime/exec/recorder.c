@@ -5,8 +5,8 @@
 #include <string.h>
 
 enum {
-  MOST_RECORDERS = 4, /* for so many sets of addresses; the one that was not used for longest is given up for another */
-  LEAST_TO_RECORD = 2 /* thunks: fewer are as fast without a recording */
+  MOST_RECORDERS = 4, /* the most sets of addresses with recordings; a new set replaces the least recently used one */
+  LEAST_TO_RECORD = 2 /* the fewest thunks of a recording; fewer are as fast without one */
 };
 
 /* Thunks that follow each other in a sequence: all of them can be recorded, or none. */
@@ -20,10 +20,10 @@ typedef struct segment {
 /* The recordings for one set of addresses. */
 struct rt_recorder {
   const rt_device *device;
-  uint64_t binding;       /* the number of the binding; 0 if nothing is kept here */
+  uint64_t binding;       /* the number of the binding; 0 if this recorder is unused */
   const void **addresses; /* of the arena, the inputs and the results */
   uint32_t n_addresses;
-  uint64_t last; /* the number of the last run */
+  uint64_t last; /* the number of the last run that had these addresses */
   segment *segments;
   uint32_t n, cap, next; /* next: the segment that most probably comes next */
 };
@@ -155,11 +155,11 @@ static status run_plainly(const segment *g, rt_run *r) {
   return NULL;
 }
 
-/* Records the work of the segment, which is not done by that. */
+/* Records the work of the segment without doing it. */
 static status record(const segment *g, rt_run *r, rt_recording **out) {
   struct rt_recorder *recorder = r->recorder;
   TRY(r->device->record_begin(r->stream));
-  r->recorder = NULL; /* for bodies, whose work is a part of this recording */
+  r->recorder = NULL; /* so that the work of bodies becomes a part of this recording */
   status failed = run_plainly(g, r), broken = r->device->record_end(r->stream, out);
   r->recorder = recorder;
   if (failed && !broken) {

@@ -6,26 +6,26 @@
  *
  * A recording is found by everything that the work depends on: the binding, which has the thunks and sizes, and the
  * addresses of the arena, of the inputs and of the results.  Constants and code stay where they are as long as the
- * executable.  So a recording is never done for other addresses than its own: if they change, the thunks run as usual
- * until addresses come again.
+ * executable exists.  So a recording is never replayed for other addresses than its own: if they change, the thunks run
+ * as usual until addresses are used a second time.
  *
- * Thunks that the host decides or computes (rt_thunk_kind.is_recordable) run as usual between recordings.  Bodies of
+ * Thunks whose work the host decides or does (rt_thunk_kind.is_recordable) run as usual between recordings.  Bodies of
  * control flow have recordings of their own. */
 #ifndef RUNTIME_EXEC_RECORDER_H
 #define RUNTIME_EXEC_RECORDER_H
 
 #include "runtime/exec/executable.h"
 
-/* The recordings of runs that have one queue, and that follow each other. */
+/* The recordings of runs that use the same queue, one after the other. */
 typedef struct rt_recordings rt_recordings;
 
 STATUS_MUST_USE status rt_recordings_create(const rt_device *d, rt_recordings **out);
-/* No work of the queue may be left to do.  NULL is allowed. */
+/* All work of the queue must be done.  NULL is allowed. */
 void rt_recordings_destroy(rt_recordings *all);
 
-/* Sets r->recorder if the run's work is to be recorded or is recorded already: from the second run on that uses these
- * addresses, as what a device makes when it is first used must not be made while it records.  No work of earlier runs
- * may be left to do. */
+/* Sets r->recorder if the run's work is to be recorded or is recorded already.  The first run with a set of addresses
+ * is not recorded, since a device may create things when it is first used, which is not possible while it records.  All
+ * work of earlier runs must be done. */
 STATUS_MUST_USE status rt_recordings_find(rt_recordings *all, const rt_binding *b, rt_run *r);
 
 /* Runs the thunks of a sequence in a run that has a recorder. */

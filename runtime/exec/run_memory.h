@@ -7,23 +7,24 @@
 #include "runtime/exec/staging.h"
 
 typedef struct rt_run_memory {
-  struct rt_run_memory *next; /* in the list of an executable */
-  const rt_device *device;    /* NULL: all that follows but the arena is NULL */
+  struct rt_run_memory *next; /* the next one in the list of spare memory of an executable */
+  const rt_device *device;    /* NULL if the memory is the host's; then stream, in, out and recordings are NULL */
   mem_budget *budget;         /* counts the arena if it is in the host's memory */
-  size_t bytes;               /* of the arena */
+  size_t bytes;               /* the size of the arena */
   void *arena;
   rt_stream *stream;
   uint32_t n_in, n_out;
   rt_kept *in, *out;
-  rt_recordings *recordings; /* NULL if the device has none */
+  rt_recordings *recordings; /* NULL if the device cannot record */
 } rt_run_memory;
 
-/* Makes memory for runs of the program whose arena has at most so many bytes.  The budget must live as long. */
+/* Makes memory for runs of the program whose arena has at most `bytes` bytes.  The budget must live as long as the
+ * memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
                                             rt_run_memory **out);
 /* NULL is allowed. */
 void rt_run_memory_destroy(rt_run_memory *m);
-/* Returns how much memory there is for arrays. */
+/* Returns the bytes of the arena and of the memory for the caller's arrays. */
 uint64_t rt_run_memory_bytes(const rt_run_memory *m);
 
 #endif

@@ -16,7 +16,7 @@ static bool needs_own_memory(const rt_io *io, const void *const *params, const v
   return io->carried && !io->in_place && params && params[io->carried - 1] == given;
 }
 
-/* Makes room for so many bytes.  No work of the device uses what is kept. */
+/* Makes the kept memory at least `bytes` bytes large.  No work of the device may still use it. */
 static status make_room(rt_kept *kept, const rt_device *d, size_t bytes, const char *what, const char *name) {
   if (kept->memory && kept->bytes >= bytes) {
     return NULL;

@@ -19,10 +19,10 @@ typedef struct rt_staging {
   void **owned, **used;  /* owned[k]: the aligned or kept memory; NULL: used[k] is the caller's own array */
 } rt_staging;
 
-/* Allocates staging memory for the n arrays at `given`, which are described by `io`, and of which `on_device` may say
- * that they are in the device's memory; on a device, only where `kept` has none that is large enough.  `params` has the
- * addresses of the inputs if the arrays are outputs, and is NULL otherwise.  rt_staging_give frees what is not kept,
- * also after a failure. */
+/* Provides staging memory for those of the n arrays at `given` that need it.  `io` describes the arrays, and
+ * `on_device`, if not NULL, tells which of them are in the device's memory.  Staging memory on a device is that of
+ * `kept`, which is replaced where it is too small.  `params` has the addresses of the inputs if the arrays are outputs,
+ * and is NULL otherwise.  rt_staging_give frees what is not kept, also after a failure. */
 STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
                                        const rt_io *io, void *const *given, const bool *on_device,
                                        const void *const *params);

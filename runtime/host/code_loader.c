@@ -224,7 +224,7 @@ static status define_symbols(loading *l) {
 
 /* --- relocation --- */
 
-/* A relocation of a section, with or without an addend of its own. */
+/* Returns relocation k of a table.  Its addend is 0 if the table has no addends. */
 static elf_rela relocation_at(const loading *l, const elf_section *table, uint32_t k) {
   const uint8_t *at = l->bytes + table->sh_offset + (uint64_t)k * table->sh_entsize;
   elf_rela r = {0};

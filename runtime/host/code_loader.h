@@ -1,8 +1,9 @@
 /* code_loader.h - loads a relocatable ELF object into this process: a linker with only what compiled kernels need.
  *
- * It supports x86-64 and AArch64.  The object's allocated sections are placed in one mapping, relocated, and protected,
- * so that code can be executed but not written.  Everything that is read from the object is checked, so a damaged
- * object is an error.  What its code does when it runs is not checked; it is trusted as a .so is. */
+ * It supports x86-64, AArch64, 64-bit RISC-V and 32-bit ARM.  The object's allocated sections are placed in one
+ * mapping, relocated, and protected, so that code can be executed but not written.  Everything that is read from the
+ * object is checked, so a damaged object is an error.  What its code does when it runs is not checked; it is trusted as
+ * a .so is. */
 #ifndef RUNTIME_HOST_CODE_LOADER_H
 #define RUNTIME_HOST_CODE_LOADER_H
 

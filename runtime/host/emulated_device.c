@@ -23,12 +23,12 @@ typedef struct piece {
 static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *region; /* NULL until something is allocated */
 static piece *pieces;
-static size_t top; /* the end of the highest piece that there has been */
+static size_t top; /* the largest offset at which a piece has ever ended */
 static int users;  /* how many threads may touch the memory now */
 
 static void protect(int access) {
   if (top && mprotect(region, top, access) != 0) {
-    abort(); /* the system has no room for its own tables: nothing that runs here could go on */
+    abort(); /* the system has no memory for its page tables, so the process could not go on */
   }
 }
 
@@ -93,7 +93,7 @@ static void release(const rt_device *d, void *memory, size_t bytes) {
   (void)d, (void)bytes;
   pthread_mutex_lock(&memory_lock);
   piece **at = &pieces;
-  while (region + (*at)->offset != memory) { /* what is not the device's ends the process here */
+  while (region + (*at)->offset != memory) { /* the process crashes here if `memory` is no piece */
     at = &(*at)->next;
   }
   piece *p = *at;
@@ -125,7 +125,7 @@ typedef struct item {
 
 struct rt_recording {
   item *first, **last;
-  status failed; /* why it is none */
+  status failed; /* why the recording cannot be used; NULL if it can */
 };
 
 struct rt_stream {
@@ -134,9 +134,9 @@ struct rt_stream {
   pthread_cond_t changed;
   item *first, **last;
   bool busy, ending;
-  status failed; /* of the work since the last wait; what follows it is left out */
+  status failed; /* the first failure since the last wait; the work after it is left out */
   unsigned random;
-  rt_recording *recording; /* which gets what is submitted; NULL if that is done.  Only the stream's user touches it. */
+  rt_recording *recording; /* gets the submitted work; NULL if it is done.  Only the stream's user accesses this. */
 };
 
 static _Atomic uint32_t longest_delay;
@@ -249,7 +249,7 @@ status rt_emulated_submit(rt_stream *s, const rt_run *run, status (*work)(void *
   return NULL;
 }
 
-/* Fails if the stream is recording, which by that is broken, as it is on CUDA. */
+/* Fails if the stream is recording, and makes the recording fail, too, as CUDA does. */
 static status check_not_recording(const rt_stream *s, const char *what) {
   if (s->recording) {
     s->recording->failed = status_first(s->recording->failed, status_error(STATUS_INTERNAL, "%s in a recording", what));
@@ -327,7 +327,7 @@ static status replay(const rt_run *run, rt_recording *r) {
 /* --- events --- */
 
 struct rt_event {
-  _Atomic uint64_t nanoseconds; /* 0: it has not come to pass */
+  _Atomic uint64_t nanoseconds; /* when the stream reached the event; 0 if it has not yet */
 };
 
 static status create_event(const rt_device *d, rt_event **out) {
@@ -371,8 +371,8 @@ typedef struct copying {
   size_t bytes;
 } copying;
 
-/* An address that is not where the direction of the copy says it is would be read or written without an error on this
- * device only. */
+/* Fails if an address is not in the memory that the direction of the copy implies.  Without this check such a copy
+ * would work here, but not on a real device. */
 static status check_copy(const copying *c) {
   bool from = rt_emulated_owns(c->from, c->bytes), to = rt_emulated_owns(c->to, c->bytes);
   CHECK_THAT(from == (c->direction != RT_UPLOAD) && to == (c->direction != RT_DOWNLOAD), STATUS_INTERNAL,

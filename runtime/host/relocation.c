@@ -20,7 +20,7 @@ static inline bool fits(int64_t v, unsigned bits) {
   return v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1);
 }
 
-/* Writes a number of 4 or 8 bytes; one of 4 must fit as an address difference. */
+/* Writes a number of 4 or 8 bytes.  Fails if it is to have 4 and does not fit into them as a signed number. */
 static inline status put(const rt_patch *p, uint64_t value, unsigned bytes) {
   if (p->room < bytes) {
     return outside(p);
@@ -179,7 +179,7 @@ static status put_call(const rt_patch *p, int64_t v) {
   return put_low_i(&second, v);
 }
 
-/* Adds S to a number of some bytes, or subtracts it, or sets the number to S. */
+/* Adds S to the number that is patched (sign is 1), subtracts S from it (-1), or sets it to S (0). */
 static status put_sum(const rt_patch *p, unsigned bytes, int sign) {
   uint64_t value = 0;
   if (p->room < bytes) {
@@ -191,7 +191,7 @@ static status put_sum(const rt_patch *p, unsigned bytes, int sign) {
   return NULL;
 }
 
-/* Returns the address that the upper half of an address belongs to, relative to it. */
+/* Returns the address whose upper half p patches, relative to the instruction that is patched. */
 static int64_t high_target(const rt_patch *p) { return (int64_t)((p->type == R_RISCV_GOT_HI20 ? p->G : p->S) - p->P); }
 
 static status apply_difference(const rt_patch *p) {
@@ -230,7 +230,7 @@ static status apply(const rt_patch *p) {
     case R_RISCV_JAL: return put_jump(p, relative);
     case R_RISCV_RVC_BRANCH: return put_short_branch(p, relative);
     case R_RISCV_RVC_JUMP: return put_short_jump(p, relative);
-    case R_RISCV_RELAX: return NULL; /* says what could be shorter */
+    case R_RISCV_RELAX: return NULL; /* only marks instructions that a linker may shorten */
     default: return apply_difference(p);
   }
 }
@@ -238,12 +238,12 @@ static status apply(const rt_patch *p) {
 #elif defined(__arm__)
 
 void rt_slot_write(uint8_t *slot, uint64_t address) {
-  static const uint32_t jump = 0xe51ff010; /* ldr pc, slot; the processor reads pc as the address of this and 8 */
+  static const uint32_t jump = 0xe51ff010; /* ldr pc, slot; pc is read as this instruction's address plus 8 */
   memcpy(slot, &address, sizeof address);
   memcpy(slot + 8, &jump, sizeof jump);
 }
 
-/* Returns the number of the low `bits` bits, with their sign. */
+/* Returns the low `bits` bits as a signed number. */
 static int64_t sign_extend(uint32_t v, unsigned bits) { return (int32_t)(v << (32 - bits)) >> (32 - bits); }
 
 int64_t rt_patch_addend(uint32_t type, const uint8_t *at, uint64_t room) {
@@ -273,7 +273,7 @@ static status apply(const rt_patch *p) {
   uint64_t target = p->external ? p->G + 8 + (uint64_t)p->addend : p->S;
   int64_t call = (int32_t)(uint32_t)(target - p->P);
   switch (p->type) {
-    case R_ARM_V4BX: return NULL; /* says that an instruction is bx, which all processors have that this runs on */
+    case R_ARM_V4BX: return NULL; /* only marks a bx instruction, which all supported processors have */
     case R_ARM_ABS32: return put_word(p, p->S);
     case R_ARM_REL32: return put_word(p, p->S - p->P);
     case R_ARM_GOT_PREL: return put_word(p, p->G + (uint64_t)p->addend - p->P);

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-/* The machine, as in the header of an ELF object, and the bytes of a slot. */
+/* The machine, as in the header of an ELF object, and the size of a slot (rt_slot_write) in bytes. */
 #if defined(__x86_64__)
 enum { RT_ELF_MACHINE = EM_X86_64, RT_SLOT_BYTES = 16 };
 #elif defined(__aarch64__)

@@ -1,4 +1,5 @@
-/* code_bundle.h - code of a program for several machines in one, of which a device takes what suits it best.
+/* code_bundle.h - the code of a program for several machines as one code object, from which a device takes the code
+ * that suits it best.
  *
  * A program that was compiled for several GPUs has such a bundle in place of each code object (rt_program.code).  All
  * codes of a bundle have the same functions. */
@@ -11,14 +12,14 @@
 #define RT_CPU_SEPARATOR "; "
 
 typedef struct rt_bundled_code {
-  const char *cpu; /* the machine that it is for */
+  const char *cpu; /* the machine that the code is for */
   rt_span code;
 } rt_bundled_code;
 
-/* Returns the codes as one. */
+/* Returns a bundle of the n codes, on the arena. */
 rt_span rt_code_bundle_write(arena *a, uint32_t n, const rt_bundled_code *codes);
 
-/* Returns whether the code is a bundle. */
+/* Returns true if the code is a bundle. */
 bool rt_code_is_bundle(rt_span code);
 /* Sets *out to the codes of a bundle, which comes from a file.  They are borrowed; the list is on the arena. */
 STATUS_MUST_USE status rt_code_bundle_read(arena *a, rt_span bundle, uint32_t *n, const rt_bundled_code **out);

@@ -46,8 +46,8 @@ STATUS_MUST_USE status rt_image_open(arena *a, const char *path, bool verify_con
  * that has a base is refused. */
 STATUS_MUST_USE status rt_image_open_fd(arena *a, int fd, const char *name, bool verify_constants,
                                         const rt_image_finder *bases, rt_image **out);
-/* Like rt_image_open, for a file in memory, which must remain until the arena is destroyed.  It is copied unless it
- * begins at a page boundary. */
+/* Like rt_image_open, for a file in memory, which must remain until the arena is destroyed.  It is copied unless its
+ * address is a multiple of 64. */
 STATUS_MUST_USE status rt_image_open_bytes(arena *a, const void *bytes, size_t size, const char *name,
                                            bool verify_constants, rt_image **out);
 /* Returns true if the bytes begin like a .oxla file.  The first RT_IMAGE_MAGIC bytes are enough. */

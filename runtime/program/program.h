@@ -19,10 +19,10 @@ typedef int64_t rt_size;
 typedef struct rt_size_node {
   uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b;     /* the operands; of DIM_SYMBOL the number of a parameter and of the dimension that is the size */
-  const char *name; /* of a symbol of the module, which may be computed (width/32); otherwise NULL or "" */
+  const char *name; /* the symbol with this value, or an expression of one (32*width); otherwise NULL or "" */
 } rt_size_node;
 
-/* The program is right only for sizes for which this holds (base/dim/guard.h). */
+/* A condition on sizes (base/dim/guard.h): the program is right only for sizes at which it holds. */
 typedef struct rt_guard {
   uint8_t relation;   /* a dim_relation */
   rt_size a, b;       /* their values may be negative */
@@ -30,7 +30,7 @@ typedef struct rt_guard {
   const char *source; /* who asked for it: the label of an ONNX node, or the name of a pass */
 } rt_guard;
 
-/* What the compiler found out of a symbol of the model: it equals a number (then it is pinned), or an expression of
+/* What the compiler found out about a symbol of the model: it equals a number (then it is pinned), or an expression of
  * other symbols.  The program serves no other sizes. */
 typedef struct rt_definition {
   const char *symbol, *equals;
@@ -122,9 +122,9 @@ typedef struct rt_io {
   /* If not NULL, the program may only be run with an input of exactly these contents (shape_bytes of them), since sizes
    * depend on them. */
   const void *value;
-  /* For a parameter that tells an element of an input: the number of that parameter plus 1, and that of the element; 0
-   * for others.  The parameter is u8[a,0] for an element a (told.h).  Such parameters come after those of the inputs.
-   */
+  /* For a parameter that tells an element of an input: the number of the input's parameter plus 1, and the index of the
+   * element; 0 for others.  The parameter has the shape u8[a,0] if the element's value is a (told.h).  Such parameters
+   * come after those of the inputs. */
   uint32_t told, element;
   /* Whether this result is a size: the number of elements of result `sized` that are defined along its dimension
    * `axis`.  A size is s64[] and at most the extent that the shape of result `sized` has there.  Sizes come after all
@@ -161,7 +161,7 @@ typedef struct rt_program {
   uint32_t n_sizes, n_guards, n_slots, n_definitions;
   rt_size_node *sizes;
   rt_guard *guards;
-  rt_definition *definitions; /* for messages: the shapes of the parameters contain them already */
+  rt_definition *definitions; /* only for messages, since the shapes of the parameters contain them already */
   rt_slot *slots;
   rt_sequence body;
 } rt_program;
@@ -208,7 +208,7 @@ typedef struct rt_reader {
 
 rt_reader rt_reader_make(rt_span s);
 int64_t rt_get_i64(rt_reader *r);
-/* Returns an integer within [low, high].  If another one is read, all later reads fail. */
+/* Reads an integer.  If it is not within [low, high], this returns `low`, and all later reads fail. */
 int64_t rt_get_in(rt_reader *r, int64_t low, int64_t high);
 double rt_get_f64(rt_reader *r);
 /* Returns a list of *n integers on the arena. */

@@ -22,7 +22,7 @@ void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k) {
 
 bool size_is_pin(const rt_definition *d) { return *d->equals && !d->equals[strspn(d->equals, "0123456789")]; }
 
-/* Writes the operator of a source, which is the label of a node: "fc1: Gemm", or Gemm that makes "y". */
+/* Writes the operator of a source, which is the label of a node, such as "fc1: Gemm" or 'Gemm that makes "y"'. */
 static void copy_operator(const char *source, char *out, size_t size) {
   const char *end = strstr(source, " that makes \""), *colon = end ? NULL : strrchr(source, ':');
   const char *name = colon && colon[1] == ' ' ? colon + 2 : source;

@@ -1,4 +1,4 @@
-/* size_text.h - says in words which sizes a program for all sizes serves: its symbols, with the inputs from which they
+/* size_text.h - says in words which sizes a program for many sizes serves: its symbols, with the inputs from which they
  * come, what is known of them, and its guards. */
 #ifndef RUNTIME_PROGRAM_SIZE_TEXT_H
 #define RUNTIME_PROGRAM_SIZE_TEXT_H
@@ -15,8 +15,8 @@ void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k);
 /* Returns true if the definition makes its symbol a number. */
 bool size_is_pin(const rt_definition *d);
 
-/* Writes a line for each symbol, definition and guard, and one with the number of pins of each operator.  What a line
- * is about is indented by `indent` and padded to `width`. */
+/* Writes a line for each symbol, definition and guard, and one with the number of pins of each operator.  The first
+ * word of each line is indented by `indent` and padded to `width`. */
 void size_write_lines(FILE *f, int indent, int width, const rt_program *p);
 
 #endif

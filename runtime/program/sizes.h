@@ -29,9 +29,9 @@ STATUS_MUST_USE status rt_sizes_check(const rt_program *p);
 #define RT_NO_SIZE INT64_MIN
 STATUS_MUST_USE status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *values);
 
-/* Returns the largest length of the results that have room (rt_io.has_room), for which guards need not hold; it does
- * not depend on the room that the inputs' shapes state.  Returns 0 if there is none.  values[] has a place for each
- * node. */
+/* Returns the largest length among the results that have room (rt_io.has_room); 0 if no result has room.  Guards are
+ * not checked, and the length does not depend on the room that the inputs' shapes state.  values[] must have an element
+ * for each node; it is overwritten. */
 int64_t rt_sizes_room(const rt_program *p, const shape *inputs, int64_t *values);
 
 /* Returns the value of a size; RT_NO_SIZE if it cannot be computed.  It may be negative. */

@@ -68,16 +68,16 @@ typedef enum rt_access {
 typedef struct rt_thunk_kind {
   const char *name; /* such as "cpu.kernel"; names of the common kinds (rt_common_kinds) have no dot */
   /* Checks the thunk's buffers and config, which come from a file, and sets t->state.  May be NULL.  If the kind has no
-   * `bind`, all sizes are numbers, but the offset of a buffer in
-   * the arena is final only to a multiple of 64. */
+   * `bind`, all sizes are numbers; in a program for many sizes, only the offsets of buffers in the arena are not final
+   * yet: binding adds a multiple of 64. */
   status (*load)(rt_thunk *t, rt_loader *l);
   /* Does the thunk's work, or lets the device do it later. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
   /* A kind that takes sizes which are known only when a program is bound has this function, which is called after
    * `load`, with a copy of the thunk in which all sizes are numbers: it checks what depends on them.  It may replace
-   * t->state; what the new one needs is on the arena, which lives as long as the binding.  Many threads may bind one
-   * program at once. */
+   * t->state by a new state on the arena, which lives as long as the binding.  Many threads may bind one program at
+   * once. */
   status (*bind)(rt_thunk *t, arena *a);
   /* Whether the kind works in host memory even if the target has a device.  Its buffers are then copied to the host for
    * the call, after all work before it is done, and what it writes is copied back. */
@@ -94,8 +94,8 @@ typedef enum rt_copy { RT_UPLOAD, RT_DOWNLOAD, RT_ON_DEVICE } rt_copy;
  * and returns, usually before it is done.  A failure of the work is returned by a later call for the same queue, at the
  * latest by `await`.  Streams of one device may work at the same time; each is used by one thread at a time. */
 struct rt_device {
-  /* What DLPack calls the type of the device and its id, by which callers recognise arrays that lie in its memory.
-   * A type of 0 means that DLPack has none for it. */
+  /* The type and id of the device in DLPack, by which callers recognise arrays that lie in its memory.  The type is 0
+   * if DLPack has none for this device. */
   int32_t type, id;
   /* Sets *out to memory for at least one byte, aligned to 256.  The first call opens the device, so it may fail because
    * there is none. */
@@ -110,24 +110,26 @@ struct rt_device {
   /* Waits until all work of the stream is done, also if a part of it fails.  Returns its first failure, or that of the
    * budget, which may be NULL. */
   status (*await)(rt_stream *s, const mem_budget *budget);
-  /* Recordings; NULL, all four, if the device has none.  From record_begin to record_end, launches and copies on the
-   * device that are put into the stream are recorded instead of done, and nothing else may be asked of the device by
-   * this thread.  record_end ends the recording in any case; it fails if something between was not possible. */
+  /* The next four functions are for recordings, and NULL if the device has none.  From record_begin to record_end,
+   * launches and copies on the device that are put into the stream are recorded instead of done, and nothing else may
+   * be asked of the device by this thread.  record_end ends the recording in any case; it fails if something between
+   * was not possible. */
   status (*record_begin)(rt_stream *s);
   status (*record_end)(rt_stream *s, rt_recording **out);
   /* Puts what was recorded into the queue of the run, as if its calls were repeated with this run. */
   status (*replay)(const rt_run *r, rt_recording *recording);
   /* No replay may be left to do. */
   void (*release_recording)(rt_recording *recording);
-  /* Events; NULL, all four, if the device has none.  record_event puts into the queue that the time be noted. */
+  /* The next four functions are for events, and NULL if the device has none.  record_event puts work into the queue
+   * that notes the time. */
   status (*create_event)(const rt_device *d, rt_event **out);
-  /* No work may be left to do that notes it. */
+  /* No work that notes the event's time may be left to do. */
   void (*destroy_event)(rt_event *e);
   status (*record_event)(rt_event *e, rt_stream *s);
-  /* Sets *seconds to the time between two events.  Fails if one of them has not come to pass. */
+  /* Sets *seconds to the time between two events.  Fails if the stream has not reached one of them yet. */
   status (*elapsed)(const rt_event *from, const rt_event *to, double *seconds);
   /* Tells how many f32 operations and bytes of memory the device can do in a second at most, where a multiply-add is
-   * two operations.  NULL: it does what the host can do. */
+   * two operations.  NULL means that these are the numbers of the host. */
   status (*peak)(const rt_device *d, double *operations, double *bytes);
 };
 
@@ -217,8 +219,8 @@ typedef struct rt_compile_options {
 typedef struct rt_tuned {
   const char *what;   /* the label of the thunk that computes the contraction */
   const char *winner; /* the chosen config, such as "library:p4" */
-  const char *times;  /* "library:p4 123.4 us, kernel 400.1 us", or "" if nothing was measured */
-  const char *how;    /* how the config was chosen: "timed", "log", "estimate" */
+  const char *times;  /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was measured */
+  const char *how;    /* how the config was chosen: "timed", "log", "estimate", ... (autotune_decision.how) */
 } rt_tuned;
 
 /* Facts about a compilation.  Numbers that a target does not know remain 0. */
@@ -228,17 +230,17 @@ typedef struct rt_report {
   uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
   uint32_t kernels_found; /* the number of unique kernels that other programs had compiled */
-  uint32_t new_code;      /* so many of the program's first code objects are new; others had compiled the rest */
+  uint32_t new_code; /* the first new_code code objects of the program are new; other programs had compiled the rest */
   uint64_t bytes_moved_before, bytes_moved_after;
   uint64_t arena_bytes, arena_lower_bound, constant_bytes, code_bytes;
   double seconds_passes, seconds_lower, seconds_codegen;
   /* On the arena, if keep_text is set: LLVM IR, assembly, and where each value is and how long it lives. */
   const char *llvm, *assembly, *buffers;
-  /* The contractions that were tuned, on the arena (rt_report.tuned). */
+  /* About the contractions that were tuned; the list `tuned` is on the arena. */
   uint32_t n_algorithms; /* the largest number of configs of one contraction */
   /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
   uint32_t n_tuned, n_timed;
-  uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions for which RT_TUNE_FAST may find others */
+  uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions for which RT_TUNE_FAST may find other configs */
   rt_tuned *tuned;
   double seconds_tuning;
   const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */

@@ -53,7 +53,8 @@ bool rt_program_has_contents(const rt_program *p, const void *const *values) {
   return true;
 }
 
-/* Returns true if the parameter tells an element of this list of integers or truth values. */
+/* Returns true if the shapes are those of a list of integers or truth values, and of a parameter that tells one of its
+ * elements. */
 static bool is_told(const rt_io *list, const rt_io *io) {
   const shape *s = &list->shape, *t = &io->shape;
   bool counts = dtype_is_int((dtype)s->type) || s->type == DTYPE_PRED;

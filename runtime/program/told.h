@@ -12,14 +12,15 @@
 /* Returns the number of parameters that are inputs, which come before those that tell contents. */
 uint32_t rt_program_inputs(const rt_program *p);
 
-/* Returns true if the parameters are n inputs and such that tell contents; false if there are others. */
+/* Returns true if the program has n inputs, and all of its other parameters tell contents. */
 bool rt_program_takes_inputs(const rt_program *p, uint32_t n);
 
-/* Returns the shape of a parameter that tells an element of this input.  An element that no symbol can stand for, and
- * an unknown one (data is NULL), is -1. */
+/* Returns the shape of a parameter that tells an element of this input.  Its first dimension is -1 if the element is
+ * not known (data is NULL) or cannot be a size. */
 shape rt_told_shape(const rt_io *io, const literal *input);
 
-/* Returns the content of input k as parameters with constant dimensions tell it; NULL if they do not. */
+/* Returns the contents of input k, on the arena, from the parameters that tell them, whose dimensions must be numbers;
+ * NULL if no parameter does. */
 const void *rt_told_content(arena *a, const rt_program *p, uint32_t k);
 
 /* Returns true if the program is for these contents of inputs, as far as it depends on contents (rt_io.value).  An

@@ -282,7 +282,7 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
     state[LENGTHS] = hlo_convert(b, r->lengths, DTYPE_S64);
   }
   state[Y] = hlo_splat(b, shape_make(hlo_type(r->x), 3, (dim[]){l->n.steps, l->n.batch, l->n.hidden}), 0);
-  /* A step reads a part of the projection, which has none if there are no steps. */
+  /* Without steps there is no loop: its body slices one step out of the projection, which would be empty. */
   if (!dim_equal(b->computation->module->dims, l->n.steps, 0) && !b->error) {
     run_loop(b, l, state);
   }

@@ -8,8 +8,8 @@
  *     a = fusion(x); b = fusion(y); concatenate(a, b)
  *     e = empty; p = fusion(x, e) { dynamic-update-slice(e, a, 0) }; fusion(y, p) { dynamic-update-slice(p, b, n) }
  *
- * Operands that cannot be written in place are copied to their parts.  At most one may be, since each copy is a
- * kernel. */
+ * Operands that cannot be written in place are copied to their parts.  At most one operand may be copied,
+ * since each copy is a kernel. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -85,7 +85,7 @@ static hlo_value starts_of(hlo_builder *b, const shape *s, int64_t dimension, in
   return hlo_s64s(b, starts, s->rank);
 }
 
-/* Returns a new computation that computes what `i` does, and its result in *result. */
+/* Returns a new computation that computes what `i` does, and sets *result to its result. */
 static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *result) {
   if (i->op == HLO_FUSION) {
     hlo_computation *body = hlo_computation_clone(m, hlo_callee(i, 0));

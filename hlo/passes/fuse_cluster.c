@@ -261,7 +261,8 @@ static bool only_moves(const clustering *k, const cluster *c) {
   return moves;
 }
 
-/* Returns true if cluster c, which reads array i, and another one of its size should be one. */
+/* Returns true if cluster c, which reads array i, should be merged with another cluster of its size that
+ * reads i. */
 static bool merges(const clustering *k, uint32_t c, const hlo_instr *i) {
   return dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i)) || only_moves(k, k->clusters + c);
 }

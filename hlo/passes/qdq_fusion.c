@@ -337,7 +337,8 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* Sets *converted to what conversion `sum` converts, without constants added to it; returns these (n = 0: none). */
+/* `sum` is the conversion of an integer sum to which constants may have been added.  Sets *converted to the
+ * integer sum without these constants and returns them; their n is 0 if there are none. */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];
@@ -455,7 +456,7 @@ static hlo_value sum_of_lists(hlo_builder *b, const hlo_along *x, const hlo_alon
   return stretch(b, hlo_constant(b, l), DTYPE_S32, s, of->axis);
 }
 
-/* Rewrites (sum + constants) + constants to one addition. */
+/* Rewrites (sum + constants) + other constants as one addition. */
 static hlo_value addition(hlo_builder *b, hlo_instr *i) {
   hlo_along outer, inner;
   hlo_value v = hlo_result(i, 0);

@@ -1,6 +1,6 @@
-/* row_fusion.c - row-wise fusions: reductions over the same rows, and the elementwise operations before, between and
- * after them, become one kernel that computes a whole row while it is in the cache.  Such are softmax and
- * normalisations, however they are expressed.
+/* row_fusion.c - row-wise fusions: reductions over the same rows, and the elementwise operations before,
+ * between and after them, become one kernel that computes a whole row while it is in the cache.  Softmax and
+ * normalisations are such computations, however they are expressed.
  *
  * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which handles the remaining
  * reductions.  Keeps: results (sums are in the order of a row-wise kernel); nothing expensive is computed twice that

@@ -28,7 +28,8 @@ typedef struct axis {
 
 static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sets what follows from the first members.  Returns false if the padding would not be a constant. */
+/* Computes the other members from s, k, low, in and out.  Returns false if the padding would not be a
+ * constant. */
 static bool find_taps(dim_table *t, axis *x) {
   int64_t first = 0, end = 0;
   for (int64_t p = 0; p < x->s; p++) {

@@ -29,15 +29,17 @@ typedef struct onnx_input_shape {
   const char *name;
   shape shape;
   const literal *value; /* the content of the input, if the caller knows it; otherwise NULL */
-  /* If the content is used, the module still has a parameter for the input, which is unused.  For symbols it has,
-   * behind the parameters of all inputs, one for each element, which tells it (onnx_told_shape). */
+  /* If the content is used, the module still has a parameter for the input, which nothing reads.  If the
+   * elements are symbols, it also has a parameter for each of them, after the parameters of all inputs, which
+   * tells the element's value (onnx_told_shape). */
   onnx_content use;
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
-  /* For which sizes symbolic dimensions are meant; the largest are the likely ones. */
+  /* The ranges of sizes for which symbolic dimensions are meant; the largest size of a range is the likely
+   * one. */
   const dim_range *ranges;
   uint32_t n_ranges;
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */

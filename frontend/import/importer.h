@@ -46,8 +46,8 @@ void onnx_require_constant(const onnx_node *n, uint32_t k);
  * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
  * constant.  Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
-/* Does the same only if each of these contents would become symbols (onnx_input_shape.use), so that the module still
- * serves others. */
+/* Does what onnx_require_inputs does, but only if each of these contents would become symbols
+ * (onnx_input_shape.use), so that the module still serves other contents. */
 bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
  * node's control flow, and each of its bodies segment by segment (frame.h). */

@@ -43,7 +43,8 @@ static hlo_value add_parameter(onnx_importer *im, hlo_builder *b, const char *na
   return push_parameter(im, (onnx_array_use){.name = name, .array = array}, s);
 }
 
-/* A truth value is constant in a module, which a guard says. */
+/* Returns the truth value `element` as a constant, 0 or 1.  A guard makes the module valid for this value
+ * only. */
 static dim truth(onnx_importer *im, const char *name, dim element) {
   dim_set_source(im->frame->dims, arena_printf(im->arena, "the content of '%s'", name));
   return !dim_equal(im->frame->dims, element, 0);

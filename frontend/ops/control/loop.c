@@ -123,9 +123,10 @@ static void run_interpreted(const onnx_node *n) {
   }
 }
 
-/* If sizes that decide how the loop is imported are symbolic, pins them and returns true: of constant sizes it may
- * become a part of the module.  The shapes of states are pinned only if M and cond are constants, since a loop with a
- * known number of steps can be unrolled for any shapes.  What the attempt required is not needed then. */
+/* If sizes that decide how the loop is imported are symbolic, pins them and returns true, since with constant
+ * sizes the loop may become a part of the module.  The shapes of states are pinned only if neither M nor cond
+ * is, since a loop with a known number of steps can be unrolled for any shapes.  After a pin, the
+ * requirements that the failed attempt noted are dropped (`before` are the earlier ones). */
 static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
   bool pinned = false;
   for (uint32_t k = 0; k < 2; k++) {

@@ -269,8 +269,8 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_set_roots(b->computation, n, all);
 }
 
-/* Returns true if the loop makes no step.  A step that reads or writes an element of an array of symbolic extent can
- * only be built if there is one, so the loop then is for sizes at which it makes at least one. */
+/* Returns true if the loop makes no step.  A step that reads or writes an element of an array can be built
+ * only if the array has one.  So if the trip count is symbolic, a guard says whether it is 0. */
 static bool makes_no_step(const onnx_loop *l) {
   bool elements = l->n_in + l->n_out > 0;
   return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));

@@ -12,8 +12,8 @@
 
 /* --- AffineGrid --- */
 
-/* Returns the distance of two of `count` points between -1 and 1, f64[].  Corners are the points at -1 and 1 or, if not
- * aligned, half a step beyond the points. */
+/* Returns the distance between neighbours of `count` evenly spaced points, f64[].  If align_corners is set,
+ * the first and the last point are at -1 and 1, otherwise half a distance inside of these. */
 static hlo_value grid_step(hlo_builder *b, dim count, bool align_corners) {
   hlo_value steps = onnx_of_dim(b, DTYPE_F64, count, 1, align_corners ? -1 : 0);
   steps = align_corners ? hlo_binary(b, HLO_MAX, steps, hlo_like(b, steps, 1)) : steps;
@@ -244,7 +244,7 @@ status onnx_import_det(onnx_node *n) {
   hlo_value carried[] = {[DET_STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
                          [DET_A] = a,
                          [DET_PRODUCT] = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1)};
-  /* A step reads a row, which there is only if the matrices are not empty. */
+  /* There is no loop for empty matrices, since each step reads a row. */
   if (dim_at_most(t, 1, size) && !b->error) {
     hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
     hlo_value in[DET_CARRIED], next[DET_CARRIED];

@@ -166,7 +166,7 @@ typedef struct onnx_segment {
   uint32_t n_leaving, cap_leaving;
   uint8_t *states;     /* the states of the frame's nodes after this segment has run */
   bool *known;         /* for each result: true if later segments use it as a constant */
-  uint32_t *open_dims; /* for each result: onnx_array.open_dims and open_elements as this segment tells them */
+  uint32_t *open_dims; /* for each result: its onnx_array.open_dims and open_elements after this segment */
   uint64_t *open_elements;
   bool complete;                /* whether all nodes of the frame will have run after this segment */
   const char *reason;           /* why the first deferred node is deferred */

@@ -45,8 +45,9 @@ typedef struct onnx_import_options {
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
-   * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with another `use` of the content. */
+  /* NULL, or a list of n_inputs flags, which the import writes: the flag of an input is set if the import
+   * failed with STATUS_ABOUT_VALUE because sizes depend on the content of this input.  Import again with
+   * another `use` of the content. */
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
                        dimensions are an error */
@@ -56,7 +57,8 @@ typedef struct onnx_import_options {
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
   onnx_findings *findings;
-  /* NULL, or the import keeps the dimensions that the model leaves open as symbols (symbolic.h). */
+  /* If not NULL, dimensions that the model leaves open stay symbols, or what these definitions say
+   * (symbolic.h). */
   const onnx_definitions *symbols;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;

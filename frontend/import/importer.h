@@ -39,8 +39,8 @@ bool onnx_has_out(const onnx_node *n, uint32_t k);
  * input, for messages. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
 /* Notes that input k must be a constant; the node is imported again when the content is known.  The functions
- * onnx_const_* call it.  An importer that does not use them calls it before it returns an error because the input is no
- * constant. */
+ * onnx_const_* call this.  An importer that does not use them must call it itself before it returns the error
+ * that the input is not a constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
  * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a

@@ -251,7 +251,7 @@ static void find_divisions(divided *d, dim e) {
   find_divisions(d, by);
 }
 
-/* An equation such as 2*((h+31)/32) = (h+15)/16 holds for multiples of 32. (It comes from two paths through a
+/* An equation such as 2*((h+31)/32) = (h+15)/16 holds for multiples of 32.  (It comes from two paths through a
  * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus
  * the remainder of its hint by 32.  This is tried once for each symbol. */
 static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {

@@ -37,7 +37,8 @@ enum hlo_attention_views {
 
 /* Finds the attention whose second dot is `pv`; `views` is a set of hlo_attention_views. */
 bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a);
-/* Finds the attention that the body of a fusion of kind attention computes.  Returns false if `i` is no such fusion. */
+/* Finds the attention that the body of a fusion of kind attention computes.  Returns false if `i` is not such
+ * a fusion. */
 bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a);
 
 #endif

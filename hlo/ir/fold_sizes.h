@@ -3,7 +3,7 @@
  * The instruction `sizes` is a list of integers that are expressions of symbols.  ONNX's operator Shape, for
  * an input with symbolic dimensions, is imported as such an instruction.  The functions of this file fold
  * small integer instructions whose operands are constants and `sizes`.  The result is `sizes` again, or a
- * constant if no symbol is left. (Instructions whose operands are all constants are folded by the reference
+ * constant if no symbol is left.  (Instructions whose operands are all constants are folded by the reference
  * evaluator.) */
 #ifndef HLO_IR_FOLD_SIZES_H
 #define HLO_IR_FOLD_SIZES_H

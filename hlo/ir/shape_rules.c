@@ -190,7 +190,7 @@ status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k) {
 
 status shape_finish(const hlo_instr *i, const shape *result) { return shape_check(result, hlo_info(i)->name); }
 
-/* d elements have d - 1 holes between them, unless d is 0; whether d is 0 becomes a guard. max(d - 1, 0)
+/* d elements have d - 1 holes between them, unless d is 0; whether d is 0 becomes a guard.  max(d - 1, 0)
  * would need no guard, but an extent that contains it would not be recognised as equal to an expression such
  * as 2*d. */
 static dim pad_expression(dim_table *dims, dim d, int64_t around, int64_t interior) {

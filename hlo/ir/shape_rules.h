@@ -1,7 +1,7 @@
 /* shape_rules.h - the rules for result shapes that the rows of ops.def name.
  *
  * A rule infers the result shapes and writes them to `results`.  For an operation whose result shapes are
- * declared, `results` is i->shapes, which the caller has set, and the rule checks them. hlo_check_arity has
+ * declared, `results` is i->shapes, which the caller has set, and the rule checks them.  hlo_check_arity has
  * checked the numbers of operands and results, and that attributes have values of their kinds.  Everything
  * else about shapes and attributes is checked here, since HLO text is not trusted.
  *

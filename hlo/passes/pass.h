@@ -111,7 +111,7 @@ struct pass_context {
   int64_t fold_bytes;       /* the largest size of folded results; 0 means 2^20 */
   const hlo_target *target; /* NULL means a target without special abilities */
   const char *skip;         /* names of passes to leave out, such as "fold,cse"; NULL means none */
-  bool any_order;           /* whether not to check the order of the steps against passes.def */
+  bool any_order;           /* if true, the order of the steps is not checked against passes.def */
   bool verify;              /* whether to verify the module before the first and after the last pass */
   /* Whether to check *changed of each pass against a hash of the module, and to verify the module after each pass. */
   bool check_changed;

@@ -248,7 +248,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small weights are folded already */
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* literal: the subtraction was folded */
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
@@ -505,7 +505,8 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if maxima of quantised bytes stand for maxima of the numbers.  No window may be padding only. */
+/* Returns true if the largest of the bytes q stands for the largest number: the scale must be positive, and
+ * no window may consist of padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

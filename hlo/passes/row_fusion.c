@@ -260,7 +260,7 @@ static void renumber(growing *g) {
   }
 }
 
-/* Makes a fusion around the reduction, which is then removed.  Returns false if none was made. */
+/* Makes a fusion around the reduction, and removes the reduction.  Returns false if no fusion was made. */
 static bool fuse_from(growing *g, hlo_instr *reduce) {
   if (!hlo_row_space_of(reduce, &g->space) || !keeps_threads_busy(&g->space)) {
     return false;

@@ -45,7 +45,7 @@ static bool find_taps(dim_table *t, axis *x) {
   x->before = x->s - 1 - x->low - x->s * first;
   x->after = x->s * x->taps - x->k - x->before;
   x->new_low = -first;
-  int64_t more; /* places that are wanted beyond those of the input */
+  int64_t more; /* by how much out / s, rounded up, exceeds `in` */
   if (!dim_signed_value(t, dim_signed_sub(t, dim_ceildiv(t, x->out, x->s), x->in), &more)) {
     return false;
   }

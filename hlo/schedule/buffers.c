@@ -2,7 +2,7 @@
  *
  * Values that must or may share memory are joined into units (union-find).  Each unit has one interval of
  * time in which it is live.  Time is the order in which instructions run, with the bodies of each while and
- * conditional in the place of that instruction. base/placement.h then chooses the offset of each unit. */
+ * conditional in the place of that instruction.  base/placement.h then chooses the offset of each unit. */
 #include "hlo/schedule/buffers.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which some old
- * models use.  The elementwise ones of them are in activation.c. */
+/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which
+ * some old models use.  The elementwise ones are in activation.c. */
 #include <inttypes.h>
 #include <string.h>
 

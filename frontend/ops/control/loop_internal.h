@@ -17,8 +17,8 @@ typedef struct onnx_loop_axis {
 
 typedef struct onnx_loop {
   onnx_node *n;
-  bool is_scan; /* if false (Loop), the body has the iteration and the condition as its first inputs, and a condition as
-                   its first output */
+  bool is_scan; /* if false (Loop), the body has the iteration number and the condition as its first inputs, and a
+                   condition as its first output */
   hlo_computation *body; /* NULL until the body is imported */
   onnx_captures captures;
   uint32_t n_states;

@@ -63,7 +63,7 @@ status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   int64_t step = l->is_scan ? (int64_t)count - 1 : 0;
   TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, step, &l->captures, &l->body), "body"));
   onnx_finish_body(&l->captures, count, l->body);
-  dim_set_source(onnx_dims(n), n->b->source); /* the body's nodes have set others */
+  dim_set_source(onnx_dims(n), n->b->source); /* importing the body has set other sources */
   return NULL;
 }
 

@@ -163,9 +163,9 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   return NULL;
 }
 
-/* Returns the position of each query in the sequence of keys, in the shape `full` with a last dimension of 1.  The
- * first query is at the position after the keys of past_key.  With nonpad_kv_seqlen, which counts the keys that are no
- * padding, the last query is instead at the position of the last such key. */
+/* Returns the position of each query in the sequence of keys, in the shape `full` with a last dimension of 1.
+ * The first query is at the position after the keys of past_key.  With nonpad_kv_seqlen, which counts the
+ * keys that are not padding, the last query is instead at the position of the last such key. */
 static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
   hlo_builder *b = n->b;
   shape s = shape_with_type(*full, DTYPE_S64);

@@ -93,8 +93,8 @@ typedef struct onnx_frame {
   onnx_findings *findings;
 } onnx_frame;
 
-/* The name under which the frame of a loop's body has the number of the current step, u64[]; random operators use it.
- */
+/* The name under which the frame of a loop's body has the number of the current iteration, u64[]; random
+ * operators use it. */
 #define ONNX_FRAME_STEP ""
 
 /* Returns a frame without arrays, either of a graph or, if `graph` is NULL, of the body of `function`.  `call` is the

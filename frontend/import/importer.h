@@ -83,20 +83,21 @@ typedef struct onnx_captures {
   hlo_value *outer;
 } onnx_captures;
 
-/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given shapes and the
- * graph's outputs as roots.  Outer constants are copied into it; other outer values are added to `captures`.  If
- * known[k] is not NULL, the graph uses that constant as input k, and the parameter is unused.  `step` is the index of
- * the parameter with the number of the loop's step, s64[], or -1 if the body is not that of a loop.  If `step` equals
- * the number of the graph's inputs, it means an additional parameter after those for the inputs. */
+/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given
+ * shapes and the graph's outputs as roots.  Outer constants are copied into it; other outer values are added
+ * to `captures`.  If known[k] is not NULL, the graph uses that constant as input k, and the parameter is
+ * unused.  `step` is the index of the parameter with the number of the loop's iteration, s64[], or -1 if the
+ * body is not that of a loop.  If `step` equals the number of the graph's inputs, it means an additional
+ * parameter after those for the inputs. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);
 /* Adds the parameters for captures that were found only while other bodies of the node were imported.  Call it for each
  * body after all of them are imported. */
 void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body);
-/* Imports the graph in the attribute into the current computation, with `inputs` as its inputs.  Its outputs are stored
- * in out[], which has n_outputs entries.  `step` is the number of the loop's step, s64[], or has no def if the graph is
- * not the body of a loop. */
+/* Imports the graph in the attribute into the current computation, with `inputs` as its inputs.  Its outputs
+ * are stored in out[], which has n_outputs entries.  `step` is the number of the loop's iteration, s64[], or
+ * has no def if the graph is not the body of a loop. */
 STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs,
                                           const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 

@@ -185,12 +185,12 @@ status onnx_import_concat_from_sequence(onnx_node *n) {
 
 /* --- SequenceMap --- */
 
-/* The largest number of steps of all SequenceMap nodes together.  Their bodies are unrolled, and the numbers of steps
- * of nested nodes multiply. */
+/* The largest number of iterations of all SequenceMap nodes together.  Their bodies are unrolled, and the
+ * numbers of iterations of nested nodes multiply. */
 enum { MAX_STEPS = 1 << 16 };
 
-/* Returns the number of steps of a SequenceMap, which is the length of the input sequences; they must have equal
- * lengths. */
+/* Returns the number of iterations of a SequenceMap, which is the length of the input sequences; they must
+ * have equal lengths. */
 static status check_lengths(const onnx_node *n, uint32_t *steps) {
   *steps = onnx_sequence_length(n->in[0]);
   for (uint32_t k = 1; k < n->n_in; k++) {

@@ -336,8 +336,9 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   return NULL;
 }
 
-/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids, the input's
- * rows are gathered at these positions; otherwise the input has one row for each step. */
+/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids,
+ * the input's rows are gathered at these positions; otherwise the input has one row for each time step
+ * (S). */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
   dim_table *t = onnx_dims(n);

@@ -53,8 +53,9 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* Sets parts[] to the operands that have elements, in the order in which they are computed.  Returns false if too many
- * of them must be copied, or if the size of one along the dimension is symbolic, as in n + (4 - n). */
+/* Sets parts[] to the operands that have elements: first those that are written in place, in the order in
+ * which they are computed, then the one that is copied.  Returns false if too many of them must be copied, or
+ * if the size of one along the dimension is symbolic, as in n + (4 - n). */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;

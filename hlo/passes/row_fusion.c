@@ -162,8 +162,8 @@ static uint32_t count_outputs(const growing *g) {
   return n;
 }
 
-/* Adds the operand v of the member `reader` to the members, unless another instruction would then have to run in the
- * middle of the kernel. */
+/* Adds the operand v of the member `reader` to the members, unless another instruction would then have to run
+ * in the middle of the kernel, or the kernel would have too many outputs. */
 static void take_operand(growing *g, const hlo_instr *reader, hlo_value v) {
   hlo_value x = through_free(v);
   hlo_instr *i = x.def;

@@ -22,8 +22,8 @@ typedef struct onnx_array {
   bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a
                     parameter */
   bool asked;    /* set by an import if a size depends on the content; import again with `known` set */
-  /* Bit k is set if dimension k, or element k of a known array of integers, may be another one in the next run.  An
-   * import with symbols makes a symbol of it. */
+  /* Bit k is set if dimension k, or element k of a known array of integers, may have another value in the
+   * next run.  An import with symbols (symbolic.h) makes it a symbol. */
   uint32_t open_dims;
   uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */
@@ -82,9 +82,9 @@ typedef struct onnx_frame {
                       numbers; 0 means the main graph */
   int depth;       /* the number of frames around this one, including those of functions */
   bool unchecked;  /* as in onnx_import_options (import.h) */
-  /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants.  The others are only set if
-   * it is not NULL: what is known of the symbols, and the least hint that a symbol for an open dimension or element
-   * gets. */
+  /* The table of the symbols in the shapes of arrays; NULL if all dimensions are constants.  The two members
+   * below are set only if it is not NULL: what is known of the symbols, and the least hint that a symbol for
+   * an open dimension or element gets. */
   dim_table *dims;
   const onnx_definitions *definitions;
   int64_t least_hint;
@@ -93,8 +93,8 @@ typedef struct onnx_frame {
   onnx_findings *findings;
 } onnx_frame;
 
-/* The name under which the frame of a loop's body has the number of the current step, u64[]; random operators use it.
- */
+/* The name under which the frame of a loop's body has the number of the current iteration, u64[]; random
+ * operators use it. */
 #define ONNX_FRAME_STEP ""
 
 /* Returns a frame without arrays, either of a graph or, if `graph` is NULL, of the body of `function`.  `call` is the
@@ -129,16 +129,18 @@ void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
 typedef struct onnx_array_use {
   const char *name;
   onnx_array *array;
-  /* The elements of an array of integers that are symbols of the module: bit k stands for element k.  A parameter with
-   * such an element, which is a single one, is not the array, but tells this element (onnx_told_shape).  Of a constant
-   * with such elements only the others are constants. */
+  /* The elements of an array of integers that are symbols of the module, as a set: bit k stands for element
+   * k.  If it is not empty: in a list of constants, only the other elements of the array are constants of the
+   * module; in a list of parameters, the set has one element, and the parameter is not the array but tells
+   * the value of this element (onnx_told_shape). */
   uint64_t elements;
 } onnx_array_use;
 
 /* Returns true if an array of this shape is a short list of integers or truth values, whose elements can be symbols. */
 bool onnx_holds_sizes(const shape *s);
-/* Returns the shape of the parameter that tells an element: u8[element,0].  It has no elements itself.  Two elements
- * need two parameters, since their product may be more bytes than an array may have. */
+/* Returns the shape of the parameter by which the caller tells the value of one element of an array:
+ * u8[element,0], an empty array whose first extent is that value.  Each told element has a parameter of its
+ * own, since the product of two values may be larger than the size of an array may be. */
 shape onnx_told_shape(dim element);
 
 typedef struct onnx_array_uses {
@@ -164,7 +166,7 @@ typedef struct onnx_segment {
   uint32_t n_leaving, cap_leaving;
   uint8_t *states;     /* the states of the frame's nodes after this segment has run */
   bool *known;         /* for each result: true if later segments use it as a constant */
-  uint32_t *open_dims; /* for each result: onnx_array.open_dims and open_elements as this segment tells them */
+  uint32_t *open_dims; /* for each result: its onnx_array.open_dims and open_elements after this segment */
   uint64_t *open_elements;
   bool complete;                /* whether all nodes of the frame will have run after this segment */
   const char *reason;           /* why the first deferred node is deferred */

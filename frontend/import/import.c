@@ -58,8 +58,8 @@ void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v) {
   }
 }
 
-/* Copies an outer constant, a list of sizes, or the broadcast of a constant, into the scope's computation, so that its
- * value is known there too.  Returns false if the value is neither. */
+/* Copies an outer constant, a list of sizes, or the broadcast of a constant, into the scope's computation, so
+ * that its value is known there too.  Returns false if the value is none of these. */
 static bool copy_constant(onnx_scope *s, hlo_value outer, hlo_value *out) {
   hlo_computation *c = s->b->computation;
   hlo_instr *def = outer.def;
@@ -183,8 +183,8 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
   return NULL;
 }
 
-/* If the node reads a sequence that an earlier segment computed, records that the host must interpret a node, and
- * returns an error, so that the node is not imported. */
+/* If the node reads a sequence that an earlier segment computed, notes that the node must be
+ * host-interpreted, and returns an error, so that the node is not imported. */
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
     s->importer->requirements.host_interpreted = true;

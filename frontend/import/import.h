@@ -29,22 +29,25 @@ typedef struct onnx_input_shape {
   const char *name;
   shape shape;
   const literal *value; /* the content of the input, if the caller knows it; otherwise NULL */
-  /* If the content is used, the module still has a parameter for the input, which is unused.  For symbols it has,
-   * behind the parameters of all inputs, one for each element, which tells it (onnx_told_shape). */
+  /* If the content is used, the module still has a parameter for the input, which nothing reads.  If the
+   * elements are symbols, it also has a parameter for each of them, after the parameters of all inputs, which
+   * tells the element's value (onnx_told_shape). */
   onnx_content use;
 } onnx_input_shape;
 
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
-  /* For which sizes symbolic dimensions are meant; the largest are the likely ones. */
+  /* The ranges of sizes for which symbolic dimensions are meant; the largest size of a range is the likely
+   * one. */
   const dim_range *ranges;
   uint32_t n_ranges;
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  /* NULL, or a list of n_inputs flags, which are output: the flag of an input is set if the import failed with
-   * STATUS_ABOUT_VALUE because sizes depend on its content.  Import again with another `use` of the content. */
+  /* NULL, or a list of n_inputs flags, which the import writes: the flag of an input is set if the import
+   * failed with STATUS_ABOUT_VALUE because sizes depend on the content of this input.  Import again with
+   * another `use` of the content. */
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
                        dimensions are an error */
@@ -54,7 +57,8 @@ typedef struct onnx_import_options {
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
   onnx_findings *findings;
-  /* NULL, or the import keeps the dimensions that the model leaves open as symbols (symbolic.h). */
+  /* If not NULL, dimensions that the model leaves open stay symbols, or what these definitions say
+   * (symbolic.h). */
   const onnx_definitions *symbols;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;

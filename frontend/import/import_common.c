@@ -196,8 +196,8 @@ static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   return x;
 }
 
-/* Checks the integers of a constant.  Their smallest and their largest number must be within limits that are symbolic,
- * which adds guards. */
+/* Checks the integers of a constant against limits, some of which are symbolic.  That the smallest and the
+ * largest integer are within them becomes a guard. */
 static status check_known(const onnx_node *n, const literal *l, const char *what, uint32_t count, const dim *limits,
                           bool from_end) {
   dim_table *t = onnx_dims(n);
@@ -225,7 +225,8 @@ static bool are_constants(uint32_t n, const dim *dims) {
   return k == n;
 }
 
-/* Elements beyond the sizes of dynamic dimensions become 0, which must be within the limits. */
+/* Returns true if 0 is within all limits.  Elements beyond the sizes of dynamic dimensions are replaced by 0
+ * before a check. */
 static bool zero_fits(const onnx_node *n, uint32_t count, const dim *limits) {
   bool fits = true;
   for (uint32_t k = 0; k < count && fits; k++) {

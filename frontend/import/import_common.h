@@ -53,10 +53,11 @@ STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, 
  * a dimension of extent sizes[j]. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
-/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be
- * less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no element may be 0.
- * If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; of symbolic limits it is
- * then a guard that they are large enough.  `what` is the standard's name of x. */
+/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k
+ * must be less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no
+ * element may be 0.  If x is a constant, it is checked during the import instead, with the error
+ * INVALID_MODEL; that symbolic limits are large enough then becomes a guard.  `what` is the standard's name of
+ * x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits,
                                   bool from_end);
 /* Like onnx_check, for indices x that must be in [0, size). */

@@ -148,8 +148,9 @@ static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *inp
   TRY(onnx_value_shape(b->dims, input, out));
   if (given) {
     TRY(bind_given(a, b, input->name, out, &given->shape));
-    bool keep = b->options->symbols &&
-                out->kind != SHAPE_UNRANKED; /* a declared 0 accepts every size, so it is kept as given */
+    /* With symbols, the declared symbolic dimensions are kept.  Constant ones get the given sizes, since a
+     * declared 0 accepts every size. */
+    bool keep = b->options->symbols && out->kind != SHAPE_UNRANKED;
     for (int k = 0; k < given->shape.rank && keep; k++) {
       out->dims[k] = dim_is_const(out->dims[k]) ? given->shape.dims[k] : out->dims[k];
     }

@@ -93,7 +93,8 @@ static bool computed_from_few(hlo_value v, const sources *s) {
   return s->arrays.n && !s->more && (itself || elements <= FEW);
 }
 
-/* Returns true if input k of the node is no constant, but computed from few elements of arrays. */
+/* Returns true if input k of the node is not a constant, but is an array of the frame or is computed from few
+ * elements of such arrays (FEW). */
 static bool find_few(const onnx_node *n, uint32_t k, sources *s) {
   if (!onnx_has_in(n, k) || hlo_literal(n->in[k])) {
     return false;

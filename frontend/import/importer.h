@@ -39,15 +39,15 @@ bool onnx_has_out(const onnx_node *n, uint32_t k);
  * input, for messages. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
 /* Notes that input k must be a constant; the node is imported again when the content is known.  The functions
- * onnx_const_* call it.  An importer that does not use them calls it before it returns an error because the input is no
- * constant. */
+ * onnx_const_* call this.  An importer that does not use them must call it itself before it returns the error
+ * that the input is not a constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
  * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
  * constant.  Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
-/* Does the same only if each of these contents would become symbols (onnx_input_shape.use), so that the module still
- * serves others. */
+/* Does what onnx_require_inputs does, but only if each of these contents would become symbols
+ * (onnx_input_shape.use), so that the module still serves other contents. */
 bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
  * node's control flow, and each of its bodies segment by segment (frame.h). */
@@ -83,20 +83,21 @@ typedef struct onnx_captures {
   hlo_value *outer;
 } onnx_captures;
 
-/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given shapes and the
- * graph's outputs as roots.  Outer constants are copied into it; other outer values are added to `captures`.  If
- * known[k] is not NULL, the graph uses that constant as input k, and the parameter is unused.  `step` is the index of
- * the parameter with the number of the loop's step, s64[], or -1 if the body is not that of a loop.  If `step` equals
- * the number of the graph's inputs, it means an additional parameter after those for the inputs. */
+/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given
+ * shapes and the graph's outputs as roots.  Outer constants are copied into it; other outer values are added
+ * to `captures`.  If known[k] is not NULL, the graph uses that constant as input k, and the parameter is
+ * unused.  `step` is the index of the parameter with the number of the loop's iteration, s64[], or -1 if the
+ * body is not that of a loop.  If `step` equals the number of the graph's inputs, it means an additional
+ * parameter after those for the inputs. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);
 /* Adds the parameters for captures that were found only while other bodies of the node were imported.  Call it for each
  * body after all of them are imported. */
 void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_computation *body);
-/* Imports the graph in the attribute into the current computation, with `inputs` as its inputs.  Its outputs are stored
- * in out[], which has n_outputs entries.  `step` is the number of the loop's step, s64[], or has no def if the graph is
- * not the body of a loop. */
+/* Imports the graph in the attribute into the current computation, with `inputs` as its inputs.  Its outputs
+ * are stored in out[], which has n_outputs entries.  `step` is the number of the loop's iteration, s64[], or
+ * has no def if the graph is not the body of a loop. */
 STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs,
                                           const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 

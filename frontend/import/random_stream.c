@@ -39,7 +39,8 @@ static hlo_value run_seed(onnx_scope *s) {
   return s->run_seed;
 }
 
-/* Returns a hash of the step numbers of all enclosing loops, u64[], or no value (def is NULL) outside of loops. */
+/* Returns a hash of the iteration numbers of all enclosing loops, u64[], or no value (def is NULL) outside of
+ * loops. */
 static hlo_value path(onnx_scope *s) {
   if (!s->path.def && s->frame) {
     (void)onnx_frame_value(s, ONNX_FRAME_STEP, &s->path);

@@ -37,7 +37,7 @@ typedef struct onnx_importer {
   uint32_t node;                     /* the index of the frame's node that is being imported */
   bool sequences;                    /* whether the frame has sequences */
   bool tells_inputs;                 /* whether contents of the graph's inputs can be symbols */
-  uint32_t n_written_out;            /* the number of steps of SequenceMap nodes that have been unrolled so far */
+  uint32_t n_written_out;            /* how many iterations of SequenceMap nodes have been unrolled so far */
   onnx_dynamic_dim *dynamic;
   uint32_t n_dynamic, cap_dynamic;
 } onnx_importer;
@@ -50,7 +50,7 @@ struct onnx_scope {
   const onnx_frame *frame; /* if not NULL, names of the frame are visible as well */
   onnx_scope *around; /* the scope of the node that has or calls this body; NULL for the scope of the frame itself */
   uint64_t place;     /* a hash that identifies the body by the nodes around it */
-  hlo_value step;     /* in the body of a loop the number of the step, s64[]; otherwise its def is NULL */
+  hlo_value step;     /* the iteration number in the body of a loop, s64[]; otherwise its def is NULL */
   hlo_value run_seed, path; /* set by random_stream.c when they are first needed; until then def is NULL */
   onnx_importer *importer;
   hlo_builder *b;

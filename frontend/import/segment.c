@@ -43,14 +43,15 @@ static hlo_value add_parameter(onnx_importer *im, hlo_builder *b, const char *na
   return push_parameter(im, (onnx_array_use){.name = name, .array = array}, s);
 }
 
-/* A truth value is constant in a module, which a guard says. */
+/* Returns the truth value `element` as a constant, 0 or 1.  A guard makes the module valid for this value
+ * only. */
 static dim truth(onnx_importer *im, const char *name, dim element) {
   dim_set_source(im->frame->dims, arena_printf(im->arena, "the content of '%s'", name));
   return !dim_equal(im->frame->dims, element, 0);
 }
 
-/* Adds the array, some of whose elements are open, as an instruction `sizes`, and parameters that tell the open
- * elements.  The others are constants. */
+/* Adds the array, some of whose elements are open (onnx_array.open_elements), as an instruction `sizes`.  Its
+ * open elements are symbols, which additional parameters tell; its other elements are constants. */
 static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   const literal *l = &array->value;
   dim elements[HLO_MAX_SIZES];
@@ -362,8 +363,8 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* --- the segment --- */
 
-/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs.
- * Behind them are the parameters that tell contents of inputs. */
+/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's
+ * inputs.  After them come the parameters that tell elements of inputs. */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;

@@ -1,11 +1,11 @@
 /* sizes.h - dynamic dimensions: dimensions whose size is known only at run time, but which have a bound (the columns of
  * NonZero's result, the boxes that NonMaxSuppression selects).
  *
- * HLO does not know them.  A dynamic dimension has its bound as extent, which may be symbolic, elements beyond its size
- * are undefined, and the size is a separate value.  An operator that has a rule here passes dynamic dimensions on to
- * its result.  All other operators need arrays of constant dimensions: the node is deferred to the next segment, which
- * gets the array cut to its size.  A segment returns the sizes of its results as additional roots (hlo_module.size_of).
- */
+ * HLO has no dynamic dimensions.  In HLO the dimension has its bound as its extent, which may be symbolic;
+ * elements beyond its size are undefined, and the size is a separate value.  An operator that has a rule here
+ * passes dynamic dimensions on to its result.  All other operators need arrays of constant dimensions: the
+ * node is deferred to the next segment, which gets the array cut to its size.  A segment returns the sizes of
+ * its results as additional roots (hlo_module.size_of). */
 #ifndef FRONTEND_IMPORT_SIZES_H
 #define FRONTEND_IMPORT_SIZES_H
 

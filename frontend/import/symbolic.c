@@ -251,9 +251,9 @@ static void find_divisions(divided *d, dim e) {
   find_divisions(d, by);
 }
 
-/* An equation such as 2*((h+31)/32) = (h+15)/16, of two ways through a network of which one halves more often, holds
- * for multiples of 32.  So it defines h = 32*h.m for a new symbol h.m, or 32*h.m plus the remainder of the size at
- * hand.  That is tried once for each symbol. */
+/* An equation such as 2*((h+31)/32) = (h+15)/16 holds for multiples of 32.  (It comes from two paths through a
+ * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus
+ * the remainder of its hint by 32.  This is tried once for each symbol. */
 static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
   divided d = {.table = t, .multiple = 1};
   uint32_t before = out->n;
@@ -303,7 +303,9 @@ static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions
   return false;
 }
 
-/* Equations that cannot be solved define what sizes are multiples of; others (2*h = 3*w) pin their symbols. */
+/* Handles equations that cannot be solved for a symbol: pins one symbol (pin_one), or defines symbols as
+ * multiples (take_remainders), or, as for 2*h = 3*w, pins all symbols of the equation.  Returns true if there
+ * are new definitions. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
   const dim_guard *guards = dim_guards(t, &n);
@@ -323,7 +325,8 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   return n > before && take_equations(a, t, out);
 }
 
-/* What was imported with a question unanswered may be wrong, unless its pins have led to another import. */
+/* Returns an error if a question about sizes could not be answered, since the module may then be wrong.  It
+ * is called only if no pins or equations have led to another import. */
 static status check_answers(const dim_table *t) {
   const char *source = dim_unanswered(t);
   CHECK_THAT(!source, STATUS_UNSUPPORTED, "%s: what is computed from sizes is too large", source);

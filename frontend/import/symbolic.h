@@ -1,16 +1,17 @@
 /* symbolic.h - imports a model for any sizes: dimensions that the model leaves open stay symbols.
  *
- * Each symbol has as its hint the size at hand.  What the import must decide is asked of base/dim/guard.h, so the
- * module has guards.  An importer that needs constants pins the symbols on which they depend.  An equation among the
- * guards (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the end only
- * inequalities are left. */
+ * Each symbol has as its hint the size at hand.  Decisions that depend on sizes are made for the hints and
+ * become guards of the module (base/dim/guard.h).  An importer that needs constants pins the symbols on which
+ * they depend.  An equation among the guards (batch = 1, total = past+seq) is a definition: the model is
+ * imported again with it, so that in the end only inequalities are left. */
 #ifndef FRONTEND_IMPORT_SYMBOLIC_H
 #define FRONTEND_IMPORT_SYMBOLIC_H
 
 #include "frontend/import/importer.h"
 
-/* Like onnx_import, with the sizes in the options as hints.  The definitions that were necessary are appended to
- * *definitions, which may already have some.  A guard with its source can be read from the module's table of dims. */
+/* Like onnx_import, with the sizes in the options as hints.  The definitions that were necessary are appended
+ * to *definitions, which may already have some.  The guards and their sources are in the module's table of
+ * dims. */
 STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
                                             onnx_definitions *definitions, hlo_module **out, bool *complete);
 
@@ -20,8 +21,8 @@ STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const
 STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                                 onnx_segment *out);
 
-/* Sets *out to what the symbol is defined as; otherwise to the symbol.  The value becomes the hint of the symbol, or of
- * the one symbol of which it is defined to be a multiple. */
+/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  The value
+ * becomes the hint of the symbol, or of the one symbol of which it is defined to be a multiple. */
 STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value,
                                      dim *out);
 

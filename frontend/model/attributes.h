@@ -19,10 +19,10 @@ bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
 Onnx__AttributeProto__AttributeType onnx_attr_type(const Onnx__AttributeProto *attribute);
 
 STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out);
-/* Returns an integer attribute; it is INVALID_MODEL if the value is outside of [low, high]. */
+/* Returns an integer attribute; the error is INVALID_MODEL if the value is outside of [low, high]. */
 STATUS_MUST_USE status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t low,
                                         int64_t high, int64_t *out);
-/* Returns true if an integer attribute is not 0. */
+/* Sets *out to whether an integer attribute is not 0. */
 STATUS_MUST_USE status onnx_attr_bool(const Onnx__NodeProto *node, const char *name, bool def, bool *out);
 STATUS_MUST_USE status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def, float *out);
 /* Returns a NUL-terminated copy on the arena, or `def`, which may be NULL, if the attribute is absent.  A string that

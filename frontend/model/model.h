@@ -56,10 +56,10 @@ typedef struct onnx_load_options {
   uint64_t max_nodes; /* the largest number of nodes after all functions are inlined; 0 means 10 million */
 } onnx_load_options;
 
-/* Both functions load a model onto `a`, whose budget bounds the memory; call them inside guard_run (base/arena.h),
- * since running out of memory is not returned as a status.  Only the arena needs to be freed.  options may be NULL.
- * Errors: IO (the file cannot be opened), INVALID_FILE (it is not an ONNX file, or damaged), INVALID_MODEL, UNSUPPORTED
- * (a newer standard), RESOURCE. */
+/* The next two functions load a model onto `a`, whose budget bounds the memory; call them inside guard_run
+ * (base/arena.h), since running out of memory is not returned as a status.  Only the arena needs to be freed.
+ * options may be NULL.  Errors: IO (the file cannot be opened), INVALID_FILE (it is not an ONNX file, or
+ * damaged), INVALID_MODEL, UNSUPPORTED (a newer standard), RESOURCE. */
 STATUS_MUST_USE status onnx_model_open(arena *a, const char *path, const onnx_load_options *options, onnx_model **out);
 /* The bytes must stay valid until the arena is destroyed.  `path` is the path of the file that they come from, for
  * messages and to find external data in its folder.  If it is NULL, external data is refused. */

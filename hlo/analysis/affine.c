@@ -3,8 +3,9 @@
  * element type, there is no form; so nothing here wraps around. */
 #include "hlo/analysis/affine.h"
 
-/* A value with many uses may be visited once for each of them, so the work is limited.  It is the number of elements
- * of constants that are compared, plus WORK_OF_INSTRUCTION for each visited instruction. */
+/* The limit of the work, since a value with many uses may be visited once for each use.  The work is the
+ * number of elements of constants that are compared, plus WORK_OF_INSTRUCTION for each visited
+ * instruction. */
 enum { MOST_WORK = 1 << 26, WORK_OF_INSTRUCTION = MOST_WORK / 256 };
 
 static bool find(hlo_value v, const hlo_region *r, int64_t *work, hlo_affine *out);

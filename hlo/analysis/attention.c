@@ -132,7 +132,8 @@ typedef struct wanted {
   hlo_reducer how;
 } wanted;
 
-/* Searches back from v, through at most *steps position-wise operations.  Returns the first one, or NULL. */
+/* Searches back from v for the instruction that *w describes, through at most *steps position-wise
+ * operations.  Returns the first that it finds, or NULL. */
 static hlo_instr *find_source(hlo_value v, const wanted *w, int *steps) {
   hlo_instr *i = v.def;
   if (i->op == w->op && (i->op != HLO_REDUCE || hlo_int(i, HLO_ATTR_REDUCER) == w->how)) {
@@ -249,8 +250,8 @@ static bool reads_rows(const hlo_attention *a) {
   return fits && product_of(p, contract) == a->keys && product_of(p, batch) == a->batches;
 }
 
-/* Finds the dot of q and k from which the scores come; a->rows is the number of rows of all batches before, and that
- * of one batch afterwards. */
+/* Finds the dot of q and k from which the scores come.  Before the call, a->rows is the number of rows in all
+ * batches; afterwards it is the number of rows in one batch. */
 static bool find_dots(hlo_attention *a) {
   a->qk = source_of(a->scores, (wanted){.op = HLO_DOT});
   if (!a->qk || !take_chain(a, a->scores, a->qk) || !add(a, a->qk)) {

@@ -21,9 +21,8 @@ typedef struct hlo_attention {
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
   /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
   hlo_value shift, total;
-  bool total_sees_max; /* whether total is computed from the result of max, too, as where rows may be masked as a whole
-                        */
-  hlo_instr *root;     /* pv, or a transpose of its result */
+  bool total_sees_max;     /* whether total depends on max, too (it may if whole rows can be masked) */
+  hlo_instr *root;         /* pv, or a transpose of its result */
   dim batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n), which may be symbolic */
   uint32_t n;
   /* The instructions of the fusion.  Of these, only `root` is used by other instructions. */
@@ -38,7 +37,8 @@ enum hlo_attention_views {
 
 /* Finds the attention whose second dot is `pv`; `views` is a set of hlo_attention_views. */
 bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a);
-/* Finds the attention that the body of a fusion of kind attention computes.  Returns false if `i` is no such fusion. */
+/* Finds the attention that the body of a fusion of kind attention computes.  Returns false if `i` is not such
+ * a fusion. */
 bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a);
 
 #endif

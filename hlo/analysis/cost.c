@@ -71,7 +71,8 @@ static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   }
 }
 
-/* Returns the bytes of the value `v` that are read inside of a fusion: all of it, unless all users read parts. */
+/* Returns how many bytes of the value `v` are read inside of a fusion: all of them, unless each user reads
+ * only a part. */
 static int64_t read_of(hlo_value v) {
   int64_t all = bytes_of(hlo_shape(v)), read = 0;
   if (v.def->n_uses == 0) {

@@ -10,15 +10,16 @@ typedef struct hlo_in_place_update {
   uint32_t base;   /* the number of the operand into which the part is written; outside of the part, the result
                       equals this operand */
   hlo_value value; /* the part that is written; for a fusion a value of its body */
-  /* The position of the part's elements in row-major order: `rows` runs of `run` elements, `pitch` apart, starting at
-   * element `first`.  Only `rows` may be an expression of sizes. */
+  /* The position of the part's elements in row-major order: `rows` runs of `run` elements, `pitch` apart,
+   * starting at element `first`.  Only `rows` may be symbolic. */
   dim rows;
   int64_t run, pitch, first;
 } hlo_in_place_update;
 
-/* Describes the instruction `i`.  Returns false if it does not write one array, the part, into a larger one, the base;
- * if it reads the base for something else; if the part is smaller than the base along several dimensions; or if the
- * extents from that dimension on are not constants. */
+/* Describes the instruction `i`.  Returns false if it does not write one array, the part, into a larger one,
+ * the base; if it reads the base for something else; if the part is smaller than the base along several
+ * dimensions; or if, from the dimension along which it is smaller to the last one, not all extents are
+ * constants. */
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out);
 
 #endif

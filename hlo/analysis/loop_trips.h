@@ -4,9 +4,10 @@
 
 #include "hlo/ir/ir.h"
 
-/* Returns true if the body of a while certainly runs a number of times that depends on constants and sizes only: if the
- * condition is  counter < bound,  where the body adds 1 to the counter.  Sets *trips to that number, which may be
- * symbolic.  Then nobody has to compute the condition. */
+/* Returns true if the body of a while certainly runs a number of times that depends on constants and sizes
+ * only: if the condition is counter < bound, where the body adds 1 to the counter.  Sets *trips to that
+ * number, which may be symbolic.  A loop with this number of iterations can run without computing its
+ * condition. */
 bool hlo_loop_trips(const hlo_instr *loop, dim *trips);
 
 #endif

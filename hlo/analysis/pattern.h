@@ -64,9 +64,10 @@ struct hlo_pattern {
 #define P_COMMUTE(op, left, right) P_NODE(HLO_PATTERN_COMMUTE, op, .of = {left, right})
 /* Matches what `first` matches, or else what `second` matches. */
 #define P_EITHER(first, second) P_NODE(HLO_PATTERN_EITHER, .of = {first, second})
-/* Goes from a value to the first operand of its instruction as long as that is an instruction of this operation, at
- * most `most_` times and perhaps never, and matches `pattern` with the value that it reaches.  It always goes as far as
- * it can: if `pattern` does not match there, it is not tried with a value on the way. */
+/* Follows a chain of instructions of operation `op`, from each one to its first operand, and matches
+ * `pattern` with the value at the end.  The chain may be empty and has at most `most_` instructions.  It is
+ * always followed as far as possible: if `pattern` does not match at its end, it is not tried with values on
+ * the way. */
 #define P_BEHIND(op, most_, pattern) P_NODE(HLO_PATTERN_BEHIND, op, .most = most_, .of = {pattern})
 /* Matches what `pattern` matches, if the value is used exactly once and is not a root (hlo_used_once). */
 #define P_ONCE(pattern) P_NODE(HLO_PATTERN_ONCE, .of = {pattern})

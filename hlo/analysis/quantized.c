@@ -215,9 +215,9 @@ static bool is_chain(const hlo_quantized_weights *w) {
   return once;
 }
 
-/* Sets the sizes, distances and dimensions in *out, for a matrix that is joined from the blocks of `scaled`, or is
- * `scaled` itself, and whose sums run along dimension `contract`.  Returns false if the blocks do not divide that
- * dimension. */
+/* Sets the sizes, distances and dimensions in *out.  The matrix `joined` is `scaled` itself, or `scaled`
+ * after a reshape that merges the dimension of blocks with the dimension in a block.  The dot contracts
+ * dimension `contract` of it.  Returns false if the blocks do not divide that dimension. */
 static bool measure(hlo_value joined, hlo_value scaled, int contract, hlo_quantized_weights *out) {
   const shape *matrix = hlo_shape(joined), *s = hlo_shape(scaled);
   bool blocks = joined.def != scaled.def;

@@ -13,8 +13,8 @@ typedef struct hlo_along {
   int64_t step;
 } hlo_along;
 
-/* Describes v, whose shape may have sizes.  Returns false if v is not broadcast from one number or one list of numbers,
- * if the number of these has sizes, or if v is a constant of more than 2^16 bytes. */
+/* Describes v, whose shape may be symbolic.  Returns false if v is not broadcast from one number or one list
+ * of numbers, if the length of the list is symbolic, or if v is a constant of more than 2^16 bytes. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
 /* Returns true if the numbers are constants.  Only then may hlo_along_at be called, which returns number k. */
 bool hlo_along_is_const(const hlo_along *a);

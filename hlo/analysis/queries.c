@@ -10,7 +10,7 @@ hlo_computation **hlo_walked(const hlo_module *m, arena *scratch, bool fusions, 
                                       or 0 */
   }
   m->entry->n_ids = 1;
-  /* Callers come first, since they are after their callees in the list. */
+  /* The list has callees before their callers, so going backward visits each caller before its callees. */
   for (uint32_t k = m->n_computations; k-- > 0;) {
     hlo_computation *c = m->computations[k];
     for (hlo_instr *i = c->n_ids ? c->first : NULL; i; i = i->next) {

@@ -31,7 +31,8 @@ bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
  * and q is u8. */
 bool hlo_is_lookup(const hlo_instr *gather);
 
-/* Returns true if all elements of v are equal and known, and sets *scalar to the element as a literal of rank 0. */
+/* Returns true if all elements of v are equal and known, and sets *scalar to the element as a literal of rank
+ * 0.  The elements of constants of more than 2^16 bytes are not compared; it returns false for them. */
 bool hlo_splat_of(hlo_value v, literal *scalar);
 /* Returns true if all elements of v are exactly `number`, where -0 is not 0.  For real element types only. */
 bool hlo_is_splat(hlo_value v, double number);
@@ -42,8 +43,8 @@ hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);
 static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (hlo_attr){.n = n, .ints = ints}; }
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
-/* Returns true for instructions that cost nothing to compute where they are used: constants of one element, broadcasts,
- * iota.  Each fusion gets a copy of its own. */
+/* Returns true for instructions that cost nothing to compute where they are used: constants of rank 0 (not
+ * strings), broadcasts, iota.  Each fusion gets a copy of its own. */
 bool hlo_is_free(const hlo_instr *i);
 /* Returns true for elementwise operations of a few cycles, which are faster to compute twice than to store and load. */
 bool hlo_is_cheap(const hlo_instr *i);

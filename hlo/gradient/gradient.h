@@ -21,7 +21,8 @@
 void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
                    const hlo_value *xs, hlo_value *dxs);
 
-/* Returns true if there is a rule for the operation.  Operations whose results are not floats need none. */
+/* Returns true if the operation can be differentiated: there is a rule for it, or it is a composite, which is
+ * inlined.  Operations whose results are not floats need no rule. */
 bool hlo_has_gradient(hlo_op op);
 
 #endif

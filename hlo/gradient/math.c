@@ -153,7 +153,7 @@ static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_va
   return unless_zero(b, dy, mul(b, dy, mul(b, y, rest)));
 }
 
-/* The derivative by y is x^y log(x); at x = 0 its limit is 0, if it has one. */
+/* The derivative by y is x^y log(x).  At x = 0 it counts as 0, which is its limit for y > 0. */
 void hlo_gradient_power(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0], y = i->operands[1];

@@ -1,10 +1,10 @@
 /* while.c - the rule of differentiation for counted loops.
  *
- * The body is differentiated once.  The derivative of an iteration (a step) reads values of that iteration, which are
- * gone when the loop has ended.  Therefore a second loop, the forward loop, runs all iterations again and stores these
- * values in arrays with a row for each possible iteration.  A third loop, the backward loop, goes through the
- * iterations from the last to the first, reads the rows and computes the gradients.  Loop-carried values that no
- * iteration changes need no such array, and neither does the counter. */
+ * The body is differentiated once.  The derivative of an iteration reads values of that iteration, which are
+ * gone when the loop has ended.  Therefore a second loop, the forward loop, runs all iterations again and
+ * stores these values in arrays with a row for each possible iteration.  A third loop, the backward loop,
+ * goes through the iterations from the last to the first, reads the rows and computes the gradients.
+ * Loop-carried values that no iteration changes need no such array, and neither does the counter. */
 #include <string.h>
 
 #include "hlo/gradient/rules.h"

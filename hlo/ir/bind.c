@@ -22,7 +22,7 @@ typedef struct binding {
   dim missing; /* the first symbol that was looked up and has no value; 0 if there is none */
 } binding;
 
-/* The values of symbols, wherever they come from. */
+/* The source of the values of symbols: a function, and the argument to call it with. */
 typedef struct sizes {
   arena *arena;
   const dim_table *dims;
@@ -172,7 +172,7 @@ status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module *
   return status_error(STATUS_INVALID_ARGUMENT, "no input tells the size %s", dim_print(a, b.dims, b.missing));
 }
 
-/* --- other expressions in place of dimensions --- */
+/* --- replacing dimensions by other expressions --- */
 
 static void map_instr(hlo_instr *i, dim (*map)(void *data, dim d), void *data) {
   for (uint32_t k = 0; k < i->n_results; k++) {

@@ -4,15 +4,16 @@
 
 #include "hlo/ir/ir.h"
 
-/* Returns a copy of the module, on `a`, in which every dimension is a constant.  inputs[] has the shape of each
- * parameter of the entry.  A symbol gets its value from an input dimension that is this symbol, or a multiple of it
- * plus a constant; input dimensions that are other expressions must evaluate to the given sizes.  If the shapes do not
- * fit or a guard does not hold (base/dim/guard.h), the error is INVALID_ARGUMENT about the shape.  The copy shares the
- * elements of constants with the module. */
+/* Returns a copy of the module, on `a`, in which every dimension is a constant.  inputs[] has the shape of
+ * each parameter of the entry.  A symbol gets its value from an input dimension that is this symbol, or a
+ * multiple of it plus a constant; input dimensions that are other expressions must evaluate to the given
+ * sizes.  If the shapes do not fit or a guard does not hold (base/dim/guard.h), the error is INVALID_ARGUMENT
+ * with STATUS_ABOUT_SHAPE.  The copy shares the elements of constants with the module. */
 STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module **out);
 
-/* Replaces each symbol of the module by the size that `value` returns for it, so that every dimension is a constant.
- * Guards are not checked.  The error is INVALID_ARGUMENT about the shape if a size cannot be computed. */
+/* Replaces each symbol of the module by the size that `value` returns for it, so that every dimension is a
+ * constant.  Guards are not checked.  If a size cannot be computed, the error is INVALID_ARGUMENT with
+ * STATUS_ABOUT_SHAPE. */
 STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data);
 
 /* Replaces each dimension of the module, in shapes and in attributes, by what `map` returns for it. */

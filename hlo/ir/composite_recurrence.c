@@ -1,4 +1,4 @@
-/* composite_recurrence.c - builds lstm, gru and rnn as loops over the steps of a sequence.
+/* composite_recurrence.c - builds lstm, gru and rnn as loops over the time steps of a sequence.
  *
  * One dot before the loop multiplies the inputs of all steps by w, and as many biases as possible are added to its
  * result.  The loop carries the step, the values that never change (the body can use only its own parameters), the
@@ -89,9 +89,9 @@ static hlo_value gates(hlo_builder *b, const layer *l, hlo_value x, int d, int f
 /* Returns gate k of the pre-activations x. */
 static hlo_value gate(hlo_builder *b, const layer *l, hlo_value x, int k) { return gates(b, l, x, 1, k, k + 1); }
 
-/* Returns gates [from, to) of xt as a matrix.  xt is one step of the projected inputs (inputs times w), [1, B, G*H] for
- * batch B, G gates and hidden size H.  It is sliced before it is reshaped, so that a kernel which uses the gates can
- * read them in place. */
+/* Returns gates [from, to) of xt as a matrix.  xt is one time step of the projected inputs (inputs times w),
+ * [1, B, G*H] for batch B, G gates and hidden size H.  It is sliced before it is reshaped, so that a kernel
+ * which uses the gates can read them in place. */
 static hlo_value step_gates(hlo_builder *b, const layer *l, hlo_value xt, int from, int to) {
   return hlo_reshape(b, gates(b, l, xt, 2, from, to), 2, (dim[]){l->n.batch, (to - from) * l->n.hidden});
 }
@@ -170,7 +170,7 @@ static hlo_value step_starts(hlo_builder *b, hlo_value step) {
   return hlo_concatenate(b, 2, (hlo_value[]){hlo_reshape(b, step, 1, (dim[]){1}), zeros}, 0);
 }
 
-/* Returns, for each sequence of the batch, x if the step lies within the sequence, otherwise `old`. */
+/* Returns, for each sequence of the batch, x if the time step lies within the sequence, otherwise `old`. */
 static hlo_value within(hlo_builder *b, const carried in, hlo_value step, hlo_value x, hlo_value old) {
   if (!in[LENGTHS].def) {
     return x;
@@ -242,8 +242,8 @@ static hlo_value direction_of(hlo_builder *b, hlo_value x, int d) {
   return hlo_reshape(b, x, s.rank - 1, s.dims + 1);
 }
 
-/* Returns the inputs of all steps times w, plus the biases.  A bias that can only be added in the loop is left out;
- * *r_bias is set to it if there is one. */
+/* Returns the product of the inputs of all time steps and w, plus the biases.  A bias that can only be added
+ * in the loop is left out; *r_bias is set to it if there is one. */
 static hlo_value input_projection(hlo_builder *b, const layer *l, int d, hlo_value *r_bias) {
   hlo_value xw = times_transposed(b, l->r->x, direction_of(b, l->r->w, d)), bias = direction_of(b, l->r->bias, d);
   if (!bias.def) {
@@ -282,7 +282,8 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
     state[LENGTHS] = hlo_convert(b, r->lengths, DTYPE_S64);
   }
   state[Y] = hlo_splat(b, shape_make(hlo_type(r->x), 3, (dim[]){l->n.steps, l->n.batch, l->n.hidden}), 0);
-  /* A step reads a part of the projection, which has none if there are no steps. */
+  /* Without time steps there is no loop: its body slices the current one out of the projection, which would
+   * be empty. */
   if (!dim_equal(b->computation->module->dims, l->n.steps, 0) && !b->error) {
     run_loop(b, l, state);
   }

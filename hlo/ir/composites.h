@@ -58,8 +58,8 @@ typedef struct hlo_recurrence {
 
 int hlo_cell_gates(hlo_composite_id cell);
 int hlo_cell_activations(hlo_composite_id cell);
-/* Builds a composite for the layer.  out is y, y_h and, for lstm, y_c.  A step at or after the end of a sequence keeps
- * the state, and its y is 0.  The reverse direction starts at the end of each sequence. */
+/* Builds a composite for the layer.  out is y, y_h and, for lstm, y_c.  A time step after the end of a
+ * sequence keeps the state, and its y is 0.  The reverse direction starts at the end of each sequence. */
 void hlo_build_recurrence(hlo_builder *b, const hlo_recurrence *r, hlo_value *out);
 
 #endif

@@ -88,7 +88,8 @@ static dim convert(dim_table *t, dim a, dtype to) {
 
 /* --- instructions --- */
 
-/* A sum or product of 32-bit integers wraps, which expressions do not: it is folded if it fits at the sizes at hand. */
+/* A sum or product of 32-bit integers wraps around, but expressions of symbols do not.  So it is folded only
+ * if the result fits in 32 bits; what the hints tell about that becomes a guard. */
 static dim operate_within(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
   dim d = operate(i, t, op, a, b);
   return i->shapes[0].type == DTYPE_S32 && d != DIM_OVERFLOW ? convert(t, d, DTYPE_S32) : d;

@@ -1,9 +1,10 @@
 /* fold_sizes.h - folds the arithmetic by which a model computes sizes from the shapes of its inputs.
  *
- * The instruction `sizes` is a list of integers that are expressions of symbols.  ONNX's operator Shape, for an input
- * with symbolic dimensions, is imported as such an instruction.  As the reference evaluator folds instructions whose
- * operands are constants, so this folds small integer instructions whose operands are constants and `sizes`, to `sizes`
- * or constants again. */
+ * The instruction `sizes` is a list of integers that are expressions of symbols.  ONNX's operator Shape, for
+ * an input with symbolic dimensions, is imported as such an instruction.  The functions of this file fold
+ * small integer instructions whose operands are constants and `sizes`.  The result is `sizes` again, or a
+ * constant if no symbol is left.  (Instructions whose operands are all constants are folded by the reference
+ * evaluator.) */
 #ifndef HLO_IR_FOLD_SIZES_H
 #define HLO_IR_FOLD_SIZES_H
 

@@ -227,8 +227,8 @@ hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c)
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
 void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
 hlo_instr *hlo_parameter(hlo_computation *c, shape s);
-/* Removes parameter k, which must have no users.  The caller must remove that operand of the instructions that call
- * the computation. */
+/* Removes parameter k, which must have no users.  The caller must also remove the corresponding operand of
+ * each instruction that calls the computation. */
 void hlo_remove_parameter(hlo_computation *c, uint32_t k);
 
 /* Returns a new instruction before `before`, or at the end if that is NULL, with zeroed attributes and unset shapes.
@@ -284,8 +284,8 @@ uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
 /* Numbers the instructions of the computation in list order, from 0. */
 void hlo_number(hlo_computation *c);
-/* Returns the number of boxes for which the result of a non-max-suppression has room in each line (batch and class).  A
- * limit of UINT32_MAX is none, since there are no more boxes. */
+/* Returns the number of boxes for which the result of a non-max-suppression has room in each line (batch and
+ * class).  A limit of UINT32_MAX means no limit: then there is room for all boxes. */
 dim hlo_nms_room(const hlo_instr *i);
 /* Returns true for a dot or convolution of bytes, each operand signed or unsigned, whose sums are s32. */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
@@ -305,8 +305,9 @@ static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_ge
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
 /* Returns the bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
-/* Returns the same for sizes that are likely, the hints of symbols (base/dim/guard.h), and 0 for what has none.  It is
- * for decisions that cannot make a result wrong. */
+/* Returns the bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
+ * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result
+ * wrong. */
 int64_t hlo_expected_bytes(const hlo_instr *i);
 /* These return the first member of i's concurrent group, and the member that follows i or NULL. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
@@ -323,7 +324,8 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  It may differ from process
  * to process, like the other hashes here. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
-/* These return a hash of everything that the text shows, except names other than those of computations. */
+/* These return a hash of all that the printed text shows, with the names of computations but without other
+ * names. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
 /* Removes computations that nobody calls, and orders callees before callers. */

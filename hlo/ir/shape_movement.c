@@ -63,8 +63,8 @@ static dim elements(dim_table *dims, const shape *s) {
   return n;
 }
 
-/* The numbers of elements are compared only if both are constants: (n*6/4)*4 equals n*6 if 4 divides it, which is
- * unknown until n is known. */
+/* The numbers of elements are compared only if both are constants: for example, (n*6/4)*4 equals n*6 only if
+ * 4 divides n*6, which cannot be decided before n is known. */
 status hlo_shape_reshape(const hlo_instr *i, dim_table *dims, shape *results) {
   const shape *x = shape_of(i, 0), *to = &results[0];
   TRY(shape_need_types(i, dims, 0, TYPES_ALL));
@@ -255,8 +255,8 @@ static void batch_dims(const hlo_instr *i, dim *out) {
   }
 }
 
-/* Slices have size 1 along collapsed and batch dimensions.  A collapsed dimension must not be empty, since one element
- * is always read; with an empty batch dimension nothing is. */
+/* Slices have size 1 along collapsed and batch dimensions.  A collapsed dimension must not be empty, since
+ * one element along it is always read.  A batch dimension may be empty, since then nothing is read. */
 static status check_slice_sizes(const hlo_instr *i, dim_table *dims, const gather_parts *p, dim *window) {
   const shape *x = shape_of(i, 0);
   TRY(shape_need_count(i, HLO_ATTR_SIZES, x->rank));

@@ -1,8 +1,9 @@
 /* shape_rules.h - the rules for result shapes that the rows of ops.def name.
  *
- * A rule infers the result shapes, or checks those that are declared; then `results` is i->shapes, which are already
- * set.  hlo_check_arity has checked the numbers of operands and results, and that attributes have values of their
- * kinds. Everything else about shapes and attributes is checked here, since HLO text is not trusted.
+ * A rule infers the result shapes and writes them to `results`.  For an operation whose result shapes are
+ * declared, `results` is i->shapes, which the caller has set, and the rule checks them.  hlo_check_arity has
+ * checked the numbers of operands and results, and that attributes have values of their kinds.  Everything
+ * else about shapes and attributes is checked here, since HLO text is not trusted.
  *
  * Dimensions may be symbolic expressions.  Two of them are equal if their handles are equal; sizes are computed by
  * dim_*.  If a comparison of expressions cannot be decided, it succeeds, and is made again when all dimensions are
@@ -73,9 +74,9 @@ STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int r
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
 /* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
-/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
- * elements.  If it is negative, returns DIM_OVERFLOW.  With interior elements, whether an expression d
- * is 0 becomes a guard; without hints it is assumed not to be. */
+/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two
+ * of its elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an
+ * expression, whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct channels {
   int weights_dimension;
   int64_t n;
   double *scale, *shift;
-  double *u; /* the constants of the current step of the chain, by channel */
+  double *u; /* the constants of the chain's current operation, by channel */
   uint32_t n_steps, n_scalings;
 } channels;
 

@@ -8,7 +8,8 @@
 #include "hlo/ir/builder.h"
 #include "hlo/ir/fold_sizes.h"
 
-/* Returns the concatenation of the pair, or NULL if it does not fit. */
+/* Returns the concatenation that appends to parameter c->parameter and gives root c->root, or NULL if the
+ * root is not such a concatenation. */
 static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
   const hlo_computation *entry = m->entry;
   hlo_instr *i = entry->roots[c->root].def, *past = entry->params[c->parameter];
@@ -29,7 +30,8 @@ static const hlo_instr *updated_parameter(hlo_value root) {
   return fits ? v.def : NULL;
 }
 
-/* Adds a parameter of the shape of `past` with the capacity along the dimension. */
+/* Adds a parameter with the shape of parameter c->parameter, but the extent `capacity` along dimension
+ * c->axis. */
 static hlo_instr *add_room(hlo_module *m, const hlo_carry *c, dim capacity) {
   shape s = m->entry->params[c->parameter]->shapes[0];
   uint32_t n = m->entry->n_params;
@@ -43,14 +45,15 @@ static hlo_instr *add_room(hlo_module *m, const hlo_carry *c, dim capacity) {
   return hlo_parameter(m->entry, s);
 }
 
-/* Returns what is appended to the parameter. */
+/* Returns what the concatenation appends to its first operand. */
 static hlo_value appended(hlo_builder *b, const hlo_instr *concatenation, int axis) {
   return concatenation->n_operands == 2
              ? concatenation->operands[1]
              : hlo_concatenate(b, concatenation->n_operands - 1, concatenation->operands + 1, axis);
 }
 
-/* Replaces the concatenation by an update of the array with room, and its uses by a slice of that. */
+/* Replaces the concatenation by an update of the array with room, and its uses by a slice of the updated
+ * array. */
 static status rewrite(hlo_module *m, const hlo_carry *c, hlo_instr *concatenation, dim capacity) {
   dim start[SHAPE_MAX_RANK] = {0}, length = concatenation->shapes[0].dims[c->axis];
   start[c->axis] = m->entry->params[c->parameter]->shapes[0].dims[c->axis];

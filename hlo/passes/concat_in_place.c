@@ -8,8 +8,8 @@
  *     a = fusion(x); b = fusion(y); concatenate(a, b)
  *     e = empty; p = fusion(x, e) { dynamic-update-slice(e, a, 0) }; fusion(y, p) { dynamic-update-slice(p, b, n) }
  *
- * Operands that cannot be written in place are copied to their parts.  At most one may be, since each copy is a
- * kernel. */
+ * Operands that cannot be written in place are copied to their parts.  At most one operand may be copied,
+ * since each copy is a kernel. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -53,8 +53,9 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* Sets parts[] to the operands that have elements, in the order in which they are computed.  Returns false if too many
- * of them must be copied, or if the size of one along the dimension is symbolic, as in n + (4 - n). */
+/* Sets parts[] to the operands that have elements: first those that are written in place, in the order in
+ * which they are computed, then the one that is copied.  Returns false if too many of them must be copied, or
+ * if the size of one along the dimension is symbolic, as in n + (4 - n). */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -85,7 +86,7 @@ static hlo_value starts_of(hlo_builder *b, const shape *s, int64_t dimension, in
   return hlo_s64s(b, starts, s->rank);
 }
 
-/* Returns a new computation that computes what `i` does, and its result in *result. */
+/* Returns a new computation that computes what `i` does, and sets *result to its result. */
 static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *result) {
   if (i->op == HLO_FUSION) {
     hlo_computation *body = hlo_computation_clone(m, hlo_callee(i, 0));

@@ -86,8 +86,8 @@ static void close_carried(liveness *l) {
   }
 }
 
-/* Returns a copy of `c` without the parameters that are not in `keep` and the roots that are not in `keep_roots`.
- * NULL for one of them keeps all. */
+/* Returns a copy of `c` without the parameters that are not in `keep` and the roots that are not in
+ * `keep_roots`.  If one of these lists is NULL, all parameters or all roots are kept. */
 static hlo_computation *narrowed(const hlo_computation *c, const bool *keep, const bool *keep_roots, arena *scratch) {
   hlo_computation *copy = hlo_computation_clone(c->module, c);
   uint32_t n = 0;

@@ -1,12 +1,14 @@
-/* dot_merger.c - dots of one operand and several constant weights become one dot of the concatenated weights, and what
- * they were become slices of its result, as where a transformer projects an array to queries, keys and values.  A bias
- * after each dot becomes one bias.  One kernel reads the common operand once, and is started once.
+/* dot_merger.c - dots of one operand and several constant weights become one dot of the concatenated weights,
+ * and slices of its result replace their results.  Examples are the projections of a transformer to
+ * queries, keys and values.  A bias after each dot becomes one bias.  One kernel reads the common operand
+ * once, and is started once.
  *
- * Order: after batch_norm, which merges factors into weights and biases, and before attention, whose kernel reads the
- * slices in place.  Requires: no dead users, which would count.  Keeps: results, but that a target may choose another
- * order of sums for a wider dot.  Breaks: nothing; the old weights are left to dce, and the new ones are as large as
- * these.  It merges only what no kernel of its own would have to copy out of the common result afterwards, and no dot
- * whose kernel would compute more than the bias (epilogue.c). */
+ * Order: after batch_norm, which merges factors into weights and biases, and before attention, whose kernel
+ * reads the slices in place.  Requires: no dead instructions, which would count as users.  Keeps: results,
+ * except that a target may add in another order for a wider dot.  Breaks: nothing; the old weights are left
+ * to dce, and the new ones are as large as these.  A dot is merged only if the users of its result can read a
+ * slice, so that no kernel has to copy it out of the common result, and only if nothing but the bias could
+ * run in the dot's own kernel (epilogue.c). */
 #include <stdlib.h>
 
 #include "hlo/analysis/attention.h"
@@ -43,16 +45,17 @@ static bool *find_attentions(hlo_computation *c, const pass_context *context) {
   return attends;
 }
 
-/* Returns true if `user` moves the elements of v, or scales all by one number, so that its users decide who reads a
- * slice. */
+/* Returns true if `user` only moves the elements of v, or multiplies all by one number.  Then the users of
+ * its result decide whether v may be a slice. */
 static bool passes_on(const hlo_instr *user, hlo_value v) {
   literal number;
   return user->op == HLO_RESHAPE || user->op == HLO_BROADCAST ||
          hlo_match(hlo_result((hlo_instr *)user, 0), P_COMMUTE(HLO_MUL, P_SPLAT(&number), P_SAME(&v)));
 }
 
-/* Returns true if kernels that exist anyway can read v as a slice of a larger array: those of attention, and those that
- * move data.  If there are only elementwise users, these may run in the kernel of the dot itself. */
+/* Returns true if kernels that exist anyway can read v as a slice of a larger array: those of attention, and
+ * those that move data.  Returns false if there are only elementwise users, since these may run in the kernel
+ * of the dot itself. */
 static bool reads_slice(const search *s, hlo_value v, int steps) {
   const hlo_target *t = s->context->target;
   bool moved = false, fits = steps > 0 && !hlo_is_root(v);
@@ -134,7 +137,8 @@ static int by_operand(const void *a, const void *b) {
 
 /* --- merging --- */
 
-/* Returns the weights of all, one after the other along the dimension that is not summed over. */
+/* Returns the concatenated weights of the n projections, along the dimension that the dots do not
+ * contract. */
 static hlo_value join_weights(hlo_builder *b, const projection *p, uint32_t n) {
   hlo_value weights[MOST_MERGED];
   int64_t free = 0;
@@ -147,7 +151,8 @@ static hlo_value join_weights(hlo_builder *b, const projection *p, uint32_t n) {
   return hlo_concatenate(b, n, weights, free);
 }
 
-/* Returns the biases of all as an array of one dimension.  A dot without one gets -0, which changes no number. */
+/* Returns the biases of the n projections, one after the other, as an array of one dimension.  A dot without
+ * one gets -0, which changes no number. */
 static literal join_biases(arena *a, const projection *p, uint32_t n, int64_t columns) {
   void *data;
   dtype t = hlo_type(p->result);
@@ -171,7 +176,7 @@ static hlo_value build_wide_dot(hlo_builder *b, const projection *p, hlo_value w
   return hlo_dot(b, p->dot->operands[0], weights, &d);
 }
 
-/* Replaces each result by its part of the wide one. */
+/* Replaces the result of each projection by its slice of `wide`, the result of the wide dot. */
 static void put_slices(hlo_builder *b, const projection *p, uint32_t n, hlo_value wide) {
   int64_t at = 0, last = hlo_rank(wide) - 1;
   for (uint32_t k = 0; k < n && !b->error; at += columns_of(p + k), k++) {
@@ -192,7 +197,7 @@ static status merge(pass_context *context, const projection *p, uint32_t n, bool
     any_bias = any_bias || p[k].bias.def;
   }
   TRY(hlo_builder_take_error(&b));
-  if (!hlo_literal(weights)) { /* they are more than may be folded */
+  if (!hlo_literal(weights)) { /* too large to be folded */
     hlo_remove(weights.def);
     return NULL;
   }

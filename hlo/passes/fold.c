@@ -8,10 +8,10 @@
  * dynamic-slice and others need their elements; so do weights of contractions.  Quantised weights that a dot of the
  * target scales itself are not dequantised.
  *
- * Limits: results have at most context.fold_bytes bytes, or, up to a bound, about as many as the constants that they
- * replace (such as a transposed weight).  In all, folding reads and writes at most MAX_WORK bytes.  A large constant
- * without users is removed at once with its memory, so that of a chain of index arithmetic only the last result
- * remains. */
+ * Limits: results have at most context.fold_bytes bytes, or at most twice as many as the largest operand
+ * (such as a transposed weight).  In all, folding reads and writes at most MAX_WORK bytes.  A large constant
+ * without users is removed at once with its memory, so that of a chain of index arithmetic only the last
+ * result remains. */
 #include <string.h>
 
 #include "hlo/analysis/quantized.h"
@@ -81,7 +81,8 @@ static literal iota_literal(const hlo_instr *i, arena *a) {
   return l;
 }
 
-/* Returns true if the elements of v are known and have at most max_bytes bytes. */
+/* Returns true if the elements of v are known: v is a constant, or an iota or the broadcast of a constant of
+ * at most max_bytes bytes. */
 static bool is_known(hlo_value v, int64_t max_bytes) {
   const shape *s = hlo_shape(v);
   if (s->kind != SHAPE_ARRAY || !shape_is_static(s)) {

@@ -188,7 +188,8 @@ static void remove_members(hlo_fuser *f, uint32_t n, hlo_instr *const *members) 
   }
 }
 
-/* Returns the sources (hlo_instr.source) of the members, each once, as "a + b", if they are few. */
+/* Returns the sources (hlo_instr.source) of the members, each once, as "a + b".  If there are more than MOST,
+ * the others are written as "...". */
 static const char *joined_source(arena *a, uint32_t n, hlo_instr *const *members) {
   enum { MOST = 12 };
   const char *text = "", *joined[MOST];

@@ -14,8 +14,8 @@ typedef struct hlo_fuser {
   hlo_computation *c;
   arena *scratch;
   uint32_t *roots;     /* for each instruction id: how many of the computation's roots are results of the instruction */
-  uint32_t *fusion_of; /* for each instruction id: the number of the fusion to which clone[id] belongs */
-  hlo_value *clone;    /* for each instruction id: the copy inside of that fusion, if the instruction has one result */
+  uint32_t *fusion_of; /* for each instruction id: the number of the last fusion with a copy of it */
+  hlo_value *clone;    /* for each instruction id: its copy in that fusion, if it has one result */
   uint32_t n_ids, n_fusions;
 } hlo_fuser;
 

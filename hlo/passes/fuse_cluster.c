@@ -261,12 +261,14 @@ static bool only_moves(const clustering *k, const cluster *c) {
   return moves;
 }
 
-/* Returns true if cluster c, which reads array i, and another one of its size should be one. */
+/* Returns true if cluster c, which reads array i, should be merged with others that do: if its results have
+ * no more elements than i, or if it only moves data. */
 static bool merges(const clustering *k, uint32_t c, const hlo_instr *i) {
   return dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i)) || only_moves(k, k->clusters + c);
 }
 
-/* Merges the clusters that read array i, if it is as large as their results or the target wants it anyway. */
+/* Merges those clusters that read array i for which `merges` returns true, as far as they fit together
+ * (merge). */
 static void merge_users(clustering *k, const hlo_instr *i) {
   enum { MOST = 64 };
   if (i->n_uses < 2 || i->n_uses > MOST || i->n_results != 1 || i->op == HLO_CONSTANT || hlo_is_free(i) ||

@@ -364,8 +364,8 @@ typedef struct group {
   int64_t place; /* the lowest number that one of the operand's dimensions in this group has in held.t */
 } group;
 
-/* Returns true if the first of two different products of extents is the one to which an extent should be added for them
- * to become equal.  For symbolic products that is a guess. */
+/* a and b are different products of extents, which further factors are to make equal.  Returns true if a is
+ * the smaller one, which needs the next factor.  For symbolic products this is a guess by their hints. */
 static bool is_less(const dim_table *t, dim a, dim b) {
   int64_t x = 0, y = 0;
   return dim_hint(t, a, &x) && dim_hint(t, b, &y) && x < y;

@@ -111,7 +111,7 @@ struct pass_context {
   int64_t fold_bytes;       /* the largest size of folded results; 0 means 2^20 */
   const hlo_target *target; /* NULL means a target without special abilities */
   const char *skip;         /* names of passes to leave out, such as "fold,cse"; NULL means none */
-  bool any_order;           /* whether not to check the order of the steps against passes.def */
+  bool any_order;           /* if true, the order of the steps is not checked against passes.def */
   bool verify;              /* whether to verify the module before the first and after the last pass */
   /* Whether to check *changed of each pass against a hash of the module, and to verify the module after each pass. */
   bool check_changed;
@@ -137,10 +137,11 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Returns a builder before `at`, or at the end if that is NULL, which folds constants as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order, except those in c->skip (a group is skipped with all its steps).  Returns STATUS_INTERNAL,
- * before anything runs, if the order violates passes.def; skipped steps count as well.  Another failure names the
- * pass, and the module must not be used any more: STATUS_INTERNAL if a pass left a broken module, STATUS_RESOURCE if
- * it ran out of memory. */
+/* Runs the steps in order, except those in c->skip (a group is skipped with all its steps).  Returns
+ * STATUS_INTERNAL, before anything runs, if the order violates passes.def; skipped steps count as well.
+ * Returns STATUS_INVALID_ARGUMENT if c->skip names a step that is needed.  Another failure names the pass,
+ * and the module must not be used any more: STATUS_INTERNAL if a pass left a broken module, STATUS_RESOURCE
+ * if it ran out of memory. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 
 #endif

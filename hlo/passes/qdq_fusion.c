@@ -248,7 +248,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* small weights are folded already */
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* literal: the subtraction was folded */
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
@@ -337,7 +337,8 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* Sets *converted to what conversion `sum` converts, without constants added to it; returns these (n = 0: none). */
+/* `sum` is the conversion of an integer sum to which constants may have been added.  Sets *converted to the
+ * integer sum without these constants and returns them; their n is 0 if there are none. */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];
@@ -455,7 +456,7 @@ static hlo_value sum_of_lists(hlo_builder *b, const hlo_along *x, const hlo_alon
   return stretch(b, hlo_constant(b, l), DTYPE_S32, s, of->axis);
 }
 
-/* Rewrites (sum + constants) + constants to one addition. */
+/* Rewrites (sum + constants) + other constants as one addition. */
 static hlo_value addition(hlo_builder *b, hlo_instr *i) {
   hlo_along outer, inner;
   hlo_value v = hlo_result(i, 0);
@@ -504,7 +505,8 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if maxima of quantised bytes stand for maxima of the numbers.  No window may be padding only. */
+/* Returns true if the largest of the bytes q stands for the largest number: the scale must be positive, and
+ * no window may consist of padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

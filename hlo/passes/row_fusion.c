@@ -1,6 +1,6 @@
-/* row_fusion.c - row-wise fusions: reductions over the same rows, and the elementwise operations before, between and
- * after them, become one kernel that computes a whole row while it is in the cache.  Such are softmax and
- * normalisations, however they are expressed.
+/* row_fusion.c - row-wise fusions: reductions over the same rows, and the elementwise operations before,
+ * between and after them, become one kernel that computes a whole row while it is in the cache.  Softmax and
+ * normalisations are such computations, however they are expressed.
  *
  * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which handles the remaining
  * reductions.  Keeps: results (sums are in the order of a row-wise kernel); nothing expensive is computed twice that
@@ -162,8 +162,8 @@ static uint32_t count_outputs(const growing *g) {
   return n;
 }
 
-/* Adds the operand v of the member `reader` to the members, unless another instruction would then have to run in the
- * middle of the kernel. */
+/* Adds the operand v of the member `reader` to the members, unless another instruction would then have to run
+ * in the middle of the kernel, or the kernel would have too many outputs. */
 static void take_operand(growing *g, const hlo_instr *reader, hlo_value v) {
   hlo_value x = through_free(v);
   hlo_instr *i = x.def;
@@ -260,7 +260,7 @@ static void renumber(growing *g) {
   }
 }
 
-/* Makes a fusion around the reduction, which is then removed.  Returns false if none was made. */
+/* Makes a fusion around the reduction, and removes the reduction.  Returns false if no fusion was made. */
 static bool fuse_from(growing *g, hlo_instr *reduce) {
   if (!hlo_row_space_of(reduce, &g->space) || !keeps_threads_busy(&g->space)) {
     return false;

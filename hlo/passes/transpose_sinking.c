@@ -73,7 +73,7 @@ static bool transpose_into_dot(hlo_builder *b, hlo_instr *i) {
 
 static bool is_zero(hlo_value v) { return hlo_is_splat(v, 0); }
 
-/* Turns zeros that pad the image into padding of the convolution. */
+/* If zeros pad the convolution's first operand, makes them padding of the convolution itself. */
 static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   int rank = hlo_rank(i->operands[0]);
@@ -181,7 +181,7 @@ static bool transpose_into_reduce(hlo_builder *b, hlo_instr *i) {
 
 static bool is_moved(hlo_value v) { return v.def->op == HLO_TRANSPOSE || v.def->op == HLO_RESHAPE; }
 
-/* Returns true if v is moved in the same way as `by`, and only i uses it. */
+/* Returns true if v is the result of the same movement as `by` and is used only once. */
 static bool moved_alike(hlo_value v, const hlo_instr *by) {
   const shape *from = hlo_shape(by->operands[0]);
   return v.def->op == by->op && hlo_used_once(v) && shape_same_dims(hlo_shape(v.def->operands[0]), from) &&
@@ -189,8 +189,9 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                                           from->rank * sizeof(int64_t)) == 0);
 }
 
-/* Returns v as it is before the movement `by`: v's operand if v is moved alike, or a splat.  A scalar operand of an
- * operation on arrays (a bound of clamp) stays a scalar. */
+/* Returns v as it is before the movement `by`: v's operand if v is the result of the same movement, or a
+ * splat of the shape before it.  A scalar operand of an operation on arrays (a bound of clamp) stays a
+ * scalar. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
   if (moved_alike(v, by)) {

@@ -28,7 +28,8 @@ typedef struct axis {
 
 static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
-/* Sets what follows from the first members.  Returns false if the padding would not be a constant. */
+/* Computes the other members from s, k, low, in and out.  Returns false if the padding would not be a
+ * constant. */
 static bool find_taps(dim_table *t, axis *x) {
   int64_t first = 0, end = 0;
   for (int64_t p = 0; p < x->s; p++) {
@@ -44,7 +45,7 @@ static bool find_taps(dim_table *t, axis *x) {
   x->before = x->s - 1 - x->low - x->s * first;
   x->after = x->s * x->taps - x->k - x->before;
   x->new_low = -first;
-  int64_t more; /* places that are wanted beyond those of the input */
+  int64_t more; /* by how much out / s, rounded up, exceeds `in` */
   if (!dim_signed_value(t, dim_signed_sub(t, dim_ceildiv(t, x->out, x->s), x->in), &more)) {
     return false;
   }

@@ -1,8 +1,8 @@
 /* buffers.c - buffer assignment.
  *
- * Values that must or may share memory are joined into units (union-find).  Each unit has one interval of time in
- * which it is live.  Time is the order in which instructions run, with the bodies of each while and conditional in the
- * place of that instruction.  placement.h then chooses the offset of each unit. */
+ * Values that must or may share memory are joined into units (union-find).  Each unit has one interval of
+ * time in which it is live.  Time is the order in which instructions run, with the bodies of each while and
+ * conditional in the place of that instruction.  base/placement.h then chooses the offset of each unit. */
 #include "hlo/schedule/buffers.h"
 
 #include <assert.h>
@@ -251,8 +251,9 @@ static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t mem
   return true;
 }
 
-/* Returns true if result r of i, which is the first value in its memory, may be written over that of unit `operand`,
- * which `i` is the last to read, and which is as large. */
+/* Returns true if result r of i may be written over the memory of unit `operand`.  For this, `i` must be the
+ * last to read that unit, result r must be the first value in its own unit, both units must have the same
+ * size, and the rules must allow it (may_share). */
 static bool may_take(const hlo_buffers *b, const hlo_instr *i, uint32_t r, uint32_t operand) {
   uint32_t time = frame_of(b, i->parent)->time[i->id], result = find(b, unit_of(b, hlo_result((hlo_instr *)i, r)));
   return b->rules->may_share && !is_view(b, i) && !hlo_is_control(i) && operand != result && in_arena(b, result) &&
@@ -380,8 +381,9 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   }
 }
 
-/* Control instructions take intervals of time.  In a concurrent group all members run during the intervals of the
- * others, so nothing that one of them uses may share memory with what another one writes. */
+/* A control instruction runs for an interval of time, and the other members of its concurrent group run at
+ * any time in that interval.  So nothing that one member uses may share memory with what another one
+ * writes. */
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -412,8 +414,8 @@ static void place_results(hlo_buffers *b, const hlo_computation *entry) {
 
 /* --- results that are carried in the memory of parameters --- */
 
-/* Lets carried roots be computed in the memory of their parameters, which then is that of the result.  Otherwise the
- * result has memory of its own. */
+/* Lets each carried root be computed in the memory of its parameter, if the rules and lifetimes allow it.
+ * This memory then counts as the memory of the result.  Other carried roots have memory of their own. */
 static void place_carried(hlo_buffers *b, const hlo_module *m) {
   for (uint32_t k = 0; m->carried && k < m->entry->n_roots; k++) {
     if (m->carried[k].parameter < 0) {

@@ -51,9 +51,10 @@ static inline bool hlo_slices_overlap(hlo_buffer x, hlo_buffer y) {
          (x.bytes < 0 || y.offset < x.offset + (uint64_t)x.bytes);
 }
 
-/* Assigns a buffer to every value of the module.  Bodies of while and branches of conditional share the arena with what
- * is live around them.  A value that a while carries keeps one slice as initial value, parameter, root and result if
- * lifetimes allow it; hlo_carry_needs_copy tells where they do not. */
+/* Assigns a buffer to every value of the module.  Bodies of while and branches of conditional share the arena
+ * with what is live around them.  A value that a while carries keeps one slice as initial value, parameter,
+ * root and result if lifetimes allow it.  Where they do not, the slices differ, and the value must be copied
+ * from one to the other (by lower/). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
 /* Returns INTERNAL if a result overlaps an operand that is still read while the result is written

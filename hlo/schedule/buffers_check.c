@@ -66,8 +66,8 @@ static status need(const checker *c, const hlo_instr *by, hlo_value v) {
   return NULL;
 }
 
-/* Records a copy of the value `from` to the buffer `to`, as lower/ makes it.  Nothing is copied if the value is there
- * already. */
+/* Records a copy of the value `from` to the buffer `to`, as lower/ makes it.  Nothing is copied if the value
+ * is in that buffer already. */
 static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer to) {
   TRY(need(c, by, from));
   return hlo_same_slice(slice_of(c, from), to) ? NULL : overwrite(c, by, to);

@@ -4,9 +4,9 @@
 
 #include "hlo/ir/ir.h"
 
-/* Counts the instructions that run by themselves: those of the entry, and those of while bodies and conditional
- * branches once each.  Parameters, constants and reshapes, which are views, do not count as operations.  A convolution
- * is clustered if the bias, normalisation, activation and residual that follow it are in the same fusion. */
+/* Counts the instructions that run by themselves: those of the entry, and those of while bodies and
+ * conditional branches once each.  Parameters, constants and reshapes, which are views, do not count as
+ * operations.  A convolution or dot is clustered if it is inside of a fusion. */
 typedef struct hlo_report {
   uint32_t instructions; /* all instructions outside of fusions */
   uint32_t operations;   /* the instructions outside of fusions that compute something */

@@ -4,9 +4,9 @@
 
 #include "hlo/ir/ir.h"
 
-/* Reorders the list of every computation so that values die early.  Of the given order and a list schedule, which runs
- * next the instruction that frees most memory, it takes the one with the lower peak memory.  The order stays
- * topological. */
+/* Reorders the list of every computation so that values die early.  It computes a list schedule, which always
+ * runs next the ready instruction that frees most memory, and takes it if its peak memory is lower than that
+ * of the given order.  The order stays topological. */
 STATUS_MUST_USE status hlo_schedule(hlo_module *m);
 
 #endif

@@ -11,7 +11,7 @@
 typedef struct parser {
   text_in in;
   const hlo_parse_options *options;
-  int64_t budget; /* the bytes that literals with all elements equal, which the text abbreviates, may still take */
+  int64_t budget; /* how many bytes further splats may take, whose text is shorter than their elements */
   hlo_module *module;
   arena *scratch;       /* temporary memory for the whole text */
   arena *local;         /* temporary memory for one computation */

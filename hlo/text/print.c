@@ -8,7 +8,7 @@ typedef struct printer {
   text_out out;
   const hlo_print_options *options;
   const dim_table *dims;
-  uint32_t *first; /* by instruction id, the number of the first result; NULL means that ids are printed */
+  uint32_t *first; /* for each instruction id: the number printed for its first result; NULL: prints ids */
   arena *scratch;  /* temporary memory, such as for the texts of shapes */
 } printer;
 

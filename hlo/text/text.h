@@ -57,7 +57,8 @@ typedef struct hlo_parse_options {
    * NULL, blobs are refused. */
   status (*blob)(void *data, uint64_t number, const shape *s, const void **bytes);
   void *blob_data;
-  /* The limit in bytes for all constants that the text writes shorter than they are (splats); 0 means 2^30. */
+  /* The limit in bytes for the elements of all splats together, whose text is shorter than their elements; 0
+   * means 2^30. */
   int64_t max_bytes;
 } hlo_parse_options;
 

@@ -293,8 +293,8 @@ static status read_blob(text_in *in, const shape *s, const hlo_parse_options *op
   return check_canonical(s, *data);
 }
 
-/* Allocates memory for elements that the text lists one by one.  A text that is too short for them is refused before.
- */
+/* Allocates memory for elements that the text lists one by one.  First refuses a text that is too short to
+ * list so many. */
 static status spelled_out(text_in *in, const shape *s, int64_t per_character, void **data) {
   int64_t left = in->end - in->at + 2;
   CHECK_THAT(shape_bytes(s) / per_character <= left, STATUS_INVALID_FILE, "%s needs more elements than there is text",

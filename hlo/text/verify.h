@@ -20,8 +20,8 @@ enum { HLO_MAX_CALL_DEPTH = 100, HLO_MAX_EXPANDED = 100 * 1000 * 1000 };
  * STATUS_UNSUPPORTED. */
 STATUS_MUST_USE status hlo_verify(const hlo_module *m);
 
-/* Returns an error if a shape has a symbolic dimension.  Text may have symbols, but a module that is compiled has
- * constants only. */
+/* Returns an error if a shape has a symbolic dimension.  It is for modules that are compiled for given sizes,
+ * and for backends that take no symbolic dimensions. */
 STATUS_MUST_USE status hlo_check_static(const hlo_module *m);
 
 /* Checks the value and the kind of one attribute, as hlo_verify does. */

@@ -297,7 +297,7 @@ status onnx_import_trilu(onnx_node *n) {
   return NULL;
 }
 
-/* Reads `depth`, which may follow from sizes. */
+/* Reads `depth`, which may be computed from symbolic sizes. */
 static status read_depth(const onnx_node *n, dim *out) {
   double number;
   dim elements[HLO_MAX_SIZES];

@@ -111,7 +111,8 @@ static status list_parts(const onnx_node *n, dim extent, parts *out) {
   return NULL;
 }
 
-/* If the parts have equal extents, their number must be a constant, and so the extent of the axis. */
+/* Reads the input `split` and computes the number of parts.  If the parts have equal extents, their number
+ * must be a constant, and therefore the extent of the axis must be one, too. */
 static status count_parts(const onnx_node *n, dim extent, parts *out) {
   *out = (parts){.each = 1};
   if (onnx_has_in(n, 1) && hlo_rank(n->in[1]) > 0) {
@@ -184,12 +185,12 @@ status onnx_import_concat_from_sequence(onnx_node *n) {
 
 /* --- SequenceMap --- */
 
-/* The largest number of steps of all SequenceMap nodes together.  Their bodies are unrolled, and the numbers of steps
- * of nested nodes multiply. */
+/* The largest number of iterations of all SequenceMap nodes together.  Their bodies are unrolled, and the
+ * numbers of iterations of nested nodes multiply. */
 enum { MAX_STEPS = 1 << 16 };
 
-/* Returns the number of steps of a SequenceMap, which is the length of the input sequences; they must have equal
- * lengths. */
+/* Returns the number of iterations of a SequenceMap, which is the length of the input sequences; they must
+ * have equal lengths. */
 static status check_lengths(const onnx_node *n, uint32_t *steps) {
   *steps = onnx_sequence_length(n->in[0]);
   for (uint32_t k = 1; k < n->n_in; k++) {

@@ -38,7 +38,7 @@ static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, d
   end = end == DIM_MAX ? highest : resolve_position(t, end, back ? dim_signed_const(t, -1) : 0, highest, extent);
   dim span = back ? dim_signed_sub(t, start, end) : dim_signed_sub(t, end, start);
   bool empty = !dim_at_most(t, dim_is_const(span) || back ? 1 : 0, span);
-  if (empty || (back && dim_at_most(t, extent, 0))) { /* without elements there is no first one */
+  if (empty || (back && dim_at_most(t, extent, 0))) { /* an empty dimension has no first element */
     return (slice_dim){0, 0, 1, false};
   }
   if (!back) {
@@ -345,8 +345,8 @@ static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, i
   return NULL;
 }
 
-/* Returns x without the first -low and the last -high elements of the axis as far as these are positive, between a
- * splat of `low` and one of `high` elements as far as these are. */
+/* Pads the axis of x with `low` elements before and `high` elements after it, which are all `value`.  A
+ * negative `low` or `high` removes that many elements instead. */
 static hlo_value pad_by_dims(const onnx_node *n, hlo_value x, hlo_value value, int64_t axis, dim low, dim high) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;
@@ -367,7 +367,7 @@ static hlo_value pad_by_dims(const onnx_node *n, hlo_value x, hlo_value value, i
   return hlo_concatenate(b, count, parts, axis);
 }
 
-/* Pad by constants, by widths that the model computes from sizes. */
+/* Imports a Pad of mode `constant` whose widths the model computes from symbolic sizes. */
 static status pad_by_sizes(onnx_node *n, hlo_value value) {
   const dim *pads;
   const int64_t *axes = NULL;
@@ -414,7 +414,7 @@ status onnx_import_pad(onnx_node *n) {
   return NULL;
 }
 
-/* Crops or pads one axis of *x, whose extent or whose new extent is symbolic, around its centre. */
+/* Crops or pads one axis of x around its centre.  The extent of the axis or the new extent is symbolic. */
 static hlo_value centre(const onnx_node *n, hlo_value x, hlo_value zero, int64_t axis, dim want) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;

@@ -1,5 +1,5 @@
-/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which some old
- * models use.  The elementwise ones of them are in activation.c. */
+/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which
+ * some old models use.  The elementwise ones are in activation.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static status append_dims(const onnx_node *n, shape *s, const char *what, const 
   return NULL;
 }
 
-/* Appends the dimensions that an attribute lists; a negative number is no dim. */
+/* Appends the dimensions that an attribute lists, and refuses negative ones. */
 static status append_given(const onnx_node *n, shape *s, const char *what, const int64_t *dims, size_t count) {
   for (size_t k = 0; k < count; k++) {
     CHECK_THAT(dims[k] >= 0, STATUS_INVALID_MODEL, "%s[%zu] is %" PRId64, what, k, dims[k]);

@@ -9,8 +9,8 @@
 #include "frontend/ops/control/loop_internal.h"
 #include "hlo/ir/fold_sizes.h"
 
-/* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The condition must
- * be a constant after every step. */
+/* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The
+ * condition must be a constant after every iteration. */
 static status unroll(onnx_loop *l, hlo_value *results) {
   onnx_node *n = l->n;
   hlo_builder *b = n->b;
@@ -86,8 +86,8 @@ static status read_limits(onnx_loop *l) {
   return NULL;
 }
 
-/* Returns true if the graph, or a graph in it, contains a Loop or a function call.  A Loop with such a body is never
- * unrolled, since the numbers of steps of nested loops would multiply. */
+/* Returns true if the graph, or a graph in it, contains a Loop or a function call.  A Loop with such a body
+ * is never unrolled, since the numbers of iterations of nested loops would multiply. */
 static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   for (size_t k = 0; k < g->n_node; k++) {
     const Onnx__NodeProto *node = g->node[k];
@@ -103,15 +103,17 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   return false;
 }
 
-/* Returns true if the loop can be unrolled: the number of steps is a small constant, and the body contains no loops. */
+/* Returns true if the loop can be unrolled: the number of iterations is a small constant, and the body
+ * contains no loops. */
 static bool can_unroll(const onnx_loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
   return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->trip_value.def && !l->cond.def && body && body->g &&
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
-/* Returns true for a loop that runs no step and has no scan outputs.  Its results are the initial states, and its body
- * need not be one that can be imported: it may carry sequences, or read elements of an array that has none. */
+/* Returns true for a loop that makes no iteration and has no scan outputs.  Its results are the initial
+ * states, and its body need not be one that can be imported: it may carry sequences, or read elements of an
+ * array that has none. */
 static bool keeps_states(const onnx_loop *l) { return l->trip == 0 && l->n_out == 0; }
 
 /* Requires M and cond as constants, if the import can compute them from the model's inputs, because the loop can then
@@ -123,9 +125,10 @@ static void run_interpreted(const onnx_node *n) {
   }
 }
 
-/* If sizes that decide how the loop is imported are symbolic, pins them and returns true: of constant sizes it may
- * become a part of the module.  The shapes of states are pinned only if M and cond are constants, since a loop with a
- * known number of steps can be unrolled for any shapes.  What the attempt required is not needed then. */
+/* If sizes that decide how the loop is imported are symbolic, pins them and returns true, since with constant
+ * sizes the loop may become a part of the module.  The shapes of states are pinned only if neither M nor cond
+ * is, since a loop with a known number of iterations can be unrolled for any shapes.  After a pin, the
+ * requirements that the failed attempt noted are dropped (`before` are the earlier ones). */
 static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
   bool pinned = false;
   for (uint32_t k = 0; k < 2; k++) {

@@ -5,8 +5,8 @@
 #include "frontend/import/import_helpers.h"
 
 enum {
-  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of steps of a Loop that is unrolled because its states change their
-                                  shapes, and the largest batch of a Scan of version 8 */
+  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of iterations of a Loop that is unrolled because its states change
+                                  their shapes, and the largest batch of a Scan of version 8 */
 };
 
 /* The axis along which a scan input is read or a scan output written, and the direction. */
@@ -17,20 +17,20 @@ typedef struct onnx_loop_axis {
 
 typedef struct onnx_loop {
   onnx_node *n;
-  bool is_scan; /* if false (Loop), the body has the iteration and the condition as its first inputs, and a condition as
-                   its first output */
+  bool is_scan; /* if false (Loop), the body has the iteration number and the condition as its first inputs, and a
+                   condition as its first output */
   hlo_computation *body; /* NULL until the body is imported */
   onnx_captures captures;
   uint32_t n_states;
-  uint32_t n_in;       /* the number of scan inputs, including the one that Scan's importer adds for the step numbers */
-  uint32_t n_out;      /* the number of scan outputs */
-  hlo_value *states;   /* the initial states */
-  hlo_value *scans;    /* the whole scan inputs, of which each step reads one element */
-  onnx_loop_axis *in;  /* one for each scan input */
-  onnx_loop_axis *out; /* one for each scan output; a negative axis is converted once the rank is known */
-  dim trip;            /* the largest number of steps, which may follow from symbolic sizes; INT64_MAX if unlimited */
-  hlo_value trip_value; /* the largest number of steps if it depends on data, otherwise def is NULL */
-  hlo_value length;     /* for Scan of version 8: how many of the `trip` steps are executed; all if def is NULL */
+  uint32_t n_in;        /* the number of scan inputs, with the one that Scan's importer adds (set_step_input) */
+  uint32_t n_out;       /* the number of scan outputs */
+  hlo_value *states;    /* the initial states */
+  hlo_value *scans;     /* the whole scan inputs, of which each iteration reads one element */
+  onnx_loop_axis *in;   /* one for each scan input */
+  onnx_loop_axis *out;  /* one for each scan output; a negative axis is converted once the rank is known */
+  dim trip;             /* the largest number of iterations, which may be symbolic; INT64_MAX if unlimited */
+  hlo_value trip_value; /* the largest number of iterations if it depends on data, otherwise def is NULL */
+  hlo_value length;     /* for Scan of version 8: how many of the `trip` iterations run; all if def is NULL */
   hlo_value cond;       /* the initial condition; it is true if def is NULL */
   bool may_end;         /* whether the condition may end the loop before the trip count is reached */
   bool ignores_cond;    /* whether the condition that the body returns is ignored, because the Loop has no input cond */
@@ -50,7 +50,8 @@ STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l, const literal *iterat
 /* Returns an error unless c is the shape of a condition: one element of type pred. */
 STATUS_MUST_USE status onnx_loop_check_condition(const onnx_node *n, const shape *c);
 
-/* Returns an error if state k has another element type after a step than before it.  Its dimensions may differ. */
+/* Returns an error if state k has another element type after an iteration than before it.  Its dimensions may
+ * differ. */
 STATUS_MUST_USE status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after);
 
 /* Builds the HLO `while` of a loop whose body is imported.  results[] receives the final states, then the scan outputs.

@@ -1,8 +1,8 @@
 /* loop_while.c - imports the body of a Loop or Scan and builds the HLO `while` that runs it.
  *
- * The `while` carries, in this order: the number of the step; the trip count and the condition, unless they are
- * constants; the states; the scan outputs; the scan inputs; the captures.  Its body slices the scan inputs, inlines the
- * ONNX body, and stores the scan outputs. */
+ * The `while` carries, in this order: the number of the iteration; the trip count and the condition, unless
+ * they are constants; the states; the scan outputs; the scan inputs; the captures.  Its body slices the scan
+ * inputs, inlines the ONNX body, and stores the scan outputs. */
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -63,7 +63,7 @@ status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
   int64_t step = l->is_scan ? (int64_t)count - 1 : 0;
   TRY(status_prefix(onnx_import_body(n, "body", count, shapes, known, step, &l->captures, &l->body), "body"));
   onnx_finish_body(&l->captures, count, l->body);
-  dim_set_source(onnx_dims(n), n->b->source); /* the body's nodes have set others */
+  dim_set_source(onnx_dims(n), n->b->source); /* importing the body has set other sources */
   return NULL;
 }
 
@@ -115,8 +115,8 @@ static status check_states(const onnx_loop *l) {
   return NULL;
 }
 
-/* If the condition of a loop may end it early, each of its scan outputs has room for all steps up to the trip count.
- * This is the largest size in bytes that such a scan output may have. */
+/* If the condition of a loop may end it early, each of its scan outputs has room for all iterations up to the
+ * trip count.  This is the largest size in bytes that such a scan output may have. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
 /* Returns true if the array is not larger than MAX_SCAN_BOUND, as far as the sizes at hand tell. */
@@ -126,7 +126,8 @@ static bool is_small(const onnx_node *n, const shape *s) {
   return dim_at_most(t, shape_dim_product(t, s, 0, s->rank), most);
 }
 
-/* Computes the shapes of the scan outputs, which have room for all steps; so the trip count must not depend on data. */
+/* Computes the shapes of the scan outputs, which have room for all iterations; so the trip count must not
+ * depend on data. */
 static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {
@@ -194,7 +195,7 @@ static carry carry_parameters(const onnx_loop *l, const carry *outside, hlo_comp
   return in;
 }
 
-/* Returns the largest number of steps, which may be a value that the `while` carries. */
+/* Returns the largest number of iterations, which may be a value that the `while` carries. */
 static hlo_value steps_of(hlo_builder *b, const onnx_loop *l, const carry *at) {
   return at->trip.def ? at->trip : hlo_sizes(b, DTYPE_S64, -1, &l->trip);
 }
@@ -206,7 +207,8 @@ static void build_condition(hlo_builder *b, const onnx_loop *l, const carry *out
   hlo_set_roots(b->computation, 1, &go);
 }
 
-/* Returns the start indices, s64[rank], of the element of the current step: its position at the axis, elsewhere 0. */
+/* Returns the start indices, s64[rank], of the element of the current iteration: its position at the axis,
+ * elsewhere 0. */
 static hlo_value starts_at(hlo_builder *b, const onnx_loop *l, const onnx_loop_axis *axis, int rank, const carry *at) {
   hlo_value parts[SHAPE_MAX_RANK], step = at->step;
   if (axis->backward) {
@@ -269,8 +271,8 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_set_roots(b->computation, n, all);
 }
 
-/* Returns true if the loop makes no step.  A step that reads or writes an element of an array of symbolic extent can
- * only be built if there is one, so the loop then is for sizes at which it makes at least one. */
+/* Returns true if the loop makes no iteration.  An iteration that reads or writes an element of an array can
+ * be built only if the array has one.  So if the trip count is symbolic, a guard says whether it is 0. */
 static bool makes_no_step(const onnx_loop *l) {
   bool elements = l->n_in + l->n_out > 0;
   return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));

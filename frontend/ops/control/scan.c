@@ -55,7 +55,8 @@ static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
   return NULL;
 }
 
-/* Sets the number of steps to the extent of the scan axes, which must be the same for all scan inputs. */
+/* Sets the number of iterations to the extent of the scan axes, which must be the same for all scan
+ * inputs. */
 static status count_steps(onnx_loop *l) {
   dim_table *t = onnx_dims(l->n);
   for (uint32_t k = 0; k < l->n_in; k++) {
@@ -70,16 +71,16 @@ static status count_steps(onnx_loop *l) {
   return NULL;
 }
 
-/* Returns the number of steps that run for batch element i.  The standard does not define the elements of scan outputs
- * for the remaining steps; here they are 0. */
+/* Returns the number of iterations for batch element i.  The standard does not define the elements of scan
+ * outputs for the remaining iterations; here they are 0. */
 static hlo_value length_of(const onnx_loop *l, dim i) {
   hlo_builder *b = l->n->b;
   hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
   return hlo_clamp(b, hlo_scalar_int(b, DTYPE_S64, 0), n, hlo_sizes(b, DTYPE_S64, -1, &l->trip));
 }
 
-/* Adds scan input k, which holds the number of each step, counted from `first`.  Random operators in the body use it;
- * otherwise dead code elimination removes it. */
+/* Adds scan input k, which holds the number of each iteration, counted from `first`.  Random operators in the
+ * body use it; otherwise dead code elimination removes it. */
 static void set_step_input(onnx_loop *l, uint32_t k, dim first) {
   hlo_builder *b = l->n->b;
   hlo_value numbers = hlo_iota(b, shape_make(DTYPE_S64, 1, &l->trip), 0);
@@ -148,8 +149,8 @@ static status import_scan_9(onnx_node *n) {
   return NULL;
 }
 
-/* Where the body cannot be imported for symbolic sizes, they are pinned; where it cannot be imported for constants
- * either, the host runs it. */
+/* If the body cannot be imported for symbolic sizes, they are pinned.  If it cannot be imported for constant
+ * sizes either, the node is host-interpreted. */
 status onnx_import_scan(onnx_node *n) {
   onnx_requirements before = n->scope->importer->requirements;
   int64_t batch = 0;

@@ -171,8 +171,9 @@ static void drop_dim(hlo_builder *b, term *t, int k, bool reshape) {
   t->n--;
 }
 
-/* Replaces dimensions i and j, which have equal extents, by their diagonal: they are moved to the end and merged, and
- * every (extent + 1)-th element is taken.  The extent must be a constant, since a stride is one. */
+/* Replaces dimensions i and j, which have equal extents, by their diagonal: they are moved to the end and
+ * merged, and every (extent + 1)-th element is taken.  The extent must be a constant, since strides must
+ * be. */
 static void take_diagonal(hlo_builder *b, term *t, int i, int j) {
   int64_t order[SHAPE_MAX_RANK];
   int labels[SHAPE_MAX_RANK], n = 0;

@@ -12,8 +12,8 @@
 
 /* --- AffineGrid --- */
 
-/* Returns the distance of two of `count` points between -1 and 1, f64[].  Corners are the points at -1 and 1 or, if not
- * aligned, half a step beyond the points. */
+/* Returns the distance between neighbours of `count` evenly spaced points, f64[].  If align_corners is set,
+ * the first and the last point are at -1 and 1, otherwise half a distance inside of these. */
 static hlo_value grid_step(hlo_builder *b, dim count, bool align_corners) {
   hlo_value steps = onnx_of_dim(b, DTYPE_F64, count, 1, align_corners ? -1 : 0);
   steps = align_corners ? hlo_binary(b, HLO_MAX, steps, hlo_like(b, steps, 1)) : steps;
@@ -182,7 +182,8 @@ status onnx_import_col2im(onnx_node *n) {
 
 /* --- Det --- */
 
-/* The values that the elimination loop carries: the step, the matrices [B, n, n], and the product of the pivots [B]. */
+/* The values that the elimination loop carries: the number of the iteration, the matrices [B, n, n], and the
+ * product of the pivots [B]. */
 enum { DET_STEP, DET_A, DET_PRODUCT, DET_CARRIED };
 
 /* Returns start indices, s64[3]: `step` for dimension d, otherwise 0. */
@@ -200,9 +201,9 @@ static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
   return hlo_reshape(b, hlo_arg_reduce(b, size, 1, true, false), 1, s.dims);
 }
 
-/* Makes one step of the elimination: swaps the pivot's row with row `step` and subtracts multiples of the pivot's row
- * from all rows.  Only the rows after row `step` need that; the others are not read again, so they may become anything.
- */
+/* Builds one iteration of the elimination: swaps the pivot's row with row `step` and subtracts multiples of
+ * the pivot's row from all rows.  Only the rows after row `step` need that; the others are not read again, so
+ * they may become anything. */
 static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
   hlo_value a = in[DET_A], step = in[DET_STEP];
   shape s = *hlo_shape(a), index = shape_with_type(s, DTYPE_S64);
@@ -244,7 +245,7 @@ status onnx_import_det(onnx_node *n) {
   hlo_value carried[] = {[DET_STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
                          [DET_A] = a,
                          [DET_PRODUCT] = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1)};
-  /* A step reads a row, which there is only if the matrices are not empty. */
+  /* There is no loop for empty matrices, since each iteration reads a row. */
   if (dim_at_most(t, 1, size) && !b->error) {
     hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
     hlo_value in[DET_CARRIED], next[DET_CARRIED];

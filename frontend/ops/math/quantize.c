@@ -117,8 +117,9 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
-/* If the extent of the axis is a multiple of the block size, returns true, and in *split x's shape with the axis split
- * into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast along the second one. */
+/* If the extent of the axis is a multiple of the block size, returns true and sets *split to x's shape with
+ * the axis split into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast
+ * along the second one. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
   dim_table *t = onnx_dims(n);
@@ -220,7 +221,7 @@ status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_value low = hlo_binary(b, HLO_MIN, hlo_reduce(b, x, HLO_REDUCE_MIN, s->rank, all), zero);
   hlo_value range = hlo_binary(b, HLO_SUB, high, low);
   hlo_value scale = hlo_binary(b, HLO_DIV, range, hlo_like(b, range, 255));
-  /* If all elements are 0, any divisor gives the right result; it must only not be 0. */
+  /* If all elements are 0, so is the scale; every other divisor then gives the right result. */
   hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
   hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
   point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);

@@ -67,7 +67,8 @@ static hlo_value flat(hlo_builder *b, hlo_value x) {
 
 /* --- NonZero --- */
 
-/* Divides positions by an extent, or takes their remainders.  If it is 0, there are no positions. */
+/* Divides positions by an extent, or takes their remainders.  If the extent is 0, there are no positions, and
+ * any divisor will do. */
 static hlo_value divided(hlo_builder *b, hlo_op op, hlo_value list, dim extent) {
   return onnx_binary_dim(b, op, list, extent == 0 ? 1 : extent);
 }
@@ -94,7 +95,8 @@ status onnx_import_non_zero(onnx_node *n) {
 
 /* --- Compress --- */
 
-/* Returns one more than the position of a constant condition's last true element; 0 if it has none, or is computed. */
+/* Returns one more than the position of a constant condition's last true element; 0 if it has none, or if the
+ * condition is not a constant. */
 static int64_t last_kept(const literal *condition) {
   int64_t k = condition ? shape_elements(&condition->shape) : 0;
   while (k > 0 && !literal_i64(condition, k - 1)) {

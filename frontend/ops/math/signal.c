@@ -35,7 +35,8 @@ static status dft_axis(const onnx_node *n, int64_t rank, int64_t *axis) {
   return NULL;
 }
 
-/* Sets *out to the number of points of a DFT, which must be a constant, since the matrices of a transform are. */
+/* Sets *out to the number of points of a DFT, which must be a constant, since the matrices of a transform are
+ * constants of the module. */
 static status dft_length(const onnx_node *n, bool half, dim extent, int64_t *out) {
   int64_t bins;
   if (onnx_has_in(n, 1)) {

@@ -163,9 +163,9 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   return NULL;
 }
 
-/* Returns the position of each query in the sequence of keys, in the shape `full` with a last dimension of 1.  The
- * first query is at the position after the keys of past_key.  With nonpad_kv_seqlen, which counts the keys that are no
- * padding, the last query is instead at the position of the last such key. */
+/* Returns the position of each query in the sequence of keys, in the shape `full` with a last dimension of 1.
+ * The first query is at the position after the keys of past_key.  With nonpad_kv_seqlen, which counts the
+ * keys that are not padding, the last query is instead at the position of the last such key. */
 static hlo_value query_places(const onnx_node *n, const attention *a, const shape *full) {
   hlo_builder *b = n->b;
   shape s = shape_with_type(*full, DTYPE_S64);
@@ -336,8 +336,9 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   return NULL;
 }
 
-/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids, the input's
- * rows are gathered at these positions; otherwise the input has one row for each step. */
+/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids,
+ * the input's rows are gathered at these positions; otherwise the input has one row for each time step
+ * (S). */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
   dim half = r->rotated / 2, dims[] = {r->batch, r->steps, half};
   dim_table *t = onnx_dims(n);

@@ -136,7 +136,7 @@ static hlo_value starts_at(hlo_builder *b, hlo_value step) {
   return hlo_concatenate(b, 2, (hlo_value[]){hlo_reshape(b, step, 1, (dim[]){1}), zeros}, 0);
 }
 
-/* Returns the slice [B, heads, d] of x that belongs to the current step. */
+/* Returns the slice [B, heads, d] of x that belongs to the current time step. */
 static hlo_value now(hlo_builder *b, hlo_value x, hlo_value starts) {
   shape s = *hlo_shape(x);
   s.dims[0] = 1;

@@ -69,7 +69,8 @@ static void leave_out_cells(pool *p, int k) {
   }
 }
 
-/* Reduces the padding after the input of constant extent to what the window at the last position reaches. */
+/* If the extent of the input is constant, reduces the padding after the input to what the window at the last
+ * position reaches. */
 static void leave_out_padding(pool *p, int k) {
   if (dim_is_const(p->in[k])) {
     int64_t reach = (p->out[k] - 1) * p->w.strides[k] + onnx_window_extent(&p->w, k) - p->in[k] - p->w.low[k];

@@ -1,9 +1,9 @@
 /* roi_align.c - the importer of RoiAlign, where each bin of a region is the mean or the maximum of interpolated
  * samples.
  *
- * With a sampling_ratio all samples are read at once.  Without one, the number of samples of each region depends on
- * data: an HLO `while` reads one sample of every bin in each step, for as many steps as the region with the most
- * samples needs. */
+ * With a sampling_ratio all samples are read at once.  Without one, the number of samples of each region
+ * depends on data: an HLO `while` reads one sample of every bin in each iteration, for as many iterations as
+ * the region with the most samples needs. */
 #include <math.h>
 #include <string.h>
 
@@ -184,8 +184,8 @@ static hlo_value parts_of_step(hlo_builder *b, dtype t, hlo_value sample, hlo_va
   return onnx_times(b, hlo_binary(b, HLO_ADD, hlo_iota(b, s, 1), repeated(b, within, bins)), 1.0 / (double)bins);
 }
 
-/* Adds one sample to each bin: step s adds sample s of the bin, counted row by row.  Regions whose bins have fewer
- * samples keep their result. */
+/* Adds one sample to each bin: iteration s adds sample s of the bin, counted row by row.  Regions whose bins
+ * have fewer samples keep their result. */
 static void build_step(hlo_builder *b, const roi_align *r, const side *y, const side *x, hlo_value *v) {
   side sy = {y->extent, y->bins, v[START_Y], v[SIZE_Y]}, sx = {x->extent, x->bins, v[START_X], v[SIZE_X]};
   dtype t = hlo_type(v[START_Y]);

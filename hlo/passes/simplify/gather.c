@@ -22,7 +22,7 @@ typedef struct access {
   const shape *x, *moved;
   bool is_offset[SHAPE_MAX_RANK]; /* whether a dimension of `moved` is an offset in a window; otherwise it is
                                      a dimension of the indices */
-  int along[SHAPE_MAX_RANK];      /* for each dimension of the indices, the dimension of `moved` that it is */
+  int along[SHAPE_MAX_RANK];      /* for each dimension of the indices, the same dimension of `moved` */
   walk dims[SHAPE_MAX_RANK];
 } access;
 

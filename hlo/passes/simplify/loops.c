@@ -36,8 +36,8 @@ static bool reduce_ones(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce(b, y, (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER), n, dims));
 }
 
-/* Merges two successive reductions into one.  Reductions in types below 32 bits are not merged, since the result would
- * then be rounded once and not twice. */
+/* Merges two successive reductions into one.  Sums and products of floats below 32 bits are not merged, since
+ * the result would then be rounded once and not twice. */
 static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = i->operands[0].def;
   dtype t = (dtype)i->shapes[0].type;
@@ -58,7 +58,7 @@ static bool reduce_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_reduce(b, x->operands[0], (hlo_reducer)r, n, dims));
 }
 
-/* The maximum or minimum of equal elements is one of them. */
+/* The maximum, minimum, conjunction or disjunction of equal elements is one of them. */
 static bool reduce_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = i->operands[0].def;
   int64_t r = hlo_int(i, HLO_ATTR_REDUCER), place = 0, kept[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK];

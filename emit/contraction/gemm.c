@@ -46,7 +46,7 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double moves = (double)columns / column_blocks * vector_bytes / cache_bytes;
   double work = sums > loads ? sums + loads / 8 : loads + sums / 8;
-  work = fmax(work, moves + work / 64); /* among blocks that wait alike, the one with the least work */
+  work = fmax(work, moves + work / 64); /* of blocks that wait equally long, the one with the least work is chosen */
   const double uneven = 0.03;           /* blocks of two sizes need more code, and one of the sizes is not the best */
   work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
   return row_blocks * column_blocks * (work > latency ? work : latency);
@@ -102,8 +102,8 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Prefetches the cache line at g->ahead + at elements after `base` into the second-level cache.  Prefetches into the
- * first-level cache at this rate made Winograd's products a quarter slower. */
+/* Prefetches the cache line that is g->ahead + `at` elements after `base` into the second-level cache.  Prefetches into
+ * the first-level cache at this rate made Winograd's products a quarter slower. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");

@@ -47,7 +47,8 @@ static status find_functions(void *library, const char *path, cuda_driver *out) 
   return NULL;
 }
 
-/* libcuda.so.1 is a link to a file whose name has the version of the driver. */
+/* Sets `file` to the path, size and time of the driver's file.  libcuda.so.1 is a link to it, and its name has the
+ * version of the driver. */
 static void describe_file(void) {
   Dl_info library;
   struct stat st;

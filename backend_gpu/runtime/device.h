@@ -1,5 +1,5 @@
 /* device.h - what the thunk kinds of the GPU backend need of a device: modules of code, and launches of kernels.  There
- * are two: cuda.h runs on NVIDIA's GPUs, emulator.h runs the same kernels on the host. */
+ * are two kinds of devices: NVIDIA's GPUs (cuda.h), and the host, which runs the same kernels (emulator.h). */
 #ifndef BACKEND_GPU_RUNTIME_DEVICE_H
 #define BACKEND_GPU_RUNTIME_DEVICE_H
 

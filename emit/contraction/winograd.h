@@ -7,7 +7,7 @@
  * transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since the errors of two
  * transforms do not multiply: F(4,7) takes 1/2.8 of the multiplications, F(6,3) 1/2.25 and F(4,5) 1/2.5.
  *
- * transform  a block of tiles, with vectors along the channels:   x -> V[a*a][tiles][C]
+ *   transform  a block of tiles, with vectors along the channels:   x -> V[a*a][tiles][C]
  *   multiply   the a*a products, with weights packed in panels:     V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
  *   finish     transforms back, applies the epilogue and stores:    M -> y
  *

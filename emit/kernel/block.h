@@ -51,7 +51,7 @@ LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
  * f32. The lanes hold the words and the sums as PTX's mma instructions require ("PTX ISA", "Matrix Fragments for
  * mma.m16n8k16" and the like). With g = lane / 4 and t = lane % 4, lane has
  *
- * of the rows      word t of row g and of row g + 8, then word t + 4 of both
+ *   of the rows      word t of row g and of row g + 8, then word t + 4 of both
  *   of the columns   words t and t + 4 of column g
  *   of the sums      those of row g in columns 2t and 2t + 1, then those of row g + 8
  *

@@ -79,9 +79,7 @@ STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute at
 
 /* Put copies into the stream's queue.  The host's memory has been read when cuda_upload returns; the bytes of
  * cuda_download_later are in the host's memory after cuda_staging_deliver.  Both wait if there are more bytes than
- * page-locked memory.
- *
- * */
+ * page-locked memory. */
 STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
 /* Writes what was downloaded to the host's memory, when all work of the stream is done. */

@@ -91,8 +91,7 @@ static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
 status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes) {
   cuda_device *d = s->device;
   const char *at = from;
-  if (is_awaited(&s->staging, at,
-                 bytes)) { /* a download to these bytes must be delivered first, since copies are done in their order */
+  if (is_awaited(&s->staging, at, bytes)) { /* copies are done in order, so a download to these bytes comes first */
     TRY(cuda_await(s, NULL));
   }
   for (part p; bytes > 0; at += p.bytes, to += p.bytes, bytes -= p.bytes) {

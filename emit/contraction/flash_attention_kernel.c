@@ -222,9 +222,7 @@ static void values_of_few(const emit_flash *f) { write_values_by(f, 1, EMIT_GEMM
 /* --- tiles --- */
 
 /* Writes a loop that copies the tile's rows of q to f->rows.  Up to `padded` rows, which are whole register blocks,
- * copies of the last row fill up the rest.
- *
- * */
+ * copies of the last row fill up the rest. */
 static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)min_i64(f->c.lanes, f->c.sums & -f->c.sums);

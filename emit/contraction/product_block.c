@@ -74,8 +74,8 @@ static void finish_run(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef ti
 
 /* Returns true if runs of `step` columns are worth a loop of their own for the columns after the last whole vector. */
 static bool has_run(const emit_product *p, int step) {
-  int64_t rest = dim_is_const(p->columns) ? p->columns % p->lanes
-                                          : 4 + 3; /* the number is unknown, so runs of four and of one are needed */
+  /* If the number of columns is not a constant, runs of four and of one are needed. */
+  int64_t rest = dim_is_const(p->columns) ? p->columns % p->lanes : 4 + 3;
   return step == p->lanes || (rest & (step > 1 ? step : 3));
 }
 

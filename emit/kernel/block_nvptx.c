@@ -133,9 +133,8 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
   LLVMAddAttributeAtIndex(ir->function, k + 1, LLVMCreateEnumAttribute(ir->context, kinds[1], 8));
 }
 
-enum {
-  ANY_REGISTERS = 256
-}; /* a block of at most this many threads can be launched, however many registers each thread has */
+/* A block of at most this many threads can be launched, however many registers each thread has. */
+enum { ANY_REGISTERS = 256 };
 
 /* Tells ptxas the number of threads in a block, so that it gives none of them too many registers.  It is not told about
  * small blocks, since it would then spill registers so that more blocks fit on a processor at a time. */

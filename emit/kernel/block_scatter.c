@@ -22,8 +22,7 @@ enum {
 
 /* Several dimensions that are counted like one. */
 typedef struct group {
-  int n, operand[SHAPE_MAX_RANK],
-      updates[SHAPE_MAX_RANK]; /* the numbers of these dimensions in the operand, and in the updates */
+  int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* their numbers in the operand, and in the updates */
   dim extents[SHAPE_MAX_RANK], total;
 } group;
 

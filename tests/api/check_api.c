@@ -7,9 +7,7 @@
 #include "little_room.h"
 
 /* If there is no memory to load the compiler half of the library, the error says so, and a later call succeeds when
- * there is enough.
- *
- * */
+ * there is enough. */
 START_TEST(room_for_the_compiler) {
   message m = affine_model(W, B);
   oxla_model *model;

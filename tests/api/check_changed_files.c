@@ -39,9 +39,7 @@ END_TEST
 
 /* --- files that are written to while they are in use --- */
 
-enum {
-  TICK = 20000 /* microseconds: longer than a tick of the clock from which file systems take the times of files */
-};
+enum { TICK = 20000 /* microseconds: longer than a tick of the clock that dates files */ };
 
 /* Writes into the file that exists, as cp does, so that it is the same file afterwards. */
 static void overwrite(const char *path, const void *bytes, size_t size) {

@@ -416,8 +416,8 @@ START_TEST(odd_buffers) {
   ck_assert_ptr_nonnull(error);
   oxla_error_free(error);
   refuse(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){(int64_t)1 << 62, 4}, memory), OXLA_RESOURCE, "z");
-  succeed(
-      oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL)); /* an empty input may have the address NULL */
+  /* An empty input may have the address NULL. */
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL));
   succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL));
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));

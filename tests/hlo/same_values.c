@@ -25,8 +25,7 @@ static double edge_float(dtype type, uint64_t *state) {
 }
 
 static int64_t edge_int(dtype type, uint64_t *state) {
-  uint64_t high =
-      UINT64_C(1) << (dtype_get_info(type)->bits - 1); /* the sign bit, or the highest bit of an unsigned type */
+  uint64_t high = UINT64_C(1) << (dtype_get_info(type)->bits - 1); /* the sign bit, or the highest unsigned bit */
   const uint64_t edges[] = {0, 1, 2, 3, 7, high - 1, high, high + 1, (high - 1) + high, (high - 1) + high - 1};
   return (int64_t)edges[below(state, sizeof edges / sizeof *edges)];
 }

@@ -1,7 +1,5 @@
 /* same_values.h - tells whether two modules of the same signature compute the same, as the expected output of a pass
- * must.
- *
- * */
+ * must. */
 #ifndef TESTS_HLO_SAME_VALUES_H
 #define TESTS_HLO_SAME_VALUES_H
 

@@ -26,8 +26,7 @@
 enum {
   GROUP = 100,  /* how many damaged copies one child tries */
   SECONDS = 10, /* the time budget for each step of each copy */
-  ALARM =
-      60, /* seconds after which a copy counts as hanging; this is long, since sanitizers and busy machines are slow */
+  ALARM = 60,   /* seconds after which a copy counts as hanging; many, since sanitizers and busy machines are slow */
   MEGABYTE = 1 << 20,
   BUDGET = 512,         /* the library's memory budget in megabytes */
   ADDRESS_SPACE = 6144, /* the megabytes that a child may map in all, for libraries, stacks of threads and the budget */

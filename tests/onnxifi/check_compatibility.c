@@ -31,9 +31,7 @@ START_TEST(backend_ids) {
 END_TEST
 
 /* If there is no memory to load the compiler half of the library, the status says so, and a later call succeeds when
- * there is enough.
- *
- * */
+ * there is enough. */
 START_TEST(room_for_the_compiler) {
   open_library();
   message m = affine_model(NULL, NULL);

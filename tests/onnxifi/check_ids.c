@@ -160,8 +160,7 @@ START_TEST(a_graph_runs_on_its_gpu) {
   }
   compute(GPU_0 + _i, x, got);
   ck_assert_str_eq(asked_backend, _i == 0 ? "gpu:0" : "gpu:1");
-  ck_assert_str_eq(asked_cpu,
-                   _i == 0 ? "sm_90" : "sm_86"); /* the architecture of this GPU, not that of the first one */
+  ck_assert_str_eq(asked_cpu, _i == 0 ? "sm_90" : "sm_86"); /* this GPU's architecture, not the first one's */
   ck_assert_mem_eq(got, want, sizeof want);
 }
 END_TEST

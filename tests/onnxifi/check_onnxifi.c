@@ -336,8 +336,7 @@ START_TEST(many_in_flight) {
   for (int k = 0; k < RUNS; k++) {
     onnxTensorDescriptorV1 in = describe("x", 2, shape, x[k]), out = describe("y", 2, shape, y[k]);
     x[k][0] = (float)k;
-    IS(SUCCESS,
-       lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* runs keep the inputs and outputs with which they were started */
+    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* a run keeps those with which it was started */
     before[k] = fence(new_event());
     after[k] = fence(NULL);
     IS(SUCCESS, lib.onnxRunGraph(g, &before[k], &after[k]));
@@ -359,9 +358,7 @@ START_TEST(many_in_flight) {
 }
 END_TEST
 
-/* The size of NonZero's result depends on the numbers; the descriptor's shape is the largest that it may be.
- *
- * */
+/* The size of NonZero's result depends on the numbers; the descriptor's shape is the largest that it may be. */
 START_TEST(sizes_that_a_run_decides) {
   open_backend(_i);
   message nodes = {.n = 0};

@@ -81,8 +81,8 @@ static general_program program_of(size_t target, const hlo_module *m) {
 typedef struct decoder {
   const hlo_module *plain;
   general_program program;
-  float *room[2],
-      rows[2][HEADS][ROOM][WIDTH]; /* the memory that the program carries, and the rows that it should have */
+  /* The memory that the program carries, and the rows that it should have. */
+  float *room[2], rows[2][HEADS][ROOM][WIDTH];
   int64_t past;
   uint64_t state;
 } decoder;

@@ -406,8 +406,8 @@ static int64_t equal_elements(const literal *x, const literal *y) {
 
 START_TEST(seeds) {
   Onnx__ModelProto *m = model_for("a,b,c,d,e");
-  for (const char *c = "abcde"; *c;
-       c++) { /* a and b have the run's seed, c and d have the same seed attribute, and e has another one */
+  /* a and b have the run's seed, c and d have the same seed attribute, and e has another one. */
+  for (const char *c = "abcde"; *c; c++) {
     node(m->graph, "RandomUniform",
          arena_printf(a, "shape=[1000]%s",
                       *c < 'c'   ? ""

@@ -278,8 +278,8 @@ START_TEST(a_fault_is_named) {
   choose_backend(r->backend);
   ck_assert_ptr_nonnull(mkdtemp(folder));
   trial t = run_trial(r->text, r->planted, folder);
-  ck_assert_uint_eq(t.report.n_different,
-                    1); /* instructions after the faulty one are right for the operands that they get */
+  /* Instructions after the faulty one are right for the operands that they get. */
+  ck_assert_uint_eq(t.report.n_different, 1);
   const verify_finding *f = &t.report.findings[0];
   ck_assert_msg(strncmp(f->node, "bad", 3) == 0, "node '%s', %s", f->node, f->instruction);
   ck_assert_msg(f->cause == r->cause, "%s", f->why);

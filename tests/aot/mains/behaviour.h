@@ -85,8 +85,7 @@ static void test_bad_sizes(void) {
     EXPECT(error != OPEN_OK && strlen(open_error_text(error)) > 4);
     EXPECT(is_large || open_run(&n) == OPEN_ERROR_NOT_READY);
   }
-  for (int64_t size = 0; size < 3;
-       size++) { /* the error is that of a guard, even if the output would have a negative size */
+  for (int64_t size = 0; size < 3; size++) { /* the error is that of a guard, even for a negative size of the output */
     EXPECT(strstr(open_error_text(open_bind(&n, aligned(room), size)), "the object is for sizes with") != NULL);
   }
 }

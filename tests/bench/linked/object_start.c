@@ -45,9 +45,7 @@ static long private_kilobytes(void) {
 }
 
 /* The main function of a process that `start` starts.  It writes a letter to standard output when the object is ready
- * and when it has run, and at last the kilobytes of its memory.
- *
- * */
+ * and when it has run, and at last the kilobytes of its memory. */
 static int child(const char *weights) {
   int error = make_ready(weights);
   long kilobytes;

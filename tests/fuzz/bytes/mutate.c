@@ -437,8 +437,8 @@ size_t mutate_image(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
   if (size < TABLE_END) {
     return size;
   }
-  for (size_t n = 1 + below(&s, 3); n > 0;
-       n--) { /* mostly in the section of programs, since changed constants are always valid */
+  /* Mostly changes the section of programs, since changed constants are always valid. */
+  for (size_t n = 1 + below(&s, 3); n > 0; n--) {
     uint64_t offset = get64(bytes + HEADER + ROW + 8), length = get64(bytes + HEADER + ROW + 16);
     size_t at = offset < size && length <= size - offset && length && below(&s, 8) ? offset + below(&s, length)
                                                                                    : below(&s, size);

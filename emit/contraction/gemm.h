@@ -11,8 +11,8 @@
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
  * rows of A.
  *
- * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and one
- * step along k adds four products.
+ * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and each k
+ * adds four products.
  *
  * Products are added in the order of k, with one rounding for each if the target has a fused multiply-add.  So the bits
  * of a column depend neither on the size of the block nor on the number of vectors, and callers may cut a product into
@@ -96,7 +96,7 @@ typedef struct emit_gemm {
   int n_ahead;
   emit_fetch fetch;
   LLVMValueRef k; /* the number of products in each sum, an i64 of at least 0; a constant gives shorter code */
-  int unroll;     /* the steps of k in a loop's body; 0 lets the emitter choose */
+  int unroll;     /* how many k an iteration of the loop handles; 0 lets the emitter choose */
 } emit_gemm;
 
 /* Sets the sums to zero. */

@@ -5,7 +5,7 @@
 
 #include "emit/element/element.h"
 
-/* The operands. */
+/* The operands of a non-maximum suppression, by number. */
 enum { EMIT_NMS_CORNERS, EMIT_NMS_SCORES, EMIT_NMS_MOST, EMIT_NMS_OVERLAP, EMIT_NMS_FLOOR };
 
 /* Returns the element of an operand of the suppression `i` at a position along each of its dimensions. */

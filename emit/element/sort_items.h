@@ -22,7 +22,7 @@ int64_t emit_sort_key_bits(dtype t);
 typedef struct emit_sort_line {
   emit_element *e;
   const hlo_instr *i;
-  const dim *dims;        /* emit_sort_dims */
+  const dim *dims;        /* as emit_sort_dims sets them */
   LLVMTypeRef word, item; /* half an item, and an item */
   const emit_index *at;   /* the index of the line: [outer, inner] */
 } emit_sort_line;

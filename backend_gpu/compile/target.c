@@ -101,8 +101,8 @@ static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
          emit_choose_mma_tile(contraction, &tile);
 }
 
-/* The kernel for few rows (emit/kernel/team.h) dequantises weights while it reads them, so it waits for small integers
- * only.  With more rows, every weight would be dequantised many times. */
+/* The kernel for few rows (emit/kernel/team.h) dequantises weights while it reads them, so that only small integers are
+ * read from memory.  With more rows, every weight would be dequantised many times. */
 static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { MOST_ROWS = 8, LEAST_WEIGHTS = 1 << 18 };
   hlo_quantized_weights w;

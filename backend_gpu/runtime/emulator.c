@@ -30,7 +30,7 @@ static void read_order(void) {
 /* --- launches --- */
 
 typedef struct launch {
-  gpu_blocks of; /* each block */
+  gpu_blocks of; /* what is the same for all blocks */
   const rt_thunk *thunk;
   uint64_t fingerprint;
   int64_t n_blocks;

@@ -48,8 +48,8 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
  * padding. */
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads);
-/* Copies to *chosen those members on which the kernel's code depends besides the instruction, and sets all others to 0.
- */
+/* Copies to *chosen those members on which the kernel's code depends besides the instruction, and sets all others to
+ * 0. */
 void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d);
 
 /* Returns the likely number of multiplications. */

@@ -53,8 +53,8 @@ typedef struct emit_product_grid {
 } emit_product_grid;
 emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p);
 
-/* Returns how columns are divided into blocks of at most `vectors` vectors; the number of columns must be a constant.
- */
+/* Returns how columns are divided into blocks of at most `vectors` vectors; the number of columns must be a
+ * constant. */
 emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors);
 
 #endif

@@ -15,9 +15,8 @@
 enum {
   MOST_THREADS = 256,
   COLUMNS = 1024,       /* the most columns of a block */
-  LEAST_ELEMENTS = 256, /* a block has at least so many elements if the columns are few */
-  ENOUGH_BLOCKS = 128 /* as each block looks at all updates, rows are divided among no more blocks than keep a GPU busy
-                       */
+  LEAST_ELEMENTS = 256, /* a block has at least this many elements if the columns are few */
+  ENOUGH_BLOCKS = 128 /* enough to keep a GPU busy; rows are not divided further, as each block looks at all updates */
 };
 
 /* Several dimensions that are counted like one. */
@@ -84,8 +83,8 @@ static void divide(scatter *s) {
   }
 }
 
-/* Sets the axes of `at` along the dimensions `of` of a group, so that the linear position over these dimensions is p.
- */
+/* Sets the axes of `at` along the dimensions `of` of a group, so that the linear position over these dimensions is
+ * p. */
 static void set_axes(const scatter *s, const group *g, const int *of, LLVMValueRef p, emit_index *at) {
   const emit_indexer *x = &s->w->e.x;
   if (g->n == 0) {

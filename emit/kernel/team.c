@@ -210,8 +210,8 @@ static bool reduces_rows(const hlo_instr *i) {
   return n && emit_is_innermost(i->operands[second], (int)hlo_ints(i, contract)[n - 1]);
 }
 
-/* Adds a reduction to the search.  All reductions must be of the same kind, and have as many elements as the results.
- */
+/* Adds a reduction to the search.  All reductions must be of the same kind, and have as many elements as the
+ * results. */
 static void take_reduction(search *s, const hlo_instr *i) {
   const shape *result = &i->shapes[0];
   dim n = reduced_elements(s, i);

@@ -50,8 +50,8 @@ START_TEST(there_is_no_driver) {
 }
 END_TEST
 
-/* Expects that affine_model cannot be run on the backend for which it was loaded, for this reason.  Destroys the model.
- */
+/* Expects that affine_model cannot be run on the backend for which it was loaded, for this reason.  Destroys the
+ * model. */
 static void fail_to_run(oxla_model *m, const char *reason) {
   oxla_run *run = new_run(m);
   numbers v = make_numbers(3, 1);

@@ -22,7 +22,7 @@ static inline void set_room(rlim_t bytes) {
   ck_assert_int_eq(setrlimit(RLIMIT_AS, &r), 0);
 }
 
-/* Lets the process map so many bytes more than it has mapped now. */
+/* Lets the process map this many bytes more than it has mapped now. */
 static inline void leave_room(size_t bytes) {
   unsigned long pages = 0;
   FILE *f = fopen("/proc/self/statm", "r");

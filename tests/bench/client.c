@@ -2,10 +2,10 @@
  * own, which run_bench.py talks to.  It loads the model, runs it once, and prints `ready`; then it answers lines of
  * standard input:
  *
- *   measure SECONDS RUNS WARM-UP   does WARM-UP runs, and then measures runs, at least so many and for so long: prints
- *                                  "MIN MEDIAN RUNS", in seconds; if SECONDS is not 0, the engine may first finish
- *                                  what it does in the background
- *   burst RUNS                     prints the seconds of so many runs, between which the clock is not read
+ *   measure SECONDS RUNS WARM-UP   does WARM-UP runs, and then measures at least RUNS runs, for SECONDS or longer:
+ *                                  prints "MIN MEDIAN RUNS", in seconds; if SECONDS is not 0, the engine may first
+ *                                  finish what it does in the background
+ *   burst RUNS                     prints the seconds that RUNS runs take; between them the clock is not read
  *   outputs FOLDER                 runs and writes FOLDER/K.bin: prints "COUNT", and a line "TYPE DIMS" for each
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may have other shapes
  *   carry OUTPUT=INPUT...          from now on, these outputs (by number) of a run of a list are inputs of the next one

@@ -1,8 +1,8 @@
 /* engine_openvino.c - OpenVINO through the C API that its wheel's library carries.
  *
- * Its settings are those that are best for it: the latency hint, one stream, so many threads.  Its precision is fp32,
- * as for all engines here: by default it uses bf16 on CPUs that have it, and then its numbers are no longer the
- * model's. */
+ * Its settings are those that are best for it: the latency hint, one stream, the given number of threads.  Its
+ * precision is fp32, as for all engines here: by default it uses bf16 on CPUs that have it, and then its numbers are no
+ * longer the model's. */
 #include "client.h"
 
 #include <stdbool.h>

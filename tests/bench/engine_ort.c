@@ -2,8 +2,9 @@
  * below has the places of the functions that are needed in the table of functions, whose order its authors promise
  * never to change.
  *
- * Its settings are those that are best for it: all optimisations, so many threads within an operator, one operator at a
- * time, spinning and memory patterns (the defaults); outputs are written to the memory of those of the first run. */
+ * Its settings are those that are best for it: all optimisations, the given number of threads within an operator, one
+ * operator at a time, spinning and memory patterns (the defaults); outputs are written to the memory of those of the
+ * first run. */
 #include "client.h"
 
 #include <stdio.h>

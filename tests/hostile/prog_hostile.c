@@ -159,8 +159,8 @@ static size_t type_size(oxla_type type) {
   }
 }
 
-/* Returns zeros for an input of the declared type, or NULL if the input is too large or cannot be given by such bytes.
- */
+/* Returns zeros for an input of the declared type, or NULL if the input is too large or cannot be given by such
+ * bytes. */
 static void *make_input(oxla_tensor *t) {
   if (t->type == OXLA_STRING) {
     return NULL;

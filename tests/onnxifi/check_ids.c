@@ -17,8 +17,8 @@ enum { CPU, REFERENCE, GPU_0, GPU_1, N_IDS };
 static char asked_backend[32], asked_cpu[32]; /* the options of the last model that was loaded */
 
 /* The library that a test opens calls this function in place of that of libonnx-xla, since symbols are looked up in the
- * program first.  It notes for which backend and CPU a model is compiled, and has it compiled for the emulating driver.
- */
+ * program first.  It notes for which backend and CPU a model is compiled, and has it compiled for the emulating
+ * driver. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out) {
   oxla_error *(*load)(const void *, size_t, const oxla_options *, oxla_model **);
   oxla_options o = *options;
@@ -165,8 +165,8 @@ START_TEST(a_graph_runs_on_its_gpu) {
 }
 END_TEST
 
-/* If a GPU fails, the client gets an error and can use the CPU.  The log, on standard error, has the driver's reason.
- */
+/* If a GPU fails, the client gets an error and can use the CPU.  The log, on standard error, has the driver's
+ * reason. */
 START_TEST(a_gpu_that_fails) {
   open_with_gpus("1", "cuStreamCreate:1:719");
   message m = unary_model("Relu", 1, DIMS(2), 13);

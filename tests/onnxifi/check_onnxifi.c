@@ -296,8 +296,8 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* The second graph waits for the output of the first one.  Both runs are started before the first event is signalled.
- */
+/* The second graph waits for the output of the first one.  Both runs are started before the first event is
+ * signalled. */
 START_TEST(chain) {
   open_backend(_i);
   onnxGraph first = affine_graph(), second = affine_graph();
@@ -390,8 +390,8 @@ END_TEST
 
 /* --- what is logged --- */
 
-/* Returns how many bytes are written to standard error while a graph is made and run once, and another one is refused.
- */
+/* Returns how many bytes are written to standard error while a graph is made and run once, and another one is
+ * refused. */
 static long logged(int number, uint64_t level) {
   IS(SUCCESS, lib.onnxInitBackend(ids[number], (uint64_t[]){ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL, level, 0}, &backend));
   FILE *file = tmpfile();

@@ -225,8 +225,8 @@ static status random_blob(void *data, uint64_t number, const shape *s, const voi
   return NULL;
 }
 
-/* Writes the text to `out` with $y and $d replaced.  $f and $u stand for the shape $y with the element type f32 or u8.
- */
+/* Writes the text to `out` with $y and $d replaced.  $f and $u stand for the shape $y with the element type f32 or
+ * u8. */
 static void fill_in(const char *text, const row *r, char *out) {
   int last = -1;
   for (const char *c = r->y; *c; c++) {

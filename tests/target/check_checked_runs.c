@@ -106,12 +106,13 @@ static status run_scratch(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-static status run_less(const rt_thunk *t, rt_run *r) { /* pred[]: is the first element below 100? */
+static status run_less(const rt_thunk *t, rt_run *r) { /* writes whether the first element is below 100, as pred[] */
   *(uint8_t *)rt_address(r, &t->buffers[1]) = at(t, r, 0)[0] < 100;
   return NULL;
 }
 
-static status run_sized(const rt_thunk *t, rt_run *r) { /* half of the array, and s64[] that says so */
+/* Copies half of the array, and writes how many elements that is, as s64[]. */
+static status run_sized(const rt_thunk *t, rt_run *r) {
   *(int64_t *)rt_address(r, &t->buffers[2]) = N / 2;
   return run_half(t, r);
 }
@@ -133,7 +134,7 @@ static status run_wild(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* They all claim that outputs may lie over inputs, so that programs with faults are loaded. */
+/* All kinds claim that outputs may lie over inputs, so that programs with faults are loaded. */
 #define KIND(kind, function) \
   { .name = "toy." kind, .run = function, .access = RT_READS_ALL_FIRST }
 static const rt_thunk_kind kinds[] = {KIND("add", run_add),

@@ -183,8 +183,8 @@ START_TEST(padding) {
 }
 END_TEST
 
-/* Updates at constant positions: only the update is written, and the rest of the array is copied or stays where it is.
- */
+/* Updates at constant positions: only the update is written, and the rest of the array is copied or stays where it
+ * is. */
 START_TEST(updates_at_constant_places) {
   check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\", %2: f32[2,17] \"v\"",
              "%3 = constant() {value=s64[2] {0, 7}} : s64[2]\n%4 = constant() {value=s64[2] {4, 0}} : s64[2]\n"
@@ -417,8 +417,8 @@ END_TEST
 
 /* --- contractions --- */
 
-/* `form` has the types of both operands, the attributes, and the type of the result.  Sums of integers must be exact.
- */
+/* `form` has the types of both operands, the attributes, and the type of the result.  Sums of integers must be
+ * exact. */
 static void check_contraction(const char *op, const char *const *form) {
   double tolerance = strncmp(form[0], "f16", 3) == 0 ? 2e-3 : form[0][0] == 'f' ? 2e-6 : 0;
   char params[200], body[600];

@@ -20,7 +20,7 @@ typedef struct program_case {
   const char *text;
   const char *thunks; /* a letter for each thunk: G for a kernel of gemm, W for one of winograd, D for one of depthwise,
                          - for any other */
-  bool bytes;         /* whether that is so only on processors that multiply bytes */
+  bool bytes;         /* whether the thunks are these only on processors that multiply bytes */
 } program_case;
 
 #define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
@@ -67,7 +67,7 @@ static const program_case cases[] = {
      "  %e = convolution(%s, %3) {strides=[1,1], low=[0,1], high=[0,3], " PLACES "} : f32[b,h,w,16]\n"
      "  return %e\n}",
      "WW", false},
-    /* products with any number of columns, and of products in a sum */
+    /* products with any number of columns, and with sums of any number of products */
     {"(%x: f32[b,h,w,24], %q: f32[b,h,40], %k: f32[b,w,40]) {\n"
      "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,h,w]\n"
      "  %t = tanh(%s) : f32[b,h,w]\n"

@@ -444,8 +444,8 @@ static void all_different(const literal *l) {
   }
 }
 
-/* Returns the body of a Loop that draws r and returns it as a scan output or, if `append`, appends it to the state s.
- */
+/* Returns the body of a Loop that draws r and returns it as a scan output or, if `append`, appends it to the state
+ * s. */
 static Onnx__GraphProto *drawing_body(const char *attributes, bool append) {
   Onnx__GraphProto *g = new_graph(a, "", append ? "go,s2" : "go,r");
   g->name = "body";

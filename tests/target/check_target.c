@@ -310,8 +310,8 @@ START_TEST(repeated_steps) {
 }
 END_TEST
 
-/* Operands of the epilogue that are broadcast along any of the convolution's dimensions, for one image and for several.
- */
+/* Operands of the epilogue that are broadcast along any of the convolution's dimensions, for one image and for
+ * several. */
 START_TEST(stretched_steps) {
   static const int dims[] = {9, 9, 9, 16};
   for (int set = 0; set < 32; set++) {
@@ -497,8 +497,8 @@ static status compile_indexed_update(void *data) {
   return NULL;
 }
 
-/* The indices of two million elements would be an array of 32 MB.  No such array may be made, not even while compiling.
- */
+/* The indices of two million elements would be an array of 32 MB.  No such array may be made, not even while
+ * compiling. */
 START_TEST(updated_by_index) {
   mem_budget budget = {.limit = 8 << 20};
   arena *a = arena_create(NULL);

@@ -146,8 +146,9 @@ LLVMBasicBlockRef emit_if_begin(const emit_ir *w, LLVMValueRef condition);
 void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after);
 
 /* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
- * that are computed by division and for the starts of inner loops.  Otherwise LLVM's loop strength reduction, which
- * would take their computation apart, needs half of the time of code generation. */
+ * that are computed by division and for the starts of inner loops.  A version of LLVM that runs loop strength
+ * reduction, although target.c asks to leave it out, would otherwise take their computation apart, and spend half of
+ * the time of code generation on that. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
 /* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops and then

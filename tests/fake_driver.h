@@ -1,4 +1,4 @@
-/* fake_driver.h - programs of tests that use the driver of CUDA which works on the host
+/* fake_driver.h - lets test programs use the fake CUDA driver, which works on the host
  * (tests/unit/backend_gpu/module_fake_cuda.c). */
 #ifndef TESTS_FAKE_DRIVER_H
 #define TESTS_FAKE_DRIVER_H
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Has the process open the fake driver in place of CUDA's.  Returns its path. */
+/* Makes the process open the fake driver in place of CUDA's, and returns the path of the fake driver. */
 static inline const char *use_fake_driver(void) {
   static char path[4096];
   const char *top = getenv("top_builddir");

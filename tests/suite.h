@@ -1,4 +1,4 @@
-/* suite.h - the end of a Check program. */
+/* suite.h - runs the tests of a program that uses Check. */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H
 
@@ -10,7 +10,7 @@
     ck_assert_msg(!bad_, "%s: %s", #expression, status_message(bad_)); \
   } while (0)
 
-/* Runs the tests as a suite of that name; gives what main returns.  CK_VERBOSITY says how much is printed. */
+/* Runs the tests as a suite of that name; returns what main must return.  CK_VERBOSITY says how much is printed. */
 static inline int run_suite(const char *name, TCase *tests) {
   Suite *s = suite_create(name);
   suite_add_tcase(s, tests);

@@ -48,7 +48,7 @@ static const hlo_pass pipeline[] = {
     HLO_NEEDED_STEP(assign_kernels),
 };
 
-/* For a module that came with its kernels assigned. */
+/* The passes for a module whose contractions already have their configs. */
 static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 /* What the functions of hlo_target need. */
@@ -96,13 +96,13 @@ static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   const pass_data *p = data;
   emit_mma_tile tile;
   bool is_exact = contraction->shapes[0].type == DTYPE_S32;
-  (void)lhs; /* of both signs */
+  (void)lhs; /* signed and unsigned bytes are taken alike */
   return p->target->mma && (is_exact || !p->options->numerics.exact) && emit_takes_tiles(contraction) &&
          emit_choose_mma_tile(contraction, &tile);
 }
 
-/* The kernel of few rows dequantises what it reads (emit/kernel/team.h), so the weights that it waits for are bytes.
- * More rows would do so again and again. */
+/* The kernel for few rows (emit/kernel/team.h) dequantises weights while it reads them, so that only small integers are
+ * read from memory.  With more rows, every weight would be dequantised many times. */
 static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { MOST_ROWS = 8, LEAST_WEIGHTS = 1 << 18 };
   hlo_quantized_weights w;

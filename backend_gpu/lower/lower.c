@@ -32,7 +32,7 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
-/* How a kernel is written that emit_kernel does not write. */
+/* The config of a kernel that emit_kernel does not write. */
 typedef union kernel_config {
   gpu_config contraction;
   emit_block_attention attention;

@@ -14,8 +14,8 @@ static cuda_device *devices;
 
 /* --- errors --- */
 
-/* Whether the driver gives the context up: cuda.h says of most of these errors that all further work returns the same
- * one until the process ends. */
+/* Returns true if the driver gives the context up after this error: NVIDIA's cuda.h says of most of these errors that
+ * all further work returns the same error until the process ends. */
 static bool loses_device(CUresult r) {
   switch (r) {
     case CUDA_ERROR_DEINITIALIZED:
@@ -51,7 +51,8 @@ static status_code code_of(CUresult r) {
   }
 }
 
-/* The first reason stays.  A device that is not open has nothing to lose: it can be opened again. */
+/* Makes an open device lost.  Only the first reason is kept.  A device that is not open is not lost by a failure, since
+ * opening it can be tried again. */
 static void lose(cuda_device *d, const char *why) {
   int working = CUDA_WORKS;
   if (d->open && atomic_compare_exchange_strong(&d->state, &working, CUDA_BREAKS)) {
@@ -121,7 +122,7 @@ status gpu_cuda_check_capability(uint32_t ordinal, uint32_t capability) {
   return NULL;
 }
 
-/* The context is retained last: what fails before has nothing to give back. */
+/* The context is retained last, so that nothing must be released if something fails before. */
 static status open_device(cuda_device *d) {
   TRY(locate(d));
   TRY(read_capability(d, &d->capability));

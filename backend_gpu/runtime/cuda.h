@@ -19,7 +19,7 @@ STATUS_MUST_USE status gpu_cuda_count(uint32_t *out);
 
 typedef struct gpu_cuda_info {
   char name[100];        /* such as "NVIDIA H100 PCIe" */
-  uint64_t memory_bytes; /* of the device in all */
+  uint64_t memory_bytes; /* the size of the device's memory */
   uint32_t capability;   /* ten times the compute capability: 90 for 9.0, whose code is sm_90 */
   uint32_t processors;   /* how many streaming multiprocessors there are */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
@@ -27,8 +27,9 @@ typedef struct gpu_cuda_info {
   /* The newest architecture that we compile for and whose code it runs, such as "sm_90"; "" if it is too old for all
    * of them. */
   char architecture[8];
-  double operations; /* of f32 in a second, at most; 0 if the driver does not tell */
-  double bytes;      /* that its memory reads or writes in a second, at most; 0 if the driver does not tell */
+  double operations; /* the most f32 operations in a second, of which a multiply-add is two; 0 if the driver does not
+                        tell */
+  double bytes;      /* the most bytes that the memory reads or writes in a second; 0 if the driver does not tell */
 } gpu_cuda_info;
 
 /* Describes a device without opening it, for a list of devices. */

@@ -37,8 +37,8 @@ static bool runs_on(const gpu_architecture *code, uint32_t capability) {
   return code->exact ? code->capability == capability : code->capability <= capability && (code->ptx || same_major);
 }
 
-/* Whether a device that runs both codes runs the first one better: it may use more of what the device has, and need not
- * be compiled. */
+/* Returns true if `a` is better than `b` on a device that runs both: code for a newer GPU or for exactly this one may
+ * use more instructions, and a cubin need not be compiled. */
 static bool is_better(const gpu_architecture *a, const gpu_architecture *b) {
   return a->capability != b->capability ? a->capability > b->capability
          : a->exact != b->exact         ? a->exact
@@ -70,7 +70,7 @@ static bool is_for_gpu(const char *cpu) { return strncmp(cpu, NVPTX, sizeof NVPT
 
 enum { MOST_CODES = 64 };
 
-/* Splits the text in place. */
+/* Splits a list of CPUs (RT_CPU_SEPARATOR) in place.  Fails if one of them is not a GPU. */
 static status split(char *text, const char *cpus[MOST_CODES], uint32_t *n) {
   for (*n = 0; text; ++*n) {
     char *end = strstr(text, RT_CPU_SEPARATOR);
@@ -128,7 +128,8 @@ static bool is_image(rt_span code) {
   return code.size > 4 && (memcmp(bytes, "\177ELF", 4) == 0 || bytes[code.size - 1] == '\0');
 }
 
-/* Sets *out to a copy of what the device takes of a bundle: within that it is not aligned as headers of ELF are. */
+/* Sets *out to a copy of that code of a bundle which suits the device best.  It is a copy because code in a bundle is
+ * not aligned as ELF headers must be. */
 static status unbundle(const cuda_device *d, arena *a, rt_span bundle, rt_span *out) {
   uint32_t n, best;
   const rt_bundled_code *codes;
@@ -200,7 +201,7 @@ static status find_function(const rt_code *c, gpu_function *f) {
   return read_limits(d, f);
 }
 
-/* A failure other than that there is no such kernel is returned by each launch. */
+/* Returns NULL if there is no such kernel.  Any other failure is kept, and each launch returns it. */
 gpu_function *cuda_find(const gpu_device *g, arena *a, rt_code *code, const char *symbol) {
   (void)g;
   gpu_function *f = ARENA_NEW(a, gpu_function);

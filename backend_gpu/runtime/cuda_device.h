@@ -19,15 +19,16 @@ typedef struct cuda_device {
   uint32_t capability;   /* ten times the compute capability */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
   _Atomic int state;     /* of cuda_device_state */
-  char reason[300];      /* by what the device was lost */
+  char reason[300];      /* the error by which the device was lost */
 } cuda_device;
 
 /* A device that is lost remains so. */
-enum cuda_device_state { CUDA_WORKS, CUDA_BREAKS /* somebody writes the reason */, CUDA_LOST };
+enum cuda_device_state { CUDA_WORKS, CUDA_BREAKS /* a thread is writing `reason` */, CUDA_LOST };
 
 enum { CUDA_MOST_DOWNLOADS = 64 };
 
-/* A part of a download that is in page-locked memory when the stream has come to it. */
+/* A part of a download.  The stream copies it to page-locked memory, at `from`, and the host copies it from there to
+ * `to` when the stream has done so. */
 typedef struct cuda_download {
   void *to;
   const void *from;
@@ -38,7 +39,7 @@ typedef struct cuda_download {
 typedef struct cuda_buffer {
   uint8_t *memory; /* NULL until the first copy */
   size_t used;     /* 0 if no copy is left to do */
-  CUevent event;   /* behind the buffer's last copy, as soon as the other buffer is used */
+  CUevent event;   /* recorded after the buffer's last copy, when the stream turns to the other buffer */
   uint32_t n_downloads;
   cuda_download downloads[CUDA_MOST_DOWNLOADS];
 } cuda_buffer;
@@ -66,25 +67,26 @@ STATUS_MUST_USE status cuda_enter(cuda_device *d);
  * and the driver's name of the error.  If the driver gives contexts up by this error, the device is lost. */
 STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, ...) STATUS_PRINTF(3, 4);
 
-/* Takes over what a function without a result would have to return.  So that nothing fails in silence, the device is
- * lost by such a failure: later functions report it. */
+/* For functions that cannot return a failure.  If `failed` is not NULL, it is freed and makes the device lost, so that
+ * later functions report it. */
 void cuda_lose_if(cuda_device *d, status failed);
 
-/* Sets *out to a module of the code, which is PTX or a cubin.  The cache, which may be NULL, keeps what PTX becomes. */
+/* Sets *out to a module of the code, which is PTX or a cubin.  The cache, which may be NULL, keeps the cubins to which
+ * PTX is compiled. */
 STATUS_MUST_USE status cuda_load_module(cuda_device *d, rt_span code, const rt_code_cache *cache, CUmodule *out);
 
 STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
 
 /* Put copies into the stream's queue.  The host's memory has been read when cuda_upload returns; the bytes of
- * cuda_download_later are there after cuda_staging_deliver.  Both wait if there are more bytes than page-locked memory.
- */
+ * cuda_download_later are in the host's memory after cuda_staging_deliver.  Both wait if there are more bytes than
+ * page-locked memory. */
 STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
 /* Writes what was downloaded to the host's memory, when all work of the stream is done. */
 void cuda_staging_deliver(rt_stream *s);
 /* Gives up downloads that are not delivered: nothing writes to the host's memory any more. */
 void cuda_staging_forget(rt_stream *s);
-/* No work of the stream may be left to do. */
+/* Frees the page-locked memory.  No work of the stream may be left to do. */
 void cuda_staging_free(rt_stream *s);
 
 /* Computes from the clocks of a device, which need not be open, what it can do in a second at most. */

@@ -14,7 +14,7 @@
 static const char variable[] = "ONNX_XLA_CUDA_DRIVER";
 
 /* The process that was the first to use the driver; 0: none was.  It is set before the lock is taken, so that a process
- * which is forked meanwhile does not wait for a lock that nobody will open. */
+ * which is forked meanwhile does not wait for a lock that nobody will unlock. */
 static _Atomic pid_t user;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static bool opened, initialised;
@@ -47,7 +47,8 @@ static status find_functions(void *library, const char *path, cuda_driver *out) 
   return NULL;
 }
 
-/* libcuda.so.1 is a link to a file whose name has the version of the driver. */
+/* Sets `file` to the path, size and time of the driver's file.  libcuda.so.1 is a link to it, and its name has the
+ * version of the driver. */
 static void describe_file(void) {
   Dl_info library;
   struct stat st;

@@ -22,8 +22,8 @@ typedef struct cuda_driver {
  * library in place of libcuda.so.1, for tests. */
 STATUS_MUST_USE status cuda_driver_start(const cuda_driver **out);
 
-/* Returns a text that another file of the driver does not have: its path, which usually has its version, its size and
- * its time.  The driver must have been started. */
+/* Returns a text by which the driver's file differs from that of any other driver: its path, which usually has the
+ * version, its size and its time.  The driver must have been started. */
 const char *cuda_driver_file(void);
 
 /* Fails in a process whose parent used the driver before it forked: there the driver neither works nor fails in a

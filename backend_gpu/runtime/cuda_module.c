@@ -54,14 +54,15 @@ static status load_image(cuda_device *d, const void *image, CUmodule *out) {
 
 /* --- modules by the cache --- */
 
-/* PTX, and where what it becomes is kept. */
+/* PTX, and the cache that keeps the cubin to which it is compiled. */
 typedef struct kept_code {
   const rt_code_cache *cache;
   rt_span ptx;
   char compiler[PATH_MAX + 100];
 } kept_code;
 
-/* Describes what compiles, and for what.  Its options are no part of that, as they only concern its log. */
+/* Sets k->compiler to a text that identifies the compiler and the GPU for which it compiles.  The compiler's options
+ * are no part of it, since they concern only its log. */
 static status describe_compiler(cuda_device *d, kept_code *k) {
   int version = 0;
   TRY(cuda_check(d, d->cu->cuDriverGetVersion(&version), "asking for the driver's version"));
@@ -74,7 +75,7 @@ static bool is_cubin(rt_span code) {
   return code.size >= sizeof *h && memcmp(code.data, ELFMAG, SELFMAG) == 0 && h->e_machine == EM_CUDA;
 }
 
-/* Leaves *out NULL if no code is kept, or if the driver refuses it. */
+/* Loads the code that the cache has kept.  Leaves *out NULL if there is none, or if the driver refuses it. */
 static status load_kept(cuda_device *d, const kept_code *k, CUmodule *out) {
   arena *a = arena_create(NULL);
   *out = NULL;
@@ -89,7 +90,7 @@ static status load_kept(cuda_device *d, const kept_code *k, CUmodule *out) {
   return failed;
 }
 
-/* The cubin belongs to the linker. */
+/* Compiles the PTX, loads the cubin and hands it to the cache.  The cubin belongs to the linker. */
 static status link_ptx(cuda_device *d, const kept_code *k, CUlinkState linker, jit_log *log, CUmodule *out) {
   void *cubin = NULL;
   size_t bytes = 0;
@@ -103,7 +104,7 @@ static status link_ptx(cuda_device *d, const kept_code *k, CUlinkState linker, j
 }
 
 static status compile(cuda_device *d, const kept_code *k, CUmodule *out) {
-  jit_log log; /* the driver writes to it as long as there is the linker */
+  jit_log log; /* the driver writes to it until the linker is destroyed */
   CUlinkState linker;
   start_log(&log);
   TRY(check_compiled(d, d->cu->cuLinkCreate_v2(N_JIT_OPTIONS, log.options, log.values, &linker), &log,

@@ -30,7 +30,7 @@ static void deliver(cuda_buffer *b) {
   b->used = 0;
 }
 
-/* Takes the other buffer, when its copies are done.  Those of the current one go on meanwhile. */
+/* Turns to the other buffer after waiting until its copies are done.  Those of the current one go on meanwhile. */
 static status turn(rt_stream *s) {
   cuda_device *d = s->device;
   cuda_staging *g = &s->staging;
@@ -75,7 +75,7 @@ static status take_part(rt_stream *s, size_t bytes, part *out) {
   return NULL;
 }
 
-/* Whether these bytes of the host are those of a download that is not delivered. */
+/* Returns true if a download to some of these bytes of the host has not been delivered yet. */
 static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
   for (int k = 0; k < 2; k++) {
     for (uint32_t j = 0; j < g->buffers[k].n_downloads; j++) {
@@ -91,7 +91,7 @@ static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
 status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes) {
   cuda_device *d = s->device;
   const char *at = from;
-  if (is_awaited(&s->staging, at, bytes)) { /* copies are done in their order */
+  if (is_awaited(&s->staging, at, bytes)) { /* copies are done in order, so a download to these bytes comes first */
     TRY(cuda_await(s, NULL));
   }
   for (part p; bytes > 0; at += p.bytes, to += p.bytes, bytes -= p.bytes) {

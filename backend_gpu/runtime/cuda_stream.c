@@ -12,7 +12,7 @@ status cuda_create_stream(const rt_device *rt, rt_stream **out) {
   rt_stream *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   s->device = d;
-  /* the work of the stream 0, which other libraries of the process may use, does not wait for this one's */
+  /* the work of the stream 0, which other libraries of the process may use, does not wait for this stream's */
   status failed = cuda_check(d, d->cu->cuStreamCreate(&s->handle, CU_STREAM_NON_BLOCKING), "creating a stream");
   if (failed) {
     free(s);
@@ -29,7 +29,7 @@ static status synchronize(const rt_stream *s) {
 static status destroy(rt_stream *s) {
   cuda_device *d = s->device;
   TRY(cuda_enter(d));
-  cuda_lose_if(d, synchronize(s)); /* the stream is destroyed all the same */
+  cuda_lose_if(d, synchronize(s)); /* the stream is destroyed even if this fails */
   cuda_staging_free(s);
   return cuda_check(d, d->cu->cuStreamDestroy_v2(s->handle), "destroying a stream");
 }
@@ -41,8 +41,8 @@ void cuda_destroy_stream(rt_stream *s) {
 
 /* --- waiting --- */
 
-/* Between two looks at a stream a thread first lets others run, then sleeps for a quarter of the time that it has
- * waited: so a short run is not prolonged, and a long one does not keep a core busy. */
+/* Pauses between two queries of a stream.  At first the thread only lets others run, later it sleeps for a quarter of
+ * the time that it has waited: so a short run is not prolonged, and a long one does not keep a core busy. */
 static void pause_after(uint64_t waited) {
   enum { SHORT = 100000, LONGEST = 1000000 }; /* nanoseconds */
   if (waited < SHORT) {
@@ -97,8 +97,8 @@ static status copy_twice(rt_stream *s, void *to, const void *from, void *between
   return copy_on_device(s, to, between, bytes);
 }
 
-/* The driver's copies must not overlap, so this one takes a way through other memory, and waits until that is free
- * again.  It is rare: a program moves an array by less than its own length. */
+/* Source and destination of the driver's copies must not overlap, so the bytes are copied through other memory, which
+ * is released after the copies are done.  This is rare: a program must move an array by less than its own length. */
 static status copy_overlapping(rt_stream *s, void *to, const void *from, size_t bytes) {
   const rt_device *d = &s->device->gpu.device;
   void *between;
@@ -120,7 +120,7 @@ status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, si
     return NULL;
   }
   TRY(cuda_enter(d));
-  /* CUDA would record it, with an address of the host that may be another's when it is repeated */
+  /* CUDA would record the host's address, which may belong to other data when the recording is replayed */
   CHECK_THAT(direction == RT_ON_DEVICE || !s->records, STATUS_INTERNAL,
              "CUDA device %u: a copy of the host's memory in a recording", d->ordinal);
   switch (direction) {

@@ -1,5 +1,5 @@
 /* device.h - what the thunk kinds of the GPU backend need of a device: modules of code, and launches of kernels.  There
- * are two: cuda.h runs on NVIDIA's GPUs, emulator.h runs the same kernels on the host. */
+ * are two kinds of devices: NVIDIA's GPUs (cuda.h), and the host, which runs the same kernels (emulator.h). */
 #ifndef BACKEND_GPU_RUNTIME_DEVICE_H
 #define BACKEND_GPU_RUNTIME_DEVICE_H
 
@@ -10,7 +10,7 @@ typedef struct gpu_function gpu_function; /* a kernel of loaded code */
 /* A launch of `blocks` blocks of `threads` threads each (runtime/block_abi.h).  The arrays are copied before the launch
  * returns. */
 typedef struct gpu_launch {
-  const rt_thunk *thunk; /* of which this is the work */
+  const rt_thunk *thunk; /* the thunk whose work the launch is */
   const rt_run *run;     /* lives until the stream has been awaited */
   int64_t blocks;
   uint32_t threads;

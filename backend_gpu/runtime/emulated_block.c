@@ -155,7 +155,7 @@ static status run_block(void *data) {
   return NULL;
 }
 
-/* Runs out of the kernel if there is no memory: run_block is called under a guard. */
+/* If there is no memory, leaves the kernel by guard_fail: run_block is called under a guard. */
 static void *allocate(rt_block_thread *thread, int64_t bytes) {
   emulated_thread *t = (emulated_thread *)thread;
   if (bytes > t->frame_bytes) {

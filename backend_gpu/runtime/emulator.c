@@ -30,12 +30,12 @@ static void read_order(void) {
 /* --- launches --- */
 
 typedef struct launch {
-  gpu_blocks of; /* each block */
+  gpu_blocks of; /* what is the same for all blocks */
   const rt_thunk *thunk;
   uint64_t fingerprint;
   int64_t n_blocks;
   _Atomic(status) failed; /* the first failure of a block */
-  const void *buffers[];  /* and behind them the arguments */
+  const void *buffers[];  /* followed by the arguments */
 } launch;
 
 static void run_blocks(void *data, int64_t begin, int64_t end) {
@@ -77,7 +77,8 @@ static status start_launch(rt_stream *s, const gpu_function *f, const gpu_launch
 
 /* --- code --- */
 
-/* A processor without an instruction for it calls the function; it computes the same bits. */
+/* Returns the function of this name, which kernels call on a processor without an instruction for it.  The function
+ * computes the same bits. */
 static void *resolve(const char *name) {
   return strcmp(name, "fma") == 0    ? (void *)(double (*)(double, double, double))fma
          : strcmp(name, "fmaf") == 0 ? (void *)(float (*)(float, float, float))fmaf

@@ -1,8 +1,9 @@
 /* race_check.c - see race_check.h.
  *
- * Waits are counted: an access has the time of the last wait before it.  Two accesses are ordered if a barrier came
- * between, or if both threads are of one warp and one of its exchanges did.  A byte has its last write and up to three
- * reads, which are enough to find a race of a write with any read since the last barrier. */
+ * Time is counted in waits: the time of an access is that of the last wait before it.  Two accesses are ordered if a
+ * barrier came between them, or if both threads are of one warp and one of its exchanges came between.  For each byte,
+ * the last write and up to three reads are remembered, which are enough to find a race of a write with any read since
+ * the last barrier. */
 #include "backend_gpu/runtime/race_check.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ typedef struct trace {
   event far;         /* a read by another warp, since the barrier that came before `read` */
 } trace;
 
-/* The traces of the bytes of an aligned word; number 0: none. */
+/* The traces of the bytes of an aligned word, whose number is its address divided by WORD.  Number 0 marks an empty
+ * entry. */
 typedef struct entry {
   uintptr_t number;
   trace bytes[WORD];
@@ -127,7 +129,7 @@ static void add_read(const gpu_race_check *c, trace *t, event now) {
   t->read = now;
 }
 
-/* Sets *with to the other access if one of the byte's is a race with `now`. */
+/* Returns true if an earlier access to the byte and the access `now` are a race, and sets *with to the earlier one. */
 static bool races(const gpu_race_check *c, const trace *t, event now, bool writes, event *with) {
   const event earlier[] = {t->write, t->read, t->near, t->far};
   for (int k = 0; k < (writes ? 4 : 1); k++) {

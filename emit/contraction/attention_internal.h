@@ -5,24 +5,26 @@
 
 #include "emit/kernel/writer.h"
 
-/* The address of an f32, `offset` (an i64) elements after `base`; loads and stores of `lanes` of them. */
+/* The first returns the address of the f32 that is `offset` (an i64) elements after `base`.  The others load `lanes`
+ * f32 numbers from p, and store v, a number or a vector, at p. */
 LLVMValueRef emit_f32_at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset);
 LLVMValueRef emit_f32_load(const emit_ir *w, LLVMValueRef p, int lanes);
 void emit_f32_store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p);
 
 typedef LLVMValueRef emit_join(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
-/* Return the larger one and the sum. */
+/* emit_larger returns the larger of x and y, and emit_sum returns x + y, both lane by lane. */
 emit_join emit_larger, emit_sum;
-/* Reduces all lanes of x to one number. */
+/* Returns the one number to which `join` reduces all lanes of x. */
 LLVMValueRef emit_join_lanes(const emit_ir *w, LLVMValueRef x, int lanes, emit_join *join);
 
-/* The place of one score, or of a vector of them: row number `row` of all batches, and column `column` of it, which is
- * a multiple of `multiple`.  If column is NULL, it is the place of a value that a row has once. */
+/* Returns the index of the score (or of the vector of scores) in row `row`, counted over all batches, and at column
+ * `column`, which is a multiple of `multiple`.  If `column` is NULL, returns the index of a value that a row has only
+ * once, such as its maximum. */
 const emit_index *emit_score_place(emit_element *e, dim rows, dim keys, LLVMValueRef row, LLVMValueRef column,
                                    int64_t multiple);
 
 /* Writes the elementwise operations that lead from the value `from` to the value `made`.  Returns the element (or
- * vector) of `made` at index `place`, where x is the one of `from`. */
+ * vector) of `made` at index `place`; x is the element (or vector) of `from` at that index. */
 LLVMValueRef emit_value_from(emit_element *e, hlo_value made, hlo_value from, const emit_index *place, LLVMValueRef x);
 
 #endif

@@ -118,7 +118,7 @@ static const emit_index *place_of(kernel *k, LLVMValueRef row, LLVMValueRef colu
   return emit_score_place(e, k->c->batches * k->c->rows, k->c->keys, emit_add(e->w, k->row, row), column, multiple);
 }
 
-/* Returns a vector of the softmax's operand: the elements of the row from `column` on. */
+/* Computes a vector of the softmax's operand from the dots in the tile: the elements of the row from `column` on. */
 static LLVMValueRef score_at(kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple) {
   emit_element *e = &k->w.e;
   e->x.lanes = (int)k->c->lanes;
@@ -139,8 +139,8 @@ static LLVMValueRef new_lanes(const emit_ir *w, LLVMValueRef x, int lanes, int r
   return emit_shuffle(w, x, emit_f(x, -INFINITY), from, lanes);
 }
 
-/* Replaces the scores of a row by the operands of the softmax, filled up with -infinity to whole vectors, and
- * returns the largest one. */
+/* Replaces the dots of a row by the operands of the softmax, filled up with -infinity to whole vectors, and returns the
+ * largest operand. */
 static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;

@@ -130,7 +130,7 @@ static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int
   }
 }
 
-/* Adds the products of one position with taps [t->from, t->to), channel j of each group. */
+/* Adds the products of one position with taps [t->from, t->to), for channel j of each group, to the sums. */
 static void add_taps(const depthwise *g, const tile *t, LLVMValueRef weights, LLVMValueRef line, int64_t j,
                      LLVMValueRef *sums) {
   const emit_depthwise *p = &g->p;
@@ -326,7 +326,7 @@ static void write_row_of_size(depthwise *g, const row *r) {
   emit_depthwise_run run = {.width = p->width, .inside = true};
   emit_loop l;
   if (g->overlaps) {
-    /* to `last` if there is a whole tile, otherwise not at all */
+    /* The loop ends at `last` if there is room for a whole tile; otherwise it has no iteration. */
     LLVMValueRef any = emit_icmp(g->ir, LLVMIntSLT, first, end), from = emit_select(g->ir, any, last, first);
     emit_loop_begin(g->ir, &l, first, from, p->width, false, 0, NULL);
     write_tile(g, r, &run, emit_lesser(g->ir, l.iv, add(g, end, number(g, -1))));

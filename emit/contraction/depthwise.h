@@ -48,7 +48,8 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
  * padding. */
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads);
-/* Sets *chosen to 0 but for what the kernel's code depends on besides the instruction. */
+/* Copies to *chosen those members on which the kernel's code depends besides the instruction, and sets all others to
+ * 0. */
 void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d);
 
 /* Returns the likely number of multiplications. */
@@ -59,16 +60,16 @@ double emit_depthwise_effort(const emit_depthwise *d);
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d);
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed);
 
-/* Writes the kernel; it is an emit_write_fn (emit/kernel/compile.h) with one phase, whose config is what
- * emit_depthwise_choose_like returns. */
+/* Writes the kernel; it is an emit_write_fn (emit/kernel/compile.h) with one phase, whose config is an emit_depthwise
+ * that emit_depthwise_choose_like has set. */
 STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);
 
 /* --- tiles of a row --- */
 
-/* A run of `n` tiles of `width` positions, one after the other, the first at position `first`.  `inside` says that all
- * their taps are inside of the input; that is so if n is greater than 1. */
+/* A run of `n` tiles of `width` positions, one after the other, the first at position `first`.  `inside` tells whether
+ * all their taps are inside of the input, which is so in every run of several tiles. */
 typedef struct emit_depthwise_run {
   int64_t first, width, n;
   bool inside;

@@ -106,8 +106,8 @@ int emit_depthwise_runs(const emit_depthwise *d, emit_depthwise_run *runs) {
   return n;
 }
 
-/* Returns the width of tiles for n positions: a divisor of n of more than most / 2, if there is one, since tiles of
- * equal width need fewer loop bodies. */
+/* Returns the width of tiles for n positions, at most `most`.  It is a divisor of n that is larger than most / 2, if
+ * there is one, since tiles of equal width need fewer loop bodies. */
 static int64_t even_width(int64_t n, int64_t most) {
   for (int64_t w = most; w > 1 && w > most / 2; w--) {
     if (n % w == 0) {

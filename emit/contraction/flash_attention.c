@@ -11,7 +11,7 @@
 enum {
   TILE_ROWS = 48,        /* about how many rows share a copy of a block of keys */
   TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take about 32 KB of stack each */
-  BLOCK_VECTORS = 2,     /* of a register block */
+  BLOCK_VECTORS = 2,     /* the vectors of a row of a register block */
   BLOCK_ROWS = 12,       /* the most rows of a register block */
   PANEL_ELEMENTS = 8192, /* the copy of a block of k takes about 32 KB of stack */
   WIDEST = 512,          /* a limit for the sizes of a head, so that all memory fits on a small stack */
@@ -21,8 +21,8 @@ static dim_table *dims_of(const hlo_attention *a) { return a->pv->parent->module
 
 /* --- layout --- */
 
-/* Adds a dimension of n elements, which are `step` apart, to *count rows or columns.  Returns false if their distance
- * is then not the same everywhere. */
+/* Extends a matrix by an inner dimension of n elements that are `step` apart: each of its *count rows (or columns),
+ * which are *distance apart, becomes n rows.  Returns false if the rows then do not all have the same distance. */
 static bool add_dim(dim_table *t, dim n, dim step, dim *count, dim *distance) {
   bool merges = *distance == dim_mul(t, n, step);
   if (n == 1) {
@@ -45,8 +45,8 @@ static bool is_listed(const hlo_attr *list, int d) {
   return false;
 }
 
-/* Sets the matrices of an array with these strides, whose dimensions are those of `batch`, those of `contracted`, and
- * others; by_rows tells whether the contracted ones are the rows. */
+/* Sets the matrices of an array with these strides.  Its dimensions in `batch` count the matrices.  If by_rows, its
+ * dimensions in `contracted` are the rows and all others the columns; otherwise it is the other way round. */
 static bool set_matrices(dim_table *t, const shape *s, const dim *strides, const hlo_attr *batch,
                          const hlo_attr *contracted, bool by_rows, emit_flash_matrix *m) {
   m->rows = m->columns = m->row_step = m->column_step = 1;
@@ -66,8 +66,8 @@ static bool set_matrices(dim_table *t, const shape *s, const dim *strides, const
   return fits;
 }
 
-/* Returns true if v is a reshape that only merges or divides the first n dimensions.  These are counted in the same
- * order then, so the operand of the reshape can be read in place of v. */
+/* Returns true if v is a reshape whose operand has the same dimensions as v after the first n of v, so that it only
+ * merges or divides those n.  The operand of the reshape can then be read in place of v. */
 static bool merges_first(hlo_value v, int n) {
   if (v.def->op != HLO_RESHAPE) {
     return false;
@@ -81,8 +81,8 @@ static bool merges_first(hlo_value v, int n) {
   return same;
 }
 
-/* Sets the matrices of the dot's operand v, which is a view of `base`.  If the batches of v are merged from dimensions
- * that have no common stride, as those of grouped heads, they are counted over these. */
+/* Sets the matrices of the dot's operand v, which is a view of `base`.  If a reshape has merged the batches of v from
+ * dimensions that have no common stride, as those of grouped heads, the matrices are counted over these dimensions. */
 static bool find_operand(hlo_value v, hlo_value base, const hlo_attr *batch, const hlo_attr *contracted, bool by_rows,
                          emit_flash_matrix *m) {
   emit_view view;
@@ -139,7 +139,8 @@ static bool find_layout(const hlo_attention *a, emit_flash_attention *c) {
          find_result(a, &c->out);
 }
 
-/* Returns true if the matrices have the sizes of the attention, and the distances with which the kernel is written. */
+/* Returns true if the matrices have the sizes of the attention, and heads of constant size whose elements are
+ * contiguous where the kernel needs that. */
 static bool fits(const emit_flash_attention *c) {
   bool sizes = c->q.rows == c->queries && c->k.rows == c->keys && c->v.rows == c->keys && c->out.rows == c->queries &&
                c->q.columns == c->k.columns && c->v.columns == c->out.columns;
@@ -158,7 +159,7 @@ static int64_t largest_power(int64_t n, int64_t most) {
   return power;
 }
 
-/* Returns the width of the widest vectors that divide rows of n elements. */
+/* Returns the width of the widest vectors, of at most `most` lanes, that divide rows of n elements. */
 static int64_t dividing_lanes(int64_t n, int64_t most) { return largest_power(n & -n, most); }
 
 static bool choose(emit_flash_attention *c, const emit_target *t) {

@@ -28,16 +28,16 @@ typedef struct emit_flash_attention {
   emit_flash_matrix q, k, v, out; /* a row of q and of out is a query, a row of k and of v is a key */
   dim batches, queries, keys;
   int64_t sums, width; /* the columns of q and k, and those of v */
-  /* The vector widths: that of scores; that of products with v; and that in which few rows read k, or 0 if they do not
-   * (because k's rows are not contiguous). */
+  /* The vector widths of scores, of products with v, and of reading k in place for tiles of few rows.  k_lanes is 0 if
+   * k is never read in place, because its rows are not contiguous or do not divide into wide vectors. */
   int64_t lanes, v_lanes, k_lanes;
   int64_t block_rows, block_vectors, v_vectors; /* the sizes of register blocks: rows, and vectors of keys and of v */
   int64_t tile_rows, tile_keys;                 /* the most rows of a tile, the most keys of a block */
 } emit_flash_attention;
 
-/* Describes the kernel for an attention.  Returns false if there is none: it needs sizes that are no constants (for
- * others there is attention.h), f32, constant sizes of heads, a target
- * whose stack is large enough (EMIT_ATTENTION_STACK), and rows of q, v and the result that are contiguous. */
+/* Describes the kernel for an attention.  Returns false if there is none: it needs batches, queries or keys whose
+ * number is not a constant (attention.h is for constants), f32, constant sizes of heads, a target whose stack is large
+ * enough (EMIT_ATTENTION_STACK), and rows of q, v and the result that are contiguous. */
 bool emit_flash_attention_of(const hlo_attention *a, const emit_target *t, emit_flash_attention *out);
 /* Writes the kernel for a fusion of kind attention.  It is an emit_write_fn (emit/kernel/compile.h) without a config.
  */

@@ -29,7 +29,8 @@ LLVMValueRef emit_flash_row_at(const emit_flash *f, LLVMValueRef row, LLVMValueR
 /* Writes the product of the block of k with the tile's rows of q; it fills f->scores. */
 void emit_flash_scores(const emit_flash *f);
 
-/* Writes `many` for tiles of many rows, and `few` for those of few rows if the kernel reads k in place for them. */
+/* Writes the code of `many`, and if the kernel reads k in place for tiles of few rows, that of `few` and a branch
+ * between the two. */
 typedef void emit_flash_part(const emit_flash *f);
 void emit_flash_branch(const emit_flash *f, emit_flash_part *many, emit_flash_part *few);
 

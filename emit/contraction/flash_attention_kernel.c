@@ -9,7 +9,7 @@
 #include "emit/kernel/module.h"
 #include "emit/llvm/math.h"
 
-/* With at most so many rows, k is read in place: a copy would take longer than the products. */
+/* The largest number of rows of a tile for which k is read in place: a copy would take longer than the products. */
 enum { FEW_ROWS = 4 };
 
 static dim_table *table(const emit_flash *f) { return f->w.e.x.sizes->table; }
@@ -56,8 +56,8 @@ static const emit_index *place_of(emit_flash *f, LLVMValueRef row, LLVMValueRef 
   return emit_score_place(e, rows, f->c.keys, emit_add(e->w, f->row, row), key, multiple);
 }
 
-/* Replaces the dots of a row and keys [from, to), in vectors of `lanes`, by the operands of the softmax.  Returns a
- * vector of the largest ones, and of those of `most`. */
+/* Replaces the dots of a row and keys [from, to), in vectors of `lanes`, by the operands of the softmax.  Returns, lane
+ * by lane, the largest of these operands and of `most`. */
 static LLVMValueRef finish_keys(emit_flash *f, LLVMValueRef row, LLVMValueRef from, LLVMValueRef to, int lanes,
                                 LLVMValueRef most) {
   emit_element *e = &f->w.e;
@@ -85,7 +85,7 @@ static void fill_up(const emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Replaces the dots of a row by the operands of the softmax, and returns the largest one. */
+/* Replaces the dots of a row by the operands of the softmax, and returns the largest operand. */
 static LLVMValueRef finish_scores(emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)f->c.lanes;
@@ -99,8 +99,8 @@ static LLVMValueRef finish_scores(emit_flash *f, LLVMValueRef row, LLVMValueRef 
   return most;
 }
 
-/* Returns x if it is finite in the sense that can be subtracted: 0 in place of -infinity, which it is as long as all
- * scores are masked.  The exponentials of these are then 0, as if the keys were not there. */
+/* Returns the shift, or 0 in place of -infinity, which the shift is as long as all scores are masked (-infinity). Minus
+ * 0 such scores are still -infinity and their exponentials 0, as if the keys were not there. */
 static LLVMValueRef usable(const emit_ir *w, LLVMValueRef shift) {
   return emit_select(w, emit_fcmp(w, LLVMRealOEQ, shift, emit_f(shift, -INFINITY)), emit_f(shift, 0), shift);
 }
@@ -121,9 +121,9 @@ static LLVMValueRef raise(const emit_flash *f, LLVMValueRef row, LLVMValueRef en
   return emit_join_lanes(w, l.carried[0], lanes, emit_sum);
 }
 
-/* Sets the maximum, the shift and the factor of a row for a further block of keys.  The factor is that between the
- * exponentials with the former shift and those with the new one.  It is 1 as long as all scores were masked: their
- * exponentials are 0, and the shift, which need not be the maximum, says nothing. */
+/* Sets the maximum, the shift and the factor of a row for a further block of keys.  The factor converts exponentials
+ * with the former shift into those with the new one.  It is 1 if all scores of the blocks before were masked: the sums
+ * so far are then 0, and the former shift (which need not be the maximum) is not meaningful. */
 static void move_shift(emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   emit_element *e = &f->w.e;
   const emit_ir *w = e->w;
@@ -139,8 +139,8 @@ static void move_shift(emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   emit_f32_store(w, emit_math(w, HLO_EXP, change, NULL), emit_f32_at(w, f->factors, row));
 }
 
-/* Replaces the scores of a block by their exponentials.  These are two loops over the rows, as in attention.h, so that
- * the processor overlaps the work of several rows. */
+/* Replaces the scores of a block by their exponentials.  There are two loops over the rows, as in attention_kernel.c,
+ * so that the processor overlaps the work of several rows. */
 static void write_softmax(emit_flash *f) {
   emit_element *e = &f->w.e;
   const emit_ir *w = e->w;
@@ -161,7 +161,7 @@ static void write_softmax(emit_flash *f) {
 
 /* --- the product with v --- */
 
-/* Writes a register block of the product with v, which is added to the sums so far. */
+/* Writes a register block of the product with v, and adds it to the sums so far. */
 static void write_values_block(const emit_flash *f, int64_t n_rows, int64_t vectors, LLVMValueRef row,
                                LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
@@ -221,8 +221,8 @@ static void values_of_few(const emit_flash *f) { write_values_by(f, 1, EMIT_GEMM
 
 /* --- tiles --- */
 
-/* Writes a loop that copies rows of q, as many as whole register blocks have: the last one stands in for missing ones.
- */
+/* Writes a loop that copies the tile's rows of q to f->rows.  Up to `padded` rows, which are whole register blocks,
+ * copies of the last row fill up the rest. */
 static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)min_i64(f->c.lanes, f->c.sums & -f->c.sums);
@@ -237,7 +237,7 @@ static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Sets the numbers of the rows to those without any key. */
+/* Sets the maxima, shifts and sums of the rows to what they are before the first key. */
 static void clear_sums(const emit_flash *f, LLVMValueRef padded) {
   const emit_ir *w = f->w.e.w;
   LLVMValueRef zero = emit_f_of(w->f32, 0), none = emit_f_of(w->f32, -INFINITY);
@@ -267,8 +267,9 @@ static void write_keys(emit_flash *f) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Returns the number by which the values of a row are multiplied at the end.  It is not a number if what is subtracted
- * from the scores is infinite, as their exponentials are then; without keys the result is 0, as a sum of nothing. */
+/* Returns the number by which the values of a row are multiplied at the end.  It is NaN if the shift is infinite, since
+ * the exponentials of the scores minus the shift are NaN, too.  It is 0 if there are no keys, so that the result is
+ * 0. */
 static LLVMValueRef inverse_of(emit_flash *f, LLVMValueRef row) {
   emit_element *e = &f->w.e;
   const emit_ir *w = e->w;

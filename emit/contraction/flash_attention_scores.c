@@ -1,5 +1,5 @@
 /* flash_attention_scores.c - the scores of a tile for a block of keys: the copy of the block as panels, and the product
- * by register blocks; for few rows the product with k in place. */
+ * by register blocks; for tiles of few rows, the product with k in place. */
 #include "base/arith.h"
 #include "emit/contraction/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
@@ -21,8 +21,8 @@ static LLVMValueRef key_at(const emit_flash *f, LLVMValueRef key, LLVMValueRef c
 
 /* --- the copy of a block of k as panels --- */
 
-/* Returns the address at which the panels have the element of k at a column and a key, where keys from a multiple of
- * the vector width on lie side by side. */
+/* Returns the address in the panels of the element of k at a key and a column.  A panel has as many keys as a vector
+ * has lanes; for each column, their elements lie side by side. */
 static LLVMValueRef panel_at(const emit_flash *f, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
   LLVMValueRef in = emit_modulo(w, key, f->c.lanes), first = LLVMBuildNSWSub(w->builder, key, in, "");
@@ -30,7 +30,7 @@ static LLVMValueRef panel_at(const emit_flash *f, LLVMValueRef key, LLVMValueRef
   return emit_f32_at(w, f->panels, emit_add(w, row, in));
 }
 
-/* Copies a square of n keys and n columns. */
+/* Copies the square of n keys and n columns of k that begins at `key` and `column` to the panels. */
 static void copy_square(const emit_flash *f, int n, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
   LLVMValueRef rows[256];
@@ -43,7 +43,7 @@ static void copy_square(const emit_flash *f, int n, LLVMValueRef key, LLVMValueR
   }
 }
 
-/* Copies whole panels of keys [0, whole) whose columns are contiguous. */
+/* Copies keys [0, whole), which fill whole panels, if the columns of a key are contiguous in k. */
 static void copy_rows(const emit_flash *f, LLVMValueRef whole) {
   const emit_ir *w = f->w.e.w;
   int n = (int)min_i64(f->c.lanes, f->c.sums & -f->c.sums);
@@ -55,7 +55,8 @@ static void copy_rows(const emit_flash *f, LLVMValueRef whole) {
   emit_loop_end(w, &keys, NULL);
 }
 
-/* Copies keys [from, to) in vectors of `lanes` keys, which lie side by side in k if there are more than one. */
+/* Copies keys [from, to) in vectors of `lanes` keys.  If `lanes` is more than 1, neighbouring keys must be contiguous
+ * in k. */
 static void copy_columns(const emit_flash *f, LLVMValueRef from, LLVMValueRef to, int lanes) {
   const emit_ir *w = f->w.e.w;
   emit_loop keys, columns;
@@ -66,7 +67,8 @@ static void copy_columns(const emit_flash *f, LLVMValueRef from, LLVMValueRef to
   emit_loop_end(w, &keys, NULL);
 }
 
-/* The last panel may have fewer keys than lanes; what it holds in the other lanes does not matter. */
+/* Writes the copy of the block of k.  The last panel may have fewer keys than lanes; its other lanes hold undefined
+ * values. */
 static void copy_block(const emit_flash *f) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)f->c.lanes;
@@ -83,7 +85,7 @@ static void copy_block(const emit_flash *f) {
 
 /* --- many rows --- */
 
-/* Writes a register block, whose last vectors may be of keys that do not exist. */
+/* Writes a register block, whose last vectors may reach beyond the last key. */
 static void write_block(const emit_flash *f, LLVMValueRef row, LLVMValueRef vector) {
   const emit_ir *w = f->w.e.w;
   const emit_flash_attention *c = &f->c;

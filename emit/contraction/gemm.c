@@ -46,7 +46,7 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
   double moves = (double)columns / column_blocks * vector_bytes / cache_bytes;
   double work = sums > loads ? sums + loads / 8 : loads + sums / 8;
-  work = fmax(work, moves + work / 64); /* among blocks that wait alike, the one with the least work */
+  work = fmax(work, moves + work / 64); /* of blocks that wait equally long, the one with the least work is chosen */
   const double uneven = 0.03;           /* blocks of two sizes need more code, and one of the sizes is not the best */
   work *= 1 + uneven * ((m % rows != 0) + (columns % vectors != 0));
   return row_blocks * column_blocks * (work > latency ? work : latency);
@@ -102,8 +102,8 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Prefetches the cache line at g->ahead + at elements after `base` into the second-level cache.  Prefetches into the
- * first-level cache at this rate made Winograd's products a quarter slower. */
+/* Prefetches the cache line that is g->ahead + `at` elements after `base` into the second-level cache.  Prefetches into
+ * the first-level cache at this rate made Winograd's products a quarter slower. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
@@ -116,8 +116,8 @@ static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef ba
  * counts 1/256 bytes), so that it advances evenly. */
 enum { PLACE_BITS = 8, LINE = 64 };
 
-/* Returns by how much the offset of the line to prefetch, in 1/256 bytes, advances in each of `steps` steps of k (an
- * i64, at least 1). */
+/* Returns by how much the offset of the line to prefetch, in 1/256 bytes, advances in each of the `steps` iterations of
+ * the loop (an i64, at least 1). */
 static LLVMValueRef fetch_step(const emit_ir *w, const emit_gemm *g, LLVMValueRef steps) {
   return LLVMBuildUDiv(w->builder, LLVMBuildShl(w->builder, g->fetch.bytes, emit_i64(w, PLACE_BITS), ""), steps, "");
 }
@@ -131,7 +131,7 @@ static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place
   }
 }
 
-/* Loads column vector v of small integers for the k that is `ahead` steps after the (even) k at which b points. */
+/* Loads column vector v of small integers of row k + ahead of B, where b points to row k and k is even. */
 static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
   int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
   LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
@@ -186,7 +186,7 @@ static LLVMValueRef apart(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, 
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &offset, 1, "");
 }
 
-/* Adds the products of one k, which is `ahead` steps after the k at which `a` and `b` point. */
+/* Adds the products of column k + ahead of A and row k + ahead of B, where `a` and `b` point to column k and row k. */
 static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead,
                  LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
@@ -229,12 +229,12 @@ static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef
 }
 
 /* The state of a block's loops: pointers into A and B; the offset in the memory that is prefetched (NULL means that
- * nothing is), and by how much it advances with each step. */
+ * nothing is), and by how much it advances in each iteration. */
 typedef struct position {
   LLVMValueRef a, b, place, step;
 } position;
 
-/* Writes the loop over the steps [from, to) of k, `unroll` at a time; to - from is a multiple of `unroll`. */
+/* Writes the loop over k in [from, to), of which an iteration handles `unroll`; to - from is a multiple of `unroll`. */
 static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
                 position *p, LLVMValueRef *sums) {
   int n = g->tile.rows * g->tile.vectors, n_carried = n + 2 + (p->place != NULL);
@@ -271,8 +271,8 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
 
 enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
 
-/* Returns the number of steps in the loop's body: at most `most`, about 32 multiplications, and whole bytes of small
- * integers.  More makes the code no faster, and compiling slower. */
+/* Returns how many k an iteration of the loop handles: at most `most`, about 32 multiplications, and whole bytes of
+ * small integers.  More makes the code no faster, and compiling slower. */
 static int choose_unroll(const emit_gemm *g, int most) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < most && unroll * 2 * n <= 32) {
@@ -305,7 +305,7 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   } else {
     whole = 0;
   }
-  for (int64_t j = 0; j < k - whole; j++) { /* the remaining steps, fewer than two rounds of the loop */
+  for (int64_t j = 0; j < k - whole; j++) { /* the remaining k, fewer than two iterations' worth */
     step(w, g, p.a, p.b, j, sums);
   }
 }

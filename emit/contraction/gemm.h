@@ -11,8 +11,8 @@
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
  * rows of A.
  *
- * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and one
- * step along k adds four products.
+ * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and each k
+ * adds four products.
  *
  * Products are added in the order of k, with one rounding for each if the target has a fused multiply-add.  So the bits
  * of a column depend neither on the size of the block nor on the number of vectors, and callers may cut a product into
@@ -82,8 +82,8 @@ typedef struct emit_gemm {
   int64_t a_row, a_k;
   int64_t b_k;      /* the distance between rows of B, whose vectors are contiguous; not used with `small` */
   int64_t b_vector; /* the distance between vectors of columns; with `small` in bytes */
-  /* Distances that are not constants (i64), in place of a_at and a_row, a_k, b_k and b_vector; NULL where it is a
-   * constant.  With b_k_size nothing is prefetched ahead. */
+  /* Distances that are not constants (i64), in place of a_at and a_row, a_k, b_k and b_vector; NULL where the distance
+   * is a constant.  `ahead` cannot be used together with b_k_size. */
   LLVMValueRef a_row_size, a_k_size, b_k_size, b_vector_size;
   emit_small small;
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
@@ -96,20 +96,20 @@ typedef struct emit_gemm {
   int n_ahead;
   emit_fetch fetch;
   LLVMValueRef k; /* the number of products in each sum, an i64 of at least 0; a constant gives shorter code */
-  int unroll;     /* the steps of k in a loop's body; 0 lets the emitter choose */
+  int unroll;     /* how many k an iteration of the loop handles; 0 lets the emitter choose */
 } emit_gemm;
 
 /* Sets the sums to zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
-/* The dot4 instruction of a target reads the bytes of A as u8 or as s8 (emit_target.signed_dots).  To bytes of the
- * other type, 128 is added or 128 is subtracted, so sums must start at a multiple of the sum of the column of B.
- * Returns that multiple, which is 0 if the bytes are as the instruction reads them. */
+/* The dot4 instruction of a target reads the bytes of A as u8 or as s8 (emit_target.signed_dots).  Bytes of the other
+ * type are converted by adding or subtracting 128.  To make up for that, each sum must start at a multiple of the sum
+ * of its column of B.  Returns the factor of that multiple, which is 0 if `bytes` is the type that the instruction
+ * reads. */
 int emit_gemm_dot4_offset(const emit_target *t, dtype bytes);
 /* Returns emit_fetch.lines for `blocks` blocks of this size that together prefetch the next panels of B, which are as
  * large as those that the blocks read. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
-/* Writes the loop over k, which must be constant if something is prefetched. sums[rows * vectors] are input and output.
- */
+/* Writes the loop over k.  If g->fetch is used, g->k must be a constant. sums[rows * vectors] are input and output. */
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
 
 #endif

@@ -152,8 +152,8 @@ static bool convolution_fits(const hlo_instr *i) {
   return fits;
 }
 
-/* Returns how far the windows reach along spatial dimension d, from where the padding begins.  If there are no windows,
- * which only a size that is not a constant allows, the reach is not negative either. */
+/* Returns how far the windows reach along spatial dimension d, from where the padding begins.  If the size is not a
+ * constant, there may be no windows; the reach is then 0, and not negative. */
 static dim reach_of(const hlo_instr *i, int d) {
   dim_table *t = i->parent->module->dims;
   dim y = i->shapes[0].dims[1 + d];
@@ -227,7 +227,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 /* --- fusions, quantised weights and dot4 groups --- */
 
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
- * integers.  In p->sums the blocks of weights that share a scale have a level (emit_level) of their own. */
+ * integers.  The blocks of weights that share a scale are a level (emit_level) of their own in p->sums. */
 static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   hlo_quantized_weights w;
   if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
@@ -385,7 +385,7 @@ emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors) 
   return emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)vectors);
 }
 
-/* Returns true if the extents of C are constants; the number of products in a sum may be any. */
+/* Returns true if the extents of C are constants; the number of products in a sum need not be one. */
 static bool has_constant_extents(dim_table *t, const emit_product *p) {
   return dim_is_const(emit_product_outside(t, p)) && dim_is_const(count(t, p->n_rows, p->rows)) &&
          dim_is_const(p->columns);
@@ -396,7 +396,7 @@ static int64_t column_blocks_of(const emit_product *p) {
   return c.n_large + c.n_small;
 }
 
-/* The least number of multiplications in a step; one takes about a hundredth of a nanosecond. */
+/* The least number of multiplications in a step.  A multiplication takes about a hundredth of a nanosecond. */
 static const double least_work = 20000;
 
 static int64_t wanted_steps(const emit_product_options *o) { return o->threads > 1 ? 4 * (int64_t)o->threads : 1; }
@@ -425,9 +425,9 @@ static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *
   p->fetch_lines = dim_is_const(emit_product_sums(t, p)) ? choose_fetch(p, rows, options->cache_bytes) : 0;
 }
 
-/* Sets the bounds of the steps of a product whose extents are not all constants.  The part of A that a step reads fits
- * in the second-level cache.  If B does not, it is read again for each step along the rows, so steps then have more
- * rows, whose part of A is in the last-level cache. */
+/* Sets p->steps, the bounds of the grid's steps, for a product whose extents are not all constants.  The part of A that
+ * a step reads fits in the second-level cache.  If B does not, it is read again for each step along the rows, so steps
+ * then have more rows, whose part of A is in the last-level cache. */
 static void bound_steps(dim_table *t, emit_product *p, const emit_product_options *options) {
   int64_t sum_bytes = sum_bytes_of(t, p), columns = likely(t, p->columns);
   double row = (double)columns * (double)likely(t, emit_product_sums(t, p)); /* the multiplications of a row */
@@ -457,8 +457,9 @@ static int most_rows(const emit_product *p) {
 
 static bool is_ladder(const emit_product *p) { return p->n_rows && !dim_is_const(p->rows[p->n_rows - 1].n); }
 
-/* Returns the number of rows for which the largest block is chosen.  A number that is not a constant may be any, so
- * few rows are not worth a low block: the smaller blocks of the ladder compute them. */
+/* Returns the number of rows for which the largest block is chosen.  If the number is not a constant, a small likely
+ * number does not make the block low: there may be many rows, and few rows are computed by the smaller blocks of the
+ * ladder. */
 static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
   enum { FEW = 8, MANY = 1024 };
   int64_t rows = likely(t, count(t, p->n_rows, p->rows));
@@ -531,7 +532,7 @@ static dim wanted_of_each(dim_table *t, const emit_product *p, dim n) {
   return dim_is_const(n) ? ceil_div(p->steps.wanted, max_i64(n, 1)) : dim_ceildiv(t, p->steps.wanted, dim_max(t, n, 1));
 }
 
-/* Divides by the bounds of bound_steps. */
+/* Divides the rows and columns among steps of the grid, within the bounds that bound_steps has set. */
 static emit_product_grid bounded_grid(dim_table *t, const emit_product *p, const emit_row_cut *r) {
   const emit_product_steps *s = &p->steps;
   if (s->wanted == 1) {

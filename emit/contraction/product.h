@@ -76,8 +76,8 @@ typedef struct emit_product {
   int64_t low[EMIT_PRODUCT_SPATIAL], channels, spatial;
   /* Set by emit_product_choose. */
   int64_t lanes; /* the number of columns in a vector */
-  /* With dot4 groups: what multiplies the sum of each column of B to give the initial values of its sums, because the
-   * target's instruction reads the bytes of A as the other of u8 and s8 (emit_gemm_dot4_offset); 0 if it does not. */
+  /* With dot4 groups: each sum starts at this factor times the sum of its column of B.  It is not 0 if the bytes of A
+   * must be converted from u8 to s8, or from s8 to u8, for the target's instruction (emit_gemm_dot4_offset). */
   int64_t dot4_offset;
   int64_t tile_rows, tile_vectors; /* the size of the largest block */
   /* Smaller blocks, the higher ones first, for the rows that are left if the number of rows is not a constant
@@ -86,7 +86,7 @@ typedef struct emit_product {
   int64_t packing; /* an emit_packing */
   /* How many blocks a step of the grid computes along rows and along columns, if all extents of C are constants. */
   int64_t row_blocks, column_blocks;
-  emit_product_steps steps; /* how the grid is divided if they are not */
+  emit_product_steps steps; /* how the grid is divided if the extents of C are not all constants */
   int64_t rows_first;       /* whether consecutive steps of the grid go along the rows, and not along the columns */
   /* emit_fetch.lines of gemm.h for prefetching the next panels of B while a block is multiplied; 0 means no
    * prefetching. */
@@ -120,7 +120,8 @@ typedef struct emit_product_options {
   int64_t cache_bytes;
   bool constant_weights;
 } emit_product_options;
-/* Hints of the sizes (base/dim/guard.h) decide nothing but the time that the kernel takes. */
+/* Chooses the members of *p from `lanes` on.  Where sizes are not constants, the choice depends on their hints
+ * (base/dim/guard.h), and the kernel is right, but perhaps slower, for other sizes, too. */
 void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options);
 /* Copies what emit_product_choose has set. */
 void emit_product_choose_like(emit_product *p, const emit_product *chosen);
@@ -160,8 +161,8 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
  * the innermost loop if these are few.
  *
  * If the number of rows of the innermost loop is not a constant, it is divided like a ladder: into blocks of tile_rows
- * rows, as many as there are; what is left into the blocks of emit_product.lower, and then into single rows.  A block,
- * where blocks are counted, is then tile_rows rows or what is left of them. */
+ * rows, as many as there are; what is left into the blocks of emit_product.lower, and then into single rows.  The
+ * member `blocks` then counts tile_rows rows, or the fewer rows that are left, as one block. */
 typedef struct emit_row_cut {
   int64_t n_outside;
   dim outer; /* the number of iterations of the loops around the blocks */

@@ -74,7 +74,8 @@ static void finish_run(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef ti
 
 /* Returns true if runs of `step` columns are worth a loop of their own for the columns after the last whole vector. */
 static bool has_run(const emit_product *p, int step) {
-  int64_t rest = dim_is_const(p->columns) ? p->columns % p->lanes : 4 + 3; /* any number: by four and by one */
+  /* If the number of columns is not a constant, runs of four and of one are needed. */
+  int64_t rest = dim_is_const(p->columns) ? p->columns % p->lanes : 4 + 3;
   return step == p->lanes || (rest & (step > 1 ? step : 3));
 }
 
@@ -256,7 +257,7 @@ static void start_sums(const emit_product_kernel *k, emit_gemm *g, LLVMValueRef 
   }
 }
 
-/* Returns how many of the block's columns exist, and whether that is not known to be all of them: in *is_part. */
+/* Returns how many of the block's columns exist.  Sets *is_part to an i1 that is false only if all of them exist. */
 static LLVMValueRef width_of(const emit_product_kernel *k, const emit_product_place *b, LLVMValueRef *is_part) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
@@ -276,7 +277,7 @@ static LLVMValueRef width_of(const emit_product_kernel *k, const emit_product_pl
 /* Returns true if every vector of columns is known to be full. */
 static bool has_whole_vectors(const emit_product *p) { return dim_is_const(p->columns) && p->columns % p->lanes == 0; }
 
-/* Sets the distances in A between the block's rows; `places` has room for them. */
+/* Sets the distances in A between the block's rows; `places` must have room for one number per row. */
 static void place_rows(const emit_product_kernel *k, emit_gemm *g, int64_t *places) {
   const emit_row_cut *r = &k->rows;
   g->a_row_size = size_of(k, r->row_step);

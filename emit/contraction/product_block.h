@@ -24,7 +24,7 @@ typedef struct emit_product_kernel {
   bool direct;          /* true if the epilogue is written for each vector of a block, with the sums in registers */
 } emit_product_kernel;
 
-/* Column blocks and the place of one register block among them. */
+/* The place of one register block (or of a column of them) in the product, and what it prefetches. */
 typedef struct emit_product_place {
   LLVMValueRef a, b;         /* the addresses of A for the batch and group, and of the register block's first column
                                 of B */
@@ -39,8 +39,8 @@ typedef struct emit_product_place {
  * any loop. */
 void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors);
 
-/* Writes the block of `units` units of rows (emit_row_cut) that begins at the number `unit` in iteration `outer` of the
- * loops around the blocks. */
+/* Writes the block of `units` units of rows (emit_row_cut) that begins at unit number `unit` in iteration `outer` of
+ * the loops around the blocks. */
 void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
                               LLVMValueRef unit, int64_t units);
 

@@ -31,7 +31,7 @@ enum {
   EMIT_PRODUCT_FIRST
 };
 
-/* Return the product, the quotient rounded up, of sizes.  The table may be NULL if both are constants. */
+/* The first returns a * b, the second a / b rounded up.  The table may be NULL if both sizes are constants. */
 dim emit_dim_times(dim_table *t, dim a, dim b);
 dim emit_dim_ceil_over(dim_table *t, dim a, dim b);
 
@@ -53,7 +53,8 @@ typedef struct emit_product_grid {
 } emit_product_grid;
 emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p);
 
-/* Returns how columns are divided into blocks of at most `vectors` vectors; they must be constant in number. */
+/* Returns how columns are divided into blocks of at most `vectors` vectors; the number of columns must be a
+ * constant. */
 emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors);
 
 #endif

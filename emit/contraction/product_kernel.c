@@ -38,8 +38,8 @@ static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
   return (parts){large, small, emit_i64(w, p->n_large), emit_i64(w, p->n_large + p->n_small)};
 }
 
-/* Divides the columns of a group, counted in vectors, into blocks of at most `vectors` vectors.  If their number is not
- * a constant, the vectors that are left are blocks of their own. */
+/* Divides the columns of a group, counted in vectors, into blocks of at most `vectors` vectors.  If the number of
+ * columns is not a constant, each vector that is left after the whole blocks is a block of its own. */
 static parts column_parts(const kernel *x, int64_t vectors) {
   const emit_ir *w = x->k.w.e.w;
   dim panels = emit_product_panels_of(x->k.dims, x->k.p);
@@ -120,8 +120,8 @@ static void write_rows(kernel *x, step *s) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Of the rows [from, to), returns where the blocks of one height of the ladder begin and end: those of the largest
- * height come first, then those of each smaller height. */
+/* Narrows the range of rows [*from, *to) to those that the ladder's blocks of this height compute.  The rows of the
+ * largest height come first, then those of each smaller height. */
 static void rung_of(const kernel *x, int64_t height, LLVMValueRef *from, LLVMValueRef *to) {
   const emit_ir *w = x->k.w.e.w;
   const emit_product *p = x->k.p;

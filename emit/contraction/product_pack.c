@@ -68,7 +68,7 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
   }
 }
 
-/* Packs one panel of quantised weights, each of which is one byte in `from`; `to` is zero. */
+/* Packs one panel of quantised weights, each of which is one byte in `from`.  `to` must be filled with zeros. */
 static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
   bool halves = emit_product_quantized_bits(p) == 4;
   int offset = emit_product_quantized_offset(p);
@@ -91,7 +91,7 @@ static void pack_quantized_panels(const emit_product *p, const uint8_t *weights,
   }
 }
 
-/* Packs one panel of dot4 groups, of which `columns` columns exist; `to` is zero. */
+/* Packs one panel of dot4 groups, of which `columns` columns exist.  `to` must be filled with zeros. */
 static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
   enum { DOT4 = 4 };
   int64_t sums = emit_product_sums(NULL, p);

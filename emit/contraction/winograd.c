@@ -20,13 +20,13 @@ static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
   emit_loop_end(g->ir, &l, NULL);
 }
 
-/* Writes the tiles [first, first + n), with V at address v and M behind it. */
+/* Writes the code that computes the tiles [first, first + n).  V is at address v, and M follows V in memory. */
 static void write_block(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v) {
   winograd_transform(g, first, n, v);
   write_slabs(g, first, n, v, address(g, v, size(g, v_elements(g))));
 }
 
-/* Writes a part whose number of tiles is not a constant, in blocks of equal size. */
+/* Writes the code for a part whose number of tiles is not a constant: a loop over blocks of about equal size. */
 static void write_blocks_of_size(const winograd *g, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef v) {
   LLVMBuilderRef b = g->ir->builder;
   LLVMValueRef tiles = LLVMBuildNSWSub(b, end, begin, "");

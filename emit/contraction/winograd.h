@@ -19,8 +19,8 @@
  * result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that are
  * transformed on the fly.
  *
- * The number of images and their sizes may be arguments of the kernel.  Then as many parts as there is work for are
- * the grid of the fused schedule.
+ * The number of images and their sizes may be arguments of the kernel.  The grid of the fused schedule then has as many
+ * parts as there is work for.
  *
  * This header does not include LLVM's headers. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_H
@@ -31,8 +31,8 @@
 enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
 
 /* The number of parts into which the grid of the fused schedule divides the tiles.  If the number of tiles is not a
- * constant, it depends on it: a part has at least `least` tiles; there are at most `few` parts of less than
- * EMIT_WINOGRAD_PART tiles, and more than `most` parts only if each has at least `large` tiles. */
+ * constant, the number of parts depends on it: a part has at least `least` tiles; there are at most `few` parts of less
+ * than EMIT_WINOGRAD_PART tiles, and more than `most` parts only if each has at least `large` tiles. */
 enum { EMIT_WINOGRAD_PART = 12, EMIT_WINOGRAD_PARTS = 256 };
 typedef struct emit_winograd_parts {
   int64_t most, few, least, large;
@@ -70,8 +70,8 @@ typedef struct emit_winograd_options {
 } emit_winograd_options;
 
 /* Makes a plan for a convolution (without regard to its epilogue).  Returns false if it is not f32, has groups,
- * strides, dilation, channels first, or taps other than 3, 5 and 7, if its channels are no constants, if m + r - 1 is
- * above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
+ * strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a constant, if m +
+ * r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */

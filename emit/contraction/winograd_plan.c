@@ -188,7 +188,7 @@ static int64_t choose_block(dim_table *t, const emit_winograd *p, int64_t slab, 
   return dim_is_const(tiles) ? ceil_div(tiles, ceil_div(tiles, fit)) : fit;
 }
 
-/* The parts for a number of tiles that is not a constant. */
+/* Sets p->parts for a number of tiles that is not a constant. */
 static void choose_any_parts(emit_winograd *p, uint32_t threads, double worth, double long_time) {
   double each = multiplications_of_tile(p);
   p->parts = (emit_winograd_parts){.most = threads > 1 ? 2 * (int64_t)threads : 1,
@@ -331,7 +331,8 @@ static inline void combine_taps(int64_t n, int64_t r, const double *row, int64_t
   }
 }
 
-/* Does the same.  With a constant number of taps the inner loop is unrolled; most convolutions have 3. */
+/* Does what combine_taps does.  With a constant number of taps compilers unroll its inner loop; most convolutions
+ * have 3. */
 static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
   if (r == 3) {
     combine_taps(n, 3, row, step, x, to);
@@ -340,7 +341,7 @@ static inline void combine(int64_t n, int64_t r, const double *row, int64_t step
   }
 }
 
-/* Converts n numbers, in fours as far as possible, which compilers vectorise. */
+/* Rounds n numbers to f32, four at a time as far as possible, since compilers vectorise that. */
 static void narrow(int64_t n, const double *x, float *to) {
   int64_t fours = n / STRIP * STRIP;
   for (int64_t at = 0; at < fours; at += STRIP) {
@@ -446,7 +447,8 @@ static void forward(int64_t size, float *x, int64_t step) {
   }
 }
 
-/* Computes G x along one dimension in f32 in place, from r numbers to `size`, as the kernel does it on the fly. */
+/* Computes G x along one dimension in place, from r numbers to `size` numbers that are `step` elements apart, in f32 as
+ * the kernel does it on the fly. */
 static void spread(int64_t size, int64_t r, float *x, int64_t step) {
   double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
   float out[EMIT_WINOGRAD_MOST];
@@ -485,7 +487,7 @@ static void transform_on_the_fly(const emit_winograd *p, const float *w, float *
   }
 }
 
-/* Computes A' x in place, from `size` numbers to m. */
+/* Computes A' x along one dimension in place, from `size` numbers to m numbers that are `step` elements apart. */
 static void backward(int64_t size, int64_t m, float *x, int64_t step) {
   double points[EMIT_WINOGRAD_PAIRS];
   float out[EMIT_WINOGRAD_MOST];

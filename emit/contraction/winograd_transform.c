@@ -265,7 +265,8 @@ static bool is_padded(const winograd *g, int d) {
   return !constant || p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
 }
 
-/* Returns an i1: position number `at` of the patch along dimension d lies in the input; NULL if it always does. */
+/* Returns an i1 that is true if position number `at` of the patch along dimension d lies in the input.  Returns NULL if
+ * every position does. */
 static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
   return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), size(g, g->p->in[d])) : NULL;
 }
@@ -393,8 +394,8 @@ static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueR
   store_line(g, line, p->m[1], to, p->lanes);
 }
 
-/* Transforms one vector of outputs of a tile back, [m, m + lanes) of M, and writes the epilogue for those positions
- * that lie in the result. */
+/* Transforms one vector of a tile's outputs, which begins at address m in each of M's matrices, back, and writes the
+ * epilogue for those positions that lie in the result. */
 static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
   const emit_winograd *p = g->p;
   const int64_t row = p->m[1] * p->lanes;

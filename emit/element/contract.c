@@ -20,7 +20,7 @@ static emit_pair factor(const emit_element *e, const hlo_instr *i, uint32_t k, e
   return from == to ? emit_widen_pair(e, from, v) : emit_convert(e->w, from, to, v, false, DTYPE_ROUND_NEAREST);
 }
 
-/* x and y are elements of the operands. */
+/* Adds the product of x and y, which are elements of the operands, to the sum in `acc`. */
 static void multiply_add(const emit_reduction_loop *f, const hlo_instr *i, emit_pair x, emit_pair y,
                          LLVMValueRef *acc) {
   const emit_element *e = f->e;
@@ -185,7 +185,8 @@ static void set_channel(emit_element *e, const contraction *g, const emit_index 
   }
 }
 
-/* Returns the element of the image, which is 0 in its padding. */
+/* Returns the element of operand 0, the image, that belongs to the result's element and to index r of the sum, or 0 if
+ * its position is in the padding. */
 static emit_pair conv_image(emit_element *e, const contraction *g, const emit_index *r) {
   const hlo_instr *i = g->i;
   dtype t = hlo_type(i->operands[0]);

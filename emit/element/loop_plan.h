@@ -30,7 +30,7 @@ int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim t
  * are none or too many, or if `inner` is not a constant, it is 0 and NULL is returned. */
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner, int *n);
 
-/* Returns the vector width with which a loop over n elements needs the fewest steps: 1, or from 4 to `lanes`. */
+/* Returns the vector width with which a loop over n elements needs the fewest iterations: 1, or from 4 to `lanes`. */
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices

@@ -146,7 +146,8 @@ typedef struct concat {
   bool sizes; /* whether an operand's extent along d is not a constant, so that the operand may be empty */
 } concat;
 
-/* Returns where the operand after one of n elements starts. */
+/* Returns the start, along dimension c->d of the result, of the operand after one that has n elements and begins at
+ * `start`. */
 static dim next_start(const concat *c, dim start, dim n) {
   return dim_is_const(start) && dim_is_const(n) ? start + n : dim_add(c->e->x.sizes->table, start, n);
 }
@@ -189,8 +190,8 @@ static emit_pair one_lane(emit_element *e, const void *data, const emit_index *a
   return emit_concatenate(e, data, at);
 }
 
-/* Computes lane after lane, each from its own operand.  Of an empty operand there is nothing that concat_lanes could
- * load. */
+/* Computes one lane after the other, each from the operand to which it belongs.  This is for operands that may be
+ * empty, since concat_lanes loads an element of every operand. */
 static emit_pair one_by_one(const concat *c) {
   return emit_each_lane(c->e, (dtype)c->i->shapes[0].type, c->at, one_lane, c->i);
 }

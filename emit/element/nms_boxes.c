@@ -44,7 +44,8 @@ emit_nms_box emit_nms_load_box(emit_element *e, const hlo_instr *i, LLVMValueRef
   return r;
 }
 
-/* Returns how long both boxes are together along an axis; y may be a vector of boxes. */
+/* Returns the length along an axis of the boxes' intersection, which is negative if they are apart.  y may be a vector
+ * of boxes. */
 static LLVMValueRef common(const emit_ir *ir, const emit_nms_box *x, const emit_nms_box *y, int axis) {
   LLVMValueRef high =
       emit_select(ir, emit_fcmp(ir, LLVMRealOLT, y->v[2 + axis], x->v[2 + axis]), y->v[2 + axis], x->v[2 + axis]);

@@ -5,7 +5,7 @@
 
 #include "emit/element/element.h"
 
-/* The operands. */
+/* The operands of a non-maximum suppression, by number. */
 enum { EMIT_NMS_CORNERS, EMIT_NMS_SCORES, EMIT_NMS_MOST, EMIT_NMS_OVERLAP, EMIT_NMS_FLOOR };
 
 /* Returns the element of an operand of the suppression `i` at a position along each of its dimensions. */
@@ -14,7 +14,7 @@ LLVMValueRef emit_nms_operand(emit_element *e, const hlo_instr *i, uint32_t oper
 /* Returns a key, an i64 greater than 0, that compares as candidates do, the best one being the largest: the score is in
  * the high bits, the inverted number of the box in the low bits.  NaN is the lowest score, and -0 equals 0. */
 LLVMValueRef emit_nms_key(const emit_ir *ir, LLVMValueRef score, LLVMValueRef number);
-/* Returns the number of the box. */
+/* Returns the number of the box whose key this is. */
 LLVMValueRef emit_nms_box_of_key(const emit_ir *ir, LLVMValueRef key);
 
 /* A box: its four coordinates, the lower ends on both axes and then the upper ends, and its area. */
@@ -24,7 +24,8 @@ typedef struct emit_nms_box {
 } emit_nms_box;
 emit_nms_box emit_nms_load_box(emit_element *e, const hlo_instr *i, LLVMValueRef batch, LLVMValueRef number);
 
-/* Returns an i1: whether the chosen box y suppresses x; if they are vectors, whether one of y's lanes does. */
+/* Returns an i1 that tells whether the chosen box y suppresses the box x.  If y is a vector of boxes, it tells whether
+ * one of them does. */
 LLVMValueRef emit_nms_suppresses(const emit_ir *ir, const emit_nms_box *x, const emit_nms_box *y, LLVMValueRef overlap);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
 
-/* Returns how many steps of a loop whose steps are small are written out. */
+/* Returns the largest number of iterations for which a loop is fully unrolled if f->unroll is set. */
 static int most_unrolled(const emit_reduction_loop *f) { return f->e->w->target->small ? SHORT : UNROLL; }
 
 /* Returns the number of values that the loop carries: copies * n vectors, and with `rows` also n scalars for the
@@ -112,8 +112,9 @@ static LLVMValueRef mask_from(const emit_reduction_loop *f, LLVMValueRef seen) {
   return emit_icmp(w, LLVMIntSGE, LLVMConstVector(lanes, (unsigned)f->lanes), emit_splat(w, seen, f->lanes));
 }
 
-/* Accumulates the elements [from, n) of a row of n elements, which is at least as long as a vector.  The last vector
- * ends with the row, and its lanes that were accumulated before are masked.  If the row is shorter, from == to. */
+/* Accumulates the elements [from, to) of a row of n elements, where to == n.  The last vector ends with the row, and
+ * its lanes that were accumulated before are masked.  If the row is shorter than a vector, the caller passes from ==
+ * to, and the loop has no iteration. */
 static void masked_loop(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef from, LLVMValueRef to,
                         LLVMValueRef n, LLVMValueRef *acc) {
   emit_element *e = f->e;
@@ -318,7 +319,7 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out) {
   }
 }
 
-/* Returns max(n - span, 0): how many positions there are at which `span` further ones follow. */
+/* Returns max(n - span, 0), the number of positions after which at least `span` further ones follow. */
 static LLVMValueRef room_for(const emit_element *e, dim n, int64_t span) {
   if (dim_is_const(n)) {
     return emit_i64(e->w, n - span);

@@ -51,10 +51,10 @@ struct emit_team {
   void (*join)(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc);
 };
 
-/* Writes a cooperative loop for the team of f->e, which a loop that accumulates nothing does not join.  Element k of
- * the space, in its linear order, is visited by thread k mod threads, in every loop over a space of that size: what a
- * thread has stored for an element it may read in a later loop.  The order of summation depends on the size of the
- * space and of the team only. */
+/* Writes a cooperative loop for the team of f->e.  If the loop accumulates nothing, emit_team.join is not called at its
+ * end.  Element k of the space, in its linear order, is visited by thread k mod threads, in every loop over a space of
+ * that size: what a thread has stored for an element it may read in a later loop.  The order of summation depends on
+ * the size of the space and of the team only. */
 void emit_team_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 
 /* Writes the loop over the whole space and sets out[n] to the accumulated values, in e->x.lanes lanes. */

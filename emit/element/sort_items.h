@@ -1,4 +1,5 @@
-/* sort_items.h - what is sorted in place of the elements of a line.
+/* sort_items.h - what is sorted in place of the elements of a line.  A line is all elements along the sorted dimension
+ * that have the same position along the other dimensions.
  *
  * Elements become unsigned keys of the same order, so that one code serves all types.  An item is a key with the
  * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs, and
@@ -14,19 +15,19 @@ void emit_sort_dims(const hlo_instr *sort, dim dims[3]);
 /* Returns the bytes of an item: twice those of a key, which are also enough for a position.  No item has all bits set.
  */
 int64_t emit_sort_item_bytes(const hlo_instr *sort);
-/* Returns how many bits of a key may differ. */
+/* Returns in how many of their bits two keys can differ. */
 int64_t emit_sort_key_bits(dtype t);
 
 /* The line of a sort for which code is written. */
 typedef struct emit_sort_line {
   emit_element *e;
   const hlo_instr *i;
-  const dim *dims;        /* emit_sort_dims */
+  const dim *dims;        /* as emit_sort_dims sets them */
   LLVMTypeRef word, item; /* half an item, and an item */
   const emit_index *at;   /* the index of the line: [outer, inner] */
 } emit_sort_line;
 
-/* Returns one whose line emit_sort_set_line sets. */
+/* The first returns the state for a sort, for which the second sets the line. */
 emit_sort_line emit_sort_line_of(emit_element *e, const hlo_instr *sort);
 void emit_sort_set_line(emit_sort_line *s, LLVMValueRef line);
 
@@ -40,7 +41,7 @@ LLVMValueRef emit_sort_item(const emit_sort_line *s, LLVMValueRef place);
 LLVMValueRef emit_sort_key_word(const emit_sort_line *s, LLVMValueRef item);
 LLVMValueRef emit_sort_place(const emit_sort_line *s, LLVMValueRef item);
 
-/* Return the address of number k of an array of items or words, and load and store one. */
+/* The first returns the address of element k of an array of items or words; the others load and store that element. */
 LLVMValueRef emit_sort_address(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k);
 LLVMValueRef emit_sort_load(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k);
 void emit_sort_store(const emit_sort_line *s, LLVMTypeRef type, LLVMValueRef base, LLVMValueRef k, LLVMValueRef v);

@@ -10,8 +10,8 @@ static int skip_ones(const shape *s, int d) {
   return d;
 }
 
-/* Two products of sizes differ: returns true if more sizes must be multiplied to n, and false if to m.  Otherwise sets
- * *unknown. */
+/* n and m are two products of sizes that are not equal.  Returns true if n must be multiplied by further sizes to
+ * become equal to m, and false if m must.  Sets *unknown if neither is known to divide the other. */
 static bool first_grows(dim_table *t, dim n, dim m, bool *unknown) {
   if (dim_is_const(n) && dim_is_const(m)) {
     return n < m;
@@ -110,7 +110,8 @@ bool emit_view_of(hlo_value v, hlo_value base, emit_view *out) {
 
 /* --- which dimension is innermost in memory --- */
 
-/* Returns the operand of the elementwise operation that is no broadcast of fewer elements. */
+/* Returns the first operand of the elementwise operation i that is neither a broadcast nor a constant, or the last
+ * operand if there is none. */
 static hlo_value main_operand(const hlo_instr *i) {
   uint32_t k = 0;
   while (k + 1 < i->n_operands && (i->operands[k].def->op == HLO_BROADCAST || hlo_literal(i->operands[k]))) {
@@ -119,7 +120,8 @@ static hlo_value main_operand(const hlo_instr *i) {
   return i->operands[k];
 }
 
-/* Sets *v to the value of which it is a reshape if dimension *d is the innermost one of both. */
+/* *v is a reshape.  If its dimension *d is the innermost one and its operand has the same innermost dimension, replaces
+ * *v by the operand and *d by the number of that dimension, and returns true. */
 static bool behind_reshape(hlo_value *v, int *d) {
   hlo_value from = v->def->operands[0];
   int rank = hlo_rank(from);

@@ -55,7 +55,7 @@ LLVMValueRef emit_warp_number(const emit_writer *w) {
   return LLVMBuildUDiv(w->e.w->builder, emit_thread_number(w), emit_i64(w->e.w, EMIT_WARP), "");
 }
 
-/* --- what they do together --- */
+/* --- what the threads of a block do together --- */
 
 void emit_barrier(emit_writer *w) {
   assert(w->uniform == EMIT_UNIFORM_BLOCK);

@@ -2,8 +2,8 @@
  * grid together, barriers, shared memory, and exchanges of values in a warp.
  *
  * A GPU and a CPU that emulates its threads get the same instructions but for emit_block_ops, so that they compute the
- * same bits.  runtime/block_abi.h describes the functions.  Only the files that implement emit_block_ops know which of
- * both is written for.
+ * same bits.  runtime/block_abi.h describes the functions.  Only the files that implement emit_block_ops know for which
+ * of the two code is written.
  *
  * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  Where
  * a thread takes a path that others do not take, it may not wait for them: w->uniform (writer.h) says which threads are
@@ -27,8 +27,8 @@ LLVMValueRef emit_thread_number(const emit_writer *w);
 LLVMValueRef emit_lane_number(const emit_writer *w);
 LLVMValueRef emit_warp_number(const emit_writer *w);
 
-/* Waits until all threads of the block are here; they then see what each of them has stored in shared memory and in
- * buffers.  Control flow must be uniform for the block. */
+/* Waits until all threads of the block have reached this barrier; they then see what each of them has stored in shared
+ * memory and in buffers.  Control flow must be uniform for the block. */
 void emit_barrier(emit_writer *w);
 
 /* Returns the address of n elements of shared memory, with undefined contents; a block has at most EMIT_MOST_SHARED
@@ -37,8 +37,9 @@ void emit_barrier(emit_writer *w);
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align);
 
 /* Return the value that x has in another lane of the warp: in lane number l ^ mask, l - n and l + n for lane l.  A lane
- * without such a lane gets its own value.  x is an integer or a float of at most 64 bits, and 0 < mask, n < EMIT_WARP.
- * Control flow must be uniform for the warp, and the number of threads in the block a multiple of EMIT_WARP. */
+ * for which there is no such lane gets its own value.  x is an integer or a float of at most 64 bits, and 0 < mask, n <
+ * EMIT_WARP.  Control flow must be uniform for the warp, and the number of threads in the block a multiple of
+ * EMIT_WARP. */
 LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask);
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n);
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
@@ -47,27 +48,28 @@ LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
  *
  * A warp multiplies 16 rows by 8 columns.  Each row and each column is 8 words of 32 bits long: a word has two
  * neighbouring factors f16 or bf16, four u8 or s8, or one f32.  Sums are s32 if the factors are integers, otherwise
- * f32. The lanes hold them as PTX's mma instructions have it ("PTX ISA", "Matrix Fragments for mma.m16n8k16" and the
- * like). With g = lane / 4 and t = lane % 4, lane has
+ * f32. The lanes hold the words and the sums as PTX's mma instructions require ("PTX ISA", "Matrix Fragments for
+ * mma.m16n8k16" and the like). With g = lane / 4 and t = lane % 4, lane has
  *
  *   of the rows      word t of row g and of row g + 8, then word t + 4 of both
  *   of the columns   words t and t + 4 of column g
  *   of the sums      those of row g in columns 2t and 2t + 1, then those of row g + 8
  *
- * f32 factors must be rounded to tf32 (emit_tf32).  In which order, and with which intermediate roundings, products of
- * floats are added is the device's matter: sums of floats may differ in their last bits from one to another, and from
- * the emulator's. */
+ * f32 factors must be rounded to tf32 (emit_tf32).  The order in which products of floats are added, and the
+ * intermediate roundings, depend on the device: sums of floats may differ in their last bits from one device to
+ * another, and from the emulator. */
 enum { EMIT_MMA_ROWS = 16, EMIT_MMA_COLUMNS = 8, EMIT_MMA_WORDS = 8 };
-/* Returns true if warps multiply matrices of these types: f16, bf16 and f32 with itself, u8 and s8 with each other. */
+/* Returns true if warps multiply matrices of these types: both f16, both bf16, both f32, or u8 and s8 in any
+ * combination. */
 bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
 /* Adds the products to sums[4]; rows[4] and columns[2] are i32.  Control flow must be uniform for the warp, and the
  * number of threads in the block a multiple of EMIT_WARP. */
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums);
-/* Loads the words of 16 rows, of which each lane gets those that it must have: words[4], i32.  `base` is an address of
- * shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4.  For 16
- * columns, words 0 and 2 are those of the first 8 columns, words 1 and 3 those of the others.  Control flow must be
- * uniform for the warp. */
+/* Loads 16 rows and sets words[4], of type i32, to those words that the lane must have for emit_mma.  `base` is an
+ * address of shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4. If
+ * 16 columns are loaded in place of rows, words 0 and 2 are for the first 8 columns, words 1 and 3 for the others.
+ * Control flow must be uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
 /* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
@@ -88,8 +90,8 @@ typedef struct emit_scan {
  * step, control flow must be uniform for it, and its number of warps is a power of two.  Has two barriers. */
 void emit_block_scan(emit_writer *w, const emit_scan *s, const LLVMValueRef *x, LLVMValueRef *before,
                      LLVMValueRef *total);
-/* Returns, as i64, in how many earlier threads of the block the i1 `is` is true, and sets *total to how many threads
- * there are of those in all.  What holds for emit_block_scan holds here. */
+/* Returns, as i64, in how many earlier threads of the block the i1 `is` is true, and sets *total to the number of all
+ * threads of the block in which it is.  The requirements are those of emit_block_scan. */
 LLVMValueRef emit_count_before(emit_writer *w, LLVMValueRef is, LLVMValueRef *total);
 
 /* --- what differs between a GPU and a CPU that emulates it --- */
@@ -116,8 +118,8 @@ typedef struct emit_block_ops {
   void (*mma)(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number);
   void (*load_fragment)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
-  /* Makes the function, whose instructions are all written, one that can be launched as `info` says.  `syncs` is the
-   * number of its barriers and exchanges. */
+  /* Completes the function, whose instructions are all written, so that it can be launched as `info` says.  `syncs` is
+   * the number of its barriers and exchanges. */
   void (*end)(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs);
 } emit_block_ops;
 

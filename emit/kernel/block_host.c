@@ -64,7 +64,8 @@ static LLVMValueRef call(const emit_ir *ir, const char *intrinsic, LLVMTypeRef o
 
 static LLVMValueRef no_token(const emit_ir *ir) { return LLVMConstNull(LLVMTokenTypeInContext(ir->context)); }
 
-/* A coroutine ends in one place: lets all returns, from waits and from the end, go there. */
+/* A coroutine must end in one place.  Replaces all returns, those at waits and the last one, by branches to a new block
+ * at the end. */
 static void join_returns(const emit_ir *ir) {
   LLVMBasicBlockRef end = emit_block(ir, "end");
   for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(ir->function); b != end; b = LLVMGetNextBasicBlock(b)) {
@@ -95,7 +96,7 @@ static void suspend(const emit_ir *ir, int64_t sync) {
 
 static void host_barrier(const emit_ir *ir, uint32_t number) { suspend(ir, number); }
 
-/* Returns the lane from which the value comes. */
+/* Returns the number of the lane whose value this thread gets. */
 static LLVMValueRef source_lane(const emit_ir *ir, emit_lane_rule rule, unsigned n) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef own = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), ""), by = emit_i64(ir, n);
@@ -108,7 +109,7 @@ static LLVMValueRef source_lane(const emit_ir *ir, emit_lane_rule rule, unsigned
 
 static LLVMValueRef host_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number) {
   LLVMBuilderRef b = ir->builder;
-  set(ir, VALUES, LLVMBuildZExt(b, x, ir->i64, "")); /* the first one */
+  set(ir, VALUES, LLVMBuildZExt(b, x, ir->i64, "")); /* the first of the N_VALUES values */
   suspend(ir, -(int64_t)number);
   LLVMValueRef lane = source_lane(ir, rule, n);
   LLVMValueRef at = LLVMBuildInBoundsGEP2(b, member_type(ir, VALUES), get(ir, LANES), &lane, 1, "");
@@ -120,7 +121,8 @@ static LLVMValueRef host_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMVa
 enum { N_SUMS = 4, N_ROW_WORDS = 4, N_COLUMN_WORDS = 2, N_WORDS = N_ROW_WORDS + N_COLUMN_WORDS };
 _Static_assert(N_WORDS * 32 == N_VALUES * 64, "an exchange has room for the words of a lane");
 
-/* Loads word k of those that a lane has: of the rows, and then of the columns. */
+/* Loads word k of those that a lane has put in for the exchange: first the words of its rows, then those of its
+ * columns. */
 static LLVMValueRef word_of_lane(const emit_ir *ir, LLVMValueRef lanes, LLVMValueRef lane, unsigned k) {
   LLVMValueRef at = LLVMBuildAdd(ir->builder, LLVMBuildMul(ir->builder, lane, emit_i64(ir, N_WORDS), ""),
                                  emit_i64(ir, (int64_t)k), "");
@@ -223,7 +225,7 @@ static void host_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pit
   }
 }
 
-/* Writes, before all other instructions, how the coroutine gets memory for its frame. */
+/* Writes, before all other instructions, the code by which the coroutine gets memory for its frame. */
 static void begin_coroutine(const emit_ir *ir) {
   enum { FRAME_ALIGN = 64 };
   LLVMValueRef null = LLVMConstNull(ir->ptr), align = LLVMConstInt(ir->i32, FRAME_ALIGN, false);
@@ -236,10 +238,10 @@ static void begin_coroutine(const emit_ir *ir) {
   set(ir, FRAME, call(ir, "llvm.coro.begin", NULL, 2, (LLVMValueRef[]){id, memory}));
 }
 
-/* --- telling accesses --- */
+/* --- telling accesses, so that races can be found (rt_block_thread.access) --- */
 
-/* Returns true if no other thread writes the memory at that address, as far as the code shows: it is the parameters',
- * the thread's stack, or a constant. */
+/* Returns true if the code shows that no other thread writes the memory at that address: the memory belongs to the
+ * parameters, to the thread's stack or to a constant. */
 static bool is_private(LLVMValueRef address) {
   while (LLVMIsAGetElementPtrInst(address)) {
     address = LLVMGetOperand(address, 0);

@@ -122,7 +122,8 @@ static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pi
 
 /* --- the function --- */
 
-/* Makes pointer parameter k an array of `n` elements that lies in the memory of parameters. */
+/* Makes parameter k, a pointer, an array of n elements that is passed by value, in the memory of the kernel's
+ * parameters. */
 static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint32_t n) {
   static const char by_value[] = "byval", align[] = "align";
   unsigned kinds[] = {LLVMGetEnumAttributeKindForName(by_value, sizeof by_value - 1),
@@ -132,10 +133,11 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
   LLVMAddAttributeAtIndex(ir->function, k + 1, LLVMCreateEnumAttribute(ir->context, kinds[1], 8));
 }
 
-enum { ANY_REGISTERS = 256 }; /* blocks of so many threads can be launched however many registers a thread has */
+/* A block of at most this many threads can be launched, however many registers each thread has. */
+enum { ANY_REGISTERS = 256 };
 
-/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers.  For small blocks it
- * would rather spill some than have fewer blocks at a time on a processor. */
+/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers.  It is not told about
+ * small blocks, since it would then spill registers so that more blocks fit on a processor at a time. */
 static void require_threads(const emit_ir *ir, uint32_t threads) {
   static const char name[] = "reqntidx";
   LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),

@@ -1,4 +1,5 @@
-/* block_scatter.c - scatters by blocks of threads, with the results, bit for bit, of one update after the other.
+/* block_scatter.c - scatters by blocks of threads, whose results are bit for bit those of applying one update after the
+ * other.
  *
  * Each element of the result has one thread, which copies it from the operand and then applies the updates to it in
  * their order.  So nothing depends on the order of threads, whatever the operation is, and none of them waits for
@@ -14,14 +15,13 @@
 enum {
   MOST_THREADS = 256,
   COLUMNS = 1024,       /* the most columns of a block */
-  LEAST_ELEMENTS = 256, /* a block has at least so many elements if the columns are few */
-  ENOUGH_BLOCKS = 128 /* as each block looks at all updates, rows are divided among no more blocks than keep a GPU busy
-                       */
+  LEAST_ELEMENTS = 256, /* a block has at least this many elements if the columns are few */
+  ENOUGH_BLOCKS = 128 /* enough to keep a GPU busy; rows are not divided further, as each block looks at all updates */
 };
 
-/* Some dimensions as one. */
+/* Several dimensions that are counted like one. */
 typedef struct group {
-  int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* which dimensions they are in the operand or updates */
+  int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* their numbers in the operand, and in the updates */
   dim extents[SHAPE_MAX_RANK], total;
 } group;
 
@@ -46,7 +46,8 @@ static void take(group *g, int operand, int updates, dim extent) {
   g->extents[g->n++] = extent;
 }
 
-/* Returns the dimension of the updates that runs with dimension k of the operand, of a batch; -1 if k is none. */
+/* Returns the batch dimension of the updates that corresponds to dimension k of the operand, or -1 if dimension k is
+ * not a batch dimension. */
 static int batch_dim(const scatter *s, int k) {
   int b = hlo_find_int(s->i, HLO_ATTR_OPERAND_BATCH, k);
   if (b < 0) {
@@ -82,7 +83,8 @@ static void divide(scatter *s) {
   }
 }
 
-/* Sets the axes of `at` along the dimensions `of` of a group, whose position as one is p. */
+/* Sets the axes of `at` along the dimensions `of` of a group, so that the linear position over these dimensions is
+ * p. */
 static void set_axes(const scatter *s, const group *g, const int *of, LLVMValueRef p, emit_index *at) {
   const emit_indexer *x = &s->w->e.x;
   if (g->n == 0) {
@@ -160,8 +162,8 @@ static emit_index *update_index(const scatter *s, LLVMValueRef number, LLVMValue
   return at;
 }
 
-/* Begins a loop over those of the n elements from number `first` on of the block that are the thread's: element k of
- * the block is that of thread number k mod threads.  l->iv is counted from `first`. */
+/* Begins a loop over some of the block's n elements from number `first` on: those that belong to this thread.  Element
+ * k of the block belongs to thread number k mod threads.  l->iv is counted from `first`. */
 static void begin_own(const scatter *s, emit_loop *l, LLVMValueRef first, LLVMValueRef n) {
   uint32_t threads = s->w->info->threads;
   LLVMValueRef from = LLVMBuildSub(s->ir->builder, s->thread, first, "");
@@ -210,8 +212,8 @@ static LLVMValueRef entry(const scatter *s, LLVMValueRef list, LLVMValueRef k) {
   return LLVMBuildInBoundsGEP2(s->ir->builder, s->ir->i64, list, &k, 1, "");
 }
 
-/* Lists the updates of the block's rows among those from number `first` on, one of which each thread looks at, and
- * returns how many they are.  All threads have the list behind the barrier. */
+/* Each thread looks at one update, from number `first` on.  Those updates that hit rows of the block are listed.
+ * Returns the length of the list, which all threads can read after the barrier at the end. */
 static LLVMValueRef list_updates(scatter *s, LLVMValueRef first) {
   const emit_ir *ir = s->ir;
   LLVMBuilderRef b = ir->builder;
@@ -229,7 +231,7 @@ static LLVMValueRef list_updates(scatter *s, LLVMValueRef first) {
   return total;
 }
 
-/* Applies an update of the list to those of its elements that are the thread's. */
+/* Applies update number k of the list to those of its elements that belong to this thread. */
 static void apply(const scatter *s, LLVMValueRef k) {
   const emit_ir *ir = s->ir;
   emit_table *table = s->w->e.x.table;
@@ -243,8 +245,8 @@ static void apply(const scatter *s, LLVMValueRef k) {
   emit_loop_end(ir, &l, NULL);
 }
 
-/* The threads do not wait after they have applied the list: it is written again only behind the barriers in the next
- * list_updates, and by then all of them have got there. */
+/* The threads do not wait after they have applied the list: it is overwritten only after the first barrier in the next
+ * list_updates, which each thread reaches only after it has applied the list. */
 static void apply_all(scatter *s) {
   const emit_ir *ir = s->ir;
   emit_table *table = s->w->e.x.table;
@@ -267,7 +269,7 @@ static void apply_all(scatter *s) {
 void emit_write_block_scatter(emit_writer *w, const hlo_instr *i) {
   const emit_ir *ir = w->e.w;
   emit_indexer *x = &w->e.x;
-  scatter *s = ARENA_NEW(ir->arena, scatter); /* indices refer to its extents */
+  scatter *s = ARENA_NEW(ir->arena, scatter); /* on the arena, since indices point to its extents */
   *s = (scatter){.w = w, .ir = ir, .i = i, .d = emit_window_dims_of(i, hlo_shape(i->operands[2]))};
   divide(s);
   s->column_parts = dim_ceildiv(x->sizes->table, s->columns.total, COLUMNS);

@@ -92,9 +92,9 @@ static void place(emit_writer *w, int rank, const dim *extents, const dim *total
   emit_table_release(x->table, mark);
 }
 
-/* Writes the body for the elements of step number w->begin, where all steps have `lanes`.  Lanes are a dimension of
- * their own, so that dividing positions into those along rows, whose length may be known only when the kernel runs, is
- * seen to be the same for all lanes. */
+/* Writes the body for the elements of step number w->begin, where all steps have `lanes`.  The length of a row may be
+ * known only when the kernel runs.  The lanes are a dimension of their own, so that the division of a position by that
+ * length is known to give the same row for all lanes. */
 static void place_rows(emit_writer *w, int rank, const dim *extents, dim total, int lanes, emit_body_fn *body,
                        const void *data) {
   const emit_indexer *x = &w->e.x;
@@ -109,8 +109,7 @@ static void place_rows(emit_writer *w, int rank, const dim *extents, dim total, 
   emit_table_release(x->table, mark);
 }
 
-/* Writes a step of `lanes` elements, in a grid of one dimension, behind whose last multiple of `lanes` there may be
- * fewer. */
+/* Writes a step of `lanes` elements of a grid of one dimension; the last step may have fewer elements. */
 static void place_line(emit_writer *w, const dim *total, int lanes, emit_body_fn *body, const void *data) {
   const emit_ir *ir = w->e.w;
   LLVMBuilderRef b = ir->builder;

@@ -91,7 +91,7 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * kernel faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-/* Further passes if functions are coroutines (block_host.c): they split them where threads wait. */
+/* Further passes if functions are coroutines (block_host.c), which split the functions where threads wait. */
 static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanup,globaldce";
 
 static const char tune_cpu[] = "tune-cpu";

@@ -128,9 +128,8 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   return emit_pos_add(x, row, emit_pos_add_const(x, emit_index_dim(x, run, 1), p->first));
 }
 
-/* All values are computed before any is stored, since a result may overwrite an operand. */
-/* Lets a block whose threads compute an element together, of which one stores it, wait until all have read what the
- * buffer had before. */
+/* If the threads of a block compute an element together and one of them stores it, makes the block wait until all
+ * threads have read the old contents of the buffer. */
 static void await_readers(emit_writer *w) {
   bool shared = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
@@ -141,6 +140,7 @@ static void await_readers(emit_writer *w) {
   }
 }
 
+/* All values are computed before any is stored, since a result may overwrite an operand. */
 void emit_store_roots(emit_writer *w, const emit_index *at) {
   emit_element *e = &w->e;
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);

@@ -9,15 +9,15 @@
 
 enum {
   BLOCK = 16,              /* the number of chosen boxes with which a candidate is compared at once */
-  ARRAYS = EMIT_NMS_PARTS, /* for each chosen box */
+  ARRAYS = EMIT_NMS_PARTS, /* the number of arrays of chosen boxes: one for each number of a box */
   FLOAT = 4,               /* bytes */
   KEY = 8,                 /* bytes of a candidate in the heap */
   COUNT = 8,               /* bytes of the number of boxes that are chosen in a line */
   AT_LEAST = 64            /* bytes of scratch memory, also if there is no line */
 };
 
-/* The sizes of a suppression, which its scratch memory follows from: a count for each line, then for each part the
- * arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
+/* The sizes of a suppression, from which the size of its scratch memory follows: a count for each line, then for each
+ * part the arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
 typedef struct sizes {
   dim batches, classes, boxes, limit, lines, parts;
   dim array;      /* the elements of an array of chosen boxes */
@@ -125,7 +125,7 @@ static void sift(const suppression *s, LLVMValueRef n, LLVMValueRef k, LLVMValue
   store_word(s, s->heap, l.carried[0], key);
 }
 
-/* Returns the number of candidates, which are then in the heap, in no order yet. */
+/* Fills the heap with the line's candidates, in no order yet, and returns their number. */
 static LLVMValueRef gather(const suppression *s) {
   emit_element *e = &s->w->e;
   const emit_ir *ir = s->ir;

@@ -5,8 +5,8 @@
  * row in memory, with padding at its ends.  Then each window is reduced along that row without checks at its ends.  So
  * a window of K x K takes 2 K operations for each element instead of K * K, and no operation is masked.
  *
- * The length of a row of results may be an argument.  A row is then divided into blocks of a likely length, of which
- * the only one of a short row is shorter. */
+ * The length of a row of results may be an argument.  A row is then divided into blocks of a likely length.  If it is
+ * shorter than that, its only block is shorter, too. */
 #include <math.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
 
-/* Returns how many columns of a block are not padding, at least, for rows of a constant length. */
+/* Returns the least number of columns of a block that are not padding, for rows of a constant length. */
 static int64_t least_columns(const pools *p, const pool *g) {
   int64_t high = span_of(g, p->dims[p->rank - 1]) - g->low - g->n;
   return g->span - g->low - (high > 0 ? high : 0);

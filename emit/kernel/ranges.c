@@ -38,7 +38,7 @@ typedef struct nest {
 } nest;
 
 /* Writes the body at position i of the last dimension, which is `from` plus a multiple of `lanes` and less than `to`.
- * If from == to, no limits are known, and `from` is 0. */
+ * `to` is 0 if no limit is known; `from` is then 0 as well. */
 static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_t to) {
   emit_element *e = &n->w->e;
   uint32_t mark = emit_table_mark(e->x.table);

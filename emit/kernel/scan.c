@@ -69,8 +69,8 @@ static void put(const emit_writer *w, int n, const list *to, LLVMValueRef at, LL
   emit_if_end(w->e.w, after);
 }
 
-/* Each warp leaves its sum in a list.  Then each of them combines the sums like values of its lanes; the first one
- * leaves the results in another list, which all threads read. */
+/* Each warp stores the combination of its values in a list.  Then each warp scans this list, with one entry in each
+ * lane, and the first warp stores the prefixes in another list, which all threads read. */
 void emit_block_scan(emit_writer *w, const emit_scan *s, const LLVMValueRef *x, LLVMValueRef *before,
                      LLVMValueRef *total) {
   const emit_ir *ir = w->e.w;
@@ -145,8 +145,8 @@ static void combine_elements(const emit_writer *w, const void *data, LLVMValueRe
   }
 }
 
-/* Writes the next elements of the line, from position `first` on.  `carry` has the sum of all earlier ones, and becomes
- * that of these as well.  A thread behind the end of the line takes the last element, and stores nothing. */
+/* Writes the next elements of the line, from position `first` on.  `carry` is the sum of all earlier elements, to which
+ * these are added.  A thread after the end of the line loads the last element, and stores nothing. */
 static void block_elements(emit_writer *w, const emit_lines *g, const emit_scan *s, const emit_index *line,
                            LLVMValueRef first, LLVMValueRef *carry) {
   const emit_ir *ir = w->e.w;

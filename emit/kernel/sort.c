@@ -13,7 +13,7 @@ enum {
   ROOM = 512    /* the least room for items of which only the first are wanted */
 };
 
-/* The sizes of a sort, which its scratch memory follows from. */
+/* The sizes of a sort, from which the size of its scratch memory follows. */
 typedef struct sizes {
   dim n, inner, lines, parts;
   dim wanted, room; /* how many items are wanted, and how many are gathered before they are sorted */
@@ -161,8 +161,8 @@ static LLVMValueRef phi2(const emit_ir *ir, LLVMValueRef x, LLVMBasicBlockRef fr
   return phi;
 }
 
-/* Sorts x[0][0..m) with x[1] as scratch memory, byte by byte of the keys, and exchanges both as often as the items have
- * moved. */
+/* Sorts x[0][0..m) by one byte of the keys after the other, with x[1] as scratch memory.  Each pass moves the items
+ * from one list to the other and exchanges x[0] and x[1], so that the sorted items are in x[0] at the end. */
 static void sort_by_bytes(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   const emit_ir *ir = s->ir;
   LLVMValueRef differs = differing(s, x[0], m);
@@ -182,7 +182,8 @@ static void sort_by_bytes(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   x[1] = l.carried[1];
 }
 
-/* Sorts x[0][0..m) likewise, by the way that is best for m. */
+/* Sorts x[0][0..m) with x[1] as scratch memory: few items by insertion, more by their bytes.  The sorted items are in
+ * x[0], which may have been exchanged with x[1]. */
 static void sort_items(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   const emit_ir *ir = s->ir;
   LLVMBasicBlockRef few = emit_block(ir, "few"), many = emit_block(ir, "many"), sorted = emit_block(ir, "sorted");
@@ -224,8 +225,8 @@ static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueR
 /* Returns true if many elements of a line are compared with the limit at a time. */
 static bool looks_ahead(const sorter *s) { return s->config->front < INT32_MAX && s->z.inner == 1 && s->w->e.wide > 1; }
 
-/* Returns a position from k on before which no item is below the limit, by comparing blocks of many.  Blocks are not
- * looked at twice: if k is inside of one, or if there is no limit yet, this is k. */
+/* Skips blocks of elements from position k on of which none is below the limit, and returns the position after them.
+ * Returns k if there is no limit yet, or if k is not the start of a block, since its block was compared before. */
 static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
   const emit_ir *ir = s->ir;
   const int n = 4, step = n * s->w->e.wide;

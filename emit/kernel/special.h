@@ -1,14 +1,15 @@
 /* special.h - kernels of what a target may also compute by functions of its runtime: sorts, non-maximum suppression,
  * the Mersenne twister.
  *
- * A program of kernels only needs them.  Their results are, bit for bit, those of the reference evaluator.  They are
- * never part of a fusion, so emit_supports returns false for them, and emit_kernel does not write them. */
+ * They are for programs that consist of kernels only (own kernels).  Their results are, bit for bit, those of the
+ * reference evaluator.  They are never part of a fusion, so emit_supports returns false for them, and emit_kernel does
+ * not write them. */
 #ifndef EMIT_KERNEL_SPECIAL_H
 #define EMIT_KERNEL_SPECIAL_H
 
 #include "emit/kernel/compile.h"
 
-/* Returns true for an instruction for which one of the functions below is. */
+/* Returns true if one of the functions below is for this instruction. */
 bool emit_is_special(const hlo_instr *i);
 /* Returns true if that function can write it.  Otherwise *why is set as by emit_supports. */
 bool emit_supports_special(const hlo_instr *i, const char **why);
@@ -24,7 +25,7 @@ emit_write_fn emit_sort_kernel;
 /* Returns the bytes of its scratch memory. */
 dim emit_sort_scratch(const hlo_instr *i, const emit_sort *s);
 
-/* The config of a non-maximum suppression, whose kernels are EMIT_NMS_PHASES. */
+/* The config of a non-maximum suppression, which has EMIT_NMS_PHASES kernels. */
 typedef struct emit_nms {
   int64_t parts; /* as in emit_sort */
 } emit_nms;

@@ -75,7 +75,7 @@ bool emit_takes_sizes(const hlo_instr *i) {
 }
 
 /* Returns true if the emitter of the operation can take sizes as arguments.  Of a convolution, only the batch and the
- * spatial dimensions may be sizes. */
+ * spatial dimensions may be other than constants. */
 static bool can_take_sizes(const hlo_instr *i) {
   if (i->op != HLO_CONVOLUTION) {
     return true;

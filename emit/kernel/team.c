@@ -29,16 +29,17 @@ enum {
   MANY_COLUMNS = 1 << 17 /* so many columns keep a GPU busy with a thread each */
 };
 
-/* What joins the threads of a team. */
+/* What the threads of a team need to combine their values. */
 typedef struct joint {
   emit_writer *w;
-  int warps; /* how many warps the team has, or each column's team has a thread of; a power of two */
+  int warps; /* the number of warps of the team or, if columns are reduced, of the block, each of which has one thread
+                of a column's team; a power of two */
   LLVMValueRef shared[EMIT_REDUCTION_LOOP_VALUES]; /* a place of 8 bytes for each warp or thread and each value */
 } joint;
 
 /* --- joining --- */
 
-/* Combines the values of `n` neighbouring lanes, a power of two, in each of them. */
+/* Combines the values of every n neighbouring lanes, and gives the result to each of them.  n is a power of two. */
 static void join_lanes(joint *j, const emit_reduction_loop *f, int n, LLVMValueRef *acc) {
   for (int half = n / 2; half >= 1; half /= 2) {
     LLVMValueRef other[EMIT_REDUCTION_LOOP_VALUES];
@@ -77,8 +78,8 @@ static void join_warp(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *
   join_lanes(t->data, f, EMIT_WARP, acc);
 }
 
-/* Each warp leaves its value in shared memory.  Each lane then takes that of a warp, and the lanes are combined.  The
- * last barrier is for the next values that are left there. */
+/* Each warp leaves its value in shared memory.  Each lane then takes the value of one warp, and the lanes are combined.
+ * After the last barrier, the shared memory may be used for the next values. */
 static void join_block(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc) {
   joint *j = t->data;
   const emit_ir *ir = j->w->e.w;
@@ -94,9 +95,10 @@ static void join_block(emit_team *t, const emit_reduction_loop *f, LLVMValueRef 
   join_lanes(j, f, j->warps, acc);
 }
 
-/* Joins the threads of the same lane in all warps.  Each thread leaves its value in shared memory, in a row for each
- * warp that is one place longer than needed, so that a column lies in different banks.  Then the threads of a warp take
- * some whole columns, and leave the combined values in the first row, where no other warp has read. */
+/* Combines the values of the threads of the same lane in all warps.  Each thread leaves its value in shared memory, in
+ * a row for each warp that is one place longer than needed, so that a column lies in different banks.  Then the threads
+ * of a warp take some whole columns, and leave the combined values in those columns of the first row, which no other
+ * warp has read. */
 static void join_columns(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc) {
   enum { PITCH = EMIT_WARP + 1 };
   joint *j = t->data;
@@ -165,7 +167,7 @@ void emit_team_end(emit_writer *w) {
 
 /* --- kernels of reductions --- */
 
-/* What the results of a kernel reduce for each element. */
+/* The search for the reductions from which the results of a kernel are computed. */
 typedef struct search {
   const emit_writer *w;
   const hlo_instr *reduction; /* NULL: none was found yet */
@@ -196,8 +198,8 @@ static dim reduced_elements(const search *s, const hlo_instr *i) {
   return emit_dims_product(x, dims, 0, (int)n);
 }
 
-/* Returns true if neighbouring elements in memory are reduced to one element.  Of a dot's operands, the one counts from
- * which neighbouring elements of the result come. */
+/* Returns true if neighbouring elements in memory are reduced to one element.  For a dot, the operand that has the
+ * result's innermost dimension decides. */
 static bool reduces_rows(const hlo_instr *i) {
   if (i->op != HLO_DOT) {
     return emit_reduces_rows(i);
@@ -208,7 +210,8 @@ static bool reduces_rows(const hlo_instr *i) {
   return n && emit_is_innermost(i->operands[second], (int)hlo_ints(i, contract)[n - 1]);
 }
 
-/* All reductions must be of the same kind, and have as many elements as the results. */
+/* Adds a reduction to the search.  All reductions must be of the same kind, and have as many elements as the
+ * results. */
 static void take_reduction(search *s, const hlo_instr *i) {
   const shape *result = &i->shapes[0];
   dim n = reduced_elements(s, i);

@@ -9,7 +9,7 @@
  * w->e.team and w->stores.  The team depends on n only.  Otherwise, and for ranges, returns false, and a thread
  * computes a step. */
 bool emit_row_team(emit_writer *w, dim n);
-/* Undoes the former, when the steps are written. */
+/* Ends the team that emit_row_team has set.  To be called when the steps are written. */
 void emit_team_end(emit_writer *w);
 
 #endif

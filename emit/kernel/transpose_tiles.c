@@ -376,7 +376,8 @@ static void strip(emit_writer *w, const tiles *t, const emit_index *at) {
 
 /* --- arrays that are smaller than a square --- */
 
-/* Returns an i1 that says whether a square fits along dimension d, or NULL if that is known. */
+/* Returns an i1 that says whether a square fits along dimension d, or NULL if the extent is a constant, since squares
+ * are chosen so that they fit. */
 static LLVMValueRef fits_along(const tiles *t, int d) {
   const emit_element *e = &t->w->e;
   return dim_is_const(t->dims[d]) ? NULL

@@ -25,7 +25,7 @@ static LLVMValueRef bits(const emit_ir *ir, LLVMValueRef x, uint32_t mask) {
   return LLVMBuildAnd(ir->builder, x, emit_i(x, (int32_t)mask), "");
 }
 
-/* Returns x ^ (x >> by), and x ^ (x << by & mask). */
+/* The first returns x ^ (x >> by), the second x ^ (x << by & mask). */
 static LLVMValueRef mix_right(const emit_ir *ir, LLVMValueRef x, int by) {
   return LLVMBuildXor(ir->builder, x, LLVMBuildLShr(ir->builder, x, emit_i(x, by), ""), "");
 }
@@ -90,7 +90,8 @@ static LLVMValueRef seed_of(emit_writer *w) {
   return LLVMBuildTrunc(w->e.w->builder, emit_value(&w->e, v, at).v, w->e.w->i32, "");
 }
 
-/* A u64 consists of two words, the low one first, as targets are little-endian. */
+/* Returns the number of words to generate.  A u64 consists of two words, the low one first, as targets are
+ * little-endian. */
 static dim words_of(const hlo_instr *i) {
   dim_table *t = i->parent->module->dims;
   const shape *s = &i->shapes[0];

@@ -161,7 +161,8 @@ static void window_loop(scatter *s, int level) {
   }
 }
 
-/* Returns max(room + 1, 0): how many places there are for a window that leaves that much room, or does not fit. */
+/* Returns max(room + 1, 0), the number of positions that a window can have if it is `room` elements shorter than the
+ * operand.  `room` is negative if the window does not fit. */
 static LLVMValueRef places(const emit_element *e, dim room) {
   int64_t known;
   if (dim_signed_value(e->x.sizes->table, room, &known)) {

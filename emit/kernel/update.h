@@ -33,14 +33,15 @@ typedef struct emit_line_element {
 } emit_line_element;
 
 /* Returns element number p of a line, counted from the end if the operation is backward.  `line` is the index of the
- * line among the outer and the inner ones. */
+ * line, which has the outer and the inner dimension. */
 emit_line_element emit_line_at(emit_writer *w, const emit_lines *g, const emit_index *line, emit_pos p);
-/* Stores the sum that belongs to that element. */
+/* Stores `sum` at the position of the element `at`. */
 void emit_line_store(emit_writer *w, const emit_lines *g, const emit_line_element *at, emit_pair sum);
 
 /* Returns true if a block of threads should compute each line: there are few lines, and they are long. */
 bool emit_takes_block_lines(const emit_writer *w, const emit_lines *g);
-/* Writes the kernel in which blocks do so.  `extents` are those of the outer and the inner lines. */
+/* Writes the kernel in which a block of threads computes each line.  `extents` are the numbers of lines along the outer
+ * and the inner dimension. */
 void emit_write_block_lines(emit_writer *w, const emit_lines *g, const dim *extents);
 
 #endif

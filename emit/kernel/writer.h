@@ -28,7 +28,7 @@ typedef struct emit_writer {
   int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
-  emit_uniformity uniform;     /* control flow where the next instruction is written */
+  emit_uniformity uniform;     /* whether control flow is uniform where the next instruction is written */
   LLVMValueRef
       stores;       /* an i1: whether the thread stores the element that a team has computed; NULL means that it does */
   uint32_t n_syncs; /* how many barriers and exchanges were written (block.h) */
@@ -64,7 +64,8 @@ typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
-/* Returns the first of n lines that belongs to part number `part` of `parts`, which have equally many, up to one. */
+/* Returns the number of the first of n lines that belongs to part number `part` of `parts`.  The parts' numbers of
+ * lines differ by at most one. */
 LLVMValueRef emit_first_of_part(const emit_writer *w, LLVMValueRef part, dim parts, dim n);
 
 /* Returns the position in the results' buffers at which the element at index `at` of the roots is stored. */

@@ -5,8 +5,8 @@
 
 /* --- architectures --- */
 
-/* Loads and stores of a word are atomic on the processors without atomic instructions too, which the features
- * atomics-32 and forced-atomics say. */
+/* Loads and stores of a word are atomic even on processors without atomic instructions; the features atomics-32 and
+ * forced-atomics tell LLVM so. */
 
 static const emit_arch archs[] = {
     {"x86_64", NULL, "x86-64", "", EMIT_X86, 64},

@@ -26,7 +26,7 @@ typedef struct emit_cpu {
   const char *llvm;     /* LLVM's name of the CPU for which instructions are scheduled */
   const char *features; /* the features that code for it may use beyond those of the architecture's least CPU */
   int64_t l2_bytes; /* the size of the cache or of the memory that each core has for itself, for sizes of blocks: where
-                       makers build several sizes, the least common one */
+                       makers build several sizes, the smallest usual one */
 } emit_cpu;
 
 /* Returns the architecture that the triple names, or NULL if there is no row for it. */

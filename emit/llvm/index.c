@@ -299,7 +299,7 @@ emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d) {
                        : scattered(once(x, LLVMMul, v, emit_splat(x->w, emit_size(x, d), x->lanes)));
 }
 
-/* Returns true if all lanes have the same quotient by c.  This follows from the position of lane 0 being a multiple of
+/* Returns true if all lanes are known to have the same quotient by c, because the position of lane 0 is a multiple of
  * a.multiple. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
@@ -311,8 +311,9 @@ static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
 }
 
-/* Returns c as a divisor of a.base.  GPUs have no division of 64 bits by an instruction, and need four times as many
- * instructions for the product that divides by a constant, so threads divide in 32 bits what is known to fit. */
+/* Returns c as a divisor of a.base: an i32 for blocks of threads if `a` is known to fit, otherwise an i64.  GPUs have
+ * no instruction for 64-bit division, and the multiplication that replaces a division by a constant takes four times as
+ * many instructions in 64 bits as in 32. */
 static LLVMValueRef constant_divisor(const emit_indexer *x, emit_pos a, int64_t c) {
   bool narrow = x->w->target->execution == EMIT_BLOCKS && emit_pos_inside(a, 0, INT32_MAX) && c < INT32_MAX;
   return narrow ? LLVMConstInt(x->w->i32, (unsigned long long)c, true) : emit_i64(x->w, c);
@@ -328,7 +329,8 @@ static emit_pos in_range(emit_pos r, emit_pos a, int64_t least, int64_t past) {
   return r;
 }
 
-/* Returns the size d as a divisor: an i64 that is at least 1, also where the code does not run because d is 0. */
+/* Returns the size d as a divisor: an i64 that is at least 1.  If d is 0 when the kernel runs, the quotient is not
+ * used, but must not trap. */
 static LLVMValueRef divisor(const emit_indexer *x, dim d) {
   LLVMValueRef n = emit_size(x, d);
   uintptr_t key[5] = {4, (uintptr_t)n, 0, 0, 0};

@@ -78,9 +78,9 @@ typedef struct emit_indexer {
 LLVMValueRef emit_size(const emit_indexer *x, dim d);
 /* Returns d in as many lanes as v has, and of v's type. */
 LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d);
-/* Returns a - b; the constants may be such that it is negative. */
+/* Returns a - b, which may be negative. */
 dim emit_dims_difference(const emit_indexer *x, dim a, dim b);
-/* Polls in a loop of n iterations (emit_poll). */
+/* Writes emit_poll (ir.h) for a loop `for (iv = 0; iv < n; iv += step)`, where n and `inner` need not be constants. */
 void emit_poll_in(const emit_indexer *x, LLVMValueRef iv, int64_t step, dim n, dim inner);
 /* Returns the product of dims[first], ..., dims[last - 1]. */
 dim emit_dims_product(const emit_indexer *x, const dim *dims, int first, int last);
@@ -116,7 +116,7 @@ emit_pos emit_pos_scattered(const emit_indexer *x, LLVMValueRef v);
 emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b);
 emit_pos emit_pos_add_const(const emit_indexer *x, emit_pos a, int64_t c);
 emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c);
-/* The same with a size. */
+/* Return a + d, a - d and a * d for a size d that need not be a constant. */
 emit_pos emit_pos_add_size(const emit_indexer *x, emit_pos a, dim d);
 emit_pos emit_pos_subtract_size(const emit_indexer *x, emit_pos a, dim d);
 emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d);

@@ -155,8 +155,8 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
 }
 
-/* Returns the one of x and y for which `first` says whether it is x.  If they are equal, both may be zeros: `equal` has
- * the bits of the result then. */
+/* Returns x if the comparison `first` of x and y is true, otherwise y.  If they are equal, they may be zeros with
+ * different signs, so the result has the bits `equal`. */
 static LLVMValueRef choose(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate first,
                            LLVMValueRef equal) {
   LLVMValueRef r = emit_select(w, emit_fcmp(w, first, x, y), x, y);

@@ -45,7 +45,7 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* if vector is a scalar, returns it */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
-/* Transposes in registers the square of elements that `side` vectors of `side` lanes are; `side` is a power of two, at
+/* Transposes in registers the square of elements that `side` vectors of `side` lanes form; `side` is a power of two, at
  * most EMIT_SQUARE_MOST.  Each round exchanges blocks next to the diagonal. */
 enum { EMIT_SQUARE_MOST = 64 };
 void emit_transpose_square(const emit_ir *w, int side, LLVMValueRef *v);
@@ -140,14 +140,15 @@ void emit_while_begin(const emit_ir *w, emit_while *l, int n, const LLVMValueRef
 void emit_while_test(const emit_ir *w, emit_while *l, LLVMValueRef condition);
 void emit_while_end(const emit_ir *w, emit_while *l, const LLVMValueRef *next);
 
-/* Begins what is executed only if the condition is true; emit_if_end takes what emit_if_begin has returned, and moves
- * the builder behind it. */
+/* The first begins code that runs only if the condition is true.  The second ends that code and moves the builder after
+ * it; it takes the block that emit_if_begin has returned. */
 LLVMBasicBlockRef emit_if_begin(const emit_ir *w, LLVMValueRef condition);
 void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after);
 
 /* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
- * that are computed by division and for the starts of inner loops.  Otherwise LLVM's loop strength reduction, which
- * would take their computation apart, needs half of the time of code generation. */
+ * that are computed by division and for the starts of inner loops.  A version of LLVM that runs loop strength
+ * reduction, although target.c asks to leave it out, would otherwise take their computation apart, and spend half of
+ * the time of code generation on that. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
 /* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops and then
@@ -155,8 +156,8 @@ LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
  * speed. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* How many elements the innermost loops may process between two checks of the run's budget; and how many iterations a
- * loop has if they are not known. */
+/* How many elements the innermost loops may process between two checks of the run's budget; and what stands for a
+ * number of iterations that is not known. */
 enum { EMIT_POLL = 1 << 18, EMIT_ANY_NUMBER = INT32_MAX };
 /* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
  * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time

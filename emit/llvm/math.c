@@ -78,8 +78,8 @@ static V logistic_f32(W w, V x) {
 }
 
 /* Returns x / (1 + e^-y).  The polynomial has degree 5, and with fused multiply-adds ln2 is one constant; the error of
- * that grows to two ULP for very negative y.  e^-y may be infinite and is never less than 2^-126; both are right after
- * 1 is added. */
+ * that grows to two ULP for very negative y.  For y > 87, e^-87 takes the place of e^-y, so that it is not denormal;
+ * for very negative y, e^-y is infinite.  The result is right in both cases, since 1 is added. */
 static V times_logistic_f32(W w, V x, V y) {
   V c = at_least(w, at_most(w, y, 87), -89);
   V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);

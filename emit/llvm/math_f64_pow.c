@@ -1,9 +1,9 @@
 /* math_f64_pow.c - x^y of f64; see math.h.
  *
- * log2|x| y needs eleven digits more than f64 has, since its integer part goes to the exponent.  So the logarithm is a
- * double-double number (T. J. Dekker, "A floating-point technique
- * for extending the available precision", 1971).  The errors of products are computed by fused multiply-adds, which
- * every target without a C library has.  The coefficients were fitted as math_f64.c says. */
+ * The product of log2|x| and y needs eleven bits more than f64 has, since its integer part becomes the exponent of the
+ * result.  So the logarithm is a double-double number (T. J. Dekker, "A floating-point technique for extending the
+ * available precision", 1971).  The errors of products are computed by fused multiply-adds, which every target without
+ * a C library has.  The coefficients were fitted as math_f64.c says. */
 #include "emit/llvm/math_primitives.h"
 
 /* The sum of two f64, of which `low` is at most half of the last place of `high`. */

@@ -82,9 +82,9 @@ static void table_bits(W w, V at, int n, V *out) {
 /* The fixed-point numbers below have 128 bits, of which the last FRACTION are behind the point. */
 enum { FRACTION = 126 };
 
-/* Requadrants |x| 2/pi modulo 4 as a fixed-point number, for one number of at least 2^20.  With |x| = m 2^e, that is
- * the product of m and those 192 digits of 2/pi that matter: earlier ones give multiples of 4, later ones change the
- * last bit (M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 1983). */
+/* Returns |x| 2/pi modulo 4 as a fixed-point number, for one number of at least 2^20.  With |x| = m 2^e, that is the
+ * product of m and those 192 digits of 2/pi that matter: earlier ones give multiples of 4, later ones change the last
+ * bit (M. Payne and R. Hanek, "Radian reduction for trigonometric functions", 1983). */
 static V times_two_over_pi(W w, V x) {
   LLVMBuilderRef b = w->builder;
   LLVMTypeRef i128 = LLVMIntTypeInContext(w->context, 128);
@@ -104,7 +104,7 @@ static V times_two_over_pi(W w, V x) {
   return LLVMBuildAdd(b, high, LLVMBuildAdd(b, product[1], low, ""), "");
 }
 
-/* Requadrants bits [from, from + n) of an integer of 128 bits as an f64; n is at most 53. */
+/* Returns bits [from, from + n) of an integer of 128 bits as an f64; n is at most 53. */
 static V digits_of(W w, V x, int from, int n) {
   LLVMBuilderRef b = w->builder;
   V part = LLVMBuildTrunc(b, LLVMBuildLShr(b, x, emit_i(x, from), ""), w->i64, "");
@@ -141,7 +141,7 @@ static reduced reduce_large(W w, V x) {
   return out;
 }
 
-/* --- the functions of what is left --- */
+/* --- the functions of reduced numbers --- */
 
 static V bit(W w, V n, int k) {
   return emit_icmp(w, LLVMIntNE, LLVMBuildAnd(w->builder, n, emit_i(n, 1 << k), ""), emit_i(n, 0));
@@ -179,7 +179,7 @@ static V sin_large(W w, const V *x) { return of_large(w, SINE, *x); }
 static V cos_large(W w, const V *x) { return of_large(w, COSINE, *x); }
 static V tan_large(W w, const V *x) { return of_large(w, TANGENT, *x); }
 
-/* Requadrants the name of the function for large arguments. */
+/* Returns the name of the function for large arguments. */
 static const char *function_for(W w, trig f, V x) {
   static const struct {
     const char *libm, *own;

@@ -10,10 +10,10 @@ static double constant(V x, double f32, double f64) { return emit_bits(x) == 32 
 static V log_of(W w, V x) { return emit_bits(x) == 32 ? emit_log_f32(w, x) : emit_log_f64(w, x); }
 static V log1p_of(W w, V x) { return emit_bits(x) == 32 ? emit_log1p_f32(w, x) : emit_log1p_f64(w, x); }
 
-/* Below this, asinh(x) and atanh(x) are x. */
+/* Returns an i1 that is true if `a` is so small that asinh(a) and atanh(a) are `a`. */
 static V is_tiny(W w, V a) { return lt(w, a, constant(a, 0x1p-13, 0x1p-27)); }
 
-/* Returns `below` where x is less than a number from which on asinh(x) and acosh(x) are log(2x), and that elsewhere. */
+/* Returns asinh(x) or acosh(x): log(2x) for x so large that both equal it, and `below` for smaller x. */
 static V or_log_2x(W w, V x, V below) {
   V large = add_c(w, log_of(w, x), 0.693147180559945309);
   return pick(w, lt(w, x, constant(x, 0x1p14, 0x1p28)), below, large);

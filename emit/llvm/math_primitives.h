@@ -84,8 +84,8 @@ LLVMValueRef emit_log_f64(W w, V x);
 LLVMValueRef emit_log1p_f64(W w, V x);
 /* Returns m in [sqrt(1/2), sqrt(2)), and sets the i32 e, with x = 2^e m.  x is positive and may be denormal. */
 LLVMValueRef emit_split_f64(W w, V x, V *e);
-/* Returns x 2^n for an integer n in f64, at most 1200 in size, and x near 1.  A denormal result is rounded once more.
- */
+/* Returns x 2^n for an integer n in f64, with |n| at most 1200, and x near 1.  A denormal result is rounded once
+ * more. */
 LLVMValueRef emit_times_two_to_f64(W w, V x, V n);
 
 /* math_f64_trig.c */

@@ -43,7 +43,7 @@ static V fmod_f64(W w, const V *args) {
   V defined = LLVMBuildAnd(w->builder, emit_fcmp(w, LLVMRealOLT, a, infinity), gt(w, b, 0), "");
   V divides = LLVMBuildAnd(w->builder, defined, emit_fcmp(w, LLVMRealOGE, a, b), "");
   V smaller = LLVMBuildAnd(w->builder, defined, emit_fcmp(w, LLVMRealOLT, a, b), "");
-  /* the sign is that of x86's own NaN, which types without NaN show when they are converted from it */
+  /* The NaN has the sign of those that x86 makes, since a conversion to a type without NaN keeps the sign. */
   V easy = pick(w, smaller, args[0], emit_f(a, -(double)NAN));
   LLVMBasicBlockRef from[2] = {emit_here(w)}, after = emit_if_begin(w, divides);
   V r = with_sign(w, long_division(w, a, b), args[0]);

@@ -47,7 +47,7 @@ void emit_start_llvm(void) {
   pthread_once(&once, start_llvm);
 }
 
-/* Returns a copy, on the arena, of a string that LLVM allocated, and frees that. */
+/* Returns a copy, on the arena, of a string that LLVM allocated, and frees the string. */
 static const char *take(arena *a, char *message) {
   const char *s = arena_strdup(a, message);
   LLVMDisposeMessage(message);
@@ -128,8 +128,7 @@ static void arm_abilities(emit_target *t) {
 }
 
 /* A Cortex-M has no vectors: its registers are those of its floating-point unit, or the few that a Thumb instruction
- * can name.  LLVM 19 writes a call
- * for roundeven there, although the newer ones have an instruction. */
+ * can name.  For roundeven LLVM 19 writes a call, although the newer Cortex-M processors have an instruction. */
 static void cortex_m_abilities(emit_target *t) {
   bool both = can(t, "fp-armv8d16"), unit = both || can(t, "fp-armv8d16sp") || can(t, "vfp4d16sp");
   t->registers = unit ? 32 : 8;
@@ -151,7 +150,7 @@ static void riscv_abilities(emit_target *t) {
   t->stack = t->pointer_bits == 32 ? SMALL_STACK : LARGE_STACK;
 }
 
-/* A WebAssembly engine gives its values registers of the machine on which it runs, of which the least has 16. */
+/* A WebAssembly engine gives its values registers of the machine on which it runs, the smallest of which has 16. */
 static void wasm_abilities(emit_target *t) {
   t->vector_bits = can(t, "simd128") ? 128 : 0;
   t->registers = 16;
@@ -242,7 +241,7 @@ void emit_target_make_small(emit_target *t) {
 emit_target emit_target_baseline(const emit_target *t) {
   emit_target least = *t;
   const emit_arch *arch = emit_find_arch(t->triple);
-  if (arch && arch->family == EMIT_X86) { /* elsewhere features are part of how functions are called */
+  if (arch && arch->family == EMIT_X86) { /* on other architectures, the features change the calling convention */
     least.cpu = t->least;
     least.features = "";
     set_abilities(&least);

@@ -83,7 +83,8 @@ const char *emit_target_llvm_features(arena *a, const emit_target *t);
  * run the code. */
 const char *emit_target_text(arena *a, const emit_target *t);
 
-/* Registers LLVM's code generators.  It may be called often and from several threads, and does so once in a process. */
+/* Registers LLVM's code generators.  It may be called often and from several threads; calls after the first one in a
+ * process do nothing. */
 void emit_start_llvm(void);
 
 #endif

@@ -10,12 +10,12 @@
 #include "onnx-xla.h"
 #include "write_model.h"
 
-static const char *const backends[] = {"cpu", "ref"};               /* a test in a loop over both has the index _i */
-static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f}; /* of affine_model */
+static const char *const backends[] = {"cpu", "ref"};               /* tests that run for both use the index _i */
+static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f}; /* the weights of affine_model */
 
 static inline void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }
 
-/* The error must be of that code and about that, and say `part`. */
+/* Expects an error with this code and this subject, whose message contains `part`.  Frees it. */
 static inline void refuse_about(oxla_error *error, oxla_code code, oxla_subject about, const char *part) {
   ck_assert_msg(oxla_error_code(error) == code, "code %d, not %d: %s", (int)oxla_error_code(error), (int)code,
                 oxla_error_message(error));
@@ -51,7 +51,7 @@ static inline oxla_run *new_run(oxla_model *m) {
   return run;
 }
 
-/* Numbers for affine_model, and what comes out of them. */
+/* An input of affine_model, and the output that it must give. */
 typedef struct numbers {
   float *x, *want;
 } numbers;
@@ -75,7 +75,7 @@ static inline void set_affine(oxla_run *run, const numbers *v, int rows) {
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){rows, 4}, v->x));
 }
 
-/* The output of a run of the affine model. */
+/* Expects that the run of affine_model has computed v->want, and returns its output. */
 static inline oxla_tensor check_result(const oxla_run *run, const numbers *v, int rows) {
   oxla_tensor y;
   succeed(oxla_get_output(run, "y", &y));
@@ -96,7 +96,7 @@ static inline void run_affine(oxla_run *run, int rows, float first) {
   free_numbers(&v);
 }
 
-/* y = x squared again and again, for ever: Loop without a count whose condition stays true. */
+/* y = x, squared again and again for ever: a Loop without a count, whose condition stays true if `go` is true. */
 static inline message endless_model(void) {
   message body = {.n = 0}, loop = {.n = 0}, attribute = {.n = 0}, g = {.n = 0};
   add_node(&body, "Identity", "go", NULL, "on");
@@ -123,7 +123,7 @@ static inline message endless_model(void) {
   return finish_model(&g, 8, 13);
 }
 
-/* It ends where *go is 0. */
+/* Returns a run of endless_model, which ends at once if *go is 0, and never otherwise. */
 static inline oxla_run *endless_run(oxla_model *model, uint8_t *go, float *x) {
   oxla_run *run = new_run(model);
   succeed(oxla_set_input(run, "go", OXLA_BOOL, 0, NULL, go));
@@ -131,7 +131,7 @@ static inline oxla_run *endless_run(oxla_model *model, uint8_t *go, float *x) {
   return run;
 }
 
-/* The tests once, or once for each backend. */
+/* Runs the tests `once`, and the tests `both` for each backend. */
 static inline int run_tests(const char *name, const TTest *const *once, const TTest *const *both) {
   TCase *t = tcase_create("all");
   tcase_set_timeout(t, 120); /* the machine may be busy with other tests */

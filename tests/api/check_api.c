@@ -6,8 +6,8 @@
 #include "api_client.h"
 #include "little_room.h"
 
-/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time.
- */
+/* If there is no memory to load the compiler half of the library, the error says so, and a later call succeeds when
+ * there is enough. */
 START_TEST(room_for_the_compiler) {
   message m = affine_model(W, B);
   oxla_model *model;
@@ -80,7 +80,7 @@ START_TEST(runs_in_several_shapes) {
 }
 END_TEST
 
-/* More shapes than programs are kept, one of them in use all the time. */
+/* Runs in more shapes than the session keeps programs for.  One of the programs is in use all the time. */
 START_TEST(in_many_shapes) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, 0);
@@ -98,7 +98,7 @@ START_TEST(in_many_shapes) {
 }
 END_TEST
 
-/* From a model in memory, with and without constants: another session finds what one has compiled. */
+/* What one session compiles of a model in memory, the next ones find in the cache. */
 START_TEST(keeps_programs) {
   char folder[] = "/tmp/check-api-XXXXXX", command[128];
   ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -137,7 +137,7 @@ START_TEST(callers_outputs) {
   ck_assert_float_eq(y[4], 77);
   succeed(oxla_get_output(run, "y", &t));
   ck_assert_ptr_eq(t.data, y);
-  /* At an address that is only just aligned; what was there comes through untouched around it. */
+  /* An output at an address that is aligned for a float only.  The bytes around it are not changed. */
   char bytes[64] = {0};
   float *odd = (float *)(void *)(bytes + 4);
   succeed(oxla_set_output(run, "y", odd, sizeof want));
@@ -181,7 +181,7 @@ START_TEST(overlapping_memory) {
     ck_assert_mem_eq(at, want, sizeof want);
   }
   affine(1, (float[4]){want[0], want[1], want[2], want[3]}, W, B, want);
-  succeed(oxla_execute(run)); /* now of what it wrote over its input */
+  succeed(oxla_execute(run)); /* the input is now the output of the run before */
   ck_assert_mem_eq(memory + 4, want, sizeof want);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
@@ -213,7 +213,7 @@ START_TEST(wrong_inputs) {
   refuse_about(oxla_execute(run), wrong, OXLA_ABOUT_NOTHING, "input 'x' is not set");
   succeed(oxla_get_output(run, "y", &t));
   ck_assert_int_eq(t.dims[0], 2);
-  run_affine(run, 2, 0); /* it still works */
+  run_affine(run, 2, 0); /* the run can still be used */
   oxla_run_destroy(run);
   oxla_run_destroy(NULL);
   oxla_model_destroy(model);
@@ -221,7 +221,7 @@ START_TEST(wrong_inputs) {
 }
 END_TEST
 
-/* Nothing where something must be. */
+/* NULL where an argument must not be NULL. */
 START_TEST(nothing_given) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, 0), *no_model = model;
@@ -311,7 +311,7 @@ START_TEST(wrong_models) {
 }
 END_TEST
 
-/* Options of an older program end before the newer fields. */
+/* Options of a program that was built with an older header end before the newer fields. */
 START_TEST(short_options) {
   message m = affine_model(NULL, NULL);
   oxla_options o = {.size = offsetof(oxla_options, constants), .backend = backends[_i], .n_constants = 1000};
@@ -335,7 +335,7 @@ START_TEST(constants) {
   oxla_model_destroy(model);
   c[1].name = "nobody";
   refuse_about(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "nobody");
-  c[1].name = "w"; /* twice */
+  c[1].name = "w"; /* given twice */
   refuse_about(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "'w'");
   c[1].name = "b";
   c[1].data = NULL;
@@ -349,7 +349,7 @@ START_TEST(constants) {
 }
 END_TEST
 
-/* The shape comes from an input: known when the run starts, and another with every run. */
+/* Executes the run, and copies its output y to `out`, which has room for 100 numbers. */
 static void draw(oxla_run *run, float *out) {
   oxla_tensor y;
   succeed(oxla_execute(run));
@@ -366,7 +366,7 @@ START_TEST(seeds) {
   float x[100] = {0}, y[5][100];
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(100), x));
   succeed(oxla_set_input(other, "x", OXLA_FLOAT, DIMS(100), x));
-  draw(run, y[0]); /* without a seed, each draws its own */
+  draw(run, y[0]); /* without a seed, every execution draws other numbers */
   draw(run, y[1]);
   draw(other, y[2]);
   succeed(oxla_set_seed(run, 7));
@@ -404,7 +404,7 @@ START_TEST(saves_and_loads) {
   refuse_about(oxla_save(model, "no/such/folder/file"), OXLA_IO, OXLA_ABOUT_NOTHING, "no/such/folder");
   oxla_run_destroy(run);
   oxla_model_destroy(model);
-  memset(m.bytes, 0xff, m.n); /* the file needs nothing of the model */
+  memset(m.bytes, 0xff, m.n); /* the compiled file does not need the model */
   succeed(oxla_load(path, NULL, &loaded));
   succeed(oxla_check(loaded));
   ck_assert_str_eq(oxla_input_name(loaded, 0), "x");
@@ -420,7 +420,8 @@ START_TEST(saves_and_loads) {
 }
 END_TEST
 
-/* What is compiled ahead of time for a range serves it, and nothing else, in a session and in what was saved. */
+/* A program that was compiled ahead of time for a range of sizes serves the sizes in it and no others, in the session
+ * and after it was saved and loaded. */
 START_TEST(ranges) {
   message m = affine_model(W, B);
   oxla_options o = {
@@ -434,7 +435,7 @@ START_TEST(ranges) {
   oxla_run *run = new_run(model);
   succeed(oxla_compile_ranges(run));
   succeed(oxla_get_output(run, "y", &y));
-  ck_assert_int_eq(y.dims[0], 6); /* of no input, the largest of the range */
+  ck_assert_int_eq(y.dims[0], 6); /* there is no input yet, so this is the largest size of the range */
   run_affine(run, 3, 0);
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){7, 4}, x));
   refuse_about(oxla_execute(run), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_SHAPE, "'n', is outside of the range 2 to 6");
@@ -458,13 +459,13 @@ START_TEST(ranges) {
 }
 END_TEST
 
-/* Counts the lines of the log that say that a tuned program has taken a place. */
+/* Counts the lines of the log that say that a tuned program has replaced another one. */
 static void count_changes(void *data, oxla_log_level level, const char *line) {
   (void)level;
   *(int *)data += strncmp(line, "changed over", 12) == 0;
 }
 
-/* A product that is tuned after its first execution: the next one uses the other program, on the same run. */
+/* A product is tuned after its first execution; the next execution of the same run uses the tuned program. */
 START_TEST(tuned_in_the_background) {
   static const char text[] =
       "onnx-xla hlo 1\nmodule \"m\" { entry main(%x: f32[1024,512] \"x\") {\n"
@@ -506,7 +507,7 @@ START_TEST(tuned_in_the_background) {
 }
 END_TEST
 
-/* A profile runs the model, and says so. */
+/* A profile executes the model, and its text has the times. */
 START_TEST(profiles) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i);

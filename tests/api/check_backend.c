@@ -1,5 +1,5 @@
-/* check_backend.c - a third party's backends (module_toy_backend.c; module_device_backend.c, with memory of its own),
- * loaded by path: compile, run, save, load. */
+/* check_backend.c - backends of a third party (module_toy_backend.c, and module_device_backend.c, which has memory of
+ * its own) that are loaded by their paths: compiling, running, saving and loading models. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -87,7 +87,7 @@ START_TEST(is_no_backend) {
 }
 END_TEST
 
-/* Wherever memory runs out, also in the backend's own copy of what allocates, that is an error and no end of the
+/* If memory runs out, also in the backend's own copy of the code that allocates, that is an error, and does not end the
  * process. */
 START_TEST(memory_limits) {
   message bytes = affine_model(W, B);
@@ -116,7 +116,7 @@ START_TEST(memory_limits) {
 }
 END_TEST
 
-/* The command line takes it too. */
+/* The command line takes a backend's path, too. */
 START_TEST(command_line) {
   const char *program = getenv("ONNX_XLA");
   if (!program || access(program, X_OK) != 0) {
@@ -133,7 +133,7 @@ START_TEST(command_line) {
 }
 END_TEST
 
-/* Runs at the same time have memory each, and memory is used again. */
+/* Executes many runs.  Runs at the same time have memory of their own, and later ones use it again. */
 static void *run_often(void *model) {
   for (int k = 0; k < 50; k++) {
     run_model(model, 1 + k % 5);
@@ -156,7 +156,7 @@ START_TEST(many_runs) {
 }
 END_TEST
 
-/* Who looks into the arrays between thunks looks into the host's memory. */
+/* Checked runs look at the arrays between thunks, which is possible only in the host's memory. */
 START_TEST(no_checked_runs_on_a_device) {
   message bytes = affine_model(W, B);
   oxla_model *m;

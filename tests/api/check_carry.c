@@ -21,8 +21,8 @@ static void add_concat(message *graph, const char *a, const char *b, int axis, c
   put_message(graph, GRAPH_NODE, &node);
 }
 
-/* x has n rows in each of two lines.  `present` is `past` with these behind it, `front` is `old` with these before it,
- * `count` is `counted` + 1, and y is the sum over all rows of `present`, for each line. */
+/* x has n rows in each of two lines.  `present` is `past` followed by these rows, `front` is these rows followed by
+ * `old`, `count` is `counted` + 1, and y is the sum over all rows of `present`, for each line. */
 static message decoder_model(void) {
   message g = {.n = 0};
   static const float one = 1;
@@ -67,7 +67,7 @@ static oxla_model *load_decoder(const message *m, int backend, int check_memory)
                                      .log = keep_line});
 }
 
-/* --- what the run should hold --- */
+/* --- the rows that the run should hold --- */
 
 typedef struct rows {
   int64_t n;
@@ -85,7 +85,7 @@ static uint32_t below(state *s, uint32_t n) {
   return (uint32_t)(s->random >> 33) % n;
 }
 
-/* Puts `x` behind the rows, or before them. */
+/* Adds the rows `x` after the rows r, or before them. */
 static void add_rows(rows *r, const rows *x, bool before) {
   for (int l = 0; l < LINES; l++) {
     if (before) {
@@ -123,7 +123,7 @@ static void begin(oxla_run *run, state *s) {
   succeed(oxla_set_input(run, "counted", OXLA_FLOAT, DIMS(1), &zero));
 }
 
-/* Sums of small integers are exact. */
+/* Expects that y has the sums of the past rows.  Sums of small integers are exact. */
 static void check_sums(const oxla_run *run, const state *s) {
   oxla_tensor t;
   succeed(oxla_get_output(run, "y", &t));
@@ -167,7 +167,7 @@ static void drop_rows(oxla_run *run, state *s) {
 
 /* --- tests --- */
 
-/* Rows that come one by one and several at a time, until the memory has grown three times. */
+/* Adds rows one by one and several at a time, until the memory has grown three times. */
 START_TEST(grows) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i % 2, _i / 2);
@@ -184,7 +184,7 @@ START_TEST(grows) {
 }
 END_TEST
 
-/* Random rows, rewinding, and beginning anew with rows of the caller, in two runs by turns. */
+/* Adds random rows, drops rows, and begins anew with rows of the caller, in two runs by turns. */
 START_TEST(rewinds) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i, 0);
@@ -201,7 +201,7 @@ START_TEST(rewinds) {
     if (below(one, 10) == 0) {
       drop_rows(run, one);
     }
-    if (below(one, 20) == 0) { /* the past is given, as a copy of what it is, with other numbers in a row */
+    if (below(one, 20) == 0) { /* the past is set anew, to a copy in which one row has other numbers */
       for (int l = 0; l < LINES && one->past.n; l++) {
         one->past.at[l][0][0] = (float)k;
       }
@@ -219,7 +219,7 @@ START_TEST(rewinds) {
 }
 END_TEST
 
-/* What an execution returned can be taken, and stays when the next one has written behind it. */
+/* A carried output can be taken, and keeps its contents when the next execution has added rows. */
 START_TEST(taken) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i, 0);
@@ -241,7 +241,8 @@ START_TEST(taken) {
 }
 END_TEST
 
-/* A profile executes without going on: its output has the new rows, and the next execution writes them again. */
+/* A profile executes but does not carry its outputs on: its output has the new rows, and the next execution writes them
+ * again. */
 START_TEST(profiled) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i, 0);
@@ -263,7 +264,7 @@ START_TEST(profiled) {
 }
 END_TEST
 
-/* A run that ended early has changed nothing that the next one reads. */
+/* An execution that was cancelled has not changed anything that the next one reads. */
 START_TEST(cancelled) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i, 0);
@@ -323,7 +324,7 @@ START_TEST(scatters) {
       ck_assert_mem_eq(t.data, want, sizeof want);
     }
   }
-  ck_assert_float_eq(cache[0][1][2], 6); /* the caller's memory is only read */
+  ck_assert_float_eq(cache[0][1][2], 6); /* the caller's memory has not been written to */
   ck_assert_msg(strstr(log_text, "1 of 1 carried outputs are written in place"), "%s", log_text);
   oxla_run_destroy(run);
   oxla_model_destroy(model);

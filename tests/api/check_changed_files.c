@@ -5,7 +5,8 @@
 
 #include "api_client.h"
 
-/* Constants are read when they are used; asked for, they are compared with their sums before that. */
+/* Constants are usually read only when they are used.  With the option `verify`, loading compares them with their
+ * checksums. */
 START_TEST(verifies_constants) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i), *loaded;
@@ -38,9 +39,9 @@ END_TEST
 
 /* --- files that are written to while they are in use --- */
 
-enum { TICK = 20000 /* microseconds: longer than a tick of the clock that file systems go by */ };
+enum { TICK = 20000 /* microseconds: longer than a tick of the clock that dates files */ };
 
-/* Into the file as it is, like cp: it is the same file afterwards. */
+/* Writes into the file that exists, as cp does, so that it is the same file afterwards. */
 static void overwrite(const char *path, const void *bytes, size_t size) {
   usleep(TICK);
   FILE *out = fopen(path, "w");
@@ -55,7 +56,7 @@ static oxla_model *load_file(const char *path, int backend) {
   return model;
 }
 
-/* A small file is read once: whatever becomes of it, the model is what it was, in new shapes too. */
+/* A small file is read once: when the file changes, the model stays as it was, also in new shapes. */
 START_TEST(small_files_are_copied) {
   message m = affine_model(W, B), other = unary_model("NoSuchOperator", 1, DIMS(2), 13);
   char path[] = "/tmp/check-small-XXXXXX";
@@ -87,7 +88,7 @@ START_TEST(small_files_are_copied) {
 }
 END_TEST
 
-/* y = x + w, with more of w than is copied. */
+/* y = x + w, where w is so large that its file is mapped and not copied. */
 enum { LARGE = 400000 };
 
 static void run_large(oxla_run *run, oxla_code code, const char *part) {
@@ -129,8 +130,8 @@ static void save_large(const char *path, int backend) {
   oxla_model_destroy(model);
 }
 
-/* A large file is mapped: what is written into it is noticed before outputs count, and one in its place changes
- * nothing. */
+/* A large file is mapped: if it is written to, the next execution fails, and if another file takes its place, nothing
+ * changes. */
 START_TEST(large_files_are_watched) {
   char path[] = "/tmp/check-large-XXXXXX", other[] = "/tmp/check-other-XXXXXX";
   close(mkstemp(path));

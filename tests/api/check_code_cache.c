@@ -1,6 +1,6 @@
-/* check_code_cache.c - what the driver of a device has compiled is in the cache folder: the next session compiles
- * nothing, another version of the driver compiles again, and damaged files do no harm.  The driver works on the host
- * and counts what it compiles (tests/unit/backend_gpu/module_fake_cuda.c). */
+/* check_code_cache.c - code that the driver of a device has compiled is kept in the cache folder: the next session
+ * compiles nothing, another version of the driver compiles again, and damaged files do no harm.  The driver works on
+ * the host and counts what it compiles (tests/unit/backend_gpu/module_fake_cuda.c). */
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdio.h>
@@ -28,10 +28,10 @@ static uint64_t compilations(void) {
   void *library = dlopen(driver, RTLD_NOW | RTLD_LOCAL);
   ck_assert_ptr_nonnull(library);
   *(void **)&ask = dlsym(library, "fake_cuda_compilations");
-  return ask(); /* the library stays open, so that it counts on */
+  return ask(); /* the library stays open, so that it goes on counting */
 }
 
-/* Runs what is in the bytes in a session of its own; returns how often the driver compiled for that. */
+/* Runs the model in the bytes in a session of its own, and returns how many compilations the driver did for that. */
 static uint64_t run_session(const void *bytes, size_t size, const char *backend, const char *cache,
                             uint64_t cache_bytes) {
   uint64_t before = compilations();
@@ -90,7 +90,7 @@ START_TEST(compiled_files_too) {
 }
 END_TEST
 
-/* A folder that is too small for the code has none when the session is over. */
+/* If the folder's limit is too small for the code, the code is deleted when the session is over. */
 START_TEST(code_counts_as_part_of_the_folder) {
   void *bytes;
   size_t size;
@@ -102,7 +102,7 @@ START_TEST(code_counts_as_part_of_the_folder) {
 }
 END_TEST
 
-/* Changes a byte behind the header of the cubin, or cuts the file off. */
+/* Changes a byte after the header of the cubin, or cuts the file off there. */
 static void damage(const char *path, bool cut) {
   static const char magic[] = "\177ELF";
   static char bytes[1 << 20];

@@ -36,7 +36,8 @@ START_TEST(values_decide_sizes) {
 }
 END_TEST
 
-/* One run, whose only change is the content of an input: at the second content there is a program for all of them. */
+/* Only the contents of an input change between the executions of one run.  The second contents make the session compile
+ * a program for all contents. */
 START_TEST(contents_decide_sizes) {
   message g = {.n = 0};
   add_value(&g, GRAPH_INPUT, "x", 1, DIMS(1));

@@ -65,16 +65,16 @@ START_TEST(arrays_stay_on_the_device) {
   succeed(oxla_get_output_at(run, 0, &t));
   ck_assert_ptr_eq(t.data, y);
   check_memory(m, y, v.want);
-  succeed(oxla_device_copy(m, OXLA_TO_DEVICE, x, next.x, BYTES)); /* new contents at the same place */
+  succeed(oxla_device_copy(m, OXLA_TO_DEVICE, x, next.x, BYTES)); /* new contents at the same address */
   succeed(oxla_keep_inputs(run));
   succeed(oxla_execute(run));
   check_memory(m, y, next.want);
-  succeed(oxla_set_device_output_at(run, 0, NULL, 0)); /* memory of the run */
+  succeed(oxla_set_device_output_at(run, 0, NULL, 0)); /* the output is again in memory of the run */
   succeed(oxla_execute(run));
   succeed(oxla_get_output_at(run, 0, &t));
   ck_assert_ptr_ne(t.data, y);
   check_memory(m, t.data, next.want);
-  set_affine(run, &v, ROWS); /* back in host memory */
+  set_affine(run, &v, ROWS); /* the input is again in host memory */
   succeed(oxla_set_output_at(run, 0, NULL, 0));
   succeed(oxla_execute(run));
   check_result(run, &v, ROWS);
@@ -87,7 +87,7 @@ START_TEST(arrays_stay_on_the_device) {
 }
 END_TEST
 
-/* Data that is not aligned as kernels need is right as well. */
+/* Inputs and outputs that are not aligned as kernels need give right results, too. */
 START_TEST(any_alignment_is_right) {
   message bytes = affine_model(W, B);
   oxla_model *m = load_on(&bytes, _i);
@@ -126,7 +126,8 @@ START_TEST(overlaps_and_wrong_sizes_are_refused) {
 }
 END_TEST
 
-/* NonZero tells how many elements there are only when it has run; nothing is cut to size on a device. */
+/* How many elements the result of NonZero has is known only after it has run.  Arrays in a device's memory are not cut
+ * to such a size. */
 START_TEST(computed_sizes_are_for_the_host) {
   message g = {.n = 0};
   add_node(&g, "NonZero", "x", NULL, "y");
@@ -138,7 +139,7 @@ START_TEST(computed_sizes_are_for_the_host) {
   void *x = new_memory(m, values);
   oxla_run *run = new_run(m);
   succeed(oxla_set_device_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){ELEMENTS}, x));
-  succeed(oxla_execute(run)); /* the input may be there */
+  succeed(oxla_execute(run)); /* the input may be in the device's memory */
   oxla_tensor y;
   succeed(oxla_get_output(run, "y", &y));
   ck_assert(y.dims[1] == 2 && ((int64_t *)y.data)[0] == 1 && ((int64_t *)y.data)[1] == 4);
@@ -190,17 +191,17 @@ START_TEST(tensors_go_from_run_to_run) {
   ck_assert_int_eq(deleted, 0);
   oxla_run_destroy(run);
   ck_assert_int_eq(deleted, 1);
-  succeed(oxla_set_input_dlpack(second, "x", out)); /* which now owns it */
+  succeed(oxla_set_input_dlpack(second, "x", out)); /* the run now owns the tensor */
   succeed(oxla_execute(second));
   check_result(second, &(numbers){v.want, twice.want}, ROWS);
-  set_affine(second, &v, ROWS); /* frees it */
+  set_affine(second, &v, ROWS); /* frees the tensor */
   succeed(oxla_execute(second));
   succeed(oxla_take_output_dlpack(second, oxla_output_name(m, 0), &out));
   oxla_run_destroy(second);
   oxla_model_destroy(m);
   ck_assert_int_eq(out->dl_tensor.device.device_type, kDLCPU);
   for (int k = 0; k < ELEMENTS; k++) {
-    ck_assert(((float *)out->dl_tensor.data)[k] == v.want[k]); /* lives on without the model */
+    ck_assert(((float *)out->dl_tensor.data)[k] == v.want[k]); /* the tensor is valid without the model */
   }
   out->deleter(out);
   free_numbers(&v);
@@ -225,7 +226,7 @@ START_TEST(other_tensors_are_refused) {
   t.dl_tensor.dtype = (DLDataType){kDLInt, 32, 1};
   refuse(oxla_set_input_dlpack(run, "x", &t), OXLA_INVALID_ARGUMENT, "s32");
   refuse(oxla_take_output_dlpack(run, oxla_output_name(m, 0), &out), OXLA_INVALID_ARGUMENT, "has not been compiled");
-  ck_assert_int_eq(deleted, 0); /* the caller's still */
+  ck_assert_int_eq(deleted, 0); /* the tensors still belong to the caller */
   t = tensor_of(v.x, (oxla_device){OXLA_DEVICE_HOST, 0}, shape, NULL);
   succeed(oxla_set_input_dlpack(run, "x", &t));
   succeed(oxla_execute(run));
@@ -237,7 +238,7 @@ START_TEST(other_tensors_are_refused) {
 }
 END_TEST
 
-/* Pages of a device's memory cannot be protected: that is an error, since nothing would be checked. */
+/* Pages of a device's memory cannot be protected, so a checked run on a device is an error. */
 START_TEST(accesses_are_checked_in_host_memory) {
   message bytes = affine_model(W, B);
   oxla_model *m =
@@ -265,7 +266,7 @@ int main(void) {
   tcase_add_loop_test(t, arrays_stay_on_the_device, 0, N_DEVICES);
   tcase_add_loop_test(t, any_alignment_is_right, 0, N_DEVICES);
   tcase_add_loop_test(t, overlaps_and_wrong_sizes_are_refused, 0, N_DEVICES);
-  tcase_add_loop_test(t, computed_sizes_are_for_the_host, 0, N_DEVICES - 1); /* not the host */
+  tcase_add_loop_test(t, computed_sizes_are_for_the_host, 0, N_DEVICES - 1); /* all but the host */
   tcase_add_loop_test(t, tensors_go_from_run_to_run, 0, N_DEVICES);
   tcase_add_loop_test(t, other_tensors_are_refused, 0, N_DEVICES);
   tcase_add_loop_test(t, accesses_are_checked_in_host_memory, 0, N_DEVICES);

@@ -5,7 +5,7 @@
 
 #include "api_client.h"
 
-/* Ends the event: it must have come by itself, and without an error. */
+/* Waits for the event, which must come without an error, and destroys it. */
 static void finish(oxla_event *event) {
   int over = 0;
   succeed(oxla_event_wait(event, -1, &over));
@@ -25,14 +25,14 @@ START_TEST(runs_in_the_background) {
     finish(event);
     check_result(run, &v, rows);
     free_numbers(&v);
-    run_affine(run, rows, 2); /* and in the foreground in between */
+    run_affine(run, rows, 2); /* also executed in the foreground in between */
   }
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
 END_TEST
 
-/* While it goes on, the run belongs to it. */
+/* While an execution goes on, other calls that change its run are refused. */
 START_TEST(refuses_a_busy_run) {
   message m = endless_model();
   oxla_model *model = load(&m, _i);
@@ -69,7 +69,7 @@ START_TEST(refuses_a_busy_run) {
     refuse(refused[k], OXLA_INVALID_ARGUMENT, "the run is executing");
   }
   oxla_cancel(run, 1);
-  for (int k = 0; k < 2; k++) { /* everyone who asks is told */
+  for (int k = 0; k < 2; k++) { /* each wait returns the error */
     refuse(oxla_event_wait(event, -1, &over), OXLA_RESOURCE, "cancelled");
     ck_assert_int_eq(over, 1);
   }
@@ -85,7 +85,7 @@ START_TEST(refuses_a_busy_run) {
 }
 END_TEST
 
-/* An error of the run, with the node that made it; the run may go on after it. */
+/* The event has the error of the run, with the node that caused it, and the run can be used after it. */
 START_TEST(tells_what_failed) {
   message m = unary_model("NoSuchOperator", 1, DIMS(2), 13);
   oxla_model *model = load(&m, _i);
@@ -108,7 +108,7 @@ START_TEST(tells_what_failed) {
 }
 END_TEST
 
-/* Events and runs may go in any order, also while it goes on. */
+/* Events and runs may be destroyed in any order, also during the execution. */
 START_TEST(goes_in_any_order) {
   message m = endless_model();
   oxla_model *model = load(&m, _i);
@@ -124,7 +124,7 @@ START_TEST(goes_in_any_order) {
     if (k / 2) {
       oxla_event_destroy(event);
     }
-    oxla_run_destroy(run); /* cancels it */
+    oxla_run_destroy(run); /* cancels the execution */
     if (!(k / 2)) {
       refuse(oxla_event_wait(event, 0, NULL), OXLA_RESOURCE, "cancelled");
       oxla_event_destroy(event);
@@ -136,7 +136,7 @@ END_TEST
 
 static void write_byte(void *pipe_end) { ck_assert_int_eq(write(*(int *)pipe_end, "x", 1), 1); }
 
-/* Whoever a callback wakes finds the event over and the outputs there. */
+/* A thread that a callback wakes finds that the event is over and the outputs are complete. */
 START_TEST(calls_back) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i);
@@ -203,7 +203,7 @@ START_TEST(many_at_once) {
 }
 END_TEST
 
-/* A limit of the run's own, in the foreground and the background; 0 takes it back. */
+/* A run's own time limit, in the foreground and in the background; 0 removes it. */
 START_TEST(has_a_time_limit) {
   message m = endless_model();
   oxla_model *model = load_with(&m, (oxla_options){.backend = backends[_i], .threads = 1, .max_seconds = 1000});
@@ -220,7 +220,7 @@ START_TEST(has_a_time_limit) {
   refuse(oxla_event_wait(event, -1, NULL), OXLA_RESOURCE, "the time limit has passed");
   ck_assert_double_lt(seconds() - start, 30);
   oxla_event_destroy(event);
-  succeed(oxla_set_max_seconds(run, 1e-9)); /* compiling for other shapes, too, is too late at once */
+  succeed(oxla_set_max_seconds(run, 1e-9)); /* compiling for other shapes exceeds this limit at once, too */
   oxla_run *other = endless_run(model, &go, x);
   succeed(oxla_set_max_seconds(other, 0));
   oxla_cancel(other, 1);
@@ -231,7 +231,8 @@ START_TEST(has_a_time_limit) {
 }
 END_TEST
 
-/* A child has none of its parent's threads: what went on there goes on there only, and its runs begin again. */
+/* After a fork, the child has none of its parent's threads: executions go on in the parent only, and in the child runs
+ * can be started anew. */
 START_TEST(forks) {
   message m = affine_model(W, B), endless = endless_model();
   oxla_model *model = load(&m, _i), *slow = load(&endless, _i);
@@ -249,7 +250,7 @@ START_TEST(forks) {
   if (child == 0) {
     refuse(oxla_event_wait(pending, -1, NULL), OXLA_RESOURCE, "parent process");
     oxla_event_destroy(pending);
-#ifndef __SANITIZE_THREAD__ /* its run time refuses to start threads in such a child */
+#ifndef __SANITIZE_THREAD__ /* ThreadSanitizer refuses to start threads in such a child */
     succeed(oxla_start(run, NULL, NULL, &event));
     finish(event);
     check_result(run, &v, 3);

@@ -1,5 +1,5 @@
-/* check_gpu.c - which GPUs there are, by a driver that emulates two (module_fake_cuda.c), and without one; the backend
- * that takes the place of a GPU which cannot be used. */
+/* check_gpu.c - the GPUs that are listed, with a driver that emulates two (module_fake_cuda.c) and without a driver;
+ * and the backend that replaces a GPU which cannot be used. */
 #include <stdio.h>
 
 #include "../fake_driver.h"
@@ -50,7 +50,8 @@ START_TEST(there_is_no_driver) {
 }
 END_TEST
 
-/* The affine model cannot be run where it was loaded, for this reason.  Destroys it. */
+/* Expects that affine_model cannot be run on the backend for which it was loaded, for this reason.  Destroys the
+ * model. */
 static void fail_to_run(oxla_model *m, const char *reason) {
   oxla_run *run = new_run(m);
   numbers v = make_numbers(3, 1);
@@ -75,7 +76,7 @@ END_TEST
 
 /* --- oxla_options.fallback --- */
 
-static char warning[512]; /* the last one */
+static char warning[512]; /* the last warning of the log */
 
 static void keep_warning(void *data, oxla_log_level level, const char *line) {
   (void)data;
@@ -84,7 +85,7 @@ static void keep_warning(void *data, oxla_log_level level, const char *line) {
   }
 }
 
-/* The affine model; it must compute on `used`. */
+/* Loads affine_model with these options, expects that it uses the backend `used`, and runs it. */
 static void compute_on(oxla_options o, const char *used) {
   message bytes = affine_model(W, B);
   o.log = keep_warning;
@@ -127,7 +128,8 @@ START_TEST(a_gpu_that_works_is_used) {
 }
 END_TEST
 
-/* The name is checked whether it is needed or not.  Options of an older program have no fallback. */
+/* The fallback's name is checked even if no fallback is needed.  Options of a program that was built with an older
+ * header have no fallback. */
 START_TEST(without_another_backend) {
   message bytes = affine_model(W, B);
   oxla_options o = {.size = sizeof o, .backend = "cpu", .fallback = "abacus"};

@@ -11,7 +11,7 @@
 
 #include "api_client.h"
 
-/* y = x + z of symbols n, m and n, m. */
+/* y = x + z, where both are f32[n, m]. */
 static message sum_model(void) {
   message g = {.n = 0};
   add_node(&g, "Add", "x", "z", "y");
@@ -42,15 +42,15 @@ START_TEST(cancels_a_run) {
   refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled");
   pthread_join(thread, NULL);
   ck_assert_double_lt(seconds() - start, 20);
-  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled"); /* until it is taken back */
+  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled"); /* until the request is taken back */
   oxla_cancel(run, 0);
-  go = 0; /* no trip at all */
+  go = 0; /* the loop has no iteration */
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));
   ck_assert_mem_eq(y.data, x, sizeof x);
   oxla_run_destroy(run);
   run = endless_run(model, &go, x);
-  oxla_cancel(run, 1); /* compiled already, so only running notices */
+  oxla_cancel(run, 1); /* the model is compiled already, so only the execution notices */
   succeed(oxla_compile(run));
   refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled");
   oxla_run_destroy(run);
@@ -71,7 +71,7 @@ START_TEST(cancels_compiling) {
 }
 END_TEST
 
-/* A request that is taken back at once still ends the execution that it met. */
+/* A request to cancel that is taken back at once still ends the execution that was going on. */
 START_TEST(cancels_in_an_instant) {
   message m = endless_model();
   oxla_model *model = load(&m, _i);
@@ -90,7 +90,7 @@ START_TEST(cancels_in_an_instant) {
   oxla_cancel(run, 1);
   oxla_cancel(run, 0);
   go = 0;
-  succeed(oxla_execute(run)); /* which it did not meet */
+  succeed(oxla_execute(run)); /* this execution began later */
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
@@ -112,7 +112,7 @@ static void *toggle(void *data) {
   return NULL;
 }
 
-/* Requests that come and go at any time: an execution is cancelled, or all that it had to write is written. */
+/* Requests to cancel are made and taken back at any time: an execution is either cancelled or complete. */
 START_TEST(cancels_or_completes) {
   enum { ROWS = 1000000, TIMES = 100 };
   message m = affine_model(W, B);
@@ -128,7 +128,7 @@ START_TEST(cancels_or_completes) {
   succeed(oxla_set_output(run, "y", y, bytes));
   pthread_create(&thread, NULL, toggle, &t);
   double start = seconds();
-  for (int k = 0; k < TIMES && seconds() - start < 20; k++) { /* less where a sanitizer slows it down */
+  for (int k = 0; k < TIMES && seconds() - start < 20; k++) { /* fewer if a sanitizer makes them slow */
     memset(y, 0x55, bytes);
     oxla_error *error = oxla_execute(run);
     if (error) {
@@ -156,7 +156,7 @@ START_TEST(time_ends_a_run) {
   oxla_run *run = endless_run(model, &go, x);
   double start = seconds();
   oxla_error *error = oxla_execute(run);
-  ck_assert_str_ne(oxla_error_node(error), ""); /* the loop, or what is in it */
+  ck_assert_str_ne(oxla_error_node(error), ""); /* the name of the loop or of a node in it */
   refuse(error, OXLA_RESOURCE, "time limit");
   ck_assert_double_lt(seconds() - start, 30);
   oxla_run_destroy(run);
@@ -164,7 +164,8 @@ START_TEST(time_ends_a_run) {
 }
 END_TEST
 
-/* What a run needs counts: its outputs, copies of buffers that are not aligned, the values in between. */
+/* All memory of a run counts towards the limit: outputs, copies of buffers that are not aligned, and intermediate
+ * values. */
 START_TEST(memory_ends_a_run) {
   enum { N = 1 << 22 };
   message g = {.n = 0};
@@ -181,8 +182,8 @@ START_TEST(memory_ends_a_run) {
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, x + 1));
   refuse(oxla_execute(run), OXLA_RESOURCE, "bytes of memory for input 'x'");
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000}, x));
-  succeed(oxla_execute(run));    /* nothing is lost */
-  for (int k = 0; k < 50; k++) { /* and nothing grows */
+  succeed(oxla_execute(run));    /* the run can still be used */
+  for (int k = 0; k < 50; k++) { /* and its memory does not grow */
     succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000 + k % 3}, x));
     succeed(oxla_execute(run));
   }
@@ -197,9 +198,9 @@ END_TEST
 /* --- arguments --- */
 
 typedef struct bad_options {
-  oxla_options options; /* size 0: that of the struct */
+  oxla_options options; /* size 0 stands for the size of the struct */
   oxla_code code;
-  const char *part; /* of the message */
+  const char *part; /* a part of the error's message */
 } bad_options;
 
 static const int64_t minus_one[] = {-1}, four[] = {4};
@@ -251,7 +252,8 @@ static const bad_options wrong_options[] = {
     {{.size = SIZE_MAX - 7}, OXLA_INVALID_ARGUMENT, "the size of the options"},
 };
 
-/* Each option with each kind of value that it does not have; what only compiling uses may be refused there. */
+/* Each option with each kind of wrong value.  Options that only the compiler uses may be refused later, when it
+ * compiles. */
 START_TEST(options_out_of_range) {
   message m = affine_model(W, B);
   for (size_t k = 0; k < sizeof wrong_options / sizeof *wrong_options; k++) {
@@ -269,7 +271,7 @@ START_TEST(options_out_of_range) {
 }
 END_TEST
 
-/* What only compiling uses. */
+/* Options that only the compiler uses. */
 START_TEST(options_of_the_compiler) {
   const bad_options wrong[] = {
       {{.cpu = "abacus"}, OXLA_INVALID_ARGUMENT, "abacus"},
@@ -288,7 +290,7 @@ START_TEST(options_of_the_compiler) {
 }
 END_TEST
 
-/* Options of a newer program: what this library does not know must be as by default. */
+/* Options of a program that was built with a newer header: fields that this library does not know must be 0. */
 START_TEST(newer_options) {
   struct {
     oxla_options known;
@@ -309,7 +311,7 @@ static void ignore(void *data, size_t node, oxla_code code, const char *text) {
   (void)data, (void)node, (void)code, (void)text;
 }
 
-/* Every function that takes numbers, names or lists of its own, with ones that it cannot take. */
+/* Calls every function that takes numbers, names or lists with wrong ones. */
 START_TEST(arguments_out_of_range) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i), *other;
@@ -348,7 +350,7 @@ START_TEST(arguments_out_of_range) {
   refuse(oxla_set_output_at(run, SIZE_MAX, x, 4), wrong, "no output");
   refuse(oxla_set_max_seconds(run, -1), wrong, "-1 seconds");
   refuse(oxla_set_max_seconds(run, NAN), wrong, "nan seconds");
-  succeed(oxla_set_max_seconds(run, INFINITY)); /* none */
+  succeed(oxla_set_max_seconds(run, INFINITY)); /* no limit */
   run_affine(run, 2, 1);
   succeed(oxla_set_max_seconds(run, 1e300));
   run_affine(run, 2, 1);
@@ -368,7 +370,7 @@ START_TEST(arguments_out_of_range) {
   oxla_event_destroy(event);
   check_result(run, &v, 2);
   free_numbers(&v);
-  oxla_free_output(model, x); /* which is not its own */
+  oxla_free_output(model, x); /* x was not allocated by the model */
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
@@ -383,7 +385,7 @@ START_TEST(odd_buffers) {
   const int64_t dims[] = {3, 5};
   char *memory = malloc(512);
   oxla_tensor y;
-  for (int shift = 0; shift < 9; shift++) { /* also addresses that no float has */
+  for (int shift = 0; shift < 9; shift++) { /* also addresses that are not aligned for floats */
     float x[15], z[15];
     for (int k = 0; k < 15; k++) {
       x[k] = (float)(k + shift);
@@ -414,7 +416,8 @@ START_TEST(odd_buffers) {
   ck_assert_ptr_nonnull(error);
   oxla_error_free(error);
   refuse(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){(int64_t)1 << 62, 4}, memory), OXLA_RESOURCE, "z");
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL)); /* nothing needs no address */
+  /* An empty input may have the address NULL. */
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL));
   succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){0, 5}, NULL));
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));
@@ -431,7 +434,7 @@ END_TEST
 static void *many_runs(void *model) {
   oxla_run *run = new_run(model);
   for (int k = 0; k < 40; k++) {
-    run_affine(run, 30000, (float)k); /* large enough for the pool */
+    run_affine(run, 30000, (float)k); /* large enough to be divided among the threads of the pool */
   }
   oxla_run_destroy(run);
   return NULL;
@@ -461,7 +464,7 @@ START_TEST(forks) {
   ck_assert_int_ge(child, 0);
   if (child == 0) {
     alarm(60);
-    run_affine(run, 30000, 2); /* compiled before */
+    run_affine(run, 30000, 2); /* compiled by the parent */
     run_affine(run, 7, 3);     /* compiled by the child */
     oxla_run_destroy(run);
     oxla_model_destroy(model);
@@ -476,7 +479,7 @@ START_TEST(forks) {
 }
 END_TEST
 
-static _Atomic int ticks; /* the signal comes to any thread */
+static _Atomic int ticks; /* counts in whichever thread gets the signal */
 
 static void tick(int number) {
   (void)number;
@@ -504,11 +507,11 @@ START_TEST(signals) {
 END_TEST
 
 typedef struct small_stack {
-  message bytes; /* writing it takes more stack than the thread has */
+  message bytes; /* written before, since writing a model takes more stack than the thread has */
   int backend;
 } small_stack;
 
-/* All of it: loading, compiling, running. */
+/* Loads, compiles and runs a model. */
 static void *work_on_small_stack(void *data) {
   const small_stack *s = data;
   oxla_model *model = load(&s->bytes, s->backend);
@@ -521,7 +524,7 @@ static void *work_on_small_stack(void *data) {
   return data;
 }
 
-/* OpenBLAS's thread-local block of 60 KB comes out of it; with the sanitizer's own no such thread can be made. */
+/* The size of the stack includes OpenBLAS's thread-local block of 60 KB.  AddressSanitizer needs more. */
 #ifdef __SANITIZE_ADDRESS__
 enum { SMALL_STACK = 128 << 10 };
 #else

@@ -1,12 +1,12 @@
-/* check_memory.c - onnx-xla.h: whose memory is whose: inputs that are borrowed or kept, outputs that are borrowed,
- * given or taken, an allocator of the caller's, models from memory; what the log says. */
+/* check_memory.c - onnx-xla.h: ownership of memory: inputs that are borrowed or kept, outputs that are borrowed, given
+ * or taken, the caller's allocator, and models in memory; and what the log says. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "api_client.h"
 
-/* The sum of inputs a and b; product and sum as outputs. */
+/* A model with the inputs a and b, and their product and sum as outputs. */
 static message two_by_two(void) {
   message g = {.n = 0};
   add_node(&g, "Mul", "a", "b", "product");
@@ -31,7 +31,7 @@ START_TEST(goes_by_index) {
   refuse(oxla_get_output_at(run, 2, &y), OXLA_INVALID_ARGUMENT, "there is no output 2");
   refuse(oxla_set_output_at(run, 2, a, 12), OXLA_INVALID_ARGUMENT, "there is no output 2");
   succeed(oxla_compile(run));
-  succeed(oxla_get_output_at(run, 0, &y)); /* before a run: what it will be */
+  succeed(oxla_get_output_at(run, 0, &y)); /* before an execution: the output's type and shape, without data */
   ck_assert_int_eq(y.rank, 1);
   ck_assert_int_eq(y.dims[0], 3);
   ck_assert_uint_eq(y.bytes, sizeof product);
@@ -52,7 +52,7 @@ START_TEST(keeps_inputs) {
   oxla_run *run = new_run(model);
   float a[] = {1, 2, 3}, b[] = {10, 20, 30};
   oxla_tensor y;
-  succeed(oxla_keep_inputs(run)); /* nothing to keep yet */
+  succeed(oxla_keep_inputs(run)); /* there is nothing to keep yet */
   succeed(oxla_set_input(run, "a", OXLA_FLOAT, DIMS(3), a));
   succeed(oxla_keep_inputs(run));
   a[0] = a[1] = a[2] = 77;
@@ -63,7 +63,7 @@ START_TEST(keeps_inputs) {
     succeed(oxla_get_output(run, "sum", &y));
     ck_assert_mem_eq(y.data, ((float[]){12 + (float)k, 22, 33}), y.bytes);
   }
-  succeed(oxla_keep_inputs(run)); /* what is kept stays */
+  succeed(oxla_keep_inputs(run)); /* keeping what is already kept changes nothing */
   succeed(oxla_keep_inputs(run));
   b[0] = 0;
   succeed(oxla_execute(run));
@@ -109,8 +109,8 @@ START_TEST(takes_outputs) {
   succeed(oxla_execute(run));
   succeed(oxla_get_output(run, "y", &y));
   refuse(oxla_take_output(run, &y), OXLA_INVALID_ARGUMENT,
-         "not an output in the run's own memory"); /* it is the caller's */
-  oxla_run_destroy(run);                           /* what was taken stays */
+         "not an output in the run's own memory"); /* the memory is the caller's */
+  oxla_run_destroy(run);                           /* outputs that were taken stay valid */
   for (int k = 0; k < TAKEN; k++) {
     ck_assert_mem_eq(taken[k].data, v[k].want, taken[k].bytes);
     free_numbers(&v[k]);
@@ -118,19 +118,19 @@ START_TEST(takes_outputs) {
   pthread_t thread;
   void *model_and_data[] = {model, taken[3].data};
   pthread_create(&thread, NULL, free_it, model_and_data);
-  for (int k = 4; k < TAKEN; k++) { /* the rest goes with the model */
+  for (int k = 4; k < TAKEN; k++) { /* the others are freed with the model */
     oxla_free_output(model, taken[k].data);
   }
   pthread_join(thread, NULL);
   oxla_free_output(model, NULL);
-  oxla_free_output(model, given); /* was never taken */
+  oxla_free_output(model, given); /* this memory was never taken */
   oxla_model_destroy(model);
 }
 END_TEST
 
 /* --- an allocator --- */
 
-/* Counts, and remembers sizes in front of what it gives. */
+/* An allocator that counts bytes and calls, and keeps the size of each block in front of it. */
 typedef struct counting {
   _Atomic long held, calls;
   _Atomic long left; /* calls until it refuses; below 0: never */
@@ -146,7 +146,7 @@ static void *count_allocate(void *data, size_t bytes, size_t align) {
   char *memory = aligned_alloc(front, (bytes + 2 * front - 1) & ~(front - 1));
   ((size_t *)(void *)(memory + front))[-1] = bytes;
   ((size_t *)(void *)(memory + front))[-2] = align;
-  memset(memory + front, 0xa5, bytes); /* it need not be zero */
+  memset(memory + front, 0xa5, bytes); /* memory from an allocator need not be zero */
   c->held += (long)bytes;
   c->calls++;
   return memory + front;
@@ -163,7 +163,7 @@ static void count_release(void *data, void *memory, size_t bytes, size_t align) 
 }
 
 static oxla_error *load_counted(const message *m, int backend, counting *c, oxla_model **out) {
-  oxla_allocator a = {count_allocate, count_release, c}; /* is copied */
+  oxla_allocator a = {count_allocate, count_release, c}; /* the library copies it */
   oxla_options o = {.size = sizeof o, .backend = backends[backend], .threads = 2, .allocator = &a};
   return oxla_load_memory(m->bytes, m->n, &o, out);
 }
@@ -176,7 +176,7 @@ START_TEST(allocates) {
   ck_assert_int_gt(c.calls, 0);
   oxla_run *run = new_run(model);
   run_affine(run, 20000, 1);
-  ck_assert_int_ge(c.held, 20000 * 4 * (long)sizeof(float)); /* the output is in it */
+  ck_assert_int_ge(c.held, 20000 * 4 * (long)sizeof(float)); /* this includes the output */
   run_affine(run, 3, 1);
   long held = c.held;
   for (int k = 0; k < 20; k++) {
@@ -191,7 +191,7 @@ START_TEST(allocates) {
 }
 END_TEST
 
-/* With every allocation refused in turn: an error each time, and nothing is lost. */
+/* Each allocation in turn is refused: each time there is an error, and no memory is leaked. */
 START_TEST(allocates_nothing) {
   message m = affine_model(W, B);
   bool done = false;
@@ -236,7 +236,7 @@ START_TEST(loads_compiled_bytes) {
   oxla_run_destroy(run);
   oxla_model_destroy(model);
   char *bytes = aligned_alloc(4096, (size + 2 * 4096) & ~(size_t)4095);
-  for (int odd = 1; odd >= 0; odd--) { /* anywhere, and at a page */
+  for (int odd = 1; odd >= 0; odd--) { /* at an odd address, and at the beginning of a page */
     char *at = bytes + 8 * odd;
     memcpy(at, saved, size);
     succeed(oxla_load_memory(at, size, NULL, &model));
@@ -284,13 +284,13 @@ START_TEST(logs) {
   ck_assert_int_eq(l.n[OXLA_LOG_DEBUG], debug + 1);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
-  if (_i == 0) { /* only the cpu backend keeps anything */
+  if (_i == 0) { /* only the cpu backend writes to the cache */
     ck_assert_msg(l.n[OXLA_LOG_WARNING] > 0 && strstr(l.text, "/dev/null/nowhere"), "%s", l.text);
   }
 }
 END_TEST
 
-/* Each option of the header comes to the session, which logs those that are set. */
+/* Each option of the header reaches the session, which logs those that are set. */
 START_TEST(options_arrive) {
   message m = affine_model(W, B);
   lines l = {.n = {0}};

@@ -22,10 +22,11 @@ static void add_scatter(message *graph, const char *x, const char *out) {
 /* How `next` is computed from `cache`.  `sum` is the sum of the rows of `next`. */
 typedef enum update {
   SCATTERED,      /* one row of each line is replaced */
-  SCATTERED_OPEN, /* the same, and the number of rows is not known before */
-  READ,           /* the same, and `first` is the sum of the rows of `cache`, which is read after `next` is computed */
-  SECOND,         /* the same, and so is that of an output before it, so that only one of them can be in place */
-  ADDED,          /* each row is added to */
+  SCATTERED_OPEN, /* as SCATTERED, but the number of rows is a symbol */
+  READ,   /* as SCATTERED, and `first` is the sum of the rows of `cache`, which is read after `next` is computed */
+  SECOND, /* as SCATTERED, and another output, `before`, is an update of `cache`, too, so that only one of them can be
+             in place */
+  ADDED,  /* x is added to each row */
   N_UPDATES
 } update;
 
@@ -119,7 +120,7 @@ static void set_inputs(oxla_run *run, state *s, update u, const float *cache) {
   }
 }
 
-/* Executes with other rows; `cache` has s->cache, and `next` is where it goes. */
+/* Executes with new rows.  The memory `cache` contains s->cache; `next` is the memory of the output. */
 static void step(oxla_run *run, state *s, update u, const float *cache, const float *next) {
   fill(s, &s->x[0][0], LINES * WIDTH);
   fill(s, &s->other[0][0], LINES * WIDTH);
@@ -147,7 +148,7 @@ static void step(oxla_run *run, state *s, update u, const float *cache, const fl
 
 /* --- an allocator that counts --- */
 
-static atomic_size_t n_allocated; /* the bytes of large pieces */
+static atomic_size_t n_allocated; /* the bytes of large blocks */
 
 static void *allocate(void *data, size_t bytes, size_t align) {
   (void)data;
@@ -176,7 +177,8 @@ static oxla_model *load_cache(update u, int backend, int check_memory) {
 
 static _Alignas(64) char one_memory[BYTES + 64], other_memory[BYTES + 64];
 
-/* In one memory, and in two by turns: in place or not, the numbers are the same. */
+/* With the output in the memory of the input, and with two memories by turns: whether the update is in place or not,
+ * the numbers are right. */
 START_TEST(updates) {
   update u = (update)(_i / 8);
   int offset = _i / 4 % 2 ? 4 : 0; /* memory that is not aligned is copied before and after */
@@ -201,7 +203,7 @@ START_TEST(updates) {
 }
 END_TEST
 
-/* Rows are scattered without memory for another cache; the other updates need some, but only once. */
+/* Scattering rows needs no memory for a second cache; the other updates need it once. */
 START_TEST(memory) {
   update u = (update)_i;
   bool in_place = u == SCATTERED || u == SCATTERED_OPEN;
@@ -225,7 +227,7 @@ START_TEST(memory) {
 }
 END_TEST
 
-/* A compiled model in a file updates in place, too. */
+/* A compiled model that was saved and loaded updates in place, too. */
 START_TEST(saved) {
   oxla_model *model = load_cache(SCATTERED, 0, 0), *again;
   oxla_run *run = new_run(model);
@@ -285,7 +287,7 @@ START_TEST(refusals) {
 }
 END_TEST
 
-/* y = x + w, where both inputs are in one memory: it can be that of neither. */
+/* y = x + w, where both inputs are in the same memory, so the output must not be there. */
 START_TEST(two_inputs) {
   message g = {.n = 0};
   add_node(&g, "Add", "x", "w", "y");

@@ -30,7 +30,7 @@ START_TEST(two_threads) {
 }
 END_TEST
 
-/* --- indices: checked in one thread's run whatever another's are --- */
+/* --- indices: each run checks its own, whatever the runs of other threads have --- */
 
 static message gather_model(void) {
   message g = {.n = 0};
@@ -43,7 +43,7 @@ static message gather_model(void) {
 
 typedef struct gathering {
   oxla_model *model;
-  int64_t last; /* index; 3 is the largest in range */
+  int64_t last; /* the second index, of which 3 is the largest in range */
   int unchecked;
 } gathering;
 
@@ -117,7 +117,7 @@ static void cancel_run(oxla_model *model) {
   set_affine(run, &v, 3);
   succeed(oxla_start(run, NULL, NULL, &event));
   oxla_cancel(run, 1);
-  oxla_error *error = oxla_event_wait(event, -1, NULL); /* if it came in time */
+  oxla_error *error = oxla_event_wait(event, -1, NULL); /* there is an error if the request came in time */
   ck_assert(!error || oxla_error_code(error) == OXLA_RESOURCE);
   oxla_error_free(error);
   oxla_event_destroy(event);
@@ -172,7 +172,7 @@ START_TEST(all_at_once) {
 }
 END_TEST
 
-/* --- sizes: each thread asks one model for others, which one program serves --- */
+/* --- sizes: each thread runs one model with other sizes, which one program serves --- */
 
 enum { ASKERS = 8, LARGE = 300000 };
 
@@ -182,7 +182,8 @@ typedef struct asker {
   bool may_fail; /* whether memory may run out */
 } asker;
 
-/* The fourth thread is cancelled, the fifth has no time, the sixth asks for much memory. */
+/* Runs the model with many sizes.  The fourth thread is cancelled, the fifth has a time limit that is too short, and
+ * the sixth needs much memory. */
 static void *ask(void *data) {
   const asker *a = data;
   bool is_cancelled = a->number == 3, is_late = a->number == 4;
@@ -211,7 +212,7 @@ static void count_programs(void *data, oxla_log_level level, const char *line) {
   *(_Atomic int *)data += strncmp(line, "compiled for all sizes", 22) == 0;
 }
 
-/* First without a limit of memory, then with one that not all sizes can keep to. */
+/* First without a memory limit, then with one that is too small for some of the sizes. */
 START_TEST(other_sizes_at_once) {
   message m = affine_model(W, B);
   for (int limited = 0; limited < 2; limited++) {

@@ -1,4 +1,5 @@
-/* little_room.h - lets this process map little more memory than it has (ulimit -v), and again as much as it likes. */
+/* little_room.h - limits the memory that this process can map to little more than it has mapped (as ulimit -v does),
+ * and removes the limit. */
 #ifndef TESTS_API_LITTLE_ROOM_H
 #define TESTS_API_LITTLE_ROOM_H
 
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool room_can_be_taken = false; /* they map terabytes, and end where they get no more */
+static const bool room_can_be_taken = false; /* sanitizers map terabytes, and end the process if they get no more */
 #else
 static const bool room_can_be_taken = true;
 #endif
@@ -21,7 +22,7 @@ static inline void set_room(rlim_t bytes) {
   ck_assert_int_eq(setrlimit(RLIMIT_AS, &r), 0);
 }
 
-/* So many bytes more than are mapped now. */
+/* Lets the process map this many bytes more than it has mapped now. */
 static inline void leave_room(size_t bytes) {
   unsigned long pages = 0;
   FILE *f = fopen("/proc/self/statm", "r");

@@ -1,7 +1,7 @@
-/* module_failing_malloc.c - preloaded into the program (LD_PRELOAD), it makes one allocation fail: number
- * MALLOC_FAILS_AT of those that our own code asks for, and all behind it if MALLOC_FAILS_ON is set.  The number of all
- * is written to the file MALLOC_COUNT.  What LLVM and other libraries ask for never fails: they end the process then,
- * which is theirs to decide. */
+/* module_failing_malloc.c - preloaded into a program (LD_PRELOAD), it makes one allocation fail: number MALLOC_FAILS_AT
+ * of those that our own code asks for, and also all later ones if MALLOC_FAILS_ON is set.  The number of all such
+ * allocations is written to the file MALLOC_COUNT.  Allocations of LLVM and other libraries never fail, since these
+ * would end the process. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ __attribute__((destructor)) static void finish(void) {
   }
 }
 
-/* Whether this allocation, asked for from `caller`, shall fail. */
+/* Returns true if this allocation, which code at `caller` asks for, shall fail. */
 static bool fails(const void *caller) {
   static _Thread_local bool inside; /* dladdr may allocate */
   Dl_info info;

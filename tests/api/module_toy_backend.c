@@ -1,7 +1,7 @@
 /* module_toy_backend.c - a backend as a third party would write one: a target and a compiler in a shared object of its
  * own, loaded by path.  It computes in f32 what is elementwise, broadcasts and transposes, all with one kind of thunk:
- * a loop over the result that reads each operand with strides of its own.  What it cannot do is an error, not a wrong
- * number. */
+ * a loop over the result that reads each operand with strides of its own.  A model that it does not support is an
+ * error, and never gives wrong numbers. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -31,7 +31,7 @@ static float apply(toy_op op, float a, float b) {
   }
 }
 
-/* The config comes from a file: no stride may lead out of its operand. */
+/* Fails if the strides lead out of the operand: the config may come from a damaged file. */
 static status check_strides(const rt_thunk *t, uint32_t operand, const int64_t *strides, uint32_t n) {
   const rt_buffer *from = &t->buffers[operand], *to = &t->buffers[t->n_inputs];
   int64_t last = 0;
@@ -104,7 +104,7 @@ static int toy_op_of(hlo_op op) {
   }
 }
 
-/* The operand's stride along each dimension of the result. */
+/* Sets out[d] to the operand's stride along dimension d of the result. */
 static void find_strides(const hlo_instr *i, uint32_t operand, int64_t *out) {
   const shape *from = hlo_shape(i->operands[operand]);
   int64_t dense[SHAPE_MAX_RANK];

@@ -1,8 +1,8 @@
-/* prog_locale.c - the library in a program whose locale writes 0,5 where "C" has 0.5 (LC_ALL says which).
+/* prog_locale.c - the library in a program whose locale, that of LC_ALL, writes 0,5 where the locale "C" writes 0.5.
  *
  *   prog_locale FOLDER
  *
- * Profiles, the log of what was measured (in FOLDER), HLO text and messages must be what they are without it.  The last
+ * Profiles, the log of what was measured (in FOLDER), HLO text and messages must be as in the locale "C".  The last
  * line is "N passed, N failed". */
 #include <ctype.h>
 #include <locale.h>
@@ -28,7 +28,8 @@ static void succeed(oxla_error *error, const char *what) {
   oxla_error_free(error);
 }
 
-/* A number of JSON, behind ": ", ends at a comma with a blank or a new line behind it, or at a bracket. */
+/* Returns a number in the JSON text that is written wrongly, or NULL.  A number follows ": " and must end at a comma
+ * before a blank or a new line, or at a bracket. */
 static const char *bad_number(const char *json) {
   for (const char *at = json; (at = strstr(at, "\": ")) != NULL;) {
     at += 3;
@@ -75,7 +76,7 @@ static void check_measured(const char *folder) {
   oxla_model_destroy(model);
 }
 
-/* Numbers in HLO text, and ones that pass through LLVM. */
+/* Checks numbers in HLO text, and numbers that are given to LLVM. */
 static void check_text(void) {
   static const char text[] =
       "onnx-xla hlo 1\nmodule \"half\" {\n  entry main(%0: f32[2] \"x\") {\n"

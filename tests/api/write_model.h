@@ -1,5 +1,5 @@
-/* write_model.h - small ONNX models as bytes, for tests that see the public header, and one of ours that stands
- * alone. */
+/* write_model.h - small ONNX models as bytes, for tests that include the public header and, of ours, only one
+ * header that needs no other. */
 #ifndef TESTS_API_WRITE_MODEL_H
 #define TESTS_API_WRITE_MODEL_H
 
@@ -45,7 +45,7 @@ static inline void put_message(message *m, unsigned field, const message *inner)
 
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 
-/* A dimension below 0 is the symbol "n" (-1), "m" (-2), ... */
+/* Adds an input or output to the graph.  A dimension below 0 is the symbol "n" (-1), "m" (-2), ... */
 static inline void add_value(message *graph, unsigned field, const char *name, int type, int rank,
                              const int64_t *dims) {
   message shape = {.n = 0}, tensor = {.n = 0}, about = {.n = 0}, value = {.n = 0};
@@ -70,7 +70,7 @@ static inline void add_value(message *graph, unsigned field, const char *name, i
   (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 #define SCALAR 0, (const int64_t *)0
 
-/* Up to two inputs; b may be NULL. */
+/* Adds a node with one or two inputs; b may be NULL. */
 static inline void add_node(message *graph, const char *type, const char *a, const char *b, const char *out) {
   message node = {.n = 0};
   put_text(&node, 1, a);
@@ -130,7 +130,7 @@ static inline void affine(int n, const float *x, const float *w, const float *b,
   }
 }
 
-/* One node; type of x and y, and their dims. */
+/* A model of one node with the input x and the output y, both of this type and with these dims. */
 static inline message unary_model(const char *op, int type, int rank, const int64_t *dims, int64_t opset) {
   message g = {.n = 0};
   add_node(&g, op, "x", NULL, "y");

@@ -1,19 +1,21 @@
 /* client.c - client ENGINE LIBRARY MODEL THREADS NAME:TYPE:DIMS:FILE...: an engine with a model in a process of its
- * own, which run_bench.py talks to.  It loads the model, runs it once, and says `ready`; then it answers lines of
+ * own, which run_bench.py talks to.  It loads the model, runs it once, and prints `ready`; then it answers lines of
  * standard input:
  *
- *   measure SECONDS RUNS WARM-UP   runs for so long and so often at least: "MIN MEDIAN RUNS", in seconds; if
- * SECONDS is not 0, the engine may first finish what it does in the background
- *   burst RUNS                     seconds of so many runs without a look at the clock
- *   outputs FOLDER                 runs and writes FOLDER/K.bin: "COUNT", and a line "TYPE DIMS" each
- *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may meet another shape
- *   carry OUTPUT=INPUT...          from now on these outputs, by number, of a run are inputs of the next one in a list
- *   list FILE                      runs once for each line of the file, whose inputs, separated by blanks, replace
- * those of these names: the seconds of each run from the moment at which its inputs were in memory, separated by blanks
- *   cpu                            seconds of all cores that the process has used
- *   memory                         megabytes: now, and at the most
+ *   measure SECONDS RUNS WARM-UP   does WARM-UP runs, and then measures at least RUNS runs, for SECONDS or longer:
+ *                                  prints "MIN MEDIAN RUNS", in seconds; if SECONDS is not 0, the engine may first
+ *                                  finish what it does in the background
+ *   burst RUNS                     prints the seconds that RUNS runs take; between them the clock is not read
+ *   outputs FOLDER                 runs and writes FOLDER/K.bin: prints "COUNT", and a line "TYPE DIMS" for each
+ *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may have other shapes
+ *   carry OUTPUT=INPUT...          from now on, these outputs (by number) of a run of a list are inputs of the next one
+ *   list FILE                      runs once for each line of the file, which has inputs, separated by blanks, that
+ *                                  replace those of the same names: prints the seconds of each run from the moment at
+ *                                  which its inputs were in memory, separated by blanks
+ *   cpu                            prints the seconds of all cores that the process has used
+ *   memory                         prints megabytes: now, and at the most
  *
- * TYPE is ONNX's number, DIMS are 1x3x224x224 (empty for a scalar), FILE holds the elements alone.  The engines'
+ * TYPE is ONNX's number, DIMS are 1x3x224x224 (empty for a scalar), FILE has only the elements.  The engines'
  * libraries are opened, not linked, so that each process has one of them. */
 #define _GNU_SOURCE
 #include "client.h"
@@ -39,7 +41,7 @@ typedef struct carried {
 } carried;
 static carried carries[MAX_TENSORS];
 static int n_carries;
-static bool has_run_list; /* whether the last run was that of a list */
+static bool has_run_list; /* whether the last run was one of a list */
 
 void die(const char *format, ...) {
   va_list args;
@@ -82,7 +84,7 @@ static void read_file(tensor *t, const char *path) {
   fclose(f);
 }
 
-/* NAME:TYPE:DIMS:FILE, of which only NAME may hold colons. */
+/* Reads NAME:TYPE:DIMS:FILE, of which only NAME may contain colons. */
 static tensor read_tensor(char *text) {
   tensor t = {0};
   char *parts[3];
@@ -117,7 +119,7 @@ static void replace_input(char *text) {
 
 static void write_outputs(const char *folder) {
   tensor out[MAX_TENSORS];
-  if (!has_run_list) { /* a run more would be a step more, where outputs are carried */
+  if (!has_run_list) { /* with carried outputs, another run would be another step */
     current->run();
   }
   int n = current->outputs(out);
@@ -236,7 +238,8 @@ static void run_list(const char *path) {
   has_run_list = true;
 }
 
-/* Not getrusage: its peak is that of the process that started this one, if that was larger. */
+/* Returns a number of the process in megabytes.  getrusage is not used, since its peak may be that of the process that
+ * started this one. */
 static double status_megabytes(const char *key) {
   char line[256];
   long kilobytes = 0;

@@ -16,22 +16,22 @@ typedef struct tensor {
   size_t bytes;
 } tensor;
 
-/* What an engine does; all of it ends the process with a message (die) where it cannot. */
+/* The functions of an engine.  If one of them fails, it ends the process with a message (die). */
 typedef struct engine {
   const char *name;
   /* Opens the library, loads and compiles the model for these inputs. */
   void (*load)(const char *library, const char *model, int threads, int n, tensor *inputs);
-  /* Replaces these inputs, perhaps by some of other dims, from the next run on. */
+  /* Replaces the inputs of these names, perhaps by inputs of other dims, from the next run on. */
   void (*set_inputs)(int n, tensor *inputs);
-  /* Makes output number `output` of the last run the input of that name of the next run, without a copy.  All of them
-   * are named again after each run, before set_inputs. */
+  /* Makes output number `output` of the last run the input of that name of the next run, without a copy.  After each
+   * run it is called again for all such outputs, before set_inputs. */
   void (*carry)(int output, const char *input);
   void (*run)(void);
-  /* The results of the last run, in the model's order: how many. */
+  /* Sets out[] to the results of the last run, in the model's order, and returns their number. */
   int (*outputs)(tensor *out);
-  /* Waits until runs are as fast as they will be, if not NULL: ours tunes while it runs already. */
+  /* If not NULL: waits until runs are as fast as they will be.  Ours tunes in the background while it already runs. */
   void (*settle)(void);
-  /* Before the process ends, if not NULL: ours may still write its cache. */
+  /* If not NULL: is called before the process ends.  Ours may still have to write its cache. */
   void (*close)(void);
 } engine;
 
@@ -40,7 +40,7 @@ extern const engine engine_ours, engine_ort, engine_openvino;
 extern const engine engine_linked __attribute__((weak));
 
 _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A function of an opened library. */
+/* Returns a function of a library that open_library has opened. */
 void *need_symbol(void *library, const char *name);
 void *open_library(const char *path);
 

@@ -1,7 +1,8 @@
 /* engine_openvino.c - OpenVINO through the C API that its wheel's library carries.
  *
- * Its settings are those that are best for it: the latency hint, one stream, so many threads.  Its precision is fp32,
- * as everybody's here: left alone it takes bf16 where the CPU has it, and its numbers are no longer the model's. */
+ * Its settings are those that are best for it: the latency hint, one stream, the given number of threads.  Its
+ * precision is fp32, as for all engines here: by default it uses bf16 on CPUs that have it, and then its numbers are no
+ * longer the model's. */
 #include "client.h"
 
 #include <stdbool.h>
@@ -25,10 +26,10 @@ enum {
   U64 = 19,
   BOOLEAN = 1
 };
-/* By ONNX's numbers. */
+/* OpenVINO's number of an element type, by ONNX's number. */
 static const int types[] = {0, F32, U8, I8, U16, I16, I32, I64, 0, BOOLEAN, F16, F64, U32, U64};
 
-/* Outputs that are carried belong to a request, so that the two run in turns. */
+/* Carried outputs belong to the request that computed them, so two requests run by turns. */
 static void *lib, *compiled, *request, *other;
 static bool carries;
 

@@ -1,8 +1,10 @@
-/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; of the
- * table of functions, whose order its authors promise never to change, the places that are needed stand here.
+/* engine_ort.c - ONNX Runtime through the C API that its wheel's library carries.  The wheel brings no header; the enum
+ * below has the places of the functions that are needed in the table of functions, whose order its authors promise
+ * never to change.
  *
- * Its settings are those that are best for it: all optimisations, so many threads within an operator, one operator at a
- * time, spinning and memory patterns (the defaults); outputs are written where those of the first run lie. */
+ * Its settings are those that are best for it: all optimisations, the given number of threads within an operator, one
+ * operator at a time, spinning and memory patterns (the defaults); outputs are written to the memory of those of the
+ * first run. */
 #include "client.h"
 
 #include <stdio.h>
@@ -62,7 +64,7 @@ static void release(ort_value **values, size_t n) {
   }
 }
 
-/* Returns where the input of that name is kept, without a value. */
+/* Returns the place of the input of that name, after releasing its value. */
 static ort_value **empty_input(const char *name) {
   size_t i = 0;
   while (i < n_inputs && strcmp(input_names[i], name) != 0) {

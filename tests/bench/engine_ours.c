@@ -1,7 +1,7 @@
-/* engine_ours.c - onnx-xla through its public header.  ONNX_XLA_CACHE is where it keeps its programs, as the
- * command line's do; BENCH_DETERMINISTIC, set to anything, asks for the option of that name; BENCH_SPECIALISE is the
- * option of that name; BENCH_CARRIED has the outputs that a list carries, "OUTPUT=INPUT:AXIS ...", since they are told
- * when a model is loaded. */
+/* engine_ours.c - onnx-xla through its public header.  Environment variables set its options: ONNX_XLA_CACHE is the
+ * cache folder, as for the command line; BENCH_DETERMINISTIC, set to anything, switches on `deterministic`;
+ * BENCH_SPECIALISE is `specialise`; BENCH_CARRIED lists the outputs that are carried, "OUTPUT=INPUT:AXIS ...", which
+ * must be known when the model is loaded. */
 #include "client.h"
 #include "onnx-xla.h"
 
@@ -29,7 +29,7 @@ FUNCTIONS(DECLARE)
 /* NULL in builds that tune before the first run. */
 static __typeof__(oxla_await_tuned) *p_oxla_await_tuned;
 
-/* In builds that cannot carry outputs, an output belongs to a run, so that the two execute in turns. */
+/* In builds that cannot carry outputs, an output belongs to the run that computed it, so two runs execute by turns. */
 static oxla_model *model;
 static oxla_run *run, *other;
 static bool carries, carries_itself;

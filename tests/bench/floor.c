@@ -1,7 +1,8 @@
-/* floor.c - floor THREADS [now]: prints what this machine can do at most, "GFLOPS GBYTES CACHE": fp32 operations a
- * second in loops of multiply-adds that touch nothing but registers, the best of 8 to 28 accumulators; bytes a second
- * read from memory; and the bytes of the last level's cache (0: unknown).  With `now` only the first, and in a tenth of
- * a second.  run-bench compiles it with -march=native; the compiler makes multiply-adds of a * b + c. */
+/* floor.c - floor THREADS [now]: prints the most that this machine can do, "GFLOPS GBYTES CACHE": fp32 operations per
+ * second in loops of multiply-adds that use only registers, with the best number of accumulators from 8 to 28; bytes
+ * per second that are read from memory; and the bytes of the last-level cache (0: unknown).  With `now`, it prints only
+ * the first number, and measures for a tenth of a second.  run-bench compiles it with -march=native; the compiler makes
+ * multiply-adds of a * b + c. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdbool.h>
@@ -27,7 +28,7 @@ static volatile float sink;
 static char *memory;
 static int n_threads, n_repeats = REPEATS;
 
-/* STEPS multiply-adds on each of N accumulators, which GCC keeps in registers where there are so many. */
+/* Defines a loop of STEPS multiply-adds on each of N accumulators, which GCC keeps in registers if there are enough. */
 #define LOOP(N)                                                                         \
   static void loop_##N(void) {                                                          \
     vector acc[N], a, b;                                                                \
@@ -79,7 +80,8 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds that all threads together take; each gets its number where `arg` is NULL. */
+/* Returns the seconds until all threads have done `work`.  If `arg` is NULL, each thread gets its number as the
+ * argument. */
 static double on_all(void *(*work)(void *), void *arg) {
   pthread_t threads[MAX_THREADS];
   double start = seconds();
@@ -121,7 +123,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   for (size_t i = 0; i < bytes_read; i += 4096) {
-    memory[i] = 1; /* a page of its own each, not the one of zeroes */
+    memory[i] = 1; /* gives each page memory of its own, in place of the shared page of zeros */
   }
   for (int r = 0; r < REPEATS; r++) {
     double rate = (double)bytes_read / on_all(read_part, NULL);

@@ -2,7 +2,7 @@
  *   prog_run_pass [-p PASS,PASS,...] [-r] FILE
  * -r: the passes sum in another order, so floats may be rounded differently (same_values.h).
  * A failure is printed as `error: CODE: MESSAGE` on standard output, where run-hlo compares it too; the exit status
- * is 1. Where the passes changed what is computed, standard error says so; the exit status is 3. */
+ * is 1.  If the passes changed what is computed, a message is printed on standard error, and the exit status is 3. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ typedef struct job {
   const char *passes, *text;
   size_t n;
   same_floats floats;
-  hlo_module *before, *after; /* before: NULL where no pass ran */
+  hlo_module *before, *after; /* `before` is NULL if no pass ran */
 } job;
 
 static status run(void *data) {
@@ -68,7 +68,7 @@ static status run(void *data) {
   return hlo_print_to(m, NULL, (hlo_sink){print_out, stdout});
 }
 
-/* Seconds and bytes that evaluating may take: the cases are small. */
+/* The most seconds and bytes that evaluating may take.  The cases are small. */
 enum { SECONDS = 60 };
 static const uint64_t bytes = UINT64_C(1) << 31;
 
@@ -77,7 +77,7 @@ static status compare(void *data) {
   return same_values(j->before, j->after, j->floats, j->arena);
 }
 
-/* The exit status: what cannot be evaluated is no failure, but is said. */
+/* Returns the exit status.  A module that cannot be evaluated is no failure, but a message is printed. */
 static int compare_values(job *j) {
   status s = guard_run(compare, j);
   bool differs = status_get_code(s) == STATUS_INTERNAL;

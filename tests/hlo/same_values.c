@@ -6,7 +6,7 @@
 
 #include "backend_ref/eval.h"
 
-/* Arrays of each kind of numbers are made, seeded by the round. */
+/* The number of rounds whose inputs are ordinary numbers only, and of all rounds. */
 enum { ORDINARY_ROUNDS = 2, ROUNDS = 8 };
 
 static uint64_t below(uint64_t *state, uint64_t n) {
@@ -16,7 +16,8 @@ static uint64_t below(uint64_t *state, uint64_t n) {
 
 /* --- inputs --- */
 
-/* Bits that are all 0, all 1, one sign: the ends of signed and unsigned types, NaN and -0 among floats. */
+/* These return numbers at the ends of a type, or other special ones: infinities, NaN and -0 among floats, and the
+ * smallest and largest integers. */
 static double edge_float(dtype type, uint64_t *state) {
   const double edges[] = {
       0.0, -0.0, 1, -1, 0.5, 2, INFINITY, -INFINITY, NAN, 0x1p-149, dtype_max_f64(type), dtype_lowest_f64(type)};
@@ -24,7 +25,7 @@ static double edge_float(dtype type, uint64_t *state) {
 }
 
 static int64_t edge_int(dtype type, uint64_t *state) {
-  uint64_t high = UINT64_C(1) << (dtype_get_info(type)->bits - 1); /* the sign, or the half of what is unsigned */
+  uint64_t high = UINT64_C(1) << (dtype_get_info(type)->bits - 1); /* the sign bit, or the highest unsigned bit */
   const uint64_t edges[] = {0, 1, 2, 3, 7, high - 1, high, high + 1, (high - 1) + high, (high - 1) + high - 1};
   return (int64_t)edges[below(state, sizeof edges / sizeof *edges)];
 }
@@ -48,7 +49,7 @@ literal same_values_input(const shape *s, uint32_t round, uint64_t *state, arena
   void *data;
   literal l = literal_new(a, *s, &data);
   for (int64_t k = 0; k < n; k++) {
-    /* Past the ordinary rounds an edge stands among ordinary numbers: many, then few. */
+    /* After the ordinary rounds, some elements are edges: many in the first of these rounds, fewer in later ones. */
     bool ordinary = round < ORDINARY_ROUNDS || below(state, round) > 1;
     put_element(part, (char *)data + (size_t)k * dtype_bytes(part), ordinary, state);
   }

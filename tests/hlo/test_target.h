@@ -1,7 +1,7 @@
 /* test_target.h - a target for tests of passes, which compiles nothing.
  *
- * So that tests of passes see both answers, it takes composites whose name begins with "kernel", epilogues
- * that are elementwise, fuses elementwise operations, movement and reductions, and multiplies bytes. */
+ * So that both answers of a target are tested, it takes composites whose name begins with "kernel", epilogues that are
+ * elementwise, fuses elementwise operations, movement and reductions, and multiplies bytes. */
 #ifndef TESTS_HLO_TEST_TARGET_H
 #define TESTS_HLO_TEST_TARGET_H
 

@@ -1,12 +1,14 @@
-/* prog_hostile.c - damages files in thousands of ways and hands each to onnx-xla: whatever the bytes, the library must
- * refuse with one line or give a program that runs; never crash, hang, or take memory beyond the budget.
+/* prog_hostile.c - damages files in thousands of ways and gives them to onnx-xla.  Whatever the bytes are, the library
+ * must either refuse them with a message of one line or make a program that runs.  It must never crash, hang, or exceed
+ * its memory budget.
  *
  *   prog_hostile [--backend B] [--seeds N] [--step N] [--open N] [--runs N] [--print 1] FILE...
  *
- * A FILE is a small .onnx or .oxla.  An open dimension of an input is N (1); after --runs N what is accepted is only
- * compiled; --print shows all messages.  Every FILE is cut at each STEP-th byte (100; 0: not at all) and has bits
- * flipped from N seeds (1000).  Damaged copies are tried in child processes, a group in each; one that dies names its
- * damage, and the next child goes on behind it.  The last line is "N passed, N failed". */
+ * A FILE is a small .onnx or .oxla.  --open N is the size of open dimensions of inputs (1).  After N runs (--runs),
+ * files that are accepted are only compiled.  --print shows all messages.  Every FILE is cut at each N-th byte (--step,
+ * 100; 0: it is not cut) and has bits flipped from N seeds (--seeds, 1000).  Damaged copies are tried in child
+ * processes, a group in each; if a child dies, its damage is named, and the next child goes on after it.  The last line
+ * is "N passed, N failed". */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,17 +24,17 @@
 #include "onnx-xla.h"
 
 enum {
-  GROUP = 100,  /* damages tried by one child */
-  SECONDS = 10, /* budget for each step of each */
-  ALARM = 60,   /* then it counts as hanging: sanitizers and busy machines are slow */
+  GROUP = 100,  /* how many damaged copies one child tries */
+  SECONDS = 10, /* the time budget for each step of each copy */
+  ALARM = 60,   /* seconds after which a copy counts as hanging; many, since sanitizers and busy machines are slow */
   MEGABYTE = 1 << 20,
-  BUDGET = 512,         /* megabytes given to the library */
-  ADDRESS_SPACE = 6144, /* megabytes a child may map at all: libraries, stacks of threads, the budget */
-  INPUT_LIMIT = 64      /* megabytes of an input that a run is tried with */
+  BUDGET = 512,         /* the library's memory budget in megabytes */
+  ADDRESS_SPACE = 6144, /* the megabytes that a child may map in all, for libraries, stacks of threads and the budget */
+  INPUT_LIMIT = 64      /* the most megabytes of an input with which a run is tried */
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-static const bool sanitized = true; /* maps terabytes */
+static const bool sanitized = true; /* sanitizers map terabytes, so memory cannot be limited */
 #else
 static const bool sanitized = false;
 #endif
@@ -41,16 +43,16 @@ typedef struct file {
   const char *path;
   unsigned char *bytes;
   size_t size;
-  bool image; /* a .oxla: can only be loaded by path */
+  bool image; /* whether it is a .oxla file, which is loaded by its path only */
 } file;
 
 typedef struct tally {
   long refused, accepted, ran, failed;
 } tally;
 
-/* What parent and child see both. */
+/* Memory that parent and child share. */
 static struct shared {
-  long current; /* the damage being tried */
+  long current; /* the number of the damage that is being tried */
   tally tally;
 } * shared;
 
@@ -83,7 +85,7 @@ static file read_file(const char *path) {
 
 /* --- damage --- */
 
-/* splitmix64: the same damage everywhere. */
+/* Returns the next random number, by splitmix64, so that the damage is the same on every machine. */
 static uint64_t next(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -91,7 +93,8 @@ static uint64_t next(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* Flips 1 to 8 bits; every other seed stays in the first 4 KiB or the last, where files keep their structure. */
+/* Flips 1 to 8 bits.  Every other seed flips bits only in the first or in the last 4 KiB, where files have their
+ * structure. */
 static void flip(unsigned char *bytes, size_t size, uint64_t seed) {
   uint64_t state = seed * 2654435761u + 1;
   size_t edge = size < 4096 ? size : 4096;
@@ -105,7 +108,7 @@ static void flip(unsigned char *bytes, size_t size, uint64_t seed) {
 
 /* --- trying --- */
 
-/* One line of printable UTF-8, not too long. */
+/* Returns true if the message is one line of printable text that is not too long. */
 static bool is_one_line(const char *message) {
   size_t length = strlen(message);
   bool good = length > 0 && length < 4096;
@@ -115,7 +118,8 @@ static bool is_one_line(const char *message) {
   return good;
 }
 
-/* Whether there was no error; looks at it and frees it. */
+/* Returns true if there was no error.  Otherwise frees it, and sets *good to false if it is an internal error or its
+ * message is not one line. */
 static bool fine(oxla_error *error, bool *good) {
   if (!error) {
     return true;
@@ -155,7 +159,8 @@ static size_t type_size(oxla_type type) {
   }
 }
 
-/* Zeros for an input of the declared type; NULL if that is large or the type is none to run with. */
+/* Returns zeros for an input of the declared type, or NULL if the input is too large or cannot be given by such
+ * bytes. */
 static void *make_input(oxla_tensor *t) {
   if (t->type == OXLA_STRING) {
     return NULL;
@@ -241,8 +246,8 @@ static bool try_bytes(const file *f, const unsigned char *bytes, size_t size) {
   return good;
 }
 
-/* Damage number k: below `cuts` a cut at k * step, then seeds.  A copy of exactly the size, so that reading behind it
- * shows. */
+/* Tries damage number k: a cut at k * step if k is below `cuts`, otherwise bits flipped from seed k - cuts.  The
+ * damaged copy is in memory of exactly its size, so that reading beyond its end is noticed. */
 static bool try_damage(const file *f, long k, long cuts, long step) {
   size_t size = k < cuts ? (size_t)(k * step) : f->size;
   unsigned char *copy = malloc(size ? size : 1);
@@ -267,7 +272,7 @@ static void limit_child(void) {
   }
 }
 
-/* Tries [first, end) in a child; returns where to go on. */
+/* Tries damages [first, end) in a child process, and returns the number of the damage with which to go on. */
 static long try_group(const file *f, long first, long end, long cuts, long step) {
   fflush(stdout);
   shared->current = first;
@@ -284,7 +289,7 @@ static long try_group(const file *f, long first, long end, long cuts, long step)
       fflush(stdout);
     }
     alarm(0);
-    exit(0); /* not _exit: leaks are looked for now */
+    exit(0); /* not _exit, since the search for leaks runs at exit */
   }
   int how;
   while (waitpid(child, &how, 0) < 0 && errno == EINTR) {

@@ -1,4 +1,5 @@
-/* check_compatibility.c - what libonnxifi-xla.so says before there is a graph: backends, and which models they take. */
+/* check_compatibility.c - what libonnxifi-xla.so tells before there is a graph: its backends, and which models they
+ * take. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,8 +30,8 @@ START_TEST(backend_ids) {
 }
 END_TEST
 
-/* Where there is no room for the compiler half that is what is said, and what lacked once may be there the next time.
- */
+/* If there is no memory to load the compiler half of the library, the status says so, and a later call succeeds when
+ * there is enough. */
 START_TEST(room_for_the_compiler) {
   open_library();
   message m = affine_model(NULL, NULL);
@@ -77,7 +78,7 @@ START_TEST(backend_info) {
   static const int rates[] = {ONNXIFI_BACKEND_MACS_FP32, ONNXIFI_BACKEND_MEMORY_BANDWIDTH,
                               ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH};
   for (size_t k = 0; k < sizeof rates / sizeof *rates; k++) {
-    if (_i == 0) { /* measured; a machine of today does more than 0.1 and less than 10^6 thousand millions */
+    if (_i == 0) { /* measured; a machine of today does more than 10^8 and less than 10^15 */
       IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], rates[k], &number, &n));
       ck_assert(number > 100000000 && number < 1000000000000000);
     } else {
@@ -85,7 +86,7 @@ START_TEST(backend_info) {
     }
   }
   IS(SUCCESS, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_CAPABILITIES, &number, &n));
-  ck_assert_uint_eq(number, 0x1F); /* all but plugs */
+  ck_assert_uint_eq(number, 0x1F); /* all but hot plugging */
   n = 3;
   IS(FALLBACK, lib.onnxGetBackendInfo(ids[_i], ONNXIFI_BACKEND_NAME, text, &n));
   ck_assert_uint_gt(n, 3);
@@ -121,7 +122,7 @@ START_TEST(compatibility) {
 }
 END_TEST
 
-/* Declared outputs that are not what comes out; a size that an input decides. */
+/* Declared outputs that differ from the real ones, and a size that an input decides. */
 START_TEST(compatibility_of_graphs) {
   open_library();
   message g = {.n = 0}, m;
@@ -149,7 +150,7 @@ START_TEST(compatibility_of_graphs) {
 }
 END_TEST
 
-/* Frameworks ask node by node. */
+/* The check must be fast, since frameworks ask for each node. */
 START_TEST(compatibility_is_quick) {
   open_library();
   message m = unary_model("Relu", 1, DIMS(64, 1000), 13);
@@ -162,7 +163,7 @@ START_TEST(compatibility_is_quick) {
   clock_gettime(CLOCK_MONOTONIC, &end);
   double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
   ck_assert_msg(seconds < 5, "500 nodes took %.3f s",
-                seconds); /* some 0.1 ms each, on a machine that does nothing else */
+                seconds); /* each takes about 0.1 ms on a machine that does nothing else */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* check_foxi.c - libfoxi-xla.so as Caffe2 and Glow call it.  What is declared here was written from foxi's documented
- * layout, not from plugin/onnxifi/foxi.h, which must agree with it. */
+/* check_foxi.c - libfoxi-xla.so as Caffe2 and Glow call it.  The declarations here were written from foxi's documented
+ * layout, independently of plugin/onnxifi/foxi.h, which must agree with it. */
 #include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -149,7 +149,7 @@ static void open_library(void) {
   }
 }
 
-/* Loops: the number that Caffe2 takes, then the reference. */
+/* Opens backend `number`: 0 is the one that Caffe2 takes, 1 the reference evaluator. */
 static void open_backend(int number) {
   open_library();
   ck_assert_int_eq(foxi.init_backend(ids[1 + number], (uint64_t[]){0}, &backend), SUCCESS);
@@ -160,7 +160,7 @@ static descriptor describe(const char *name, uint32_t rank, const uint64_t *shap
       .tag = TENSOR_TAG, .name = name, .type = 1, .rank = rank, .shape = shape, .buffer = (uintptr_t)data};
 }
 
-/* Weights by descriptors, as Caffe2 has them. */
+/* Returns a graph whose weights are given by descriptors, as Caffe2 does it. */
 static handle affine_graph(void) {
   message m = affine_model(NULL, NULL);
   uint64_t shape[] = {4};
@@ -191,7 +191,7 @@ START_TEST(what_it_is) {
 }
 END_TEST
 
-/* GPUs, here of a driver that emulates them, come after the numbers that Caffe2 expects. */
+/* GPUs come after the backends whose numbers Caffe2 expects.  Here a driver emulates them. */
 START_TEST(gpus_come_last) {
   char text[64];
   use_fake_driver();
@@ -210,7 +210,7 @@ END_TEST
 START_TEST(properties) {
   open_library();
   handle b, g;
-  ck_assert_int_eq(foxi.init_backend(ids[0], (uint64_t[]){1, 4, 0}, &b), SUCCESS); /* ahead of time */
+  ck_assert_int_eq(foxi.init_backend(ids[0], (uint64_t[]){1, 4, 0}, &b), SUCCESS); /* compiled ahead of time */
   message m = affine_model(W, B);
   ck_assert_int_eq(foxi.init_graph(b, (uint64_t[]){4, 0}, m.n, m.bytes, 0, NULL, &g, 0, NULL), SUCCESS);
   ck_assert_int_eq(foxi.release_graph(g), SUCCESS);
@@ -221,7 +221,7 @@ START_TEST(properties) {
 }
 END_TEST
 
-/* As onnxifi_op.cc does it. */
+/* Runs as Caffe2's onnxifi_op.cc does it. */
 START_TEST(runs) {
   open_backend(_i);
   handle g = affine_graph();
@@ -261,7 +261,7 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* The functions that foxi shares with ONNXIFI, but for the descriptor. */
+/* The functions that foxi shares with ONNXIFI, except that foxi's descriptor differs. */
 START_TEST(runs_in_two_calls) {
   open_backend(_i);
   handle g = affine_graph();
@@ -274,7 +274,7 @@ START_TEST(runs_in_two_calls) {
   ck_assert_int_eq(foxi.run(g, &before, &after), SUCCESS);
   int32_t state;
   status_code outcome;
-  ck_assert_int_eq(more.wait(after.event, 20, &state, &outcome, NULL, NULL), SUCCESS); /* too early */
+  ck_assert_int_eq(more.wait(after.event, 20, &state, &outcome, NULL, NULL), SUCCESS); /* before the event */
   ck_assert_int_eq(state, NONSIGNALLED);
   ck_assert_int_eq(foxi.signal(before.event), SUCCESS);
   ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
@@ -346,7 +346,7 @@ START_TEST(types_of_weights) {
 }
 END_TEST
 
-/* What a run computes does not fit: the event says so. */
+/* If the result of a run does not fit into the output's memory, the event has the error. */
 START_TEST(failed_runs) {
   open_backend(_i);
   message graph = {.n = 0};
@@ -370,7 +370,7 @@ START_TEST(failed_runs) {
   ck_assert_int_eq(more.wait(after.event, 60000, &state, &outcome, text, &length), SUCCESS);
   ck_assert_int_eq(state, SIGNALLED);
   ck_assert_int_eq(outcome, MISMATCHING_SHAPE);
-  ck_assert_uint_eq(length, strlen(text)); /* what there was room for */
+  ck_assert_uint_eq(length, strlen(text)); /* as much of the text as there was room for */
   ck_assert_uint_eq(length, sizeof text - 1);
   ck_assert_int_eq(y[0], -1);
   ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
@@ -438,7 +438,7 @@ START_TEST(options) {
 }
 END_TEST
 
-/* Many threads with one graph, as a service has it. */
+/* Many threads use one graph, as in a service. */
 static void *serve(void *graph) {
   for (int k = 0; k < 100; k++) {
     float x[4] = {(float)k, 1, 2, 3}, y[4], want[4];
@@ -469,7 +469,7 @@ START_TEST(one_graph_for_all) {
 }
 END_TEST
 
-/* Handles of libonnxifi-xla.so, which counts the same way. */
+/* Handles of libonnxifi-xla.so, which numbers its handles in the same way, are refused. */
 START_TEST(handles_of_the_other_library) {
   open_backend(0);
   char path[4096];

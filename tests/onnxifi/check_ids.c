@@ -1,5 +1,5 @@
-/* check_ids.c - the IDs that libonnxifi-xla.so has for GPUs, by a driver of CUDA that emulates them
- * (module_fake_cuda.c).  It runs code for the host only, so graphs of GPUs are compiled for that. */
+/* check_ids.c - the IDs that libonnxifi-xla.so has for GPUs, with a CUDA driver that emulates them
+ * (module_fake_cuda.c).  The driver runs only code for the host, so graphs for GPUs are compiled for the host. */
 #include <unistd.h>
 
 #include "../api/write_model.h"
@@ -16,8 +16,9 @@ enum { CPU, REFERENCE, GPU_0, GPU_1, N_IDS };
 
 static char asked_backend[32], asked_cpu[32]; /* the options of the last model that was loaded */
 
-/* Takes the place of the C API's function for the library that a test opens, since the program is before libonnx-xla
- * where symbols are looked for: notes for what a model is compiled, and has it compiled for the emulating driver. */
+/* The library that a test opens calls this function in place of that of libonnx-xla, since symbols are looked up in the
+ * program first.  It notes for which backend and CPU a model is compiled, and has it compiled for the emulating
+ * driver. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out) {
   oxla_error *(*load)(const void *, size_t, const oxla_options *, oxla_model **);
   oxla_options o = *options;
@@ -76,7 +77,7 @@ START_TEST(each_gpu_has_an_id) {
 }
 END_TEST
 
-/* Without a driver, with one that sees no GPU, and with GPUs that are too old.  Nothing is said of that. */
+/* Without a driver, with one that sees no GPU, and with GPUs that are too old.  Nothing is printed about that. */
 START_TEST(without_a_gpu) {
   char said[64];
   int both[2], kept = dup(STDERR_FILENO);
@@ -159,12 +160,13 @@ START_TEST(a_graph_runs_on_its_gpu) {
   }
   compute(GPU_0 + _i, x, got);
   ck_assert_str_eq(asked_backend, _i == 0 ? "gpu:0" : "gpu:1");
-  ck_assert_str_eq(asked_cpu, _i == 0 ? "sm_90" : "sm_86"); /* its own, not that of the first one */
+  ck_assert_str_eq(asked_cpu, _i == 0 ? "sm_90" : "sm_86"); /* this GPU's architecture, not the first one's */
   ck_assert_mem_eq(got, want, sizeof want);
 }
 END_TEST
 
-/* The client is told, and can use the CPU.  The log, on standard error, has the driver's reason. */
+/* If a GPU fails, the client gets an error and can use the CPU.  The log, on standard error, has the driver's
+ * reason. */
 START_TEST(a_gpu_that_fails) {
   open_with_gpus("1", "cuStreamCreate:1:719");
   message m = unary_model("Relu", 1, DIMS(2), 13);

@@ -14,7 +14,7 @@ static onnxGraph affine_graph(void) {
   message m = affine_model(W, B);
   onnxGraph g;
   ck_assert_int_eq(lib.onnxInitGraph(backend, NULL, m.n, m.bytes, 0, NULL, &g), OK);
-  memset(m.bytes, 0xff, m.n); /* it was copied */
+  memset(m.bytes, 0xff, m.n); /* the library has copied the model */
   return g;
 }
 
@@ -59,7 +59,7 @@ START_TEST(events) {
   IS(INVALID_BACKEND, lib.onnxReleaseBackend(e));
   IS(SUCCESS, lib.onnxReleaseEvent(e));
   IS(INVALID_EVENT, lib.onnxReleaseEvent(e));
-  onnxEvent next = new_event(); /* a handle of its own, though the memory may be the old one's */
+  onnxEvent next = new_event(); /* another handle than e, even if the event is in the same memory */
   IS(INVALID_EVENT, lib.onnxSignalEvent(e));
   IS(INVALID_EVENT, lib.onnxWaitEvent(e));
   IS(INVALID_EVENT, lib.onnxGetEventState(e, &state));
@@ -90,7 +90,7 @@ START_TEST(waiting) {
   pthread_create(&t, NULL, signal_later, e);
   IS(SUCCESS, lib.onnxWaitEvent(e));
   pthread_join(t, NULL);
-  pthread_create(&t, NULL, release_later, lost); /* nobody could signal it any more */
+  pthread_create(&t, NULL, release_later, lost); /* after this, nobody could signal the event any more */
   IS(INVALID_EVENT, lib.onnxWaitEvent(lost));
   pthread_join(t, NULL);
   IS(SUCCESS, lib.onnxReleaseEvent(e));
@@ -151,7 +151,7 @@ START_TEST(weights) {
   WITH(MISMATCHING_DATATYPE, dataType, ONNXIFI_DATATYPE_INT32)
 #undef WITH
   IS(SUCCESS, init(&m, 2, good, &g));
-  memset(w, 0, sizeof w); /* they were copied */
+  memset(w, 0, sizeof w); /* the library has copied the weights */
   memset(b, 0, sizeof b);
   onnxTensorDescriptorV1 in = describe("x", 2, (uint64_t[]){1, 4}, x), out = describe("y", 2, (uint64_t[]){1, 4}, y);
   IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
@@ -159,7 +159,7 @@ START_TEST(weights) {
   affine(1, x, W, B, want);
   ck_assert_mem_eq(y, want, sizeof y);
   IS(SUCCESS, lib.onnxReleaseGraph(g));
-  m = affine_model(W, B); /* descriptors beside weights in the model are not looked at */
+  m = affine_model(W, B); /* descriptors are ignored if the model has its weights itself */
   IS(SUCCESS, init(&m, 2, (onnxTensorDescriptorV1[]){{0}}, &g));
   IS(SUCCESS, lib.onnxReleaseGraph(g));
   IS(SUCCESS, lib.onnxReleaseBackend(backend));
@@ -193,7 +193,7 @@ START_TEST(bad_io) {
   WITH(INVALID_MEMORY_TYPE, out, memoryType, 1000)
   WITH(UNSUPPORTED_MEMORY_TYPE, in, memoryType, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER)
   WITH(INVALID_MEMORY_LOCATION, out, buffer, 0)
-  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 1)) /* a part of the input's */
+  WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 1)) /* overlaps a part of the input */
   WITH(INVALID_MEMORY_LOCATION, out, buffer, (onnxPointer)(uintptr_t)(x + 7))
   WITH(MISMATCHING_DATATYPE, in, dataType, ONNXIFI_DATATYPE_INT8)
   WITH(MISMATCHING_DATATYPE, out, dataType, ONNXIFI_DATATYPE_FLOAT64)
@@ -203,7 +203,7 @@ START_TEST(bad_io) {
 #undef WITH
   IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out));
   onnxMemoryFenceV1 before = fence(new_event()), after = fence(&lib);
-  IS(INVALID_NAME, lib.onnxSetGraphIO(g, 1, &out, 1, &out)); /* takes back what was set */
+  IS(INVALID_NAME, lib.onnxSetGraphIO(g, 1, &out, 1, &out)); /* a call that fails removes what was set before */
   IS(UNIDENTIFIED_NAME, lib.onnxRunGraph(g, &before, &after));
   ck_assert_ptr_null(after.event);
   IS(SUCCESS, lib.onnxReleaseEvent(before.event));
@@ -214,7 +214,7 @@ END_TEST
 
 /* --- runs --- */
 
-/* An output in the memory of the input, which the next run reads. */
+/* The output is in the memory of the input, so that the next run reads it. */
 START_TEST(over_input) {
   open_backend(_i);
   onnxGraph g = affine_graph();
@@ -265,7 +265,7 @@ START_TEST(bad_runs) {
 }
 END_TEST
 
-/* The input is written after the run was asked for; shapes change between runs. */
+/* The input is written after the run was started; shapes change between runs. */
 START_TEST(runs) {
   open_backend(_i);
   onnxGraph g = affine_graph();
@@ -296,8 +296,8 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* The second graph waits for the first one's output; both are asked for before anything is signalled, the last one
- * first in time. */
+/* The second graph waits for the output of the first one.  Both runs are started before the first event is
+ * signalled. */
 START_TEST(chain) {
   open_backend(_i);
   onnxGraph first = affine_graph(), second = affine_graph();
@@ -310,7 +310,7 @@ START_TEST(chain) {
   onnxMemoryFenceV1 start = fence(new_event()), middle = fence(NULL), end = fence(NULL);
   IS(SUCCESS, lib.onnxRunGraph(first, &start, &middle));
   IS(SUCCESS, lib.onnxRunGraph(second, &middle, &end));
-  IS(SUCCESS, lib.onnxReleaseEvent(middle.event)); /* the run signals it all the same */
+  IS(SUCCESS, lib.onnxReleaseEvent(middle.event)); /* the run signals the event even though it was released */
   IS(SUCCESS, lib.onnxSignalEvent(start.event));
   IS(SUCCESS, lib.onnxWaitEvent(end.event));
   affine(1, x, W, B, want);
@@ -324,7 +324,8 @@ START_TEST(chain) {
 }
 END_TEST
 
-/* Many runs in flight; some of their events come to nothing.  Releasing the graph waits for all of them. */
+/* Many runs are in flight; the input events of some of them are released and never signalled.  Releasing the graph
+ * waits for all runs. */
 START_TEST(many_in_flight) {
   open_backend(_i);
   enum { RUNS = 12 };
@@ -335,12 +336,12 @@ START_TEST(many_in_flight) {
   for (int k = 0; k < RUNS; k++) {
     onnxTensorDescriptorV1 in = describe("x", 2, shape, x[k]), out = describe("y", 2, shape, y[k]);
     x[k][0] = (float)k;
-    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* runs keep what they were started with */
+    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* a run keeps those with which it was started */
     before[k] = fence(new_event());
     after[k] = fence(NULL);
     IS(SUCCESS, lib.onnxRunGraph(g, &before[k], &after[k]));
   }
-  for (int k = RUNS; k-- > 0;) { /* the last one first; of every third, the event is given up */
+  for (int k = RUNS; k-- > 0;) { /* the last run first; the event of every third run is released */
     IS(SUCCESS, k % 3 ? lib.onnxSignalEvent(before[k].event) : lib.onnxReleaseEvent(before[k].event));
   }
   IS(SUCCESS, lib.onnxReleaseGraph(g));
@@ -357,8 +358,7 @@ START_TEST(many_in_flight) {
 }
 END_TEST
 
-/* Which numbers are not zero decides how many places there are: the descriptor's shape is the most that there may be.
- */
+/* The size of NonZero's result depends on the numbers; the descriptor's shape is the largest that it may be. */
 START_TEST(sizes_that_a_run_decides) {
   open_backend(_i);
   message nodes = {.n = 0};
@@ -390,7 +390,8 @@ END_TEST
 
 /* --- what is logged --- */
 
-/* Bytes on standard error while a graph is made, run once, and one is refused. */
+/* Returns how many bytes are written to standard error while a graph is made and run once, and another one is
+ * refused. */
 static long logged(int number, uint64_t level) {
   IS(SUCCESS, lib.onnxInitBackend(ids[number], (uint64_t[]){ONNXIFI_BACKEND_PROPERTY_LOG_LEVEL, level, 0}, &backend));
   FILE *file = tmpfile();

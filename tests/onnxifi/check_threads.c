@@ -1,5 +1,5 @@
-/* check_threads.c - eight threads with twenty graphs: runs in flight, graphs that others replace meanwhile, events and
- * graphs released in any order, stale handles.  Meant for TSan and ASan, too. */
+/* check_threads.c - eight threads with twenty graphs: runs in flight, graphs that other threads replace meanwhile,
+ * events and graphs released in any order, and stale handles.  It is also run with TSan and ASan. */
 #include <pthread.h>
 
 #include "../api/write_model.h"
@@ -25,7 +25,7 @@ static uint32_t random_below(uint64_t *state, uint32_t n) {
 
 /* --- graphs --- */
 
-/* Of a backend that is gone at once: the graph keeps what it needs. */
+/* Returns a graph of a backend that is released at once: the graph keeps what it needs. */
 static onnxGraph make_graph(uint64_t *state, place *p) {
   onnxBackend own;
   onnxGraph g;
@@ -40,7 +40,7 @@ static onnxGraph make_graph(uint64_t *state, place *p) {
   return g;
 }
 
-/* Another graph takes the place; runs of the old one may be under way, and releasing it waits for them. */
+/* Replaces the graph at the place.  Runs of the old graph may be under way, and releasing it waits for them. */
 static void replace_graph(uint64_t *state, place *p) {
   pthread_mutex_lock(&p->lock);
   onnxGraph old = p->graph;
@@ -76,7 +76,7 @@ static void start(uint64_t *state, flight *f) {
   pthread_mutex_unlock(&p->lock);
   f->after = last.event;
   ck_assert_int_eq(lib.onnxSignalEvent(f->before), OK);
-  ck_assert_int_eq(lib.onnxReleaseEvent(f->before), OK); /* the run has what it needs of it */
+  ck_assert_int_eq(lib.onnxReleaseEvent(f->before), OK); /* the run no longer needs the event */
   IS(INVALID_EVENT, lib.onnxSignalEvent(f->before));
 }
 
@@ -96,7 +96,7 @@ typedef struct work {
   int runs;
 } work;
 
-/* Some runs at a time, which end in any order. */
+/* Starts some runs at a time, and finishes them in any order. */
 static void *client(void *data) {
   work *w = data;
   flight flights[IN_FLIGHT];

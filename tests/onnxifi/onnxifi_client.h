@@ -30,7 +30,8 @@ static onnxBackendID ids[8];
 static size_t n_ids;
 static onnxBackend backend;
 
-/* Without GPUs, also on machines that have some, unless the test has set the variable to another driver before. */
+/* Opens the library.  It sees no GPUs, even on machines that have some, unless the test has set ONNX_XLA_CUDA_DRIVER
+ * before. */
 static inline void open_library(void) {
   char path[4096];
   setenv("ONNX_XLA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 0);
@@ -47,7 +48,7 @@ static inline void open_library(void) {
   ck_assert_int_eq(lib.onnxGetBackendIDs(ids, &n_ids), OK);
 }
 
-/* Loops run once a backend. */
+/* Opens backend `number`; tests that run in a loop run once for each backend. */
 static inline void open_backend(int number) {
   open_library();
   ck_assert_int_eq(lib.onnxInitBackend(ids[number], NULL, &backend), OK);
@@ -73,7 +74,7 @@ static inline onnxEvent new_event(void) {
   return e;
 }
 
-/* Runs from signal to signal; gives the output event back signalled. */
+/* Runs the graph once, and waits until the run has ended. */
 static inline void run_once(onnxGraph g) {
   onnxMemoryFenceV1 in = fence(new_event()), out = fence(NULL);
   ck_assert_int_eq(lib.onnxRunGraph(g, &in, &out), OK);

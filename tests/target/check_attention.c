@@ -1,6 +1,7 @@
-/* check_attention.c - attention in the forms in which models spell it, on the reference evaluator and on the cpu target
- * at all widths: fused where it should be, the same within what sums in another order differ by, the same bits for any
- * threads; and with operands that are repeated, in every spelling, for several batches and numbers of rows. */
+/* check_attention.c - attention in the forms in which models write it, on the reference evaluator and on the cpu target
+ * at all widths.  It must be fused where a test says so, its results may differ only as sums in another order do, and
+ * they must have the same bits for any number of threads.  Operands that are repeated are tested in every spelling, for
+ * several batches and numbers of rows. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,8 @@
 #include "tests/suite.h"
 #include "tests/target/two_targets.h"
 
-/* Relative to the largest result: sums of up to 1000 weighted values, weights off by exp's 1.1 places and by the
- * scores' own rounding, which e^x multiplies by scores of up to some 10. */
+/* The largest error, relative to the largest result.  Results are sums of up to 1000 weighted values.  The weights have
+ * the error of exp, 1.1 ULP, and that of the rounded scores, which e^x multiplies by the score (up to about 10). */
 static const double tolerance = 1e-5;
 
 typedef struct row {
@@ -21,8 +22,8 @@ typedef struct row {
   const char *params, *body, *result;
 } row;
 
-/* softmax of %x, whose shape is `full`, with rows of shape `kept`, along `last`; %m and %s may be changed by `shift`,
- * `total`. */
+/* The softmax %p of %x, whose shape is `full`, along dimension `last`.  `kept` is the shape of a number for each row,
+ * and `dims` lists the dimensions other than `last`. */
 #define SOFTMAX(full, kept, last, dims)                                                           \
   "%m = reduce(%x) {dimensions=[" last "], reducer=maximum} : " kept                              \
   "\n"                                                                                            \
@@ -138,21 +139,21 @@ static const row forms_of_it[] = {
 
 enum { KEYS = 11, WIDTH = 16, GROUP = 3, ANY_FUSION = -1 };
 
-/* Where the heads of an operand come from, which are GROUP times as many. */
+/* How an operand gets its heads. */
 typedef enum source {
-  PLAIN,    /* all are there */
-  GROUPED,  /* unsqueezed, expanded, reshaped */
-  ONE_HEAD, /* a dimension of one element, expanded */
-  MADE,     /* no array: its elements are counted */
-  SPLAT     /* no array: a number */
+  PLAIN,    /* the parameter has all heads */
+  GROUPED,  /* the parameter has one head for GROUP heads; it is unsqueezed, expanded and reshaped */
+  ONE_HEAD, /* the parameter has one head, which is expanded */
+  MADE,     /* no parameter: an iota */
+  SPLAT     /* no parameter: one number in all elements */
 } source;
 
 typedef struct spelling {
   const char *name;
   source q, k, v;
-  bool same;    /* k is v */
-  bool windows; /* q is repeated for GROUP windows, which are the batch */
-  bool mask;    /* one a batch for all heads, expanded */
+  bool same;    /* whether k is also v */
+  bool windows; /* whether q is repeated for GROUP windows, which are part of the batch */
+  bool mask;    /* whether there is a mask for each batch, expanded to all heads */
 } spelling;
 
 static const spelling spellings[] = {
@@ -187,7 +188,8 @@ typedef struct written {
   const char *params, *body;
 } written;
 
-/* Adds %name: f32[batch, heads, rows, WIDTH], which is %nameN at its source. */
+/* Adds the operand %name: f32[batch, heads, rows, WIDTH].  The values from which it is computed are %name0, %name1 and
+ * so on. */
 static void add_operand(arena *a, written *t, const char *name, source from, int batch, int heads, int rows) {
   const char *n = name, *comma = *t->params ? ", " : "";
   int few = from == ONE_HEAD ? 1 : heads / GROUP;
@@ -224,7 +226,7 @@ static void add_operand(arena *a, written *t, const char *name, source from, int
   }
 }
 
-/* %q: [batch * GROUP, heads, rows, WIDTH]. */
+/* Adds %q: f32[batch * GROUP, heads, rows, WIDTH], which repeats %q0 for each window. */
 static void add_windows(arena *a, written *t, int batch, int heads, int rows) {
   t->params = arena_printf(a, "%%q0: f32[%d,%d,%d,16] \"q\"", batch, heads, rows);
   t->body = arena_printf(a,
@@ -266,7 +268,7 @@ static const char *repeated(arena *a, const spelling *s, const sizes *z) {
                       t.params, t.body, s->same ? "k" : "v", how, batch, heads, z->rows);
 }
 
-/* --- fusions of this kind that a text brings along, whose keys no operand is --- */
+/* --- fusions of kind attention that the text already has, whose keys are computed in the fusion --- */
 
 static const char *const inner_keys[] = {
     "%k0 = iota() {dimension=1} : f32[1,11,16]\n%k = broadcast(%k0) {dimensions=[0,1,2]} : f32[2,11,16]\n",
@@ -353,7 +355,7 @@ static status run(trial *t, arena *a, const char *text, const literal *in, uint3
   hlo_module *m;
   variant v = t->v;
   v.threads = threads;
-  TRY(hlo_parse(a, text, strlen(text), NULL, &m)); /* compiling changes a module */
+  TRY(hlo_parse(a, text, strlen(text), NULL, &m)); /* parsed for each run, since compiling changes a module */
   TRY(run_on_cpu(a, m, &v, in, out));
   if (t->fused != ANY_FUSION && has_attention(m) != t->fused) {
     snprintf(t->message, sizeof t->message, "%s, %s: %sfused", t->name, t->v.name, t->fused ? "not " : "");
@@ -401,13 +403,13 @@ START_TEST(forms) {
 }
 END_TEST
 
-/* Heads that share keys and values are rows of one head, of which the kernel wants eight. */
+/* Heads that share keys and values become rows of one head.  The kernel needs at least eight rows. */
 static int is_fused(const spelling *s, const sizes *z) {
   bool shares = s->q == PLAIN && s->k == GROUPED && s->v == GROUPED && !s->same && !s->windows;
   return shares ? z->rows * GROUP >= 8 : ANY_FUSION;
 }
 
-/* Each on one of the variants, in turn. */
+/* Runs each case on one variant, each time on the next one. */
 START_TEST(repeated_operands) {
   for (size_t k = 0; k < sizeof grid / sizeof *grid; k++) {
     char name[160];

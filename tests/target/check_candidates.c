@@ -1,5 +1,5 @@
-/* check_candidates.c - every way that the cpu target has to compute a contraction gives what the reference evaluator
- * gives, the same bits in each run and for one thread and several. */
+/* check_candidates.c - every config that the cpu target has for a contraction computes what the reference evaluator
+ * computes, with the same bits in each run and for any number of threads. */
 #include <check.h>
 #include <ctype.h>
 #include <math.h>
@@ -18,9 +18,9 @@
 #include "tests/suite.h"
 #include "tests/target/text_case.h"
 
-/* Inputs are random numbers from -1 to 1, weights constants of such numbers: a sum of k products, each rounded once,
- * differs by about sqrt(k) times 2^-24 of its size from the reference, which adds in another order.  k is at most 2304
- * here; Winograd's transforms cost some bits more (2^-17 of the largest result is what they may). */
+/* The largest error, relative to the largest result.  Inputs and weights are random numbers from -1 to 1.  A sum of k
+ * products, each rounded once, differs by about sqrt(k) times 2^-24 of its size from the reference, which adds in
+ * another order; k is at most 2304.  Winograd's transforms cost some more bits. */
 static const double tolerance = 0x1p-17;
 
 enum { ROW = 1200 };
@@ -28,18 +28,19 @@ enum { ROW = 1200 };
 typedef struct row {
   const char *name, *x, *w, *y; /* shapes; w is a constant */
   const char *op;
-  const char *epilogue; /* makes %r of %y, with %b: f32[channels] and %s like %y; NULL: none */
-  const char *prologue; /* makes %f, weights that are multiplied, of %w; NULL: %w are */
+  const char *epilogue; /* text that computes %r from %y, and perhaps from %b: f32[channels] and %s, whose shape is that
+                           of %y; NULL: none */
+  const char *prologue; /* text that computes %f, the dot's weights, from %w; NULL: the weights are %w */
 } row;
 
 #define DOT(rhs) "dot(%x, %w) " DOT_OF("", "", "1", rhs)
 #define SMALL_DOT(rhs) "dot(%x, %f) " DOT_OF("", "", "1", rhs)
-/* In two dimensions, and in any number of them, given as many ones. */
+/* A convolution in two spatial dimensions, and one in as many as `ones` has ones. */
 #define CONV(strides, pads, dilation, groups) CONV_IN("1,1", strides, pads, dilation, groups)
 #define CONV_IN(ones, strides, pads, dilation, groups) \
   "convolution(%x, %w) " CONV_LAST(strides, pads, pads, ones, dilation, groups)
 
-/* $y is the result's shape, $d its last dimension's number. */
+/* Epilogues.  $y stands for the shape of the result, $d for the number of its last dimension. */
 static const char relu[] =
     "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n"
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n"
@@ -47,9 +48,9 @@ static const char relu[] =
 static const char sum_relu[] =
     "%bs = broadcast(%b) {dimensions=[$d]} : $y\n%a = add(%y, %bs) : $y\n%t = add(%a, %s) : $y\n"
     "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : $y\n%r = maximum(%t, %zs) : $y\n";
-/* A residual that is added to the result alone, and behind an activation. */
+/* A residual that is added without a bias or an activation. */
 static const char sum[] = "%r = add(%y, %s) : $y\n";
-/* Arrays of the result's shape that are no sum, or not the only one. */
+/* A residual that is multiplied, one that is added twice, and one that is added after an activation. */
 static const char gate[] = "%g = logistic(%y) : $y\n%r = multiply(%g, %s) : $y\n";
 static const char two_sums[] = "%a = add(%y, %s) : $y\n%g = tanh(%a) : $y\n%r = add(%g, %s) : $y\n";
 static const char swish_sum[] = "%g = logistic(%y) : $y\n%a = multiply(%y, %g) : $y\n%r = add(%a, %s) : $y\n";
@@ -65,7 +66,7 @@ static const char hard_swish[] =
     "%c = clamp(%k0, %t, %k6) : $y\n%m = multiply(%a, %c) : $y\n"
     "%r = divide(%m, %s6) : $y\n";
 
-/* Sums of bytes as bytes: all of it is exact. */
+/* Sums of products of bytes, quantised to bytes: all operations are exact. */
 static const char to_bytes[] =
     "%c = convert(%y) {saturate=true, rounding=nearest} : $f\n"
     "%k = constant() {value=f32[] 0.0009765625} : f32[]\n"
@@ -75,7 +76,7 @@ static const char to_bytes[] =
     "%n = round-nearest-even(%a) : $f\n"
     "%r = convert(%n) {saturate=true, rounding=nearest} : $u\n";
 
-/* Blocks of 32 with a scale each, and columns. */
+/* Quantised weights that are dequantised in blocks of 32 or as a matrix, with a scale for each column. */
 static const char blocks[] =
     "%c = convert(%w) {saturate=true, rounding=nearest} : s32[16,32,528]\n"
     "%k = constant() {value=s32[] 3} : s32[]\n"
@@ -90,7 +91,7 @@ static const char columns[] =
     "%u = broadcast(%b) {dimensions=[0]} : f32[512,640]\n"
     "%f = multiply(%c, %u) : f32[512,640]\n";
 
-/* An odd number in a block, which only whole bytes allow. */
+/* Blocks with an odd number of weights, which kernels read only if each weight is a byte. */
 static const char odd_blocks[] =
     "%c = convert(%w) {saturate=true, rounding=nearest} : f32[15,35,528]\n"
     "%u = broadcast(%b) {dimensions=[2]} : f32[15,35,528]\n"
@@ -186,7 +187,7 @@ static float rounded(float x, dtype reduced_precision) {
   return (float)dtype_load_f64(reduced_precision, element);
 }
 
-/* narrow: numbers are rounded to it; DTYPE_INVALID: they are not. */
+/* Numbers are rounded to reduced_precision, unless it is DTYPE_INVALID. */
 static literal random_literal(arena *a, shape s, uint64_t seed, dtype reduced_precision) {
   void *data;
   literal l = literal_new(a, s, &data);
@@ -224,7 +225,8 @@ static status random_blob(void *data, uint64_t number, const shape *s, const voi
   return NULL;
 }
 
-/* Text with $y and $d filled in; $f and $u are $y's dimensions as f32 and u8. */
+/* Writes the text to `out` with $y and $d replaced.  $f and $u stand for the shape $y with the element type f32 or
+ * u8. */
 static void fill_in(const char *text, const row *r, char *out) {
   int last = -1;
   for (const char *c = r->y; *c; c++) {
@@ -244,7 +246,7 @@ static void fill_in(const char *text, const row *r, char *out) {
   *out = '\0';
 }
 
-/* The result behind %s along the innermost dimension. */
+/* Writes the concatenation %joined of %s and the result along the innermost dimension. */
 static void add_concatenation(const row *r, char *out) {
   int before = (int)(strrchr(r->y, ',') + 1 - r->y);
   out += sprintf(out, "%%joined = concatenate(%%s, %s) ", r->epilogue ? "%r" : "%y");
@@ -255,13 +257,13 @@ static void add_concatenation(const row *r, char *out) {
 /* What the epilogue adds as %s. */
 typedef enum addend {
   GIVEN,    /* an input of the program, which nothing may be written over */
-  COMPUTED, /* an array that dies here: the result may take its memory */
-  OPERAND,  /* what is multiplied, which dies here too */
-  VIEW,     /* the same under another name */
+  COMPUTED, /* a computed array that nothing else reads: the result may take its memory */
+  OPERAND,  /* the contraction's operand, which nothing else reads either */
+  VIEW,     /* a reshape of that operand */
   N_RESIDUALS
 } addend;
 
-/* Makes %x and %s of the inputs %x0 and %s0. */
+/* Writes the instructions that compute %x and %s from the inputs %x0 and %s0. */
 static void add_operands(const row *r, addend residual, char *out) {
   if (residual != GIVEN) {
     out += sprintf(out, "%%x = negate(%%x0) : %s\n", r->x);
@@ -273,7 +275,7 @@ static void add_operands(const row *r, addend residual, char *out) {
   }
 }
 
-/* Makes all %s to %x, but no longer names that begin so. */
+/* Replaces all %s by %x, but not in longer names that begin with %s. */
 static void add_operand_itself(char *text) {
   while ((text = strstr(text, "%s"))) {
     text[1] = isalnum((unsigned char)text[2]) ? 's' : 'x';
@@ -281,7 +283,7 @@ static void add_operand_itself(char *text) {
   }
 }
 
-/* placed: what is computed is a part of the result. */
+/* Returns the module of a row.  If `placed`, what the row computes is only a part of the module's result. */
 static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool placed, addend residual) {
   char text[4000], epilogue[ROW] = "", concatenation[200] = "", operands[200] = "";
   const char *kernel = residual == GIVEN ? "" : "0";
@@ -307,7 +309,7 @@ static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool p
   return m;
 }
 
-/* The epilogue as the pipeline fuses it. */
+/* Fuses the epilogue as the pipeline does. */
 static void fuse(arena *a, hlo_module *m) {
   static rt_compile_options options;
   static cpu_asked asked = {.options = &options};
@@ -323,9 +325,9 @@ static void fuse(arena *a, hlo_module *m) {
   ck_assert_msg(!s, "%s", status_message(s));
 }
 
-/* --- one way --- */
+/* --- one config --- */
 
-/* What code is written for. */
+/* A CPU and vector width for which code is written. */
 typedef struct machine {
   const char *cpu;
   int lanes;
@@ -339,13 +341,13 @@ typedef struct attempt {
   uint32_t config, n_configs;
   bool placed; /* the result is a part of a larger one */
   addend residual;
-  dtype reduced_precision; /* only ways that round operands to it are tried; DTYPE_INVALID: all that do not */
+  dtype reduced_precision; /* only configs that round operands to it are tried; DTYPE_INVALID: all that do not round */
   emit_target target;
   char name[80];
   rt_program *program;
 } attempt;
 
-/* Gives the module's contraction config number t->config. */
+/* Gives the module's contraction the config with the number t->config. */
 static status choose(attempt *t, arena *a, hlo_module *m, const cpu_problem_options *options) {
   cpu_config *configs;
   cpu_problem p;
@@ -412,7 +414,8 @@ static void compare(const attempt *t, const literal *want, const literal *got) {
   }
 }
 
-/* True: there may be more offers.  The text begins anew each time, since passes and lowering change modules. */
+/* Runs the row with config number t->config and compares the results.  Modules are parsed anew each time, since passes
+ * and lowering change them. */
 static status try_config(void *data) {
   attempt *t = data;
   arena *a = arena_create(NULL);
@@ -453,7 +456,7 @@ START_TEST(every_plan) {
 }
 END_TEST
 
-/* Into a part of a larger array, at some widths. */
+/* Each config writes its result into a part of a larger array, on some of the machines. */
 START_TEST(every_plan_in_place) {
   for (int k = 0; k < N_MACHINES && *rows[_i].y == 'f'; k += 2) {
     attempt t = {.row = &rows[_i], .machine = &machines[k], .n_configs = 1, .placed = true};
@@ -464,7 +467,7 @@ START_TEST(every_plan_in_place) {
 }
 END_TEST
 
-/* A residual whose memory the result may take, unless it is what the contraction reads. */
+/* The result may take the residual's memory, unless the contraction reads that, too. */
 START_TEST(every_plan_over_its_residual) {
   const row *r = &rows[_i];
   bool adds = r->epilogue && strstr(r->epilogue, "%s)"), square = adds && strcmp(r->x, r->y) == 0;
@@ -475,7 +478,7 @@ START_TEST(every_plan_over_its_residual) {
 }
 END_TEST
 
-/* Kernels of bytes at all widths, with the instructions for them and without. */
+/* Contractions of bytes at all widths, with instructions that multiply bytes and without. */
 START_TEST(every_machine) {
   for (int k = 1; k < N_MACHINES && *rows[_i].x != 'f'; k++) {
     attempt t = {.row = &rows[_i], .machine = &machines[k]};
@@ -494,7 +497,7 @@ START_TEST(every_reduced_precision_plan) {
 }
 END_TEST
 
-/* The row's contraction as the tuner sees it. */
+/* Sets *p to the row's contraction as the tuner gets it. */
 static void read_problem(arena *a, const row *r, emit_target *target, cpu_problem *p) {
   hlo_module *m = parse(a, r, DTYPE_INVALID, false, GIVEN);
   fuse(a, m);
@@ -507,7 +510,7 @@ static void read_problem(arena *a, const row *r, emit_target *target, cpu_proble
   ck_assert_ptr_nonnull(i);
 }
 
-/* Variants have names of their own, and one is best. */
+/* No two configs have the same name, each has an estimate, and reduced precision is never the first. */
 START_TEST(names_differ) {
   arena *a = arena_create(NULL);
   emit_target target;

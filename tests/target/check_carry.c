@@ -15,7 +15,7 @@
 #include "tests/hlo/general_program.h"
 #include "tests/unit/hlo/hlo_case.h"
 
-/* n new tokens behind m past ones; two heads of keys and values for four of queries. */
+/* Attention over n new tokens after m past ones, with two heads of keys and values for four heads of queries. */
 static const char *const attention =
     "(%q: f32[1,n,4,16], %k: f32[1,2,n,16], %v: f32[1,2,n,16], %pk: f32[1,2,m,16], %pv: f32[1,2,m,16]) {\n"
     "  %kc = concatenate(%pk, %k) {dimension=2} : f32[1,2,n+m,16]\n"
@@ -81,7 +81,8 @@ static general_program program_of(size_t target, const hlo_module *m) {
 typedef struct decoder {
   const hlo_module *plain;
   general_program program;
-  float *room[2], rows[2][HEADS][ROOM][WIDTH]; /* what the program carries, and what it should be */
+  /* The memory that the program carries, and the rows that it should have. */
+  float *room[2], rows[2][HEADS][ROOM][WIDTH];
   int64_t past;
   uint64_t state;
 } decoder;
@@ -114,7 +115,7 @@ static void append(decoder *d, int which, int64_t n, const float *x) {
   }
 }
 
-/* What the evaluator computes from the module that concatenates. */
+/* Returns what the evaluator computes from the module that concatenates. */
 static const float *evaluate(decoder *d, int64_t n, const float *const *x) {
   hlo_module *bound;
   ASSERT_OK(general_program_bind(memory, d->plain, "nm", (int64_t[]){n, d->past}, &bound));
@@ -133,13 +134,13 @@ static void check_room(const decoder *d) {
       const float *row = d->room[k] + h * ROOM * WIDTH;
       ck_assert_mem_eq(row, d->rows[k][h], (size_t)d->past * WIDTH * sizeof *row);
       for (int64_t at = d->past * WIDTH; at < ROOM * WIDTH; at++) {
-        ck_assert_float_eq(row[at], NOTHING); /* was not written */
+        ck_assert_float_eq(row[at], NOTHING); /* this element must not have been written */
       }
     }
   }
 }
 
-/* Runs with n new tokens. */
+/* Runs the program with n new tokens, and compares its results and the carried memory. */
 static void step(decoder *d, int64_t n, bool check_memory) {
   const float *x[3] = {numbers(d, n * 64), numbers(d, n * HEADS * WIDTH), numbers(d, n * HEADS * WIDTH)};
   const float *want = evaluate(d, n, x);
@@ -170,7 +171,8 @@ static void step(decoder *d, int64_t n, bool check_memory) {
 START_TEST(decodes_in_place) {
   decoder d = {.plain = parse_entry(memory, attention)->module, .state = 5};
   d.program = program_of((size_t)_i, carried_module(attention));
-  /* The position, two updates, and the attention, which reads keys and values where they are: nothing is copied. */
+  /* Four thunks: the position, two updates, and the attention, which reads keys and values in place.  Nothing is
+   * copied. */
   ck_assert(_i > 0 || d.program.program->body.n == 4);
   for (int k = 0; k < 2; k++) {
     ck_assert(d.program.program->results[k + 1].in_place);
@@ -188,8 +190,8 @@ START_TEST(decodes_in_place) {
 }
 END_TEST
 
-/* Updates of a parameter that others read, too, before and after it, and that is a result itself.  Whether the program
- * updates in place or not, the parameter and the result may have the same memory. */
+/* Updates of a parameter %c that other instructions read before and after the update, or that is itself a result.
+ * Whether the program updates in place or not, the parameter and the result may have the same memory. */
 static const char *const updates[] = {
     "%n = negate(%c) : f32[4,3] return %s, %n", "%n = add(%s, %c) : f32[4,3] return %s, %n", "return %s, %c",
     "%t = dynamic-update-slice(%s, %y, %p) : f32[4,3] %n = subtract(%t, %s) : f32[4,3] return %t, %n"};
@@ -220,7 +222,7 @@ START_TEST(updates_in_shared_memory) {
 }
 END_TEST
 
-/* A file may say anything of its results. */
+/* A damaged file may describe its results in any way. */
 START_TEST(damaged_results) {
   general_program p = program_of(0, carried_module(attention)), other = {0};
   for (int k = 0; k < 7; k++) {
@@ -238,7 +240,8 @@ START_TEST(damaged_results) {
 }
 END_TEST
 
-/* A module in which one of the two pairs does not fit: the other one is carried all the same. */
+/* Replaces `from` by `to` in the module, so that the first of the two pairs cannot be carried, and expects that the
+ * second one is carried nevertheless. */
 static void check_declines(const char *from, const char *to) {
   uint32_t n;
   hlo_module *m = parse_entry(memory, with(memory, attention, from, to))->module;
@@ -250,7 +253,8 @@ static void check_declines(const char *from, const char *to) {
 }
 
 START_TEST(declines) {
-  /* the past comes last, or is not there, or is what is appended, too; the root is something else */
+  /* The past is the last operand of the concatenation, is not a parameter, or is also what is appended; or the root is
+   * not the concatenation. */
   check_declines("concatenate(%pk, %k)", "concatenate(%k, %pk)");
   check_declines("%kc = concatenate(%pk, %k)", "%pn = negate(%pk) : f32[1,2,m,16] %kc = concatenate(%pn, %k)");
   check_declines("%kc = concatenate(%pk, %k)",
@@ -265,7 +269,7 @@ START_TEST(declines) {
 }
 END_TEST
 
-/* The text of a carried root is read as it is printed, and the verifier wants the parameter's shape. */
+/* The printed text of a carried root can be parsed again, and wrong parameters and dimensions in it are refused. */
 START_TEST(carried_text) {
   const hlo_module *m = carried_module(attention);
   const char *text, *again;
@@ -292,8 +296,8 @@ START_TEST(carried_text) {
 }
 END_TEST
 
-/* Where both have memory of their own, the result begins as a copy of the parameter; where the memory has too little
- * room, the program cannot be bound. */
+/* If parameter and result have different memory, the result begins as a copy of the parameter.  If the result's memory
+ * has too little room, the program cannot be bound. */
 START_TEST(other_memory) {
   general_program p = program_of((size_t)_i, carried_module(attention));
   static const int64_t past[] = {1, HEADS, 2, WIDTH}, room[] = {1, HEADS, 4, WIDTH}, little[] = {1, HEADS, 2, WIDTH};
@@ -348,7 +352,7 @@ START_TEST(finds_updates) {
   } cases[] = {{"%s = " UPDATE " return %s, %x", {0, -1}},
                {"%s = " UPDATE " return %x, %s", {-1, 0}},
                {"%s = " UPDATE " %t = dynamic-update-slice(%d, %x, %p) : f32[4,3] return %t, %s", {3, 0}},
-               /* again and again, and in another shape meanwhile */
+               /* updated twice, and reshaped in between */
                {"%s = " UPDATE " %t = dynamic-update-slice(%s, %x, %p) : f32[4,3] return %t, %s", {0, -1}},
                {"%r = reshape(%c) : f32[2,6] %y = reshape(%x) : f32[1,3]\n"
                 "%s = dynamic-update-slice(%r, %y, %p) : f32[2,6] %t = reshape(%s) : f32[4,3] return %t, %s",

@@ -1,6 +1,6 @@
-/* check_checked_runs.c - planted faults: thunks that do what they may not, each named by a run with
- * check_memory; and what looks like a fault but is none.  A target of the test's own, then programs of both
- * targets with a buffer moved. */
+/* check_checked_runs.c - a run with check_memory names each thunk that accesses memory which it may not access, and
+ * accepts what only looks like a fault.  This is tested with a target of the test's own, and then with programs of both
+ * targets in which a buffer was moved. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int32_t *at(const rt_thunk *t, rt_run *r, uint32_t k) { return rt_address
 static status run_add(const rt_thunk *t, rt_run *r) { /* the inputs' sum, element by element */
   int32_t *out = at(t, r, t->n_inputs);
   for (int64_t k = 0; k < rt_buffer_elements(&t->buffers[t->n_inputs]); k++) {
-    uint32_t sum = 0; /* of wild numbers, too */
+    uint32_t sum = 0; /* unsigned, so that a sum of undefined numbers may overflow */
     for (uint32_t i = 0; i < t->n_inputs; i++) {
       sum += (uint32_t)at(t, r, i)[k];
     }
@@ -69,7 +69,7 @@ static status run_read_far(const rt_thunk *t, rt_run *r) {
   return run_add(t, r);
 }
 
-/* What lies behind the input goes into the sum. */
+/* Adds the number after the end of the input to the sum. */
 static status run_read_behind(const rt_thunk *t, rt_run *r) {
   TRY(run_add(t, r));
   at(t, r, 1)[0] += at(t, r, 0)[N];
@@ -86,7 +86,7 @@ static status run_arena(const rt_thunk *t, rt_run *r) {
   return run_add(t, r);
 }
 
-/* Its result is a sum that goes on. */
+/* Adds to the numbers that are already in its output. */
 static status run_more(const rt_thunk *t, rt_run *r) {
   for (int k = 0; k < N; k++) {
     at(t, r, t->n_inputs)[k] += at(t, r, 0)[k];
@@ -99,19 +99,20 @@ static status run_half(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* One of the results is what is in the scratch memory. */
+/* Adds a number of its scratch memory, which it has not written, to the output. */
 static status run_scratch(const rt_thunk *t, rt_run *r) {
   TRY(run_add(t, r));
   at(t, r, 1)[5] += at(t, r, 2)[5];
   return NULL;
 }
 
-static status run_less(const rt_thunk *t, rt_run *r) { /* pred[]: is the first element below 100? */
+static status run_less(const rt_thunk *t, rt_run *r) { /* writes whether the first element is below 100, as pred[] */
   *(uint8_t *)rt_address(r, &t->buffers[1]) = at(t, r, 0)[0] < 100;
   return NULL;
 }
 
-static status run_sized(const rt_thunk *t, rt_run *r) { /* half of the array, and s64[] that says so */
+/* Copies half of the array, and writes how many elements that is, as s64[]. */
+static status run_sized(const rt_thunk *t, rt_run *r) {
   *(int64_t *)rt_address(r, &t->buffers[2]) = N / 2;
   return run_half(t, r);
 }
@@ -133,7 +134,7 @@ static status run_wild(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* They all claim that outputs may lie over inputs, so that programs with faults are loaded. */
+/* All kinds claim that outputs may lie over inputs, so that programs with faults are loaded. */
 #define KIND(kind, function) \
   { .name = "toy." kind, .run = function, .access = RT_READS_ALL_FIRST }
 static const rt_thunk_kind kinds[] = {KIND("add", run_add),
@@ -232,7 +233,8 @@ static status execute(const rt_program *p, const rt_target *target, bool check, 
 
 static const int32_t given[N] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-/* The first element of y is `first`, or the run fails and the message holds `words`. */
+/* If `words` is NULL, expects that the first element of y is `first`; otherwise, that the run fails with a message that
+ * contains `words`. */
 static void expect(const rt_program *p, const char *words, int32_t first) {
   int32_t out[N + 8] = {0};
   status s = execute(p, &toy_target, true, given, out);
@@ -301,7 +303,7 @@ START_TEST(of_what_is_given) {
 END_TEST
 
 START_TEST(of_buffers_that_overlap) {
-  rt_program *p = new_program(); /* elements are read for themselves only: fine */
+  rt_program *p = new_program(); /* each element is read only for the same element of the output, so this is right */
   APPEND(&p->body, "toy.add", 1, x(), in_arena(0));
   APPEND(&p->body, "toy.add", 2, in_arena(0), x(), in_arena(0));
   APPEND(&p->body, "toy.add", 1, in_arena(0), y());
@@ -325,7 +327,7 @@ START_TEST(of_scratch_memory) {
 }
 END_TEST
 
-/* What steps of one computation hand on is declared. */
+/* A thunk may read the numbers that its output had before it ran only if the output is declared as kept. */
 START_TEST(kept_outputs) {
   rt_program *p = new_program();
   APPEND(&p->body, "toy.add", 1, x(), in_arena(2));
@@ -342,7 +344,7 @@ START_TEST(kept_outputs) {
 }
 END_TEST
 
-/* Bytes that nobody wrote may be copied and computed with, as long as nobody is shown them. */
+/* Bytes that no thunk wrote may be copied and used in arithmetic, as long as they do not reach an output. */
 START_TEST(undefined_numbers_that_do_not_matter) {
   rt_program *p = new_program();
   shape size = shape_scalar(DTYPE_S64);
@@ -355,7 +357,7 @@ START_TEST(undefined_numbers_that_do_not_matter) {
 END_TEST
 
 START_TEST(who_is_blamed) {
-  rt_program *p = new_program(); /* through other thunks, one of them in place */
+  rt_program *p = new_program(); /* the undefined numbers pass through other thunks, one of which works in place */
   APPEND(&p->body, "toy.half", 1, x(), in_arena(0));
   APPEND(&p->body, "toy.add", 2, in_arena(0), x(), in_arena(1));
   APPEND(&p->body, "toy.add", 2, in_arena(1), in_arena(0), in_arena(1));
@@ -378,7 +380,7 @@ START_TEST(failures_are_handed_on) {
 }
 END_TEST
 
-/* Ends the process, as without a check. */
+/* An access to an address that belongs to no buffer ends the process, as it does without a check. */
 START_TEST(other_faults) {
   rt_program *p = new_program();
   APPEND(&p->body, "toy.wild", 1, x(), y());
@@ -432,7 +434,7 @@ START_TEST(conditionals) {
 }
 END_TEST
 
-/* A thunk that only fails or does not decides, too. */
+/* A thunk without outputs, which only may fail, makes a decision, too, so its input must be defined. */
 START_TEST(checks) {
   rt_program *p = new_program();
   APPEND(&p->body, "toy.limit", 1, x());
@@ -508,7 +510,8 @@ START_TEST(a_kernel_over_its_operand) {
 }
 END_TEST
 
-/* The evaluator reads before it writes: only what is nobody's is wrong. */
+/* The evaluator's thunks read all operands before they write, so an overlap is no fault; an operand that no thunk wrote
+ * is one. */
 START_TEST(an_operand_that_is_not_there) {
   rt_program *p = compile(&ref_compiler, reversal);
   expect_of(p, &ref_target, NULL);

@@ -15,7 +15,8 @@
 
 enum { MOST = 10, N_COUNTS = 5, RUNS = 2 };
 
-/* ROWS in the text is the number of rows, and TWICE half of it beside a dimension of 2. */
+/* In the texts, ROWS stands for the number of rows and TWICE for half of it, for arrays that have a dimension of 2
+ * before it. */
 typedef struct row {
   const char *name, *params, *body, *root;
   int counts[N_COUNTS];
@@ -85,7 +86,7 @@ typedef struct session {
   const row *row;
   arena *a;
   rt_weight_pool *weight_pool;
-  const void *known[MOST]; /* objects of the programs before */
+  const void *known[MOST]; /* the objects of the programs that were compiled before */
   uint32_t n_known;
   int n; /* rows */
 } session;
@@ -159,7 +160,7 @@ static void compare(const session *s, const literal *want, const literal *got) {
   }
 }
 
-/* What is in the program's objects must be known from the first one on. */
+/* After the first program, all objects must be known: nothing is compiled anew. */
 static void check_code(session *s, const rt_program *p, bool first) {
   for (uint32_t k = 0; k < p->n_code; k++) {
     bool known = false;

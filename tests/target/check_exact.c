@@ -95,14 +95,14 @@ static literal operand(arena *a, dtype type, uint32_t number) {
 
 typedef struct trial {
   const char *text;
-  int places; /* how many values of the type lie between, at most; 0: the same bits */
+  int places; /* the most values of the type by which results may be apart; 0: they must have the same bits */
   const variant *v;
   char message[600];
 } trial;
 
 static bool is_nan(dtype t, const char *at) { return dtype_is_float(t) && isnan(dtype_load_f64(t, at)); }
 
-/* Values of a 16-bit float in their order. */
+/* Returns the place of a 16-bit float among all values of the type in ascending order, where 0 has place 0. */
 static int place_of(const char *at) {
   uint16_t bits;
   memcpy(&bits, at, sizeof bits);
@@ -179,7 +179,7 @@ static status try_it(void *data) {
 
 /* --- modules --- */
 
-/* Instructions of one module on parameters %x0, %x1, ..., each of them a result. */
+/* The text of a module: instructions that read the parameters %x0, %x1, ..., and each of which is a result. */
 typedef struct text {
   char params[300], body[TEXT], root[2000];
   int n, n_body;
@@ -191,7 +191,7 @@ static void add_parameters(text *t, const char *type, int n) {
   }
 }
 
-/* format: what stands behind "%r = "; result: its element type. */
+/* Adds an instruction: `format` is the text after "%rN = ", and `result` the element type of its result. */
 static void add(text *t, const char *result, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -313,8 +313,8 @@ START_TEST(three_operands) {
 }
 END_TEST
 
-/* Computed in f32 with an error of some units in its last place, rounded once: a value between two of the type may go
- * to either. */
+/* These are computed in f32 with an error of some ULP and then rounded to the type.  So a value near the middle between
+ * two values of the type may be rounded to either of them. */
 START_TEST(functions) {
   static const char *const ops[] = {"exponential", "exponential-minus-one",
                                     "log",         "log-plus-one",

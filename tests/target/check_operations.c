@@ -1,6 +1,6 @@
 /* check_operations.c - every HLO operation, by itself, on the reference evaluator and on the cpu target, at vector
- * widths 1, 4, 8 and 16 and for plain x86-64.  Operations that are the same bits everywhere (ops.def: EXACT) must be;
- * others within the tolerance of their case. */
+ * widths 1, 4, 8 and 16 and for plain x86-64.  Operations that ops.def calls EXACT must give the same bits, others must
+ * be within the tolerance of their case. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 /* --- elementwise --- */
 
-/* All that the types of a group have in common, several instructions in one module: results %10, %11... */
+/* Checks all these operations on each of these types, in one module for each type, whose results are %10, %11, ... */
 static void check_each(const char *const *ops, const char *const *types, int arity, double tolerance, double low,
                        double high) {
   for (; *types; types++) {
@@ -134,7 +134,8 @@ START_TEST(random_bits) {
 }
 END_TEST
 
-/* ref evaluates outside of any run, and the runs here have no seed either: 0. */
+/* Both targets use the seed 0: the reference evaluator computes outside of any run, and the runs of this test have no
+ * seed. */
 START_TEST(run_seeds) {
   check_body("%0: s64[] \"x\"",
              "%1 = run-seed() : u64[]\n%2 = reshape(%1) : u64[1]\n%3 = concatenate(%2, %2, %2) {dimension=0} : u64[3]\n"
@@ -182,7 +183,8 @@ START_TEST(padding) {
 }
 END_TEST
 
-/* At constant places the update alone is written, the rest copied or left where it is. */
+/* Updates at constant positions: only the update is written, and the rest of the array is copied or stays where it
+ * is. */
 START_TEST(updates_at_constant_places) {
   check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\", %2: f32[2,17] \"v\"",
              "%3 = constant() {value=s64[2] {0, 7}} : s64[2]\n%4 = constant() {value=s64[2] {4, 0}} : s64[2]\n"
@@ -194,7 +196,7 @@ START_TEST(updates_at_constant_places) {
 }
 END_TEST
 
-/* An array of anything, written in pieces. */
+/* An array with undefined contents that is written in parts. */
 START_TEST(empty_arrays) {
   check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\"",
              "%2 = empty() : f32[9,22]\n%3 = constant() {value=s64[2] {0, 0}} : s64[2]\n"
@@ -224,7 +226,7 @@ START_TEST(gather_and_scatter) {
 }
 END_TEST
 
-/* --- loops of their own --- */
+/* --- operations with loops of their own --- */
 
 START_TEST(reductions) {
   static const char *const reducers[] = {"add", "multiply", "maximum", "minimum"};
@@ -276,8 +278,8 @@ START_TEST(windows) {
 }
 END_TEST
 
-/* Windows that slide along rows (emit/kernel/pooling.c), dims and geometry of the last three dimensions; 1 more
- * outside. */
+/* Windows that slide along rows (emit/kernel/pooling.c), by the sizes and the geometry of the last three dimensions.
+ * There is one more dimension outside of them. */
 typedef struct sliding {
   int64_t n[3], window[3], stride[3], low[3], high[3], hole[3];
 } sliding;
@@ -291,7 +293,7 @@ static const sliding slidings[] = {
     {{3, 8, 31}, {3, 1, 2}, {1, 1, 3}, {1, 0, 0}, {1, 0, 0}, {1, 1, 1}},
     {{2, 12, 40}, {1, 2, 3}, {1, 1, 1}, {0, 2, 5}, {0, 3, 7}, {1, 2, 4}}, /* padding that whole windows lie in */
     {{1, 3, 9}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}},
-    {{1, 2, 5003}, {1, 1, 4}, {1, 1, 2}, {0, 0, 3}, {0, 0, 2}, {1, 1, 3}}, /* rows that come in pieces */
+    {{1, 2, 5003}, {1, 1, 4}, {1, 1, 2}, {0, 0, 3}, {0, 0, 2}, {1, 1, 3}}, /* rows that are divided into blocks */
     {{1, 1, 3001}, {1, 1, 7}, {1, 1, 1}, {0, 0, 0}, {0, 0, 6}, {1, 1, 1}},
 };
 
@@ -299,7 +301,8 @@ static void three(char *out, const int64_t *v, int64_t first) {
   sprintf(out, "[%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]", first, v[0], v[1], v[2]);
 }
 
-/* reduce-window of the value `of`, an array of 2 x g->n elements, and the shape that results. */
+/* Writes the text of a reduce-window of the value `of`, an array of 2 x g->n elements, to `out`, and the shape of its
+ * result to `dims`. */
 static void sliding_text(char *out, char *dims, const sliding *g, const char *of, const char *reducer,
                          const char *type) {
   char window[100], strides[100], low[100], high[100], holes[100];
@@ -370,7 +373,8 @@ START_TEST(sorting) {
 }
 END_TEST
 
-/* The first few of long lines, beside the places where they stood: with many equals and with few, NaN among them. */
+/* Sorts of which only the first few elements are read, with their positions: of lines with many equal elements and with
+ * few, and with NaN. */
 START_TEST(first_few) {
   static const char *const types[] = {"f32", "f64", "f16", "s32", "s64", "u8"};
   static const int wanted[] = {1, 5, 16, 40, 200, 1500, 4900};
@@ -395,7 +399,7 @@ START_TEST(first_few) {
 }
 END_TEST
 
-/* Many equal scores; boxes that are inside out overlap nothing. */
+/* Many scores are equal.  Boxes whose upper ends are below their lower ends overlap nothing. */
 START_TEST(suppression) {
   check_body("%0: f32[2,300,2] \"low\", %1: f32[2,300,2] \"size\", %2: f32[2,40,300] \"scores\", %3: s64[] \"most\"",
              "%4 = add(%0, %1) : f32[2,300,2]\n%5 = concatenate(%0, %4) {dimension=2} : f32[2,300,4]\n"
@@ -413,7 +417,8 @@ END_TEST
 
 /* --- contractions --- */
 
-/* form: both operands, attributes, the result.  Sums of integers are exact. */
+/* `form` has the types of both operands, the attributes, and the type of the result.  Sums of integers must be
+ * exact. */
 static void check_contraction(const char *op, const char *const *form) {
   double tolerance = strncmp(form[0], "f16", 3) == 0 ? 2e-3 : form[0][0] == 'f' ? 2e-6 : 0;
   char params[200], body[600];
@@ -463,7 +468,8 @@ START_TEST(convolutions) {
 END_TEST
 
 /* Operands with zeros between their elements: kernels shorter, as long and longer than the distance, pads of either
- * sign, results that end in the middle of a step, several dimensions and distances, weights that are no constants. */
+ * sign, results whose length is not a multiple of the distance, several dimensions and distances, and weights that are
+ * no constants. */
 START_TEST(spread_convolutions) {
   static const char *const forms[][4] = {
       {"f32[1,9,11,8]", "f32[6,8,2,2]", CONV_LAST("1,1", "1,1", "1,1", "2,2", "1,1", "1"), "f32[1,18,22,6]"},

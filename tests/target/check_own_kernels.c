@@ -107,7 +107,8 @@ static void check_own(const char *params, const char *body, const char *root) {
 
 /* --- sorts --- */
 
-/* Sorts of the middle dimension in both directions: alone, and with another array and the positions. */
+/* Checks sorts along the middle dimension in both directions: of the keys alone, and of the keys with another array and
+ * the positions. */
 static void check_sort(const char *key, const char *other, const char *dims) {
   char params[300], body[1500];
   snprintf(params, sizeof params, "%%0: %s[%s] \"x\", %%1: %s[%s] \"y\"", key, dims, other, dims);
@@ -143,7 +144,7 @@ START_TEST(sorts_of_all_lengths) {
 }
 END_TEST
 
-/* The first few of long lines, of types whose items are narrow and wide; 0: no more than one is sorted. */
+/* Sorts of which only the first `wanted` elements of long lines are read, for types with narrow and with wide items. */
 START_TEST(first_few) {
   static const char *const types[] = {"f32", "f64", "u8"};
   static const int wanted[] = {0, 1, 7, 256, 257, 600, 4999, 5000};

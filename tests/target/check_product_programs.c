@@ -16,11 +16,11 @@ static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
 typedef struct program_case {
-  /* "W" stands for a constant with numbers, whose shape stands behind it. */
+  /* "W" and the type after it stand for a constant with random numbers. */
   const char *text;
   const char *thunks; /* a letter for each thunk: G for a kernel of gemm, W for one of winograd, D for one of depthwise,
                          - for any other */
-  bool bytes;         /* whether that is so only on processors that multiply bytes */
+  bool bytes;         /* whether the thunks are these only on processors that multiply bytes */
 } program_case;
 
 #define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
@@ -40,7 +40,7 @@ static const program_case cases[] = {
      "  %r = add(%e, %x) : f32[b,h,w,24]\n"
      "  return %r\n}",
      "GG", false},
-    /* convolutions of any image, of which the first leaves out every other place and the second is added to it */
+    /* convolutions of images of any size: one with stride 2, and one to which its own input is added */
     {"(%x: f32[b,h,w,8]) {\n"
      "  %1 = W f32[32,8,3,3]\n"
      "  %2 = W f32[32]\n"
@@ -67,14 +67,14 @@ static const program_case cases[] = {
      "  %e = convolution(%s, %3) {strides=[1,1], low=[0,1], high=[0,3], " PLACES "} : f32[b,h,w,16]\n"
      "  return %e\n}",
      "WW", false},
-    /* products whose columns and sums have any number */
+    /* products with any number of columns, and with sums of any number of products */
     {"(%x: f32[b,h,w,24], %q: f32[b,h,40], %k: f32[b,w,40]) {\n"
      "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,h,w]\n"
      "  %t = tanh(%s) : f32[b,h,w]\n"
      "  %o = dot(%t, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[b,h,40]\n"
      "  return %o, %x\n}",
      "GGG-", false},
-    /* convolutions that write their channels of a concatenation, beside channels that are copied */
+    /* convolutions that write their results as channels of a concatenation, next to channels that are copied */
     {"(%x: f32[b,h,w,24]) {\n"
      "  %1 = W f32[32,24,3,3]\n"
      "  %2 = W f32[8,24,1,1]\n"

@@ -4,8 +4,8 @@
 
 #include "tests/target/text_case.h"
 
-/* Numbers as small integers: halves between two of them, what lies far outside, infinities and NaN; by a constant
- * scale, by one a row, by a computed one; zero points that are known, and that are not. */
+/* Quantisation of numbers halfway between two integers, of numbers far out of range, infinities and NaN, by a constant
+ * scale, by a scale for each row and by a computed scale, with constant and computed zero points. */
 START_TEST(quantised) {
   static const struct {
     const char *type, *low, *high, *zero;
@@ -57,11 +57,11 @@ START_TEST(quantised) {
 }
 END_TEST
 
-/* Sums of bytes, with what brings them to bytes again: the library's rounding is exact.  %%w and %%f are constants,
- * folded. */
+/* Sums of products of bytes, and the operations that quantise them to bytes again: the library's rounding is exact. %%w
+ * and %%f are constants, folded. */
 START_TEST(bytes) {
   static const char *const kinds[][3] = {
-      /* of x, of y, the last steps */
+      /* the types of x and y, and the last instructions */
       {"u8", "u8",
        "%20 = round-nearest-even(%19) : f32[1,9,9,40]\n%21 = add(%20, %13) : f32[1,9,9,40]\n"
        "%22 = clamp(%4, %21, %5) : f32[1,9,9,40]\n"
@@ -99,7 +99,8 @@ START_TEST(bytes) {
 }
 END_TEST
 
-/* Activations of bytes, which are looked up: whole vectors and rests, padding behind, two results. */
+/* Activations of bytes by lookup tables: whole vectors and the elements after them, padding at the end, and two
+ * results. */
 START_TEST(looked_up) {
   static const char *const types[] = {"u8", "s8"};
   for (int k = 0; k < 2; k++) {
@@ -128,8 +129,9 @@ START_TEST(looked_up) {
 }
 END_TEST
 
-/* Weights of small integers, made into f32 by blocks or columns, with and without a zero point and a transpose, a tail
- * behind the dot.  A block's sum is scaled instead of each weight: some more roundings, of 1600 products at most. */
+/* Weight-only quantisation: scales for blocks or columns, with and without a zero point and a transpose, and operations
+ * after the dot.  Not each weight but the sum of each block is scaled, so the roundings differ, in sums of at most 1600
+ * products. */
 START_TEST(small_weights) {
   static const struct {
     const char *type, *x, *y, *q, *matrix, *scales, *along, *contract;

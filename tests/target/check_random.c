@@ -1,7 +1,8 @@
-/* check_random.c - random operators from ONNX nodes to numbers, on both targets: distributions, seeds, streams, loops.
+/* check_random.c - random operators, from ONNX nodes to the numbers that are drawn, on both targets: distributions,
+ * seeds, streams, loops.
  *
- * Seeds are fixed, so nothing here depends on luck.  Bounds are those that a sound generator misses once in 1.7 million
- * seeds, 5 standard deviations of what is estimated; N draws each. */
+ * Seeds are fixed, so nothing here depends on luck.  Each bound is 5 standard deviations of the estimate from N draws,
+ * which a sound generator exceeds for one seed in 1.7 million. */
 #include "backend_cpu/compile/target.h"
 #include "backend_cpu/runtime/target.h"
 #include "backend_ref/target.h"
@@ -38,7 +39,7 @@ static void constant(Onnx__GraphProto *g, const char *name, const char *text) {
   PB_ADD(a, g->initializer, g->n_initializer, case_tensor(a, name, &l));
 }
 
-/* n times the number. */
+/* Adds a constant with n elements, all equal to `value`. */
 static void repeated(Onnx__GraphProto *g, const char *name, dtype t, int64_t n, double value) {
   void *data;
   literal l = literal_new(a, shape_make(t, 1, &n), &data);
@@ -63,7 +64,7 @@ static status compile(int target, const Onnx__ModelProto *proto, rt_program **ou
   return compiler->compile((struct hlo_module *)h, &options, a, out, NULL);
 }
 
-/* Runs a program once; results[n_results]. */
+/* Runs a program once, and returns its n_results results. */
 static literal *run(const rt_program *p, uint64_t seed, const void *const *inputs) {
   rt_executable *e;
   literal *out = ARENA_NEW_N(a, literal, p->n_results);
@@ -83,7 +84,7 @@ static literal *draw(int target, const Onnx__ModelProto *m, uint64_t seed) {
   return run(p, seed, NULL);
 }
 
-/* On both targets; what is exact must have the same bits. */
+/* Runs the model on both targets, expects the same bits, and returns the results. */
 static literal *draw_both(const Onnx__ModelProto *m, uint64_t seed) {
   rt_program *p;
   no_error(compile(CPU, m, &p));
@@ -94,7 +95,7 @@ static literal *draw_both(const Onnx__ModelProto *m, uint64_t seed) {
   return cpu;
 }
 
-/* One node without inputs. */
+/* Returns a model of one node without inputs. */
 static Onnx__ModelProto *generator(const char *op, const char *attributes) {
   Onnx__ModelProto *m = model_for("y");
   node(m->graph, op, attributes, "", "y");
@@ -128,13 +129,13 @@ static double mean_square_of(const double *x, int64_t n, double around) {
   return sum / (double)n;
 }
 
-/* `what` lies within 5 deviations, and a little for the rounding of small types, of what is expected. */
+/* Expects that `got` is within 5 deviations of `want`, plus `rounding` for the rounding of small types. */
 static void within(const char *what, double got, double want, double deviation, double rounding) {
   ck_assert_msg(fabs(got - want) <= 5 * deviation + rounding, "%s is %.9g: %.1f deviations from %.9g", what, got,
                 fabs(got - want) / deviation, want);
 }
 
-/* An estimated frequency. */
+/* Expects that `hits` of n draws are about as many as the probability p says. */
 static void is_frequency(const char *what, int64_t hits, int64_t n, double p) {
   within(what, (double)hits / (double)n, p, sqrt(p * (1 - p) / (double)n), 0);
 }
@@ -145,7 +146,7 @@ static void check_moments(const double *x, int64_t n, double mean, double varian
          rounding);
 }
 
-/* Neighbours have nothing to do with each other: the correlation of standardised numbers `lag` apart. */
+/* Expects that neighbours are independent: that the correlation of numbers that are 1 to 4 places apart is about 0. */
 static void check_lags(const double *x, int64_t n, double mean, double variance) {
   for (int64_t lag = 1; lag <= 4; lag++) {
     double sum = 0;
@@ -156,7 +157,7 @@ static void check_lags(const double *x, int64_t n, double mean, double variance)
   }
 }
 
-/* Chi-square of 256 equal parts of [0, 1). */
+/* A chi-square test that numbers in [0, 1) are distributed evenly over 256 equal parts. */
 static void check_even(const double *x, int64_t n) {
   enum { BINS = 256 };
   int64_t counts[BINS] = {0};
@@ -176,7 +177,7 @@ static int by_value(const void *x, const void *y) {
   return (p > q) - (p < q);
 }
 
-/* Kolmogorov and Smirnov: sqrt(n) D exceeds 2.75 once in two million seeds. */
+/* The Kolmogorov-Smirnov test for the normal distribution: sqrt(n) D exceeds 2.75 for one seed in two million. */
 static void check_normal(const double *x, int64_t n) {
   double *sorted = arena_memdup(a, x, (size_t)n * sizeof *x), most = 0;
   qsort(sorted, (size_t)n, sizeof *sorted, by_value);
@@ -189,7 +190,7 @@ static void check_normal(const double *x, int64_t n) {
 
 /* --- distributions --- */
 
-/* dtype as ONNX numbers it, and half a step of the type at 1. */
+/* The number of an element type in ONNX, and half the distance of its values near 1. */
 static const struct {
   int number;
   double rounding;
@@ -202,13 +203,13 @@ START_TEST(uniform) {
   const double *x = doubles(y);
   check_moments(x, N, 0.5, 1.0 / 12, 1.0 / 80, types[_i].rounding);
   check_lags(x, N, 0.5, 1.0 / 12);
-  if (types[_i].number != 16) { /* bf16 has hardly more values than there are parts */
+  if (types[_i].number != 16) { /* bf16 has hardly more values than check_even has parts */
     check_even(x, N);
   }
 }
 END_TEST
 
-/* [-3, -1): the largest of small types would be -1 after rounding. */
+/* Numbers in [-3, -1): in small types, the largest ones must not be rounded to -1. */
 START_TEST(uniform_bounds) {
   const char *attributes = arena_printf(a, "shape=[200000] low=-3.0 high=-1.0 dtype=%d", types[_i].number);
   const double *x = doubles(draw_both(generator("RandomUniform", attributes), 1));
@@ -235,8 +236,8 @@ START_TEST(normal) {
 }
 END_TEST
 
-/* Normals are no exact operation (log, cos), but from the same bits: f32 differs by what emit/llvm/math.h states of
- * both, times the largest radius, 6.7. */
+/* Both targets compute normal numbers from the same bits by log and cos, which are not exact.  In f32 they differ by
+ * the errors of these functions that emit/llvm/math.h states, times the largest radius, 6.7. */
 START_TEST(normals_agree) {
   Onnx__ModelProto *m = generator("RandomNormal", "shape=[200000]");
   const double *x = doubles(draw(CPU, m, 1)), *y = doubles(draw(REF, m, 1));
@@ -275,7 +276,7 @@ START_TEST(bernoulli) {
 }
 END_TEST
 
-/* Logarithms of 1 : 2 : 0 : 5, of any sum. */
+/* Logarithms of weights in the proportions of `weights`, whose sum is not 1. */
 START_TEST(multinomial) {
   static const double weights[2][4] = {{1, 2, 0, 5}, {0, 0, 4, 4}};
   Onnx__ModelProto *m = model_for("y");
@@ -325,7 +326,7 @@ START_TEST(dropout) {
 }
 END_TEST
 
-/* Versions 1 and 6 train unless they are told not to; 7 and 10 infer. */
+/* Versions 1 and 6 of the operator drop elements unless is_test is set; versions 7 and 10 never drop any. */
 START_TEST(old_dropout) {
   static const struct {
     int opset;
@@ -352,7 +353,7 @@ START_TEST(old_dropout) {
 }
 END_TEST
 
-/* ratio and training_mode come with the run. */
+/* ratio and training_mode are inputs of the model. */
 START_TEST(dropout_by_inputs) {
   static const struct {
     float ratio;
@@ -383,7 +384,7 @@ START_TEST(seeded_dropout) {
   repeated(m->graph, "x", DTYPE_F32, 8, 3);
   constant(m->graph, "yes", "pred[]:1");
   node(m->graph, "Dropout", "seed=5489", "x,,yes", "y,mask");
-  for (uint64_t seed = 0; seed < 3; seed++) { /* of the run: does not matter */
+  for (uint64_t seed = 0; seed < 3; seed++) { /* the run's seed must not matter */
     literal *out = draw_both(m, seed);
     for (int64_t k = 0; k < 8; k++) {
       ck_assert_int_eq(literal_i64(&out[1], k), want[k]);
@@ -394,7 +395,7 @@ END_TEST
 
 /* --- seeds and streams --- */
 
-/* Of two sequences of f32, how many elements are equal. */
+/* Returns in how many places two arrays have equal elements. */
 static int64_t equal_elements(const literal *x, const literal *y) {
   int64_t n = 0;
   for (int64_t k = 0; k < shape_elements(&x->shape); k++) {
@@ -405,7 +406,8 @@ static int64_t equal_elements(const literal *x, const literal *y) {
 
 START_TEST(seeds) {
   Onnx__ModelProto *m = model_for("a,b,c,d,e");
-  for (const char *c = "abcde"; *c; c++) { /* a, b: the run's; c, d: one seed; e: another */
+  /* a and b have the run's seed, c and d have the same seed attribute, and e has another one. */
+  for (const char *c = "abcde"; *c; c++) {
     node(m->graph, "RandomUniform",
          arena_printf(a, "shape=[1000]%s",
                       *c < 'c'   ? ""
@@ -423,7 +425,7 @@ START_TEST(seeds) {
 }
 END_TEST
 
-/* What goes into a result matters, and what else the model does not: the stream belongs to the node. */
+/* Other nodes of the model do not change what a node draws: the stream belongs to the node. */
 START_TEST(streams_belong_to_nodes) {
   Onnx__ModelProto *alone = generator("RandomUniform", "shape=[1000]"), *m = model_for("y");
   node(m->graph, "RandomNormal", "shape=[7]", "", "before");
@@ -432,7 +434,7 @@ START_TEST(streams_belong_to_nodes) {
 }
 END_TEST
 
-/* No element stands twice. */
+/* Expects that no two elements are equal. */
 static void all_different(const literal *l) {
   int64_t n = shape_elements(&l->shape);
   double *x = arena_memdup(a, doubles(l), (size_t)n * sizeof *x);
@@ -442,7 +444,8 @@ static void all_different(const literal *l) {
   }
 }
 
-/* A Loop body that draws r, and gives it as scan output or appends it to the state s. */
+/* Returns the body of a Loop that draws r and returns it as a scan output or, if `append`, appends it to the state
+ * s. */
 static Onnx__GraphProto *drawing_body(const char *attributes, bool append) {
   Onnx__GraphProto *g = new_graph(a, "", append ? "go,s2" : "go,r");
   g->name = "body";
@@ -463,7 +466,8 @@ static Onnx__GraphProto *drawing_body(const char *attributes, bool append) {
   return g;
 }
 
-/* Every step draws anew, with and without a seed; steps that are written out draw what a loop draws. */
+/* Every iteration draws other numbers, with and without a seed.  A Loop that is unrolled draws the same numbers as one
+ * that is not. */
 START_TEST(loops) {
   const char *attributes = _i ? "shape=[50] dtype=11 seed=1.0" : "shape=[50] dtype=11";
   Onnx__ModelProto *loop = model_for("y"), *unrolled = model_for("y");
@@ -492,7 +496,7 @@ START_TEST(loops_in_loops) {
 }
 END_TEST
 
-/* Steps of Scan have numbers too. */
+/* Every iteration of a Scan draws other numbers, too. */
 START_TEST(scans) {
   Onnx__ModelProto *m = model_for("y");
   repeated(m->graph, "x", DTYPE_F32, 30, 0);
@@ -510,7 +514,7 @@ START_TEST(scans) {
 }
 END_TEST
 
-/* Both branches of an If name their value alike, and draw different ones. */
+/* The values of both branches of an If have the same name, but the branches draw different numbers. */
 START_TEST(branches) {
   Onnx__ModelProto *m = model_for("y");
   const char *flag = "pred[]:0";

@@ -32,7 +32,8 @@ static void teardown(void) {
 
 /* The first parameter has the dimensions n and m. */
 static const char *const modules[] = {
-    /* movement, products whose rows, columns and sums have any number, a result that is a part of another */
+    /* movement, a product with any number of rows, columns and products in a sum, and a result that is a part of
+       another one */
     "(%x: f32[n,m], %y: f32[n,m+2]) {\n"
     "  %c = concatenate(%x, %y) {dimension=1} : f32[n,2*m+2]\n"
     "  %t = transpose(%c) {permutation=[1,0]} : f32[2*m+2,n]\n"
@@ -67,12 +68,12 @@ static const char *const modules[] = {
     "  %a = add(%d, %c) : f32[n,40]\n"
     "  %t = tanh(%a) : f32[n,40]\n"
     "  return %p, %t\n}",
-    /* padding around a dimension of extent 1, of which whole slices are outside */
+    /* padding around a dimension of extent 1, so that whole slices of the result are padding */
     "(%x: f32[n,m], %z: f32[n,1,4,4]) {\n"
     "  %c = constant() {value=f32[] 0.5} : f32[]\n"
     "  %p = pad(%z, %c) {low=[1,1,-1,0], high=[3,2,2,3], interior=[0,0,0,0]} : f32[n+4,4,5,7]\n"
     "  return %p, %x\n}",
-    /* positions behind a first one that is a size, as of words behind others */
+    /* positions that begin at a size, as those of tokens that follow others */
     "(%x: f32[n,m], %t: f32[500,8]) {\n"
     "  %p = sizes() {elements=[n]} : s64[]\n"
     "  %i = iota() {dimension=0} : s64[m]\n"
@@ -83,7 +84,7 @@ static const char *const modules[] = {
     " index_vector_dim=2, sizes=[1,8]} : f32[1,m,8]\n"
     "  %u = add(%g, %g) : f32[1,m,8]\n"
     "  return %u\n}",
-    /* columns of an array that are written over, by numbers and by a transposed array */
+    /* columns of an array that are overwritten, by computed numbers and by a transposed array */
     "(%x: f32[n,m], %a: f32[n,8], %b: f32[n,3], %t: f32[3,n]) {\n"
     "  %s = constant() {value=s64[2] {0, 4}} : s64[2]\n"
     "  %e = exponential(%b) : f32[n,3]\n"
@@ -129,7 +130,8 @@ static const char *const modules[] = {
     "  %a = add(%c, %bb) : f32[n,4,m+1,5]\n"
     "  %t = tanh(%a) : f32[n,4,m+1,5]\n"
     "  return %t\n}",
-    /* transposed convolutions: kernels as long as the distance of elements, and longer, whose result is cut */
+    /* transposed convolutions: one whose kernel is as long as the distance between elements, and one whose kernel is
+       longer, so that its result is cut */
     "(%x: f32[n,m], %i: f32[n,2,m+1,n+2]) {\n"
     "  %w = constant() {value=f32[3,2,2,2] {1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2, 1, -3, 1, 0, 2, 1, 3, 1, 2, -1, 0,"
     " 1}} : f32[3,2,2,2]\n"
@@ -140,7 +142,7 @@ static const char *const modules[] = {
     "  %d = convolution(%c, %u) {strides=[1,1], low=[0,2], high=[0,3], lhs_dilation=[1,3], rhs_dilation=[1,1],"
     " groups=1, layout=channels-first} : f32[n,2,2*m+2,6*n+12]\n"
     "  return %c, %d\n}",
-    /* convolutions with padding and stride, and one sum for each channel */
+    /* convolutions with padding and stride, one of them depthwise, and a sum for each channel */
     "(%x: f32[n,m], %i: f32[n,5,m+4,9], %w: f32[8,5,3,3], %u: f32[8,1,3,3]) {\n"
     "  %c = convolution(%i, %w) {strides=[1,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1],"
     " groups=1, layout=channels-first} : f32[n,8,m+4,5]\n"
@@ -164,7 +166,7 @@ static const char *const modules[] = {
     "  %j = sizes() {elements=[n,m,4,2*n,1]} : s64[5]\n"
     "  %k = sort(%j) {dimension=0, descending=true} : s64[5]\n"
     "  return %a, %b, %e, %f, %h, %k\n}",
-    /* the best boxes of classes of any number, and of any number of boxes */
+    /* non-maximum suppression for any number of classes and boxes */
     "(%x: f32[n,m], %l: f32[2,m,2], %s: f32[2,n,m], %k: s64[]) {\n"
     "  %a = abs(%l) : f32[2,m,2]\n"
     "  %h = add(%l, %a) : f32[2,m,2]\n"
@@ -174,7 +176,7 @@ static const char *const modules[] = {
     "  %w = constant() {value=s64[] 1000} : s64[]\n"
     "  %d, %u = non-max-suppression(%c, %s, %w, %o) {limit=400} : s64[2*n*min(m,400),3], s64[]\n"
     "  return %b, %t, %d, %u\n}",
-    /* random words as many as sizes say */
+    /* random words, as many as the sizes say */
     "(%x: f32[n,m], %s: u64[1]) {\n"
     "  %a = rng-bit-generator(%s) {algorithm=mt19937} : u32[n,m+5]\n"
     "  %b = rng-bit-generator(%s) {algorithm=mt19937} : u64[30*n]\n"
@@ -209,7 +211,7 @@ static status compile(void *data) {
   return general_program_make(memory, w->compiler, &cpu_target, w->module, w->file, w->program);
 }
 
-/* Each module as it is, through a file, and as a program of own kernels. */
+/* Each module is run as it was compiled, after writing it to a file and reading it, and as a program of own kernels. */
 START_TEST(computes_like_the_evaluator) {
   const hlo_module *m = parse(modules[_i / 3]);
   general_program p = {0};

@@ -1,5 +1,5 @@
-/* check_target.c - operations together, as networks have them and passes fuse them, on both targets; operations one by
- * one are in check_operations.c, quantised networks in check_quantised.c. */
+/* check_target.c - combinations of operations, as networks have them and passes fuse them, on both targets.  Single
+ * operations are in check_operations.c, quantised networks in check_quantised.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "hlo/text/text.h"
 #include "tests/target/text_case.h"
 
-/* --- clusters: the shapes of real networks in small --- */
+/* --- clusters: small copies of parts of real networks --- */
 
 START_TEST(clusters) {
   check_body("%0: f32[1,32,14,14] \"x\", %1: f32[48] \"b\"",
@@ -31,7 +31,8 @@ START_TEST(clusters) {
 }
 END_TEST
 
-/* Large enough to be divided among threads, in each of the ways: rows, batches, columns; with all that may follow. */
+/* Contractions that are large enough to be divided among threads, by rows, by batches and by columns, with operations
+ * after them. */
 START_TEST(parts) {
   static const char *const forms[][4] = {
       {"f32[1,29,31,32]", "f32[48,32,3,3]", CONV_LAST("2,2", "1,1", "1,1", "1,1", "1,1", "1"), "f32[1,15,16,48]"},
@@ -78,8 +79,8 @@ START_TEST(parts) {
 }
 END_TEST
 
-/* Softmax, and a normalisation written in small operators, over rows of n elements: shape x, rows' shape k, the
- * dimension that goes and those that stay. */
+/* Checks a softmax and a normalisation that is written as many operations, for an array of shape x along the dimensions
+ * `gone`.  `kept` are its other dimensions, and k is their shape. */
 static void check_rows(const char *type, const char *x, const char *k, const char *gone, const char *kept,
                        double tolerance) {
   char params[200], body[3000];
@@ -99,8 +100,9 @@ static void check_rows(const char *type, const char *x, const char *k, const cha
   check_body(params, body, "%8 \"softmax\", %5 \"e\", %9 \"sum\", %11 \"square\", %19 \"normal\"", tolerance, -2, 2);
 }
 
-/* Rows that are whole vectors, that end in the middle of one, that are shorter; that lie side by side; that are too
- * long for what is kept on the stack; of numbers that are computed in f32, or by a library. */
+/* Rows that are whole vectors, that end in the middle of a vector, or that are shorter than one; neighbouring rows
+ * whose elements alternate in memory; rows that are too long for the stack; types that are computed in f32 or by the C
+ * library. */
 START_TEST(rows) {
   check_rows("f32", "3,4,64", "3,4", "2", "0,1", 1e-5);
   check_rows("f32", "3,37", "3", "1", "0", 1e-5);
@@ -115,8 +117,8 @@ START_TEST(rows) {
 }
 END_TEST
 
-/* Squares that divide both sides, that lie over one another, that are smaller; two turned arrays, types of all widths,
- * and elementwise work on both sides. */
+/* Transposes: squares that divide both sides, that overlap, or that are larger than the array; two transposed arrays,
+ * types of all widths, and elementwise operations on both sides. */
 START_TEST(turned) {
   static const char *const types[] = {"f32", "f64", "f16", "s8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {
@@ -139,7 +141,8 @@ START_TEST(turned) {
              "%8 = add(%5, %7) : f32[2,19,37]\n%9 = maximum(%8, %6) : f32[2,19,37]\n%10 = negate(%3) : f32[2,19,37]\n"
              "%11 = subtract(%10, %9) : f32[2,19,37]\n%12 = reshape(%11) : f32[38,37]\n%13 = abs(%12) : f32[38,37]",
              "%13 \"r\", %8 \"s\"", 0, -2, 2);
-  check_body("%0: f32[2,9,8,21] \"x\", %1: s64[2,5,7,2] \"i\", %2: f32[2,5,7] \"w\"", /* rows that are gathered */
+  check_body("%0: f32[2,9,8,21] \"x\", %1: s64[2,5,7,2] \"i\", %2: f32[2,5,7] \"w\"", /* the transpose of rows that are
+                                                                                         gathered */
              "%3 = gather(%0, %1) {offset_dims=[3], collapsed_dims=[1,2], operand_batch=[0], indices_batch=[0], "
              "index_map=[1,2], "
              "index_vector_dim=3, sizes=[1,1,1,21]} : f32[2,5,7,21]\n"
@@ -149,8 +152,8 @@ START_TEST(turned) {
 }
 END_TEST
 
-/* Two to four columns: rows that divide vectors, that lie over one another, that padding and concatenation cut, that
- * are repeated. */
+/* Results with two to four columns that are interleaved: with numbers of rows that are whole vectors or not, with
+ * padding and concatenation among the operands, and repeated elements. */
 START_TEST(interleaved) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {
@@ -186,8 +189,9 @@ START_TEST(interleaved) {
 }
 END_TEST
 
-/* Rows that are put together from pieces of all widths, some of one element; from pieces within pieces; over an
- * operand; by constant lists that go up, down and nowhere, along both dimensions; single columns side by side. */
+/* Rows that are concatenated from parts of all widths, some of one element; from parts that are concatenations
+ * themselves; in the memory of an operand; gathers by constant lists that ascend, descend and repeat, along both
+ * dimensions; concatenations of single columns. */
 START_TEST(pieces) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", "c64", NULL};
   for (int k = 0; types[k]; k++) {
@@ -217,7 +221,8 @@ START_TEST(pieces) {
     check_body(params, body, "%6 \"a\", %9 \"b\", %13 \"c\", %15 \"d\"", 0, 0, 9);
   }
   check_body(
-      "%0: f32[2] \"x\", %1: f32[3,32,2] \"y\"", /* a row in whose vectors something is read again and again */
+      "%0: f32[2] \"x\", %1: f32[3,32,2] \"y\"", /* a row with an operand that is shorter than a vector and repeated
+                                                    within it */
       "%2 = broadcast(%0) {dimensions=[2]} : f32[3,32,2]\n%3 = add(%1, %2) : f32[3,32,2]\n%4 = reshape(%3) : "
       "f32[3,64]\n"
       "%5 = reduce(%4) {dimensions=[1], reducer=maximum} : f32[3]\n%6 = broadcast(%5) {dimensions=[0]} : f32[3,64]\n"
@@ -233,7 +238,7 @@ START_TEST(pieces) {
 }
 END_TEST
 
-/* What pass layout carries transposes through: each branch ends in a plain result. */
+/* Operations through which the pass layout moves transposes.  Each branch ends in a result. */
 START_TEST(layouts) {
   static const char conv[] = CONV_FIRST("1,1", "1,1", "1,1", "1,1", "1,1", "1");
   char body[3000];
@@ -264,7 +269,7 @@ START_TEST(layouts) {
 }
 END_TEST
 
-/* Operands that live on after an operation that could be done in place, and operands that are read twice. */
+/* Operands that are still read after an operation that could overwrite them, and operands that are read twice. */
 START_TEST(sharing) {
   check_body("%0: f32[1,9,9,64] \"x\", %1: f32[64,64,1,1] \"w\"",
              "%2 = tanh(%0) : f32[1,9,9,64]\n"
@@ -278,8 +283,8 @@ START_TEST(sharing) {
 }
 END_TEST
 
-/* Several steps of one kind with other numbers, side by side and apart: a library may take one's numbers for all.  The
- * tolerance is that of 144 products, some of them cancelling, summed in another order. */
+/* Several post-ops of one kind with different numbers, next to each other and apart: a library might use the numbers of
+ * one post-op for all.  The tolerance is for sums of 144 products, some of which cancel, in another order. */
 START_TEST(repeated_steps) {
   static const char convolution[] =
       "%2 = convolution(%0, %1) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,9,9,16]\n"
@@ -305,7 +310,8 @@ START_TEST(repeated_steps) {
 }
 END_TEST
 
-/* Arrays behind a convolution that are stretched along any of its dimensions, of one image and of several. */
+/* Operands of the epilogue that are broadcast along any of the convolution's dimensions, for one image and for
+ * several. */
 START_TEST(stretched_steps) {
   static const int dims[] = {9, 9, 9, 16};
   for (int set = 0; set < 32; set++) {
@@ -328,8 +334,7 @@ START_TEST(stretched_steps) {
 }
 END_TEST
 
-/* An epilogue in a branch, with the branch's own parameters. */
-/* --- dots whose operands are no matrices as they come --- */
+/* --- dots whose operands are not matrices in memory --- */
 
 START_TEST(heads) {
   check_body("%0: f32[4,20,3,3,32] \"qkv\", %1: f32[96,64] \"w\"",
@@ -348,7 +353,7 @@ END_TEST
 
 /* --- activations that are spelled out behind products --- */
 
-/* From %4 to %y; %h is 0.5, %o 1, %r sqrt 2, %s sqrt(2/pi), %c 0.044715, %a 1.702. */
+/* Activations that compute %y from %4.  %h is 0.5, %o 1, %r sqrt 2, %s sqrt(2/pi), %c 0.044715, and %a 1.702. */
 static const char *const activations[] = {
     "%5 = divide(%4, %r) : f32[24,200]\n%6 = erf(%5) : f32[24,200]\n%7 = add(%6, %o) : f32[24,200]\n"
     "%8 = multiply(%4, %7) : f32[24,200]\n%y = multiply(%8, %h) : f32[24,200]\n",
@@ -360,9 +365,9 @@ static const char *const activations[] = {
     "%8 = multiply(%7, %6) : f32[24,200]\n%y = add(%8, %7) : f32[24,200]\n",
 };
 
-/* Products of 64 numbers from [-1, 1] stand around 0 with a deviation of 2.7, so that all parts of the functions are
- * met.  1e-5 of the largest result, some 10, is far above what products and the library's erf and tanh (1e-6) differ
- * by. */
+/* Sums of 64 products of numbers from [-1, 1] have the mean 0 and a standard deviation of 2.7, so that all parts of the
+ * functions are used.  The tolerance of 1e-5 of the largest result, about 10, is far above the errors of the sums and
+ * of the library's erf and tanh (1e-6). */
 START_TEST(spelled_out) {
   static const char *const numbers[][2] = {{"h", "0.5"},       {"o", "1"},        {"r", "1.4142135"},
                                            {"s", "0.7978846"}, {"c", "0.044715"}, {"a", "1.702"}};
@@ -383,6 +388,7 @@ START_TEST(spelled_out) {
 }
 END_TEST
 
+/* An epilogue in a branch, with the branch's own parameters. */
 START_TEST(clusters_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
              "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
@@ -408,7 +414,7 @@ static void expect_measured(const rt_sequence *s) {
   }
 }
 
-/* A product in a branch that two conditionals call is timed once, and both have what was chosen. */
+/* A product in a branch that two conditionals call is timed once, and both use the config that was chosen. */
 START_TEST(shared_branches_are_tuned) {
   static const char text[] =
       "onnx-xla hlo 1\nmodule \"t\" {\ncomputation one(%0: f32[64,96], %1: f32[96,80]) {\n"
@@ -432,8 +438,8 @@ START_TEST(shared_branches_are_tuned) {
 }
 END_TEST
 
-/* What is divided by the sum of all is those elements in another order, so the sum must be there before a result is
- * written. */
+/* The elements that are divided by the sum are in another order than those that are added, so the sum must be complete
+ * before any result is written. */
 START_TEST(divided_by_the_sum_of_all) {
   check_body(
       "%0: f32[16,16,16] \"x\"",
@@ -444,8 +450,8 @@ START_TEST(divided_by_the_sum_of_all) {
 }
 END_TEST
 
-/* Two values that are dear to compute, one of the other, and the memory of one result for both: only one may be kept
- * there.  The row is too long for the stack. */
+/* Two values take long to compute, one from the other, and the row is too long for the stack.  The memory of one result
+ * could hold either value, but must hold only one of them. */
 START_TEST(two_kept_values) {
   check_body(
       "%0: f32[5376] \"x\", %1: f32[] \"by\"",
@@ -491,7 +497,8 @@ static status compile_indexed_update(void *data) {
   return NULL;
 }
 
-/* The indices of two million elements would be an array of 32 MB.  They are none while compiling, either. */
+/* The indices of two million elements would be an array of 32 MB.  No such array may be made, not even while
+ * compiling. */
 START_TEST(updated_by_index) {
   mem_budget budget = {.limit = 8 << 20};
   arena *a = arena_create(NULL);

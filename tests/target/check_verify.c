@@ -1,6 +1,7 @@
-/* check_verify.c - verify finds faults that stand in a backend on purpose, names the instruction and the kind
- * of cause, and finds nothing where there is nothing: in control flow, in groups that run at the same time,
- * in sorts of which only the front is read; on the CPU, and on a device whose memory the host cannot touch. */
+/* check_verify.c - verify finds faults that were put into a backend on purpose, and names the instruction and the kind
+ * of cause.  It finds nothing where nothing is wrong: in control flow, in groups that run at the same time, in sorts of
+ * which only the first elements are read.  This is tested on the CPU, and on a device whose memory the host cannot
+ * access. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "tests/suite.h"
 #include "verify/verify.h"
 
-/* --- a backend with a fault: the sound one, but for what `fault` says --- */
+/* --- a backend with a fault: the sound backend, except for the fault `planted` --- */
 
 static const rt_backend cpu = {.abi = RT_ABI, .target = &cpu_target, .compiler = &cpu_compiler};
 static const rt_backend *sound;
@@ -52,7 +53,7 @@ static bool is_bad(const rt_thunk *t, const rt_run *r) {
   return t->n_nodes && strncmp(p->nodes[t->nodes[0]].text, "bad", 3) == 0;
 }
 
-/* Whether this thunk gives something wrong. */
+/* Returns true if this thunk must compute something wrong. */
 static bool is_faulty(const rt_thunk *t, const rt_run *r) {
   switch (planted) {
     case IN_KERNEL: return is_bad(t, r);
@@ -84,7 +85,7 @@ static status run_faulty(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* As a pass that makes an addition of node "bad" a subtraction. */
+/* Does what a wrong pass could do: makes the addition of node "bad" a subtraction. */
 static status change_module(hlo_module *m, const rt_compile_options *o) {
   if (o->dump) {
     TRY(o->dump(o->dump_data, "000-before.hlo", (const struct hlo_module *)m));
@@ -198,7 +199,7 @@ static const char *const right[] = {
            "computation no(%v: f32[4]) {\n%w = negate(%v) : f32[4]\nreturn %w\n}\n"
            "entry main(%x: f32[4], %p: pred[]) {\n%y = conditional(%p, %x) {computations=[yes, no]} : "
            "f32[4]\nreturn %y\n}\n"),
-    /* the rest of the lines is in no order */
+    /* only the first elements of the sorted lines are defined */
     MODULE("entry main(%x: f32[3,100]) {\n%s = sort(%x) {dimension=1, descending=true} : f32[3,100]\n"
            "%f = slice(%s) {starts=[0,0], limits=[3,4], strides=[1,1]} : f32[3,4]\nreturn %f\n}\n"),
     MODULE("entry main(%x: f32[16,64], %w: f32[64,64], %v: f32[64,64]) {\n"
@@ -249,7 +250,8 @@ static const row rows[] = {
 };
 enum { N_FAULTS = sizeof rows / sizeof *rows };
 
-/* The module that was written shows the same when it is verified itself, with inputs of its own. */
+/* The module that verify has written for a finding shows the same fault when it is verified itself, with its own
+ * inputs. */
 static void check_module(const row *r, const verify_finding *f) {
   static char text[20000];
   FILE *file = fopen(f->module.file, "r");
@@ -276,7 +278,8 @@ START_TEST(a_fault_is_named) {
   choose_backend(r->backend);
   ck_assert_ptr_nonnull(mkdtemp(folder));
   trial t = run_trial(r->text, r->planted, folder);
-  ck_assert_uint_eq(t.report.n_different, 1); /* what follows from it is right, from its operands on */
+  /* Instructions after the faulty one are right for the operands that they get. */
+  ck_assert_uint_eq(t.report.n_different, 1);
   const verify_finding *f = &t.report.findings[0];
   ck_assert_msg(strncmp(f->node, "bad", 3) == 0, "node '%s', %s", f->node, f->instruction);
   ck_assert_msg(f->cause == r->cause, "%s", f->why);
@@ -288,7 +291,7 @@ START_TEST(a_fault_is_named) {
 }
 END_TEST
 
-/* A way that is wrong is found though another one is taken. */
+/* A wrong algorithm is found even though the program uses another one. */
 START_TEST(all_algorithms_are_tried) {
   trial t = {.text = convolution, .all_algorithms = true, .a = arena_create(NULL)};
   make_faulty(IN_ALGORITHM);
@@ -299,7 +302,7 @@ START_TEST(all_algorithms_are_tried) {
 }
 END_TEST
 
-/* Not "0 wrong" of a backend whose instructions cannot be compared. */
+/* Verifying a backend whose instructions cannot be compared fails, and does not report that nothing is wrong. */
 START_TEST(a_backend_must_tell_what_its_thunks_compute) {
   trial t = {.text = chain, .a = arena_create(NULL)};
   make_faulty(NO_FAULT);
@@ -312,7 +315,8 @@ START_TEST(a_backend_must_tell_what_its_thunks_compute) {
 }
 END_TEST
 
-/* A constant that other nodes have, too, is no reason to take these for part of it. */
+/* The nodes that a finding names are those of the computation, without the nodes from which a constant comes that it
+ * shares with them. */
 START_TEST(sources_are_those_of_what_is_computed) {
   static const char text[] = MODULE(
       "entry main(%x: f32[6,40]) {\n%h = constant() {value=f32[] 0.5} : f32[] @\"far: Constant\"\n"

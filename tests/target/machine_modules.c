@@ -205,7 +205,7 @@ static void add_movement(list *l) {
 
 /* --- contractions --- */
 
-/* Sines, which are folded to constant weights. */
+/* Returns the text of sines, which are folded to constant weights %w. */
 static const char *sines(list *l, const char *type, int n) {
   return arena_printf(l->arena,
                       "%%i = iota() {dimension=0} : f32[%d]\n%%s = sine(%%i) : f32[%d]\n%%w = reshape(%%s) : %s\n", n,

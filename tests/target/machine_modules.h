@@ -26,7 +26,7 @@ typedef struct machine {
 STATUS_MUST_USE status machine_object(arena *a, const char *text, const machine *on, const char *prefix,
                                       aot_files *out);
 
-/* Compiles it in the same way, and sets *assembly to the text of its code. */
+/* Compiles a module in the same way, and sets *assembly to the text of its code. */
 STATUS_MUST_USE status machine_assembly(arena *a, const char *text, const machine *on, const char **assembly);
 
 #endif

@@ -14,7 +14,8 @@ typedef struct object_names {
   const char **undefined; /* the names that the object uses and does not define */
 } object_names;
 
-/* Returns what an object file says.  Strings point into it or are on the arena.  Fails the test if it is no object. */
+/* Returns the machine and the undefined names of an object file.  Strings point into it or are on the arena.  Fails the
+ * test if it is no object. */
 object_names object_names_of(arena *a, rt_span object);
 
 #endif

@@ -1,9 +1,11 @@
 /* prog_machine_objects.c - for tests that run objects of other machines:
  *
- *   prog_machine_objects write TRIPLE CPU   writes into the current folder, for each module of machine_modules.h, the
- *                                           object mNUMBER.o and its header; nets.c, a program that runs all of them;
- * and `inputs`, which it reads prog_machine_objects compare NAME...    compares what the program wrote, `outputs`, with
- * the reference evaluator, except for the objects mNUMBER that were not run */
+ *   prog_machine_objects write TRIPLE CPU
+ *     writes into the current folder, for each module of machine_modules.h, the object mNUMBER.o and its header;
+ *     nets.c, a program that runs all objects; and `inputs`, which that program reads
+ *   prog_machine_objects compare NAME...
+ *     compares the file `outputs`, which that program has written, with the results of the reference evaluator;
+ *     the names are those of the objects mNUMBER that were not run */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +80,7 @@ static status write_all(void *data) {
 
 /* --- comparing --- */
 
-/* Returns the number of results that differ. */
+/* Adds the number of results that differ to *different. */
 static status compare_module(arena *a, const machine_module *m, FILE *outputs, int *different) {
   hlo_module *module;
   literal *in;

@@ -57,7 +57,7 @@ static void *memory_of(uint64_t bytes) {
   return memory;
 }
 
-/* An onnx_xla_parallel that calls the body for the parts from the last one to the first. */
+/* An onnx_xla_parallel that calls the body for three parts, from the last one to the first. */
 static void in_parts(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
                      void *data) {
   int64_t part = n / 3 + 1;

@@ -25,10 +25,11 @@ void case_inputs(arena *a, const hlo_module *m, double low, double high, literal
  * magnitude of `want`, or bit for bit (0). */
 const char *case_difference(arena *a, const literal *want, const literal *got, double tolerance);
 
-/* Fails the test unless both give the same: within the tolerance, which is relative to the largest magnitude of a
- * result, or bit for bit (0).  Inputs of floating types lie in [low, high). */
+/* Fails the test unless both targets give the same results: within the tolerance, which is relative to the largest
+ * magnitude of a result, or bit for bit (0).  Inputs of floating types lie in [low, high). */
 void check_text(const char *text, double tolerance, double low, double high);
-/* body: lines of instructions; root: what is returned. */
+/* Does the same for a module with these parameters, these lines of instructions, and `root` as the list of what is
+ * returned. */
 void check_body(const char *params, const char *body, const char *root, double tolerance, double low, double high);
 
 #endif

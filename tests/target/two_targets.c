@@ -59,7 +59,7 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
     memset(results[k], 0x5a, (size_t)shape_bytes(&p->results[k].shape));
   }
   for (int round = 0; round < 3 && !s;
-       round++) { /* the first one's thunks are watched; memory of the second run is used again */
+       round++) { /* the first run checks what its thunks access; the others use the same memory again */
     s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = pool, .check_memory = round == 0}, params,
                    results);
   }

@@ -1,5 +1,5 @@
-/* start.h - the vectors of a program for a Cortex-M, which every program includes: a reset switches the floating-point
- * unit on and begins newlib's start-up code; any fault ends the program with a message. */
+/* start.h - the interrupt vectors of a program for a Cortex-M, which every such program includes: a reset switches the
+ * floating-point unit on and begins newlib's start-up code; any fault ends the program with a message. */
 #ifndef START_H
 #define START_H
 

@@ -1,7 +1,7 @@
 /* behaviour.h - the main function of a program that uses several objects as a careless user would: in the wrong order,
  * with wrong memory and wrong sizes, and in several threads.
  *
- * behaviour.py makes the models, compiles them, and includes this file behind their headers:
+ * behaviour.py makes the models, compiles them, and includes this file after their headers:
  * - still: y = Tanh(a) + b for f32[3,5];
  * - open: y = the means of three neighbours in x, f32[1,1,n], whose n is open and must be at least 3;
  * - pick: y = data[index] for f32[5] and s64[2];
@@ -79,18 +79,19 @@ static void test_bad_sizes(void) {
   open n;
   EXPECT(open_init(&n, NULL) == OPEN_OK);
   for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-    int is_large = bad[k] == (int64_t)1 << 40; /* a size that would do if there were so much memory */
+    int is_large = bad[k] == (int64_t)1 << 40; /* this size would be right if there were so much memory */
     int error = is_large ? OPEN_ERROR_SIZES : open_bind(&n, aligned(room), bad[k]);
     EXPECT(is_large || open_arena_bytes(bad[k]) == 0);
     EXPECT(error != OPEN_OK && strlen(open_error_text(error)) > 4);
     EXPECT(is_large || open_run(&n) == OPEN_ERROR_NOT_READY);
   }
-  for (int64_t size = 0; size < 3; size++) { /* a guard says what is wrong even if the output has a negative size */
+  for (int64_t size = 0; size < 3; size++) { /* the error is that of a guard, even for a negative size of the output */
     EXPECT(strstr(open_error_text(open_bind(&n, aligned(room), size)), "the object is for sizes with") != NULL);
   }
 }
 
-/* Binds to n elements, runs, and compares with the means; a context may be bound again. */
+/* Binds the context, which may have been bound before, to this number of elements, runs it, and compares the output
+ * with the means. */
 static void run_open(open *n, int64_t elements) {
   int64_t dims[3];
   EXPECT(open_arena_bytes(elements) > 0 && open_arena_bytes(elements) <= ROOM - 64);
@@ -133,7 +134,7 @@ static void test_index(void) {
   EXPECT(pick_out_y(&n)[0] == 11 && pick_out_y(&n)[1] == 2);
 }
 
-/* The second dimension of the output is known after a run, and not again after the next bind. */
+/* The second dimension of the output is known after a run, until the next bind. */
 static void test_data_sizes(void) {
   static const float x[2][6] = {{0, 1, 0, 1, 0, 0}, {0, 0, 0, 0, 0, 0}};
   static const int64_t wanted[] = {0, 1, 1, 0};
@@ -206,7 +207,7 @@ static void test_weights(const char *path) {
   EXPECT(apart_init(&n, weights) == APART_OK && apart_bind(&n, aligned(room)) == APART_OK);
   EXPECT(apart_set_in_index(&n, index) == APART_OK && apart_run(&n) == APART_OK);
   EXPECT(apart_out_y(&n)[0] == 99 && apart_out_y(&n)[1] == 7);
-  weights[0] ^= 1; /* the mark of another object */
+  weights[0] ^= 1; /* now the mark is that of another object */
   EXPECT(apart_init(&n, weights) == APART_ERROR_MEMORY);
   EXPECT(strstr(apart_error_text(APART_ERROR_MEMORY), "another object") != NULL);
   EXPECT(!f || fclose(f) == 0);
@@ -251,7 +252,7 @@ static void test_threads(void) {
   }
 }
 
-/* A loop that does its parts from the last to the first, and counts calls. */
+/* A parallel loop that does its parts from the last to the first, and counts its calls. */
 static void backwards(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
                       void *data) {
   ++*(int *)user;
@@ -271,7 +272,7 @@ static void test_parallel(void) {
   run_open(&n, 1000);
 }
 
-/* A loop that finds out how deep its calls are nested. */
+/* The state of a parallel loop that finds out how deeply its calls are nested. */
 typedef struct nesting {
   int calls, now, most;
 } nesting;
@@ -288,7 +289,8 @@ static void count_nesting(void *user, int64_t n, int64_t grain, void (*body)(voi
   x->now--;
 }
 
-/* Steps that run at the same time make no parallel loops of their own, since few thread pools allow that. */
+/* Instructions that run at the same time (a concurrent group) contain no parallel loops, since few thread pools allow
+ * nested ones. */
 static void test_group(void) {
   nesting x = {0, 0, 0};
   group n;

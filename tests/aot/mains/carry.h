@@ -1,9 +1,9 @@
 /* carry.h - the main function of a program with objects that keep states: each run is compared with arrays that the
  * program keeps itself.
  *
- * carry.py makes the models, compiles them, and includes this file behind their headers:
- * - stream: `present` is `past`, f32[b,p,3], with x, f32[b,n,3], behind it; `wider` is `wide`, f32[b,2,q], with z,
- *   f32[b,2,n], behind it; `count` is `counted`, f32[b], and 1; y is the sum of the rows of `present`;
+ * carry.py makes the models, compiles them, and includes this file after their headers:
+ * - stream: `present` is `past`, f32[b,p,3], followed by x, f32[b,n,3]; `wider` is `wide`, f32[b,2,q], followed by z,
+ *   f32[b,2,n]; `count` is `counted`, f32[b], plus 1; y is the sum of the rows of `present`;
  * - duo: the same for two processors;
  * - swap: a2 = b and b2 = a + x, for f32[4];
  * - spot: s2 = s with s[i] replaced by v, for f32[5], and y = the sum of s. */
@@ -71,7 +71,7 @@ typedef struct rows {
     EXPECT(net##_bind(&n, memory(0), 2, 0, 5, 5, ROWS) > NET##_ERROR_NO_SUCH);                            \
     net##_add(&n, 0, &r, 2, 1, ROWS); /* a bind that failed leaves what is kept as it was */              \
     EXPECT(net##_out_count(&n)[1] == 2);                                                                  \
-    net##_add(&n, 0, &again, 1, 2, 2 * ROWS); /* as many bytes, of other sizes */                         \
+    net##_add(&n, 0, &again, 1, 2, 2 * ROWS); /* as many bytes, but other sizes */                        \
     EXPECT(net##_out_count(&n)[0] == 1);                                                                  \
     EXPECT(net##_out_present(&n)[2 * 3] == 0 && net##_out_present(&n)[7 * 3 + 2] == 0);                   \
     EXPECT(net##_bind(&n, memory(1), 1, 9, 0, 0, ROWS) > NET##_ERROR_NO_SUCH);                            \
@@ -106,7 +106,7 @@ static void test_swap(void) {
   EXPECT(swap_bind(&n, memory(1)) == SWAP_OK && swap_in_b(&n)[3] == 0);
 }
 
-/* The sum is that of the state before it is written to, although the state is updated where it is. */
+/* The sum is that of the state before the update, although the state is updated in place. */
 static void test_spot(void) {
   spot n;
   float sum = 0;

@@ -1,4 +1,5 @@
-/* expect.h - the checks of the programs in this folder: a failure is told with its place, and ends nothing. */
+/* expect.h - the checks of the programs in this folder: a failure is printed with its place, and does not end the
+ * program. */
 #ifndef EXPECT_H
 #define EXPECT_H
 

@@ -2,9 +2,9 @@
  * writes its outputs to another.
  *
  * programs.py writes the table of objects, and includes this file behind the headers of the objects.  All numbers in
- * the files are 64-bit integers.  The file of inputs has the open dimensions behind their number, and the number of
- * inputs; then for each input its rank and its dimensions, as the file of outputs has for each output, the number of
- * its bytes, and its bytes. */
+ * the files are 64-bit integers.  The file of inputs has the number of open dimensions, these dimensions, and the
+ * number of inputs; then for each input its rank, its dimensions, the number of its bytes, and its bytes.  The file of
+ * outputs has the same for each output. */
 #ifndef RUN_CASE_H
 #define RUN_CASE_H
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object: its tables, and its functions without the types of the context. */
+/* An object: its tables and its functions, where void * stands for the type of its context. */
 typedef struct object_case {
   size_t context_bytes;
   uint32_t n_dims, n_inputs, n_outputs;
@@ -46,7 +46,8 @@ static void check(const object_case *c, int error, const char *what) {
 
 /* --- memory with a guard behind it --- */
 
-/* Returns memory that begins `odd` bytes behind a multiple of ALIGN, and is full of a pattern. */
+/* Returns memory that begins `odd` bytes after a multiple of ALIGN.  It is filled with GUARD_BYTE, and so is a guard
+ * after it. */
 static unsigned char *take(uint64_t bytes, size_t odd) {
   unsigned char *block = malloc((size_t)bytes + 2 * ALIGN + GUARD);
   if (!block) {
@@ -104,7 +105,7 @@ static int64_t output_bytes(const object_case *c, void *n, uint32_t k, int64_t *
   return bytes_of(&c->outputs[k], dims);
 }
 
-/* The inputs as they are in the file, at odd addresses, or copies of outputs. */
+/* The inputs as they are in the file, at odd addresses; or copies of the outputs. */
 typedef struct arrays {
   unsigned char **data;
   int64_t *bytes;
@@ -165,7 +166,7 @@ static arrays write_outputs(FILE *f, const object_case *c, void *n) {
   return x;
 }
 
-/* Runs again with the outputs in `memory`, which must give the same bytes. */
+/* Runs again with the outputs in `memory`, and fails unless they are the same bytes as in `outputs`. */
 static void run_again(const object_case *c, void *n, unsigned char *const *memory, const arrays *outputs,
                       const char *what) {
   int64_t dims[MOST_RANK];
@@ -178,7 +179,7 @@ static void run_again(const object_case *c, void *n, unsigned char *const *memor
   }
 }
 
-/* A loop that does the parts from the last to the first. */
+/* A parallel loop that does its parts from the last to the first. */
 static void backwards(void *user, int64_t n, int64_t grain, void (*body)(void *data, int64_t begin, int64_t end),
                       void *data) {
   (void)user;
@@ -195,7 +196,7 @@ static void run_in_other_ways(const object_case *c, void *n, const arrays *input
     check(c, c->set_input(n, k, inputs->data[k]), "set_input");
   }
   for (uint32_t k = 0; memory && k < c->n_outputs; k++) {
-    memory[k] = take(arena_bytes, 1); /* whose bytes are at least those of any output */
+    memory[k] = take(arena_bytes, 1); /* the arena has at least as many bytes as any output */
     check(c, c->set_output(n, k, memory[k]), "set_output");
   }
   run_again(c, n, memory, outputs, "run at odd addresses");

@@ -1,6 +1,6 @@
-/* stdio.h - the part of C's that tests/aot/mains/run_case.h needs, for WebAssembly.  There are three files, whose bytes
- * the host reads and writes: one for reading, one for writing, and the one for messages, stderr.  The host takes the
- * place and the size of each from the functions `file_bytes` and `file_size`. */
+/* stdio.h - the part of C's stdio.h that tests/aot/mains/run_case.h needs, for WebAssembly.  There are three files,
+ * whose bytes the host reads and writes: one for reading, one for writing, and the one for messages, stderr.  The host
+ * takes the place and the size of each from the functions `file_bytes` and `file_size`. */
 #ifndef STDIO_H
 #define STDIO_H
 
@@ -10,7 +10,7 @@
 
 typedef struct FILE {
   unsigned char *bytes;
-  size_t size, cap, at; /* at: how much has been read */
+  size_t size, cap, at; /* `at` is how many bytes have been read */
 } FILE;
 
 enum { FILE_IN, FILE_OUT, FILE_MESSAGES, N_FILES };

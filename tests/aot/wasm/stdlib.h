@@ -1,5 +1,5 @@
-/* stdlib.h - the part of C's that tests/aot/mains/run_case.h needs, for WebAssembly without a C library.  A program
- * includes these headers in one file only, which defines the functions. */
+/* stdlib.h - the part of C's stdlib.h that tests/aot/mains/run_case.h needs, for WebAssembly without a C library.  A
+ * program includes these headers in one file only, which defines the functions. */
 #ifndef STDLIB_H
 #define STDLIB_H
 
@@ -8,7 +8,7 @@
 
 extern unsigned char __heap_base;
 
-/* Never frees: a program runs one case. */
+/* Allocates memory that is never freed, since a program runs one case only. */
 void *malloc(size_t n);
 void *malloc(size_t n) {
   static uintptr_t end;

@@ -1,4 +1,5 @@
-/* string.h - the functions of C's that objects and tests/aot/mains/run_case.h call, for WebAssembly; see stdlib.h. */
+/* string.h - the functions of C's string.h that objects and tests/aot/mains/run_case.h call, for WebAssembly; see
+ * stdlib.h. */
 #ifndef STRING_H
 #define STRING_H
 

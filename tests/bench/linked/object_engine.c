@@ -1,5 +1,6 @@
 /* object_engine.c - an object of onnx-xla (net.h, net.o), linked to the client.  bench_sizes.h, which objects.py
- * writes, has its open dimensions; among them may be `past`, the rows that have been carried so far. */
+ * writes, has the sizes of its open dimensions.  One of them may be `past`, the number of rows that have been carried
+ * so far. */
 #define ONNX_XLA_POOL
 #include "net.h"
 
@@ -22,8 +23,8 @@ static void check(int error) {
   }
 }
 
-/* An input that is carried takes no memory of the caller: a state is copied, and of one that grows the length is the
- * past. */
+/* Sets an input.  A carried input cannot be in the caller's memory: its contents are copied, or if it grows, only its
+ * length is noted in `past`. */
 static void set_input(const tensor *t) {
   for (uint32_t k = 0; k < NET_INPUTS; k++) {
     const onnx_xla_value *v = &net_inputs[k];
@@ -44,7 +45,7 @@ static void set_inputs(int n, tensor *inputs) {
   }
 }
 
-/* The object carries by itself, but must be told how many rows there are, once for all outputs. */
+/* The object itself carries its outputs, but must be told how many rows there are. */
 static void carry(int output, const char *input) {
   (void)output;
   (void)input;

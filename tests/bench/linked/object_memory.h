@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* Memory that begins at a page; NULL if there is none. */
+/* Returns memory that begins at a page, or NULL if there is not enough. */
 static inline void *arena_of(uint64_t bytes) {
   enum { PAGE = 4096 };
   return aligned_alloc(PAGE, (bytes + PAGE) / PAGE * PAGE);
 }
 
-/* The contents of a file; NULL if it cannot be mapped. */
+/* Returns the contents of a file, or NULL if it cannot be mapped. */
 static inline const void *map_weights(const char *path) {
   struct stat s;
   int fd = open(path, O_RDONLY);

@@ -1,8 +1,8 @@
 /* object_start.c - start WEIGHTS RUNS: starts itself RUNS times with an object (net.h, net.o), and prints the least and
- * the median milliseconds from the start of a process until the object is ready (init and bind) and until its first run
- * has ended; then, while an object runs in this process too, the kilobytes of memory of a further process that no other
- * shares and that it has written (Private_Dirty), and those of its arena.  WEIGHTS is a file, or "" for those in the
- * object. */
+ * the median milliseconds from the start of a process until the object is ready (after init and bind) and until its
+ * first run has ended.  Then it starts one more process while an object is in use in this process, too, and prints the
+ * kilobytes that only that process uses and that it has written (Private_Dirty), and those of its arena.  WEIGHTS is a
+ * file, or "" for those in the object. */
 #define _GNU_SOURCE
 #include "net.h"
 
@@ -44,8 +44,8 @@ static long private_kilobytes(void) {
   return kilobytes;
 }
 
-/* What a process does that is started here: it tells on standard output when it is at a point, and its memory at last.
- */
+/* The main function of a process that `start` starts.  It writes a letter to standard output when the object is ready
+ * and when it has run, and at last the kilobytes of its memory. */
 static int child(const char *weights) {
   int error = make_ready(weights);
   long kilobytes;

@@ -15,10 +15,10 @@ uint64_t mutate_random(uint64_t *state) {
   return z ^ (z >> 31);
 }
 
-/* Below n; n may be 0. */
+/* Returns a random number below n, or 0 if n is 0. */
 static size_t below(uint64_t *state, size_t n) { return n ? (size_t)(mutate_random(state) % n) : 0; }
 
-/* Numbers that readers get wrong. */
+/* Returns a number that code which reads files may handle wrongly. */
 static int64_t odd_number(uint64_t *state) {
   static const int64_t numbers[] = {0,
                                     1,
@@ -48,7 +48,7 @@ static int64_t odd_number(uint64_t *state) {
   return k < n ? numbers[k] : (int64_t)below(state, 32) - 4;
 }
 
-/* Makes the `old` bytes at `at` into `new` ones; false where there is no room. */
+/* Makes the `old` bytes at `at` `new` bytes long, and moves what follows.  Returns false if there is no room. */
 static bool resize(uint8_t *bytes, size_t *size, size_t most, size_t at, size_t old, size_t new) {
   if (*size - old + new > most) {
     return false;
@@ -104,7 +104,7 @@ typedef struct field {
   int wire_type;
 } field;
 
-/* Reads the field at *at and moves *at behind it. */
+/* Reads the field at *at and moves *at to its end. */
 static bool read_field(const uint8_t *bytes, size_t end, size_t *at, field *out) {
   pb_cursor c = {bytes + *at, bytes + end};
   pb_field f;
@@ -119,7 +119,7 @@ static bool read_field(const uint8_t *bytes, size_t end, size_t *at, field *out)
 
 enum { MAX_FIELDS = 4096, MAX_DEPTH = 24 };
 
-/* How many fields the message has; 0 if it is none. */
+/* Returns how many fields the message has, or 0 if the bytes are no message. */
 static size_t count_fields(const uint8_t *bytes, span message) {
   size_t at = message.at, n = 0;
   field f;
@@ -182,7 +182,7 @@ static const char *const words[] = {"Add",
                                     "ij,jk->ik",
                                     "\xff"};
 
-/* Another value with a length: a word, a packed list, fewer or more bytes. */
+/* Replaces a length-delimited value by a word, a packed list, or fewer or more bytes. */
 static size_t change_text(uint8_t *bytes, size_t *size, size_t most, span old, uint64_t *s) {
   uint8_t new[64];
   size_t n = 0;
@@ -219,12 +219,12 @@ typedef struct editing {
   uint64_t s;
 } editing;
 
-/* Changes the field; gives what it is then long. */
+/* Changes the field, and returns its new size. */
 static size_t change_field(editing *e, const field *f) {
   span whole = f->whole, value = f->value;
   uint8_t number[PB_VARINT_MAX];
   size_t kind = below(&e->s, 8), head_size = value.at - whole.at;
-  if (kind == 0) { /* away */
+  if (kind == 0) { /* the field is removed */
     resize(e->bytes, &e->size, e->most, whole.at, whole.size, 0);
     return 0;
   }
@@ -232,7 +232,7 @@ static size_t change_field(editing *e, const field *f) {
     memcpy(e->bytes + whole.at, e->bytes + whole.at + whole.size, whole.size);
     return 2 * whole.size;
   }
-  if (kind == 2) { /* of another field */
+  if (kind == 2) { /* the field gets the number of another one */
     e->bytes[whole.at] = (uint8_t)((below(&e->s, 16) << 3) | (unsigned)f->wire_type);
     return whole.size;
   }
@@ -252,7 +252,7 @@ static size_t change_field(editing *e, const field *f) {
   return whole.size + n - value.size;
 }
 
-/* Changes one field of the message, or within one; gives the message's new size. */
+/* Changes one field of the message, or a field within a field, and returns the message's new size. */
 static size_t change_message(editing *e, span message, int depth) {
   size_t n = count_fields(e->bytes, message), pick = below(&e->s, n), at = message.at, end = message.at + message.size;
   field f;
@@ -437,7 +437,8 @@ size_t mutate_image(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
   if (size < TABLE_END) {
     return size;
   }
-  for (size_t n = 1 + below(&s, 3); n > 0; n--) { /* mostly in the programs: constants mean nothing */
+  /* Mostly changes the section of programs, since changed constants are always valid. */
+  for (size_t n = 1 + below(&s, 3); n > 0; n--) {
     uint64_t offset = get64(bytes + HEADER + ROW + 8), length = get64(bytes + HEADER + ROW + 16);
     size_t at = offset < size && length <= size - offset && length && below(&s, 8) ? offset + below(&s, length)
                                                                                    : below(&s, size);

@@ -1,20 +1,21 @@
-/* mutate.h - damage that keeps the structure of what it damages.  All functions change bytes[size], of which `most` may
- * be used, and give the new size; equal seeds do the same everywhere. */
+/* mutate.h - damages files but keeps their structure.  All functions change bytes[size], in memory of `most` bytes, and
+ * return the new size.  Equal seeds give the same damage on every machine. */
 #ifndef TESTS_FUZZ_BYTES_MUTATE_H
 #define TESTS_FUZZ_BYTES_MUTATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* splitmix64 */
+/* Returns the next random number, by splitmix64. */
 uint64_t mutate_random(uint64_t *state);
-/* Bits, bytes, cuts, copies: for anything. */
+/* Changes bits and bytes, cuts, and copies: for files of any kind. */
 size_t mutate_bytes(uint8_t *bytes, size_t size, size_t most, uint64_t seed);
-/* One field somewhere in a protobuf message: removed, doubled, another number, another text; lengths around it fit. */
+/* Removes, doubles or changes one field somewhere in a protobuf message.  The lengths of the messages around it are
+ * adjusted. */
 size_t mutate_protobuf(uint8_t *bytes, size_t size, size_t most, uint64_t seed);
-/* A word, number or line of HLO text. */
+/* Changes words, numbers or lines of HLO text. */
 size_t mutate_text(uint8_t *bytes, size_t size, size_t most, uint64_t seed);
-/* A .oxla file: some bytes, then its checksums. */
+/* Changes some bytes of a .oxla file, and then its checksums so that they are right. */
 size_t mutate_image(uint8_t *bytes, size_t size, size_t most, uint64_t seed);
 
 #endif

@@ -1,5 +1,5 @@
-/* prog_fuzz_bytes.c - see README.  With -DBYTES_LIBFUZZER libFuzzer's main drives it, otherwise the one at the end,
- * which plays files and damages them: always in the same way. */
+/* prog_fuzz_bytes.c - see README.  With -DBYTES_LIBFUZZER, libFuzzer's main function drives it; otherwise the main
+ * function below does, which reads files and damages them, always in the same way. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,9 +44,9 @@ size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t most, unsigne
 
 #else
 
-enum { MOST = 1 << 16, SECONDS = 60 /* for one input: then it hangs */ };
+enum { MOST = 1 << 16, SECONDS = 60 /* an input that takes longer counts as hanging */ };
 
-/* What is being tried, for those who look into a crash. */
+/* The input that is being tried, for the message of a crash. */
 static struct {
   char file[512];
   uint64_t seed;
@@ -62,8 +62,8 @@ static void crashed(int number) {
 }
 
 typedef struct playing {
-  long runs, done, accepted,
-      accepted_whole; /* inputs: to be tried of each file, tried, accepted, and of those undamaged */
+  long runs, done, accepted, accepted_whole; /* numbers of inputs: to be tried for each file, tried so far, accepted,
+                                                and accepted without damage */
   uint64_t seed;
   double until; /* 0: no limit */
 } playing;
@@ -83,7 +83,7 @@ static void try_one(playing *p, const uint8_t *bytes, size_t size) {
   p->accepted_whole += accepted && now.seed == 0;
 }
 
-/* The file as it is (seed 0), then damaged once by each seed. */
+/* Tries the file as it is (seed 0), and then once with the damage of each seed. */
 static void play_file(playing *p, const char *path) {
   static uint8_t bytes[MOST], damaged[MOST];
   FILE *f = fopen(path, "rb");
@@ -120,7 +120,7 @@ static void play(playing *p, const char *path) {
     char name[512];
     snprintf(name, sizeof name, "%s/%s", path, names[k]->d_name);
     if (names[k]->d_name[0] != '.') {
-      p->until = left > 0 ? start + left * (k + 1) / n : p->until; /* each its share */
+      p->until = left > 0 ? start + left * (k + 1) / n : p->until; /* each file gets its share of the time */
       play_file(p, name);
     }
     free(names[k]);

@@ -20,12 +20,12 @@
 #include "tests/fuzz/bytes/mutate.h"
 
 enum {
-  MEGABYTES = 48, /* budget of one input */
+  MEGABYTES = 48, /* the memory budget for one input */
   MILLISECONDS = 500,
-  RUN_BYTES = 1 << 20 /* inputs and outputs of what is run */
+  RUN_BYTES = 1 << 20 /* the most bytes of the inputs, and of the outputs, of a program that is run */
 };
 
-/* --- how all of them go --- */
+/* --- what all targets share --- */
 
 typedef struct job {
   arena *a;
@@ -39,7 +39,8 @@ static void fail(const char *what, const char *message) {
   abort();
 }
 
-/* Returns true if there was no error.  Aborts if the error says that we are wrong, or cannot be shown as one line. */
+/* Returns true if there was no error.  Aborts if the error is an internal one, or if its message is not one line of
+ * text. */
 static bool judge(status s) {
   const char *message = status_message(s);
   if (!s) {
@@ -66,7 +67,8 @@ static uint64_t deadline(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec + MILLISECONDS * (uint64_t)1000000;
 }
 
-/* On a copy of exactly the size, so that reading behind it shows. */
+/* Calls fn within the budget, on a copy of the bytes that is exactly as long, so that reading beyond its end is
+ * noticed.  Returns true if the bytes were accepted. */
 static bool within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *)) {
   mem_budget budget = {.limit = (uint64_t)MEGABYTES << 20, .deadline = deadline()};
   uint8_t *copy = malloc(size ? size : 1);
@@ -88,8 +90,8 @@ static bool within_budget(const uint8_t *bytes, size_t size, status (*fn)(void *
 
 /* --- running --- */
 
-/* Memory for inputs or outputs; NULL if that is too much.  Inputs are small integers in any type: valid more often than
- * not. */
+/* Returns memory for inputs or outputs, or NULL if that would be too much.  It is filled with small integers of the
+ * arrays' types, which are often valid inputs. */
 static void **make_buffers(arena *a, uint32_t n, const rt_io *io) {
   void **out = ARENA_NEW_N(a, void *, n + 1);
   int64_t all = 0;
@@ -145,7 +147,7 @@ static status run_program(job *j, const rt_program *p) {
     s = run_bound(j, rt_executable_binding(e));
   }
   for (size_t k = 0; !rt_executable_binding(e) && k < sizeof sizes / sizeof *sizes; k++) {
-    (void)judge(s); /* of the size before: what is refused for one may be right for another */
+    (void)judge(s); /* the status for the size before: a program may refuse one size and take another */
     s = run_at(j, e, sizes[k]);
   }
   rt_executable_destroy(e);

@@ -55,7 +55,7 @@ static const compiler_text *example_of(arena *a, const aot_files *files) {
   return texts;
 }
 
-/* Compiles the model for one CPU into the module, which is created for the first one. */
+/* Compiles the model for one CPU into the LLVM module, which is created by the call for the first CPU. */
 static status add_version(const object_call *c, const char *cpu, uint32_t number, emit_module **module,
                           aot_version *out) {
   hlo_module *m;

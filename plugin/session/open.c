@@ -261,7 +261,7 @@ static status find_target(session *s, const char *otherwise) {
   return session_find_target(s->options.backend, &s->target);
 }
 
-/* Opens the target's device. */
+/* Checks that the target's device can be used, by allocating a byte of its memory. */
 static status try_device(const rt_device *d) {
   void *memory;
   TRY(d->allocate(d, 1, &memory));

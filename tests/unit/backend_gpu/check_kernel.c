@@ -1,4 +1,4 @@
-/* check_kernel.c - which configs of a launch, which come from files, the thunk kind gpu.kernel loads. */
+/* check_kernel.c - which configs of launches the thunk kind gpu.kernel accepts; they come from files. */
 #include <check.h>
 #include <string.h>
 
@@ -54,7 +54,8 @@ START_TEST(another_abi_is_refused) {
   expect(NULL, "k", (config){RT_BLOCK_ABI, 0, 1, 0}, 2);
   expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, 0, 1, 0}, 2);
   expect("compile the model again", "k", (config){RT_BLOCK_ABI - 1, 0, 1, 0}, 2);
-  expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, -1, -1, -1}, 2); /* whatever follows */
+  expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, -1, -1, -1}, 2); /* whatever the other
+                                                                                        fields are */
 }
 END_TEST
 

@@ -329,7 +329,7 @@ START_TEST(random_fusions) {
 }
 END_TEST
 
-/* --- what else holds --- */
+/* --- hints --- */
 
 /* Hints have an effect on speed only: with hints that are far from the sizes of the runs, the results are the
  * same. */

@@ -90,7 +90,7 @@ static double ulps(float got, double want) {
   return fabs((double)got - want) / step;
 }
 
-/* --- one kernel a function --- */
+/* --- one kernel for each function --- */
 
 static hlo_instr *build_function(const function *f) {
   hlo_module *m = hlo_module_create(memory, "test");

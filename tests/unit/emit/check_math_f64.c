@@ -111,7 +111,7 @@ static const struct {
 };
 enum { N_LARGE = sizeof large / sizeof *large };
 
-/* --- one kernel a function --- */
+/* --- one kernel for each function --- */
 
 static hlo_instr *build_function(const function *f) {
   hlo_module *m = hlo_module_create(memory, "test");

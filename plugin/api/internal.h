@@ -124,7 +124,7 @@ oxla_device api_device(const oxla_model *model);
 /* Gives back the tensor to which input k was set, if there is one. */
 void api_drop_tensor(oxla_run *run, size_t k);
 
-/* Frees a model whose caller, and whose tensors, are gone. */
+/* Removes a user of the model (oxla_model.users), and frees the model with its last user. */
 void api_release_model(oxla_model *model);
 
 /* Frees the taken outputs that nobody has freed. */

@@ -274,9 +274,10 @@ typedef struct oxla_options {
    * whose shape is not set gets the largest sizes. */
   const oxla_range *ranges;
   size_t n_ranges;
-  /* The backend that takes the place of `backend` if its device cannot be used, for instance as there is no driver; all
-   * other options are then for this one.  A warning is logged, and oxla_model_backend tells which one is in use.  NULL
-   * (default): models whose device cannot be used fail.  A .oxla file is for one backend. */
+  /* The backend that takes the place of `backend` if its device cannot be used, for example because there is
+   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend
+   * tells which one is in use.  NULL (default): models whose device cannot be used fail.  A .oxla file is for
+   * one backend. */
   const char *fallback;
 } oxla_options;
 

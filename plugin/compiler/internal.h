@@ -23,11 +23,11 @@ typedef struct compiler_validity {
   /* for each input: how many of its elements, from the first on, have a further parameter that tells their
    * value (rt_io.told).  These parameters come after those of the inputs, in their order. */
   uint32_t *told;
-  rt_definition *definitions; /* what symbols must be equal to */
+  rt_definition *definitions; /* the expressions to which symbols must be equal */
   uint32_t n_definitions;
 } compiler_validity;
 
-/* Returns the options of the import that a request tells: everything but the inputs.  In import.c. */
+/* Returns the options of the import that follow from a request: all but the inputs.  In import.c. */
 onnx_import_options compiler_import_options(arena *a, const compile_request *r);
 /* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  *validity, which may
  * be NULL, is set on the arena, also after a failure.  *complete is set to false if the module is only the first

@@ -31,7 +31,7 @@ static const char *const *const *names_of_dims(const compiler_model *s, arena *a
   return names;
 }
 
-/* Says from which model and by which compiler the object was made. */
+/* Returns text that says from which model and by which compiler the object was made. */
 static const char *about_model(const compiler_model *s, arena *a) {
   const onnx_model *m = compiler_onnx_model(s);
   uint64_t hash = m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;

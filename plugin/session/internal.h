@@ -41,9 +41,10 @@ struct session {
   compiler_model *source;   /* source->model is NULL as long as only the description in the cache has been read */
   opened_file *file;        /* the file from which the session was opened */
   compile_cache *cache;     /* NULL if there is no cache */
-  content_store code_store; /* has what the target's device compiles; open if loading.code_cache is not NULL */
+  content_store code_store; /* keeps code that the target's device has compiled; open if loading.code_cache is
+                               not NULL */
   rt_code_cache code_cache;
-  rt_load_options loading; /* of all programs */
+  rt_load_options loading; /* the options with which all programs are loaded */
   const rt_image *image;   /* the mapped .oxla file; NULL if the session was opened from a model */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
@@ -136,7 +137,8 @@ session_program *session_find_program(session *s, const session_inputs *inputs);
 /* Adds the program to the session, with one user, and frees those that were not used for the longest time if
  * programs take too much memory (session_options.program_memory).  The caller has the turn. */
 void session_keep_program(session *s, session_program *c);
-/* Free a program that is in no list of the session; and all programs of the session. */
+/* session_free_program frees a program that is in no list of the session, session_free_programs all programs
+ * of the session. */
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
 

@@ -237,9 +237,9 @@ static void measure_compiled(session *s) {
   }
 }
 
-/* Removes a program for one set of sizes that has no users, the one that was not used for the longest time, if these
- * programs take too much memory, and returns it; otherwise NULL.  A single program is kept, however large it is.  The
- * caller holds the lock. */
+/* If the programs for one set of sizes take too much memory, removes and returns the one without users that
+ * was not used for the longest time; otherwise returns NULL.  A single program is kept, however large it is.
+ * The caller holds the lock. */
 static session_program *take_compiled(session *s) {
   session_program *oldest = NULL;
   if (s->image) {
@@ -481,7 +481,7 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   c->general = general;
   c->binding = b;
   c->program = b ? b->program : general->program;
-  c->elsewhere = general->elsewhere; /* belongs to that program */
+  c->elsewhere = general->elsewhere; /* `general` owns it */
   c->reads_file = general->reads_file;
   c->untuned = true;
   c->from_cache = general->from_cache;

@@ -259,7 +259,7 @@ static status find_generals(compilation *c) {
   return NULL;
 }
 
-/* Says which nodes have pinned the sizes of a program that was to be for all sizes. */
+/* Returns text that says which nodes have pinned the sizes of a program that was to be for all sizes. */
 static const char *why_static(arena *a, const rt_program *p) {
   const char *text = "the model is for one set of sizes only";
   for (uint32_t k = 0; k < p->n_definitions; k++) {

@@ -171,7 +171,7 @@ static void is_imported(void *data) {
   if (x->s->source->n_files == 0) {
     end_turn(x);
   }
-  if (!atomic_load(&x->ends)) { /* otherwise somebody waits for the end */
+  if (!atomic_load(&x->ends)) { /* otherwise a thread waits for the end of this specialisation */
     lower_priority();
   }
 }
@@ -359,8 +359,8 @@ static bool may_tune(const session *s, const session_program *c) {
   return tunes(s) && c->untuned && c->program && !c->elsewhere;
 }
 
-/* Returns true if no program of the session has been tuned yet.  If the program for all sizes is from the cache, a
- * tuned one for these sizes would have been found there too if they had come often. */
+/* Returns true if no program of the session has been tuned yet, unless the program for all sizes is from the
+ * cache: a tuned program for these sizes would then be in the cache, too, if they had come often. */
 static bool is_first(const session *s, const session_program *c) {
   return !s->specialisation && !(c->general && c->from_cache);
 }

@@ -10,7 +10,7 @@ typedef struct config {
   int64_t abi, threads, step_threads, shared;
 } config;
 
-/* A device whose code has the kernel "k" and no other. */
+/* The function `find` of a device whose code has the kernel "k" and no other. */
 static gpu_function *find(const gpu_device *d, arena *a, rt_code *code, const char *symbol) {
   static char function; /* any address; nothing is launched */
   (void)d, (void)a, (void)code;

@@ -28,7 +28,8 @@ static bool is_race(const access *x, const access *y) {
   return overlap && x->thread != y->thread && (x->writes || y->writes) && !waited;
 }
 
-/* One warp after the other runs a few accesses and exchanges, then all wait, until there is a race. */
+/* Lets one warp after the other make a few accesses and exchanges, then all threads wait at a barrier, and so
+ * on until there is a race.  Returns false if there was none. */
 static bool run_until_race(gpu_race_check *c, int writes_of_100, gpu_race *race) {
   static char memory[BYTES];
   access all[MOST];

@@ -53,9 +53,9 @@ typedef struct cuda_program {
 } cuda_program;
 
 cuda_program *cuda_program_new(const gpu_device *g);
-/* Loads its code twice: it is compiled, and found in the cache. */
+/* Loads the program's code twice: first it is compiled, then it is found in the cache. */
 status cuda_program_load(cuda_program *p);
-/* A program of device 0 that is loaded. */
+/* Returns a program of device 0 that is loaded. */
 cuda_program *cuda_program_loaded(void);
 /* Launches the kernel "add": the third array becomes x + factor y. */
 status cuda_program_launch(const cuda_program *p, int64_t factor);

@@ -78,7 +78,7 @@ static void lose(CUresult r) {
   atomic_compare_exchange_strong(&sticky, &none, r);
 }
 
-/* Streams hold it for reading while they work, and do nothing if the device is lost. */
+/* A lock that streams hold for reading while they work; they do nothing if the device is lost. */
 static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER;
 
 /* Returns the error when no stream works any more, so that nothing touches memory once a caller knows that

@@ -55,7 +55,7 @@ static pair colliding(size_t size, const void *killer, size_t where, size_t at, 
 START_TEST(chosen_collisions) {
   static const uint8_t former[8] = {0x93, 0xfd, 0x59, 0x66, 0xb8, 0xfe, 0xe8, 0xd6};
   static const uint8_t xxh3[8] = {0xb8, 0xfe, 0x6c, 0x39,
-                                  0x23, 0xa4, 0x4b, 0xbe}; /* where its built-in secret begins */
+                                  0x23, 0xa4, 0x4b, 0xbe}; /* the first 8 bytes of its built-in secret */
   const pair pairs[] = {colliding(32, former, 16, 0, 16), colliding(LONGEST, former, 160, 32, 100),
                         colliding(32, xxh3, 0, 8, 8)};
   hash_secret s, other;

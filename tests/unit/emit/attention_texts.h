@@ -71,7 +71,7 @@ static const char *const attention_texts[] = {
     "%q = slice(%q0) {starts=[m,0,0,0], limits=[n+m,b,2,16], strides=[1,1,1,1]} : f32[n,b,2,16]\n"
     "%x = dot(%q, %k) {lhs_batch=[1,2], rhs_batch=[1,2], lhs_contract=[3], rhs_contract=[3]} : f32[b,2,n,m]\n" SOFTMAX(
         "f32[b,2,n,m]", "f32[b,2,n]", "3", "[0,1,2]") TIMES_V("f32[b,2,n,16]") "return %pv\n}",
-    /* the sequence before the batch and the heads, also of the values */
+    /* the sequence comes before the batch, also in the values and in the result */
     "(%q: f32[n,b,16], %k: f32[m,b,16], %v: f32[m,b,32]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[1], rhs_batch=[1], lhs_contract=[2], rhs_contract=[2]} : f32[b,n,m]\n" EIGHTH(
         "%x", "%qk", "f32[b,n,m]") SOFTMAX("f32[b,n,m]", "f32[b,n]", "2", "[0,1]")

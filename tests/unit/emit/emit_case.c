@@ -83,7 +83,7 @@ static void compare(const emit_case *c, const char *how, const literal *want, co
   }
 }
 
-/* An array as kernels see it. */
+/* An array in guarded memory. */
 typedef struct buffer {
   void *at;
   size_t bytes;

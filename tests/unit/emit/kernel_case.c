@@ -156,7 +156,7 @@ typedef struct callable {
 static literal *results_of(arena *a, const kernel_case *k, const callable *f, const literal *args) {
   const hlo_instr *i = k->fusion;
   uint32_t n = i->n_operands;
-  void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last: no budget */
+  void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last entry is the budget: NULL */
   literal *results = ARENA_NEW_N(a, literal, i->n_results);
   for (uint32_t j = 0; j < n; j++) {
     buffers[j] = guarded_memory((size_t)shape_bytes(&args[j].shape));

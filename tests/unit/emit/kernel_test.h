@@ -11,8 +11,8 @@
 #include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
-/* Processors and widths of vectors.  Behind them is the native processor that emulates blocks of threads, for which
- * kernels of contraction/ are not written. */
+/* Processors and widths of vectors.  The last entry is the native processor that emulates blocks of threads;
+ * kernels of contraction/ are not written for it. */
 typedef struct emit_machine {
   const char *cpu;
   int lanes;

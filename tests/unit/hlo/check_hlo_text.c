@@ -312,7 +312,7 @@ START_TEST(refused_texts) {
 }
 END_TEST
 
-/* A chain of computations, each calling the one before `times` times. */
+/* Returns the text of a chain of computations, each of which calls the one before it `times` times. */
 static const char *call_chain(int length, int times) {
   char *text = arena_alloc(memory, (size_t)length * (size_t)times * 200 + 1000), *at = text;
   at += sprintf(at, "onnx-xla hlo 1\nmodule \"m\" {\ncomputation c0(%%x: f32[]) { return %%x }\n");

@@ -44,7 +44,7 @@ static void write_product_of(const char *input, const char *dims) {
 
 static void write_product(void) { write_product_of("x", "n,512"); }
 
-/* A model without open sizes, whose first program is an exact one. */
+/* A model without open sizes, whose first program is for one set of sizes. */
 static void write_exact_product(void) { write_product_of("x", "1024,512"); }
 
 static session *open_tuned(session_options o) {

@@ -45,10 +45,9 @@ typedef struct corners {
 } corners;
 
 static status compile_corners(void *data) {
-  enum {
-    MOST_RANGES = 4
-  }; /* programs are compiled for all corners of the first MOST_RANGES ranges; each
-        further range has its largest size */
+  /* Programs are compiled for all corners of the first MOST_RANGES ranges; each further range has its largest
+   * size. */
+  enum { MOST_RANGES = 4 };
   corners *x = data;
   uint32_t n = x->s->options.n_ranges < MOST_RANGES ? x->s->options.n_ranges : MOST_RANGES;
   x->arena = arena_create(&x->s->budget);

@@ -311,7 +311,7 @@ START_TEST(wrong_code_is_refused) {
 }
 END_TEST
 
-/* The fake driver cannot compile PTX, so its error tells which code of the bundle it was given. */
+/* The fake driver cannot compile PTX text, so its error tells which code of the bundle it was given. */
 START_TEST(the_best_code_of_a_bundle_is_loaded) {
   static const struct {
     const char *cpus[3], *taken[2]; /* on sm_90 and sm_86 */

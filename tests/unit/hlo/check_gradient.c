@@ -478,8 +478,8 @@ static const point points[] = {
      {0}},
 };
 
-/* A loop that may end before its last iteration has first derivatives: the loop that computes them makes as
- * many iterations as the first one made. */
+/* A loop that may end before its last iteration can be differentiated only once: the loop that computes the
+ * derivatives makes as many iterations as it made. */
 static const row ending = {.name = "a loop that ends",
                            "%x: f64[]",
                            "%i = constant() {value=s64[] 0} : s64[] %j, %y = while(%i, %x) {computations=[small, "

@@ -85,7 +85,8 @@ START_TEST(refused) {
 }
 END_TEST
 
-/* Whatever file replaces it at its path, bytes and key are those of the file that was opened. */
+/* Even if another file takes the place of the opened one at its path, bytes and key are those of the opened
+ * file. */
 START_TEST(replaced) {
   fingerprints c = {.folder = open(folder, O_RDONLY | O_DIRECTORY)};
   opened_file *f = open_text("the first", 9), *other;

@@ -354,8 +354,9 @@ START_TEST(one_array_of_weights) {
 }
 END_TEST
 
-/* A session that has found its model in the cache reads the model's file only when it must compile.  The file
- * must then be the one that was opened: it may have been written over, or another one renamed to its path. */
+/* A session that has found its model in the cache reads the model's file only when it must compile.
+ * Compiling fails if another model was written over the file, or renamed to its path, since the session was
+ * opened. */
 START_TEST(changed_behind_the_cache) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   const session_program *c;

@@ -143,7 +143,7 @@ END_TEST
 typedef struct gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool closed, reached; /* whether a thread waits at the gate */
+  bool closed, reached; /* reached: whether a thread waits at the gate */
   session *s;
 } gate;
 

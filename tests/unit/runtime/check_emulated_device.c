@@ -1,5 +1,5 @@
 /* check_emulated_device.c - an emulated device does its work in order and late; the host cannot access its
- * memory; copies in another direction than they say, failures and cancelled waits are reported. */
+ * memory; copies whose addresses do not fit their direction, failures and cancelled waits are reported. */
 #include <check.h>
 #include <pthread.h>
 #include <signal.h>

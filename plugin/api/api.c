@@ -19,8 +19,8 @@ void oxla_error_free(oxla_error *error) { status_free(to_status(error)); }
 
 /* --- loading --- */
 
-/* Copies the options.  The caller's version of the struct may be older, and then lacks fields at its end, or newer;
- * then fields that this version does not know must be 0, which is their default. */
+/* Copies the options.  The caller's version of the struct may be older: fields that it lacks at its end get
+ * their default, 0.  It may also be newer: fields that this version does not know must then be 0. */
 static status read_options(const oxla_options *given, oxla_options *out) {
   enum { LEAST = offsetof(oxla_options, cpu), MOST = 4096 };
   *out = (oxla_options){.size = sizeof *out};

@@ -11,7 +11,8 @@ static const compiler_carry *pairs_of(const oxla_run *run, uint32_t *n) {
   return session_carried(run->model->session, n);
 }
 
-/* Returns the first pair with this output or this input, SIZE_MAX standing for neither, or the number of pairs. */
+/* Returns the index of the first pair with this output or this input, or the number of pairs if there is
+ * none.  No pair has the output or input SIZE_MAX. */
 static uint32_t find_pair(const oxla_run *run, size_t output, size_t input) {
   uint32_t n, k = 0;
   const compiler_carry *pairs = pairs_of(run, &n);
@@ -49,7 +50,8 @@ void api_free_carried(oxla_run *run) {
 
 /* --- memory with room --- */
 
-/* An array as lines of rows: a line for each index of the dimensions before `axis`. */
+/* An array as `n` lines of rows of `row_bytes` bytes: a line for each index of the dimensions before
+ * `axis`. */
 typedef struct lines {
   size_t n, row_bytes;
 } lines;
@@ -73,7 +75,8 @@ static void copy_rows(const lines *l, int64_t rows, const void *from, int64_t fr
   }
 }
 
-/* Moves the value of input k, or the caller's data, into memory of the run with this room. */
+/* Copies the value of the input of carried output k, which may be the caller's data, to memory of the run
+ * with this room, unless it is in such memory already. */
 static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64_t room) {
   session *s = run->model->session;
   api_carried *c = &run->carried[k];
@@ -93,7 +96,8 @@ static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64
   return NULL;
 }
 
-/* Returns the result in which the program writes the output with room, or NULL. */
+/* Returns the program's result for this output if the program writes it into memory with room, otherwise
+ * NULL. */
 static const rt_io *result_with_room(const oxla_run *run, const compiler_carry *pair) {
   const rt_program *p = run->compiled->program;
   return p && session_keeps_output(run->model->session, p, pair->output) ? &p->results[pair->output] : NULL;
@@ -121,7 +125,7 @@ static void advance(oxla_run *run, uint32_t k, const compiler_carry *pair) {
     c->own_bytes = computed.own_bytes;
     run->carried[k].room = rows_of(&o->shape, pair->axis);
   }
-  o->data = NULL; /* api_pack_carried makes a copy */
+  o->data = NULL; /* api_pack_carried sets it to a copy when the output is asked for */
   run->data[pair->input] = c->own;
   run->resized |= !shape_equal(&run->shapes[pair->input], &o->shape);
   run->shapes[pair->input] = o->shape;

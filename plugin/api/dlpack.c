@@ -68,7 +68,8 @@ static status check_contiguous(const DLTensor *t, const char *name) {
   return NULL;
 }
 
-/* Sets *on_device to whether the tensor is in the memory of the model's device, or else in the host's. */
+/* Sets *on_device to true if the tensor is in the memory of the model's device, and to false if it is in the
+ * host's.  Fails if it is in other memory. */
 static status find_place(const oxla_model *model, const DLDevice *is, const char *name, bool *on_device) {
   oxla_device own = api_device(model);
   int type = is->device_type == kDLCUDAManaged ? kDLCUDA : is->device_type;

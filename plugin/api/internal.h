@@ -39,21 +39,21 @@ typedef enum api_cancel {
 
 /* A carried output and its input between two executions of a run. */
 typedef struct api_carried {
-  /* The memory of the value, of which the shape of the input says how much is defined; `own` is NULL as long as the
-   * value is that which the caller has set. */
+  /* The memory of the input's value; the shape of the input says which part of it is defined.  `own` is NULL
+   * as long as the value is the one that the caller has set. */
   session_output memory;
   int64_t room; /* the extent of the memory along the dimension along which the output grows */
 } api_carried;
 
 struct oxla_run {
   oxla_model *model;
-  shape *shapes;            /* the shapes of the inputs that are set */
-  const shape **set;        /* for each input its shape, or NULL if it is not set */
-  const void **data;        /* NULL for an input in the device's memory */
-  const void **device_data; /* the addresses of these; NULL for others */
-  struct DLManagedTensor *
-      *tensors;         /* what inputs were set to by oxla_set_input_dlpack and owns their memory, or NULL */
-  session_output *kept; /* memory of the run for copies of inputs (oxla_keep_inputs) */
+  shape *shapes;                    /* the shapes of the inputs that are set */
+  const shape **set;                /* for each input its shape, or NULL if it is not set */
+  const void **data;                /* for each input its data in host memory; NULL if it is on the device */
+  const void **device_data;         /* for each input its address in device memory; NULL if it is on the host */
+  struct DLManagedTensor **tensors; /* for each input the tensor that oxla_set_input_dlpack was given, which
+                                       owns its data, or NULL */
+  session_output *kept;             /* memory of the run for copies of inputs (oxla_keep_inputs) */
   session_output *outputs;
   api_carried *carried; /* one for each carried output (session_carried) */
   int64_t room;         /* session_inputs.room */
@@ -117,14 +117,14 @@ STATUS_MUST_USE status api_set_input(oxla_run *run, size_t k, oxla_type type, in
 /* Implement oxla_get_output_at and oxla_take_output. */
 STATUS_MUST_USE status api_get_output(const oxla_run *run, size_t k, oxla_tensor *out);
 STATUS_MUST_USE status api_take_output(oxla_run *run, const oxla_tensor *output);
-/* Lets oxla_free_output find memory of the session. */
+/* Adds `t` to the model's list of taken outputs, in which oxla_free_output finds it. */
 void api_remember_taken(oxla_model *model, api_taken *t);
 /* Returns the device of a model (oxla_model_device). */
 oxla_device api_device(const oxla_model *model);
 /* Gives back the tensor to which input k was set, if there is one. */
 void api_drop_tensor(oxla_run *run, size_t k);
 
-/* Frees a model whose caller, and whose tensors, are gone. */
+/* Removes a user of the model (oxla_model.users), and frees the model with its last user. */
 void api_release_model(oxla_model *model);
 
 /* Frees the taken outputs that nobody has freed. */

@@ -255,26 +255,29 @@ typedef struct oxla_options {
    * use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of sizes is
    * compiled and tuned before it first runs. */
   const char *specialise;
-  /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions: code, steps,
-   * memory of runs, and weights in forms that no other program uses.  Those that were not used for the longest time are
-   * freed; a program in use is not.  What a program for all sizes needs for one set of them is made again in
-   * microseconds, and gets a 128th part.  0 means 256, or twice the memory of the weights if that is more. */
+  /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions:
+   * code, steps, memory of runs, and weights in forms that no other program uses.  Those that were not used
+   * for the longest time are freed; a program in use is not.  What a program for all sizes keeps for one set
+   * of sizes is made again in microseconds, so it may take only a 128th part of this memory.  0 means 256, or
+   * twice the memory of the weights if that is more. */
   int program_memory;
-  /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before the first
-   * execution, the data of an empty input may be NULL, and again only to begin anew; oxla_rewind makes them shorter. If
-   * the output is its input with rows appended, both are in one array of the run, which has room to grow, and only the
-   * new rows are written; so are the elements that TensorScatter updates.  oxla_get_output copies what it returns.
-   * Other carried outputs are copied or change places with their inputs.  oxla_set_output is refused for carried
-   * outputs, and oxla_save for such models. */
+  /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before
+   * the first execution (the data of an empty input may be NULL), and later only to begin anew; oxla_rewind
+   * makes them shorter. If the output is its input with rows appended, both are in one array of the run,
+   * which has room to grow, and only the new rows are written; so are the elements that TensorScatter
+   * updates.  oxla_get_output copies what it returns. Other carried outputs are copied or change places with
+   * their inputs.  oxla_set_output is refused for carried outputs, and oxla_save for such models. */
   const oxla_carried *carried;
   size_t n_carried;
-  /* The sizes for which symbolic dimensions of the inputs are meant.  Programs that serve all sizes serve these, other
-   * sizes are OXLA_INVALID_ARGUMENT (OXLA_ABOUT_SHAPE), and the largest are taken for inputs whose shape is not set. */
+  /* The sizes that symbolic dimensions of the inputs may have.  Programs for all sizes then serve the sizes
+   * in these ranges, other sizes are refused with OXLA_INVALID_ARGUMENT (OXLA_ABOUT_SHAPE), and an input
+   * whose shape is not set gets the largest sizes. */
   const oxla_range *ranges;
   size_t n_ranges;
-  /* The backend that takes the place of `backend` if its device cannot be used, for instance as there is no driver; all
-   * other options are then for this one.  A warning is logged, and oxla_model_backend tells which one is in use.  NULL
-   * (default): models whose device cannot be used fail.  A .oxla file is for one backend. */
+  /* The backend that takes the place of `backend` if its device cannot be used, for example because there is
+   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend
+   * tells which one is in use.  NULL (default): models whose device cannot be used fail.  A .oxla file is for
+   * one backend. */
   const char *fallback;
 } oxla_options;
 
@@ -293,8 +296,9 @@ oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options 
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
 void oxla_model_destroy(oxla_model *model);
 
-/* Returns the backend with which the model computes, as an option names it: oxla_options.backend, oxla_options.fallback
- * in its place, or by default "cpu", for a .oxla file the one that it was made for.  Returns "" for NULL. */
+/* Returns the name of the backend with which the model computes: oxla_options.backend, or
+ * oxla_options.fallback if that took its place.  If the options name no backend, it is "cpu", and for a .oxla
+ * file the backend for which the file was made.  Returns "" for NULL. */
 const char *oxla_model_backend(const oxla_model *model);
 
 /* Return the number of inputs that must be given, and of outputs.  Their indices follow the order of the graph. */
@@ -355,9 +359,9 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
-/* Makes the input of a carried output (oxla_options.carried) shorter: the next execution sees only its first `length`
- * elements along the dimension along which it grows.  It must have been computed by an execution, and be at least that
- * long. */
+/* Makes the input of a carried output (oxla_options.carried) shorter: the next execution sees only its first
+ * `length` elements along the dimension along which it grows.  The input's value must have been computed by
+ * an execution, and must be at least that long. */
 oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
@@ -409,14 +413,15 @@ void oxla_free_output(oxla_model *model, void *data);
 
 /* --- device memory: inputs and outputs that are not copied through the host --- */
 
-/* Returns the device in whose memory the model computes.  Of backends on the host, for which everything below works as
- * well, it is OXLA_DEVICE_HOST: then the device's memory is the host's. */
+/* Returns the device in whose memory the model computes.  For backends on the host it is OXLA_DEVICE_HOST,
+ * and the device's memory is the host's; the functions below work for these, too. */
 oxla_error *oxla_model_device(const oxla_model *model, oxla_device *out);
 
-/* Do what oxla_set_input and oxla_set_input_at do, for data in the memory of the model's device, which must be complete
- * when an execution begins.  At a multiple of 64 bytes it is used in place.  The contents are not read before the
- * execution, so an input that decides sizes (OXLA_ABOUT_VALUE) must be in host memory; oxla_keep_inputs leaves data on
- * the device where it is.  They are refused for inputs of carried outputs. */
+/* Do what oxla_set_input and oxla_set_input_at do, for data in the memory of the model's device, which must
+ * be complete when an execution begins.  At a multiple of 64 bytes it is used in place.  The contents are not
+ * read before the execution, so an input that decides sizes (OXLA_ABOUT_VALUE) must be in host memory;
+ * oxla_keep_inputs leaves data on the device where it is.  Both functions are refused for inputs of carried
+ * outputs. */
 oxla_error *oxla_set_device_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                                   const void *data);
 oxla_error *oxla_set_device_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
@@ -439,9 +444,10 @@ struct DLManagedTensor; /* declared by DLPack's dlpack.h */
  * is not copied.  If this succeeds, the run owns the tensor and calls its deleter when the input is set anew or the run
  * is destroyed; otherwise the caller keeps it. */
 oxla_error *oxla_set_input_dlpack(oxla_run *run, const char *name, struct DLManagedTensor *tensor);
-/* Does what oxla_take_output does: returns the output as a tensor of DLPack, of host memory or, after
- * oxla_set_device_output(run, name, NULL, 0), of the device's, which its deleter frees from any thread.  The model's
- * memory remains until all such tensors are freed, even if oxla_model_destroy is called earlier. */
+/* Takes an output, as oxla_take_output does, and returns it as a tensor of DLPack.  The tensor is in host
+ * memory or, after oxla_set_device_output(run, name, NULL, 0), in the device's.  The caller frees it by
+ * calling its deleter, on any thread.  The model's memory remains until all such tensors are freed, even if
+ * oxla_model_destroy is called earlier. */
 oxla_error *oxla_take_output_dlpack(oxla_run *run, const char *name, struct DLManagedTensor **out);
 
 /* --- events: executing in the background --- */
@@ -476,8 +482,9 @@ typedef struct oxla_gpu {
 /* Returns the number of NVIDIA's GPUs that CUDA's driver sees.  If there is none, or no driver, *out is 0 and the
  * error, OXLA_UNSUPPORTED, tells why. */
 oxla_error *oxla_gpu_count(int *out);
-/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is compiled for GPU
- * 0 unless oxla_options.cpu says otherwise: for an older one it must be that GPU's architecture. */
+/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is
+ * compiled for the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that
+ * is older than GPU 0, set it to that GPU's architecture. */
 oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */

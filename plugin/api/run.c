@@ -123,7 +123,8 @@ status api_set_input(oxla_run *run, size_t k, oxla_type type, int rank, const in
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_inputs, "input"));
   const model_value *v = &source_of(run)->inputs[k];
-  on_device &= session_device(session_of(run)) != NULL; /* otherwise the memory of the device is the host's */
+  on_device &= session_device(session_of(run)) != NULL; /* a backend without a device computes in the host's
+                                                           memory */
   CHECK_THAT(!on_device || api_carried_input(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
              "input '%s' is carried, so it is set in host memory", v->name);
   shape given;
@@ -286,8 +287,9 @@ static status compile_ranges(oxla_run *run) {
 
 oxla_error *oxla_compile_ranges(oxla_run *run) { return api_error(compile_ranges(run)); }
 
-/* Lists the memory of inputs, and that of outputs which callers have given; an output's index is its number plus that
- * of the inputs.  Returns the length of the list, 0 if no output is in memory of a caller. */
+/* Lists the memory of the inputs, and the memory that callers have given for outputs (oxla_set_output).  The
+ * index of an output in the list is its number plus the number of inputs.  Returns the length of the list, 0
+ * if no output is in memory of a caller. */
 static uint32_t list_spans(const oxla_run *run) {
   uint32_t n_inputs = source_of(run)->n_inputs, n = n_inputs;
   for (uint32_t k = 0; k < source_of(run)->n_outputs; k++) {
@@ -309,8 +311,9 @@ static const char *span_name(const oxla_run *run, const memory_span *s) {
   return s->is_written ? m->outputs[s->index - m->n_inputs].name : m->inputs[s->index].name;
 }
 
-/* Finds the outputs that have exactly the memory of an input (session_output.is_over_input).  Fails if an output is to
- * be written elsewhere where an input or another output is: thunks write outputs while inputs are still read. */
+/* Finds the outputs that have exactly the memory of an input (session_output.is_over_input).  Fails if the
+ * memory of an output overlaps an input in any other way, or overlaps another output: thunks write outputs
+ * while inputs are still read. */
 static status check_memory(const oxla_run *run) {
   memory_span pair[2];
   uint32_t n = list_spans(run);

@@ -26,8 +26,8 @@ static double quantile(const timings *t, double q) {
   return t->seconds[k] + (at - k) * (t->seconds[next] - t->seconds[k]);
 }
 
-/* Returns the peak resident memory.  The kernel's own value is preferred, since getrusage returns the peak of the
- * process that started this one if that was larger. */
+/* Returns the peak resident memory in megabytes.  VmHWM of /proc is preferred, since getrusage returns the
+ * peak of the process that started this one if that was larger. */
 static double peak_megabytes(void) {
   char line[256];
   unsigned long kilobytes = 0;

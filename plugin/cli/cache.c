@@ -66,8 +66,8 @@ static void print_all(content_store *store, bool files, arena *a) {
   printf("%9.1f MB in %" PRIu32 " program%s\n", (double)total / 1e6, programs, programs == 1 ? "" : "s");
 }
 
-/* Removes the file with this name, which --verbose shows.  If the weights of a model are removed, its programs are
- * useless and are compiled again. */
+/* Removes the file with this name, as --verbose lists it.  If the weights of a model are removed, its
+ * programs are useless and are compiled again. */
 static status remove_one(content_store *store, const char *name, arena *a) {
   content_store_entry *entries;
   uint32_t n, k = 0;

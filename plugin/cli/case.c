@@ -236,8 +236,9 @@ static literal reversed(arena *a, const literal *l) {
   return out;
 }
 
-/* Runs the program with other inputs, which may be none that it takes: then that run fails.  Whatever a run leaves
- * behind for later ones, such as recordings on a device, must not change their results. */
+/* Runs the program n times with other inputs, to see that nothing that a run leaves behind, such as
+ * recordings on a device, changes the results of later runs.  Such a run may fail, since the model may not
+ * take these inputs. */
 static void rehearse(session *s, const session_program *program, const data_set *set, uint32_t n, arena *a) {
   uint32_t n_inputs = session_source(s)->n_inputs;
   literal *others = ARENA_NEW_N(a, literal, n_inputs);

@@ -119,7 +119,7 @@ static int run_command(const cli_command *command, int argc, char **argv) {
     s = guard_run(run_guarded, &(call){command, argc, argv, a, &code});
   }
   cli_progress_end();
-  fflush(stdout); /* closing a session may take a while, in which somebody could read the results */
+  fflush(stdout); /* shows the results before sessions are closed, which may take a while */
   if (s) {
     cli_report(s);
     status_free(s);

@@ -33,12 +33,12 @@ session_inputs cli_inputs(const session *s, const literal *inputs, arena *a);
 
 /* Finds or compiles the program for these inputs. */
 STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out);
-/* Does what cli_make_inputs does, and compiles the program for the inputs.  Large inputs are made after compiling, so
- * that an error in the model is reported without waiting for them. */
 /* Waits until the session tunes no program any more (--specialise), and replaces *program by the program that the
  * session then has for these inputs. */
 STATUS_MUST_USE status cli_await_tuned(const cli_args *args, session *s, const literal *inputs, arena *a,
                                        const session_program **program);
+/* Does what cli_make_inputs does, and compiles the program for the inputs.  Large inputs are made after compiling, so
+ * that an error in the model is reported without waiting for them. */
 STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
                                    const session_program **out);
 

@@ -154,8 +154,8 @@ static status open_model(const cli_args *args, const session_options *options, a
   return cli_told_inputs(args, out->s, a, &out->inputs);
 }
 
-/* Compiles the model for all sizes if sizes stay open (session_options.keep_open).  If that is not possible, and
- * otherwise, for one set of sizes. */
+/* Compiles the model for all sizes if the options leave sizes open (session_options.keep_open) and that is
+ * possible, otherwise for one set of sizes. */
 static status compile_program(const cli_args *args, const session_options *options, arena *a, opened_model *m,
                               const session_program **out) {
   session_options open = *options, closed = *options;

@@ -4,11 +4,11 @@
 
 #include "plugin/cli/options.h"
 
-/* Reads what --shape and --input say about the inputs of a model.  An entry has a type if its shape is known, and data
- * if its values are.  Fails if the model has no input of a name. */
+/* Reads what --shape and --input say about the inputs of a model.  An entry has a type if its shape is known,
+ * and data if its values are.  Fails if an option names an input that the model does not have. */
 STATUS_MUST_USE status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena *a, literal **out);
 
-/* Fills with random numbers from --seed the inputs that have no data yet and at most `bytes` bytes. */
+/* Fills the inputs that have no data yet and take at most `bytes` bytes with random numbers from --seed. */
 STATUS_MUST_USE status cli_fill_inputs(const cli_args *args, const compiler_model *source, int64_t bytes, arena *a,
                                        literal *inputs);
 

@@ -45,8 +45,8 @@ static const char *in_output_folder(arena *a, const cli_args *args, const char *
   return arena_printf(a, "%.*s%s", slash ? (int)(slash + 1 - args->output) : 0, args->output, name);
 }
 
-/* Returns true if the header could not name a type so: a keyword of C or C++, a macro that GCC defines, or what the
- * header uses. */
+/* Returns true if no type in the header can have this name: it is a keyword of C or C++, a macro that GCC
+ * defines, or a name that the header uses. */
 static bool is_reserved(arena *a, const char *name) {
   static const char words[] =
       " _Alignas _Alignof _Atomic _Bool _Complex _Generic _Imaginary _Noreturn _Static_assert _Thread_local "
@@ -97,7 +97,7 @@ static bool is_one_file(arena *a, const char *x, const char *y) {
   return stat(x, &st) == 0 ? S_ISREG(st.st_mode) && is_one_inode(x, y) : named;
 }
 
-/* Fails if two of the files that are read and written are one. */
+/* Fails if two of the files that the command reads and writes are the same file. */
 static status check_files(const cli_args *args, arena *a) {
   const char *const files[] = {args->files.items[0], args->output, in_output_folder(a, args, header_of(a, args)),
                                args->weights};
@@ -111,7 +111,8 @@ static status check_files(const cli_args *args, arena *a) {
   return NULL;
 }
 
-/* Fails if the file of weights is there and is something else: perhaps weights that the model refers to. */
+/* Fails if the file to which the weights are written exists already and is not such a file: it may be
+ * external data of the model. */
 static status check_weights(const char *path, arena *a) {
   const uint8_t *bytes;
   size_t size, mark = strlen(RT_WEIGHTS_MARK);
@@ -125,7 +126,8 @@ static status check_weights(const char *path, arena *a) {
   return NULL;
 }
 
-/* Fails if Makefile and CMakeLists.txt of the example could not name the object. */
+/* Fails if the object's name has characters that the example's Makefile and CMakeLists.txt cannot have in
+ * names of files. */
 static status check_example_name(const char *name) {
   static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-";
   CHECK_THAT(name[strspn(name, plain)] == '\0', STATUS_INVALID_ARGUMENT,
@@ -157,7 +159,7 @@ static status write_example(const cli_args *args, const compiler_object *o, aren
   return NULL;
 }
 
-/* Makes a shared library of the object by the system's compiler, which has the linker. */
+/* Makes a shared library of the object by the system's C compiler, which calls the linker. */
 static status link_shared(const char *object, const char *library, arena *a) {
   const char *given = getenv("CC"), *cc = given && *given ? given : "cc";
   char *const command[] = {(char *)(uintptr_t)cc,     "-shared", "-o", (char *)(uintptr_t)library,
@@ -206,7 +208,8 @@ static void print_report(const cli_args *args, const compiler_object *o, const r
   printf("object            %" PRIu64 " bytes, %s\n", o->object.size, args->output);
 }
 
-/* Compiles the model for all sizes that are open; if that is impossible, for one set of sizes, and says why. */
+/* Compiles the model for all sizes that are open.  If that is impossible, sets *reason to why, and compiles
+ * it for one set of sizes. */
 static status compile_object(const cli_args *args, const session_options *options, const compiler_object_options *how,
                              arena *a, compiler_object *out, rt_report *report, const char **reason) {
   session_options open = *options, closed = *options;
@@ -268,7 +271,7 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
   set_carried(args, a, options);
   options->compile.own_kernels = true;
   options->compile.threads = options->compile.threads ? options->compile.threads : 1;
-  options->tune = options->tune ? options->tune : "off"; /* the same file on every machine */
+  options->tune = options->tune ? options->tune : "off"; /* so that every machine writes the same file */
   status failed = compile_object(args, options, &how, a, &object, &report, &reason);
   cli_progress_end();
   TRY(status_name_file(failed, args->files.items[0]));

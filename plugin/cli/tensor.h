@@ -6,10 +6,11 @@
 
 #include "base/tensor/literal.h"
 
-/* Reads a .npy file, or another one by cli_read_pb; its contents tell which it is.  `raw` is the type for npy_parse. */
+/* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.
+ * `raw` is the type for npy_parse. */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
-/* Writes DIR/output_K.npy, or with another format DIR/output_K.pb by cli_format_pb.  Makes the folder if it is not
- * there. */
+/* Writes DIR/output_K.npy if `format` is "npy", otherwise DIR/output_K.pb by cli_format_pb.  Makes the folder
+ * if it does not exist. */
 STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
                                         const literal *l);
 /* Makes a random array, which is the same for the same seed: floats in [0, 1), and integers that are small enough to be

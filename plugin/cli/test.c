@@ -29,7 +29,7 @@ typedef struct result {
 typedef struct suite {
   const cli_args *args;
   arena *a;
-  const char *folder; /* the temporary folder for executables */
+  const char *folder; /* the temporary folder for .oxla files */
   cli_cases cases;
   cli_expect_list expected;
   result *results;

@@ -17,7 +17,7 @@ typedef struct cli_outcome {
 
 typedef struct cli_workers {
   uint32_t n;       /* the number of jobs, which are numbered from 0 */
-  uint32_t at_once; /* 0 means the cores of this machine */
+  uint32_t at_once; /* 0 means one for each core of this machine */
   double timeout;   /* seconds for a job; 0 means no limit */
   /* Runs job k in a process of its own: fills `text` and returns flags. */
   uint32_t (*work)(void *data, uint32_t k, char text[CLI_REPORT_MAX]);

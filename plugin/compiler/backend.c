@@ -9,7 +9,7 @@
 #include "backend_gpu/compile/target.h"
 #include "backend_ref/target.h"
 
-/* Opens the shared object of a backend from somebody else.  It is never closed. */
+/* Opens the shared object of a third party's backend, which is never closed. */
 static status open_backend(const char *path, const rt_backend **out) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   CHECK_THAT(library, STATUS_INVALID_ARGUMENT, "backend %s: %s", path, dlerror());

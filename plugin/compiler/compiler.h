@@ -64,7 +64,8 @@ typedef struct compile_request {
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
-  const dim_range *ranges; /* for which sizes named dimensions are meant, if the program is to serve all sizes */
+  const dim_range *ranges; /* the sizes that named dimensions may have, if the program is to serve all
+                              sizes */
   uint32_t n_ranges;
   /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL if
    * all are unknown. */
@@ -73,13 +74,16 @@ typedef struct compile_request {
    * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
    */
   const void *const *values;
-  /* Whether the program is to serve all sizes (frontend/import/symbolic.h); those of the inputs are only likely ones.
-   */
+  /* Whether the program is to serve all sizes (frontend/import/symbolic.h). The sizes of `inputs` are then
+   * only hints.
+   * */
   bool all_sizes;
-  /* Whether a program for all sizes is nevertheless for the sizes in `dims` only. */
+  /* Whether the dimensions in `dims` are fixed to their sizes although the program is to serve all sizes of
+   * the others. */
   bool fixed_dims;
-  /* The outputs that are carried.  A program for all sizes writes those in place for which that is possible: their
-   * results are carried in further parameters (rt_io.carried), which come behind those of the inputs. */
+  /* The outputs that are carried.  A program for all sizes writes them in place where that is possible: it
+   * then carries the output in a further parameter (rt_io.carried), which comes after the parameters of the
+   * inputs. */
   const compiler_carry *carried;
   uint32_t n_carried;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
@@ -87,7 +91,8 @@ typedef struct compile_request {
    * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
   void (*imported)(void *data);
   void *imported_data;
-  /* For segments: called when one was compiled whose first n_new code objects were not in the pool.  May be NULL. */
+  /* For segments: called when a segment was compiled that has code which the weight pool did not have: the
+   * first n_new code objects of `p`.  May be NULL. */
   void (*compiled)(void *data, const rt_program *p, uint32_t n_new);
   void *compiled_data;
   const rt_code_cache *code_cache; /* for segments: see rt_target.load_code; may be NULL */
@@ -132,7 +137,7 @@ typedef struct operator_use {
   uint64_t count;
 } operator_use;
 
-/* A problem of a node of the main graph, or of a node in its body. */
+/* A problem of a node of the main graph, or of a node in one of its bodies. */
 typedef struct compiler_finding {
   status_code code;
   uint32_t node; /* the index of the node of the main graph */
@@ -164,12 +169,12 @@ typedef struct compiler_verify_options {
   void *progress_data;
 } compiler_verify_options;
 
-/* What an object file is to be (aot/aot.h). */
+/* How an object file is written (aot/aot.h). */
 typedef struct compiler_object_options {
   const char *prefix;        /* a C identifier */
   const char *file, *header; /* the names of the object file or library and of the header, without their folder */
   bool archive, separate_weights;
-  uint64_t most_arena; /* the arena may have so many bytes; 0 means any number */
+  uint64_t most_arena; /* the largest number of bytes that the arena may have; 0 means no limit */
 } compiler_object_options;
 
 typedef struct compiler_text {
@@ -180,7 +185,7 @@ typedef struct compiler_text {
 typedef struct compiler_object {
   rt_span object;
   const char *header;
-  rt_span weights; /* the file of the weights, if they are apart */
+  rt_span weights; /* the contents of the file of weights, if separate_weights is set */
   uint32_t n_example;
   const compiler_text *example; /* files of a program that runs the object */
   const rt_program *program;    /* what the object was written from */

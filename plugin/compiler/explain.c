@@ -5,7 +5,7 @@
 #include "plugin/compiler/internal.h"
 #include "plugin/compiler/text.h"
 
-/* Returns true if a list of labels, "a: Conv + b: Relu (output fusion)", contains this one. */
+/* Returns true if a list of labels, such as "a: Conv + b: Relu (output fusion)", contains this label. */
 static bool mentions(const char *text, const char *label) {
   size_t n = strlen(label);
   for (const char *at = text; (at = strstr(at, label)); at++) {

@@ -17,7 +17,8 @@ static bool can_be_symbols(const literal *l) {
   return can;
 }
 
-/* Says that the content of an input is to be used, as symbols if that is possible. */
+/* Makes the import use the contents of an input: as symbols if the module is for all sizes and that is
+ * possible, otherwise as a constant. */
 static void use_content(arena *a, bool all_sizes, onnx_input_shape *input) {
   literal *own = ARENA_NEW(a, literal);
   const literal *l = input->value;
@@ -74,7 +75,7 @@ static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
   return out;
 }
 
-/* Makes the dimensions that the request names constants. */
+/* Gives the dimensions that the request names (compile_request.dims) constant sizes. */
 static void fix_dims(arena *a, const compile_request *r, onnx_definitions *out) {
   dim_table *t = dim_table_create(a);
   for (uint32_t k = 0; k < r->n_dims; k++) {

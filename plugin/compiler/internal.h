@@ -20,13 +20,14 @@ typedef struct opened_model {
 /* For which inputs an imported module is valid. */
 typedef struct compiler_validity {
   const void **values; /* for each input: its contents if the module is valid for these only, otherwise NULL */
-  /* for each input: the number of its elements, in order, that parameters behind those of the inputs tell */
+  /* for each input: how many of its elements, from the first on, have a further parameter that tells their
+   * value (rt_io.told).  These parameters come after those of the inputs, in their order. */
   uint32_t *told;
-  rt_definition *definitions; /* what symbols must be equal to */
+  rt_definition *definitions; /* the expressions to which symbols must be equal */
   uint32_t n_definitions;
 } compiler_validity;
 
-/* Returns the options of the import that a request tells: everything but the inputs.  In import.c. */
+/* Returns the options of the import that follow from a request: all but the inputs.  In import.c. */
 onnx_import_options compiler_import_options(arena *a, const compile_request *r);
 /* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  *validity, which may
  * be NULL, is set on the arena, also after a failure.  *complete is set to false if the module is only the first
@@ -38,7 +39,8 @@ STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_re
  * segment.  In compile.c. */
 STATUS_MUST_USE status compiler_import_whole(const compiler_model *s, const compile_request *r, arena *a,
                                              hlo_module **out, compiler_validity *validity);
-/* Notes for which contents of inputs the program is valid, and which parameters tell contents.  In compile.c. */
+/* Sets in the program for which contents of inputs it is valid, and which parameters tell elements of inputs
+ * (rt_io.told).  In compile.c. */
 void compiler_set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v);
 
 /* Returns the same model with other outputs (frontend/import/part.h), which may be used for nothing but importing.  In

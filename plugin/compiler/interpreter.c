@@ -37,8 +37,9 @@ status interpreter_find_body(const interpreted_node *n, const char *attribute, i
   return interpreter_site_below(n->run, n->site, n->number, which, &out->site);
 }
 
-/* Defines ONNX_FRAME_STEP in the body's frame, from which random operators derive their seeds: a hash of the number of
- * the loop's step and of ONNX_FRAME_STEP of the frame around it, so that each step of a nested loop has its own. */
+/* Defines ONNX_FRAME_STEP, from which random operators derive their seeds, in the body's frame: a hash of the
+ * number of the loop's iteration and of ONNX_FRAME_STEP of the frame around it, so that each iteration of a
+ * nested loop has its own value. */
 static status define_step(const interpreter_body *b, onnx_frame *f, int64_t step) {
   onnx_array *outer;
   literal *none;
@@ -108,8 +109,8 @@ status interpret_if(const interpreted_node *n) {
 
 /* --- calls --- */
 
-/* Defines in the frame of a function the step number of the caller's frame.  It is the only value from outside that the
- * frame sees. */
+/* Defines ONNX_FRAME_STEP of the caller's frame in the frame of a function, which sees no other value from
+ * outside. */
 static status inherit_step(const onnx_frame *outer, onnx_frame *f) {
   onnx_array *step;
   literal *none;
@@ -143,8 +144,8 @@ static status run_call(const interpreted_node *n, const onnx_function *callee) {
 
 /* --- Loop and Scan --- */
 
-/* The elements of a scan output that the steps so far have computed.  They are stacked along `axis`, in reverse order
- * if `backward`. */
+/* The elements of a scan output that the iterations so far have computed.  They are stacked along `axis`, in
+ * reverse order if `backward`. */
 typedef struct elements {
   uint32_t n, cap;
   host_array **items;
@@ -157,8 +158,8 @@ typedef struct loop {
   interpreter_body body;
   size_t first_input, first_output; /* the index of the first state among the body's inputs, and among its outputs */
   size_t n_states, n_scans;         /* the number of states, and of scan outputs */
-  host_array **inputs, **outputs;   /* of the body, in the current step */
-  shape *states;                    /* the shapes of the states before the first step */
+  host_array **inputs, **outputs;   /* of the body, in the current iteration */
+  shape *states;                    /* the shapes of the states before the first iteration */
   elements *scans;
 } loop;
 
@@ -251,7 +252,8 @@ static status open_loop(loop *l, const interpreted_node *n, bool is_scan, size_t
   return NULL;
 }
 
-/* Runs the body once.  The states that it returns become inputs of the next step, and its scan outputs are kept. */
+/* Runs the body once.  The states that it returns become inputs of the next iteration, and its scan outputs
+ * are kept. */
 static status step(loop *l, size_t n_inputs, int64_t number) {
   arena *a = l->n->outer->arena;
   TRY(budget_check(l->n->run->options->budget));

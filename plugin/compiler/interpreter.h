@@ -64,7 +64,8 @@ void host_arrays_free(interpreter_run *run);
 STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_site *parent, size_t node, int which,
                                               interpreter_site **out);
 
-/* Creates and ends a frame; the arguments are those of onnx_frame_create.  Ending it drops its references to arrays. */
+/* Create and end a frame; the arguments are those of onnx_frame_create.  Ending it drops its references to
+ * arrays. */
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 void interpreter_frame_end(interpreter_run *run, onnx_frame *f);

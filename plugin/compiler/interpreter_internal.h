@@ -35,8 +35,8 @@ typedef struct interpreter_body {
  */
 STATUS_MUST_USE status interpreter_find_body(const interpreted_node *n, const char *attribute, int which,
                                              interpreter_body *out);
-/* Runs the body once.  `step` is the number of the loop's step, or -1 if the node is not a loop.  Takes over the
- * references to inputs.  `outputs`, with graph->n_output entries, gets references for the caller. */
+/* Runs the body once.  `step` is the number of the loop's iteration, or -1 if the node is not a loop.  Takes
+ * over the references to inputs.  `outputs`, with graph->n_output entries, gets references for the caller. */
 STATUS_MUST_USE status interpreter_run_body(const interpreter_body *b, size_t n_inputs, host_array *const *inputs,
                                             int64_t step, host_array **outputs);
 /* Returns the shape of an output of a body that never ran: the declared shape with 0 for symbolic dimensions; its kind

@@ -31,7 +31,7 @@ static const char *const *const *names_of_dims(const compiler_model *s, arena *a
   return names;
 }
 
-/* Says from which model and by which compiler the object was made. */
+/* Returns text that says from which model and by which compiler the object was made. */
 static const char *about_model(const compiler_model *s, arena *a) {
   const onnx_model *m = compiler_onnx_model(s);
   uint64_t hash = m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;
@@ -55,7 +55,7 @@ static const compiler_text *example_of(arena *a, const aot_files *files) {
   return texts;
 }
 
-/* Compiles the model for one CPU into the module, which is created for the first one. */
+/* Compiles the model for one CPU into the LLVM module, which is created by the call for the first CPU. */
 static status add_version(const object_call *c, const char *cpu, uint32_t number, emit_module **module,
                           aot_version *out) {
   hlo_module *m;

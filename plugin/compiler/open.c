@@ -24,7 +24,7 @@ static model_value describe(arena *a, const dim_table *dims, const char *name, c
   return v;
 }
 
-/* Describes an output, as unranked if the model declares no type for it or one that is not supported. */
+/* Describes an output.  It is unranked if the model declares no type, or no supported type, for it. */
 static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
   const shape unknown = {.kind = SHAPE_UNRANKED};
   shape s = unknown;

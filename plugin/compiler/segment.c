@@ -6,8 +6,8 @@
 
 #include "plugin/compiler/segments_internal.h"
 
-/* If more segments than this were compiled for a body (interpreter_site), or a segment was bound to more sizes, the one
- * that was not used for the longest time is freed. */
+/* The most segments that are kept for a body (interpreter_site), and the most bindings that are kept for a
+ * segment.  Beyond that, the one that was not used for the longest time is freed. */
 enum { SEGMENTS_PER_SITE = 64, BINDINGS_PER_SEGMENT = 8 };
 
 /* --- freeing --- */
@@ -73,8 +73,8 @@ static void drop_oldest_bound(segment *x) {
 
 /* --- does a segment fit? --- */
 
-/* Returns true if the array has the contents that the segment was compiled for, except for elements that are symbols of
- * a general one. */
+/* Returns true if the array has the contents that the segment was compiled for.  If the segment is for all
+ * sizes, elements that are its symbols may differ. */
 static bool has_contents(const segment *x, const used_array *u, const literal *l) {
   if (!u->elements || !x->general) {
     return literal_equal(l, &u->value);
@@ -177,7 +177,8 @@ typedef struct search {
 /* Sets r->out to a segment that fits, if there is one. */
 static status find(search *r) {
   segmented_model *p = r->run->segments;
-  arena *scratch = r->frame->arena; /* a loop has a frame for each step, so its memory does not grow with the steps */
+  arena *scratch = r->frame->arena; /* each iteration of a loop has a frame of its own, so memory does not
+                                       grow with the iterations */
   for (segment *x = r->site->segments; x && !r->out.segment; x = x->next) {
     if (!fits(x, r->frame, scratch)) {
       continue;
@@ -209,7 +210,7 @@ static status find_or_make(void *data) {
   TRY(r->out.segment ? NULL : make(r));
   segment *x = r->out.segment;
   x->last_used = ++r->run->segments->clock;
-  x->runs++; /* what is running is not freed */
+  x->runs++; /* a segment that is running is not freed */
   drop_oldest(r->site);
   r->out.binding = x->program ? rt_executable_binding(x->executable) : NULL;
   if (r->out.bound) {

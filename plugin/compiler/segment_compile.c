@@ -14,11 +14,13 @@
 
 static const double MOST_TUNING = 1; /* After this many seconds of tuning, nothing is measured for further segments. */
 
-/* The most programs for all sizes that one segment gets.  Each further one is for the sizes at hand. */
+/* The most programs for all sizes that one segment gets.  Each further program of the segment is for the
+ * sizes at hand. */
 enum { MOST_GENERALS = 4 };
 
-/* The hints of sizes: first larger than 1, since a program for 0 or 1 elements may serve no other sizes, then exactly
- * the sizes at hand. */
+/* The least hint of a size (onnx_import_open_segment) in the first and the second attempt: first 2, since a
+ * program for 0 or 1 elements may serve no other sizes, then 0, so that the hints are exactly the sizes at
+ * hand. */
 static const int64_t LEAST_HINTS[] = {2, 0};
 
 typedef struct making {
@@ -156,7 +158,8 @@ static status compile(making *m, bool general) {
   return rt_executable_create(x->program, p->backend->target, &loading, &x->executable);
 }
 
-/* A symbol that the import pinned has its hint as value, which may be none of the sizes at hand. */
+/* Returns true if the module's parameters have the shapes of the frame's arrays.  They may have others: a
+ * symbol that the import pinned has its hint as value, which may differ from the size at hand. */
 static bool is_for_arrays(const making *m) {
   const hlo_computation *entry = m->out->info.module->entry;
   bool same = true;

@@ -74,7 +74,8 @@ static void cut(const rt_program *p, host_array **results, uint32_t n_results, v
   }
 }
 
-/* Segments that are watched are for one set of sizes. */
+/* Calls segments_run_options.watch.  Segments that are watched are for one set of sizes, so the shapes of
+ * their parameters are numbers. */
 static status let_watch(interpreter_run *run, const onnx_frame *f, segment *x, const void *const *params) {
   const rt_program *p = x->program;
   literal *inputs = ARENA_NEW_N(f->arena, literal, p->n_params + 1);
@@ -384,7 +385,7 @@ status segmented_model_create(const compiler_model *s, const onnx_model *m, cons
   p->model = m;
   p->request = *request;
   p->pool = request->options.sharing ? request->options.sharing->weight_pool : NULL;
-  p->request.options.sharing = NULL; /* the caller's */
+  p->request.options.sharing = NULL; /* belongs to the caller, who may free it */
   p->backend = backend;
   p->budget = budget;
   p->arena = arena_create(budget);

@@ -43,7 +43,8 @@ typedef struct segment {
   rt_program *program;  /* NULL if there is nothing to compute */
   rt_weight_pool *pool; /* has constants and code of the program; NULL if nothing is shared */
   rt_executable *executable;
-  bool general;              /* whether the program is for all sizes; `uses` then tells no shapes of parameters */
+  bool general;              /* whether the program is for all sizes; the shapes of parameters in `uses` are
+                                then not those that it needs */
   segment_binding *bindings; /* of a general program */
   uint32_t n_results, runs;  /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
   uint64_t last_used;
@@ -79,10 +80,10 @@ typedef struct segment_use {
 STATUS_MUST_USE status segment_get(interpreter_run *run, interpreter_site *site, onnx_frame *f, segment_use *out);
 void segment_release(segmented_model *p, const segment_use *u);
 
-/* --- between segment.c and segment_compile.c, which the model's lock guards --- */
+/* --- functions that segment.c and segment_compile.c share; the caller holds the model's lock --- */
 
-/* Imports and compiles the segment that runs next in the frame.  `x` has zeros before.  *bound is set if its program is
- * for all sizes. */
+/* Imports and compiles the segment that runs next in the frame.  All members of `x` are 0 before the call.
+ * *bound is set if its program is for all sizes. */
 STATUS_MUST_USE status segment_compile(interpreter_run *run, const interpreter_site *site, const onnx_frame *f,
                                        segment *x, segment_binding **bound);
 /* Returns the frame's array of this name, or NULL. */
@@ -93,7 +94,8 @@ shape segment_param_shape(const segment *x, uint32_t k, const onnx_frame *f, are
 STATUS_MUST_USE status segment_bind(segmented_model *p, segment *x, const onnx_frame *f, arena *scratch,
                                     segment_binding **out);
 
-/* Frees what a segment has, which is then zeros; and the segment as well. */
+/* segment_clear frees what a segment has, and sets all its members to 0; segment_destroy frees the segment as
+ * well. */
 void segment_clear(segment *x);
 void segment_destroy(segment *x);
 

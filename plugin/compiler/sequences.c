@@ -108,8 +108,9 @@ status interpret_sequence_insert(const interpreted_node *n) {
 typedef struct map {
   const interpreted_node *n;
   interpreter_body body;
-  host_array **inputs, **arguments, **roots; /* inputs of the node; inputs and outputs of the body in a step */
-  host_array **elements;                     /* elements[k * steps + i] is output k of step i */
+  host_array **inputs, **arguments, **roots; /* inputs of the node; inputs and outputs of the body in an
+                                                iteration */
+  host_array **elements;                     /* elements[k * steps + i] is output k of iteration i */
   uint32_t steps;
 } map;
 

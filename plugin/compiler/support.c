@@ -110,8 +110,8 @@ static bool list_value(check_support *c, const char *what, const Onnx__ValueInfo
   return known;
 }
 
-/* Lists the inputs and outputs, and collects the shapes of the inputs, so that the import can tell the contents of
- * which inputs it needs. */
+/* Lists the inputs and outputs, and collects the shapes of the inputs, so that the import can tell which
+ * inputs' contents it needs. */
 static void check_values(check_support *c) {
   const Onnx__GraphProto *g = c->m->graph;
   shape s;

@@ -4,7 +4,7 @@
 
 #include "plugin/onnxifi/internal.h"
 
-/* More than a machine has, and than a library lists. */
+/* MOST_GPUS is more than a machine has, and MOST_LISTED is more than either library lists (ifi_abi.ids). */
 enum { MOST_GPUS = 64, MOST_LISTED = 8 };
 
 /* An ID is the address of an entry of this table, which is valid for the life of the process; releasing it does

@@ -102,11 +102,11 @@ typedef uint64_t onnxPointer; /* an address, or a handle of memory on another de
 #define ONNXIFI_BACKEND_MEMORY_SIZE 20                /* uint64_t, bytes */
 #define ONNXIFI_BACKEND_MAX_GRAPH_SIZE 21             /* uint64_t, bytes */
 #define ONNXIFI_BACKEND_MAX_GRAPH_COUNT 22            /* uint64_t */
-#define ONNXIFI_BACKEND_MACS_FP32 30                  /* uint64_t, a second */
-#define ONNXIFI_BACKEND_MACS_FP16 31                  /* uint64_t, a second */
-#define ONNXIFI_BACKEND_MEMORY_BANDWIDTH 35           /* uint64_t, bytes a second */
-#define ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH 36  /* uint64_t, bytes a second */
-#define ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH 37 /* uint64_t, bytes a second */
+#define ONNXIFI_BACKEND_MACS_FP32 30                  /* uint64_t, multiply-adds per second */
+#define ONNXIFI_BACKEND_MACS_FP16 31                  /* uint64_t, multiply-adds per second */
+#define ONNXIFI_BACKEND_MEMORY_BANDWIDTH 35           /* uint64_t, bytes per second */
+#define ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH 36  /* uint64_t, bytes per second */
+#define ONNXIFI_BACKEND_CPU_MEMORY_WRITE_BANDWIDTH 37 /* uint64_t, bytes per second */
 #define ONNXIFI_BACKEND_PCI_BUS_ID 40                 /* uint64_t */
 #define ONNXIFI_BACKEND_PCI_DEVICE_ID 41              /* uint64_t */
 #define ONNXIFI_BACKEND_PCI_DOMAIN_ID 42              /* uint64_t */

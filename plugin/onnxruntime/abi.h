@@ -1,10 +1,10 @@
 /* abi.h - declares the parts of ONNX Runtime's C interface that a plugin execution provider needs (API version 23, ONNX
  * Runtime 1.23).
  *
- * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, with the names that they have there.
- * Functions are only ever appended to the tables of the interface, so the position of a function is fixed; positions
- * that are not used are gaps.  If a real header is installed, tests/build/test-ort-abi compares the positions with it.
- * onnxruntime_c_api.h and onnxruntime_ep_c_api.h document the functions. */
+ * Debian 12 has no headers of ONNX Runtime, so the parts in use are declared here, under their original
+ * names. Functions are only ever appended to the tables of the interface, so the position of a function is
+ * fixed; positions that are not used are gaps.  If a real header is installed, tests/build/test-ort-abi
+ * compares the positions with it. onnxruntime_c_api.h and onnxruntime_ep_c_api.h document the functions. */
 #ifndef PLUGIN_ONNXRUNTIME_ABI_H
 #define PLUGIN_ONNXRUNTIME_ABI_H
 
@@ -62,8 +62,8 @@ typedef enum OrtOpAttrType {
   ORT_OP_ATTR_GRAPH,
   ORT_OP_ATTR_TENSOR
 } OrtOpAttrType;
-typedef int ONNXTensorElementDataType; /* up to 16 the numbers of TensorProto.DataType; larger numbers mean other
-                                          types than there */
+typedef int ONNXTensorElementDataType; /* numbers up to 16 are those of TensorProto.DataType; larger numbers
+                                          mean other types than in TensorProto */
 
 /* The functions at positions [from, to) of a table, which are not used. */
 #define ORT_GAP(from, to) void (*gap_##from[(to) - (from)])(void)

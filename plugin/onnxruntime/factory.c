@@ -119,8 +119,8 @@ static OrtStatus *set_option(ort_provider *p, const struct option *o, const char
   return (size_t)snprintf(place, o->room, "%s", text) < o->room ? NULL : wrong_option(p, o, text, "shorter");
 }
 
-/* Reads one option.  `key` has neither "ep." nor the provider's name in front; `general` says that the provider's name
- * was not there. */
+/* Reads one option.  `key` is its name without "ep." and the provider's name; `general` is true if the option
+ * was given without the provider's name. */
 static OrtStatus *read_option(ort_provider *p, const char *key, bool general, const char *text) {
   for (size_t k = 0; k < sizeof known_options / sizeof *known_options; k++) {
     if (known_options[k].general == general && strcmp(known_options[k].name, key) == 0) {
@@ -274,7 +274,8 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
                             .CreateDataTransfer = no_transfer,
                             .IsStreamAware = is_stream_aware};
   f->api = api;
-  int minor = minor_version(base); /* asking for a newer table would print an error */
+  int minor = minor_version(base); /* the version is read from text, since asking for a newer table would
+                                      print an error */
   f->early = minor < FIRST_WITH_BODIES;
   f->tells_ranks = minor >= FIRST_WITH_RANKS;
   snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);

@@ -194,7 +194,7 @@ static OrtStatus *run_reference(const fused *f, OrtKernelContext *context, oxla_
   return ort_from_error(f->p, "verify", oxla_execute(*out));
 }
 
-/* `reference` is NULL if results are not compared. */
+/* Compares the outputs of the two runs.  `reference` is NULL if results are not compared. */
 static OrtStatus *verify_outputs(const fused *f, const oxla_run *run, const oxla_run *reference) {
   for (size_t k = 0; reference && k < f->n_outputs; k++) {
     oxla_tensor got, want;
@@ -260,7 +260,8 @@ static void log_warning(void *provider, oxla_log_level level, const char *line) 
   }
 }
 
-/* The log is asked for only where it tells which backend is in use, since each run writes a line that is not shown. */
+/* Returns the options for loading the model.  `log` is set only if there is a fallback, so that a warning
+ * tells that it is in use: with `log`, each run formats a line that log_warning does not show. */
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options),

@@ -185,8 +185,9 @@ static void put_type(pb_writer *w, const ort_array *x) {
   pb_put_message(w, VALUE_TYPE, &all);
 }
 
-/* Writes an input or output, with its type if that is known and `typed`.  If the rank of a body's output is unknown and
- * may be 0, it is written as 0: a loop without iterations then collects an empty list, as in ONNX Runtime. */
+/* Writes an input or output, with its type if that is known and `typed` is set.  If the rank of a body's
+ * output is unknown and may be 0, it is written as 0: a loop without iterations then collects an empty list,
+ * as in ONNX Runtime. */
 static OrtStatus *put_value(const ort_provider *p, pb_writer *w, uint32_t field, const OrtValueInfo *value,
                             bool typed) {
   const OrtTensorTypeAndShapeInfo *info;

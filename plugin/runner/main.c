@@ -114,7 +114,7 @@ static status run_file(const cli_args *args, arena *a, int *code) {
   loaded = clock_seconds() - start;
   literal *outputs = ARENA_NEW_N(a, literal, source->n_outputs);
   TRY(status_name_file(repeat(args, a, &f, b, inputs, outputs, &seconds), path));
-  TRY(file_check(a)); /* whoever changed the file while it was read may have changed the outputs */
+  TRY(file_check(a)); /* the outputs may be wrong if the file was changed while it was read */
   if (args->verbose) {
     print_arrays("in  ", source->inputs, source->n_inputs, inputs);
   }

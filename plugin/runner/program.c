@@ -70,8 +70,8 @@ status runner_shape_inputs(const runner_file *f, literal *inputs) {
 
 /* --- finding and loading --- */
 
-/* Sets the shapes of the program's parameters.  Returns false if one is not known, since the content of an input is
- * none that a size can have. */
+/* Sets the shapes of the program's parameters.  Returns false if a parameter tells an element of an input
+ * (rt_io.told) that cannot be a size, such as a negative number. */
 static bool shapes_of(const rt_program *p, uint32_t n_inputs, const literal *inputs, shape *shapes) {
   bool known = true;
   for (uint32_t k = 0; k < p->n_params; k++) {

@@ -7,9 +7,10 @@
 #include "plugin/session/store.h"
 
 /* Sets *out to the folder `wanted`; if that is NULL, to $ONNX_XLA_CACHE, $XDG_CACHE_HOME/onnx-xla or
- * $HOME/.cache/onnx-xla.  An empty name means none.  The folder is created with mode 0700 if it does not exist.  *out
- * is NULL if there is no cache.  *why, on the arena, is then the reason if that is unexpected (the folder belongs to
- * another user, others may write to it, or it cannot be created), otherwise NULL. */
+ * $HOME/.cache/onnx-xla.  An empty name means that there is no cache.  The folder is created with mode 0700
+ * if it does not exist.  *out is NULL if there is no cache.  *why, on the arena, is then the reason if that
+ * is unexpected (the folder belongs to another user, others may write to it, or it cannot be created),
+ * otherwise NULL. */
 void session_cache_folder(arena *a, const char *wanted, const char **out, const char **why);
 
 /* Opens the store of programs in the cache folder of a session.  Returns false if there is none; *why is as above, or

@@ -260,7 +260,7 @@ static void describe(session *s, arena *a) {
   }
 }
 
-/* Begins a search: the arena for the files that it maps. */
+/* Begins a search: makes and returns the arena on which files are mapped. */
 static arena *begin_search(session *s) {
   arena_destroy(s->cache->mapped); /* not NULL if an earlier search ran out of memory */
   return s->cache->mapped = arena_create(&s->budget);

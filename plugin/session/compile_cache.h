@@ -28,14 +28,15 @@ void compile_cache_forget(session *s);
  */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
-/* Gives the weight pool the kernels in the folder that programs of any model left there, as far as the last
- * compilations made them.  They remain until the next collection.  Needs the turn (session_take_turn). */
+/* Adds to the weight pool kernels that compilations of any model with the same options left in the cache's
+ * folder, those that were used last.  They remain in the pool until its next collection.  The caller has
+ * taken the turn (session_take_turn). */
 void compile_cache_map_kernels(session *s, rt_weight_pool *pool);
 /* Stores the first n code objects of a program for others.  Failures are ignored.  Thread-safe. */
 void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n);
 
-/* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted from 0.
- * None of them is for one content of an input (rt_io.value). */
+/* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted
+ * from 0. None of them depends on the contents of an input (rt_io.value). */
 const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);
 void compile_cache_put_general(session *s, uint32_t number, session_program *c);
 

@@ -22,8 +22,8 @@ enum { CONTENT_KEY_TEXT = 33 };
 typedef struct fingerprints {
   int folder; /* the folder of the fingerprints; not owned */
   hash_secret secret;
-  uint64_t boot; /* identifies the time since the system's last start; 0 if this is not known, and then there are no
-                    fingerprints */
+  uint64_t boot; /* a number that identifies the last start of the system; 0 if it is not known, and then
+                    there are no fingerprints */
 } fingerprints;
 
 void fingerprints_init(fingerprints *c, int folder, const hash_secret *secret);

@@ -41,9 +41,10 @@ struct session {
   compiler_model *source;   /* source->model is NULL as long as only the description in the cache has been read */
   opened_file *file;        /* the file from which the session was opened */
   compile_cache *cache;     /* NULL if there is no cache */
-  content_store code_store; /* has what the target's device compiles; open if loading.code_cache is not NULL */
+  content_store code_store; /* keeps code that the target's device has compiled; open if loading.code_cache is
+                               not NULL */
   rt_code_cache code_cache;
-  rt_load_options loading; /* of all programs */
+  rt_load_options loading; /* the options with which all programs are loaded */
   const rt_image *image;   /* the mapped .oxla file; NULL if the session was opened from a model */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
@@ -53,7 +54,8 @@ struct session {
   /* The lock guards the list of programs, their users, and `taken_by` (session_take_turn).  It is only held for short
    * times, never while compiling or running. */
   pthread_mutex_t lock;
-  program_list compiled;     /* the programs for one set of sizes, the newest first; a model's segments are one */
+  program_list compiled;     /* the programs for one set of sizes, the newest first; all segments of a model
+                                count as one program */
   program_list bindings;     /* of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
@@ -61,8 +63,8 @@ struct session {
    * memory for a table all of them are in the list `unhashed`. */
   session_program **table, *unhashed;
   uint32_t n_table;
-  uint64_t weights;         /* the most bytes of constants of one program */
-  bool meets_contents;      /* whether a program was compiled for one content of an input, which may have others */
+  uint64_t weights;         /* the bytes of the constants of the program that has the most */
+  bool meets_contents;      /* whether a program was compiled that is only for certain contents of an input */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
   pid_t taken_by;           /* the process of the thread that has the turn (session_take_turn); 0 if none has it */
@@ -70,7 +72,8 @@ struct session {
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
    * `arena`, `source` and `cache` point to. */
   rt_weight_pool *weight_pool;  /* constants of the programs */
-  rt_weight_pool *segment_pool; /* what the segments share, which guard it themselves; NULL as long as there are none */
+  rt_weight_pool *segment_pool; /* what the segments share, guarded by their own lock; NULL as long as there
+                                   are no segments */
   hash_secret secret;           /* the secret of weight_pool (rt_weight_pool_create) */
   segmented_model *segments;    /* the segments of a model that runs segment by segment; NULL as long as there are
                                    none */
@@ -105,8 +108,9 @@ const dim_range *session_range_of(const session *s, const model_value *v, int d)
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
-/* Waits for the turn, which only one thread at a time has.  A thread needs it to compile, check or save.  Running
- * existing programs needs no turn.  Fails in a process that was forked while a thread of its parent had the turn. */
+/* Waits for the session's turn and takes it.  The turn is a lock: one thread at a time has it, to compile,
+ * check or save.  Running existing programs needs no turn.  Fails in a process that was forked while a thread
+ * of its parent had the turn. */
 STATUS_MUST_USE status session_take_turn(session *s);
 /* Waits until the thread that has the turn gives it up or, with `nanoseconds`, until these have passed.  Fails like
  * session_take_turn.  The caller holds the lock. */
@@ -116,38 +120,41 @@ void session_end_turn(session *s);
  * count these (begun, busy). */
 void session_begin_work(session *s);
 void session_end_work(session *s);
-/* Opens the model itself if only the cache's description has been read so far.  Needs the turn. */
+/* Opens the model itself if only the cache's description has been read so far.  The caller has the turn. */
 STATUS_MUST_USE status session_need_model(session *s);
-/* Makes a session_program of a program.  `p` is NULL for a model that runs segment by segment.  It is no error if only
- * another machine can run the program (session_program.elsewhere).  Takes over the arena, also after a failure.  Needs
- * the turn. */
+/* Makes a session_program of a program.  `p` is NULL for a model that runs segment by segment.  It is no
+ * error if only another machine can run the program (session_program.elsewhere).  Takes over the arena, also
+ * after a failure.  The caller has the turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
-/* Puts the program `with` in the place of `old`, which is freed when it has no users.  Needs the turn. */
+/* Puts the program `with` in the place of `old`, which is freed when it has no users.  The caller has the
+ * turn. */
 void session_replace_program(session *s, session_program *old, session_program *with);
 /* Adds the program to the session.  It must be complete, since other threads can find it from then on.  The caller
  * holds the lock, or is the only thread that has the session. */
 void session_add_program(session *s, session_program *c);
 /* Returns the program for these inputs, or NULL.  The caller holds the lock. */
 session_program *session_find_program(session *s, const session_inputs *inputs);
-/* Adds the program to the session, with one user, and frees those that were not used for the longest time if programs
- * take too much memory (session_options.program_memory).  Needs the turn. */
+/* Adds the program to the session, with one user, and frees those that were not used for the longest time if
+ * programs take too much memory (session_options.program_memory).  The caller has the turn. */
 void session_keep_program(session *s, session_program *c);
-/* Free a program that is in no list of the session; and all programs of the session. */
+/* session_free_program frees a program that is in no list of the session, session_free_programs all programs
+ * of the session. */
 void session_free_program(session *s, session_program *c);
 void session_free_programs(session *s);
 
-/* Returns true if the options allow programs for all sizes, which nothing tunes. */
+/* Returns true if the options allow programs for all sizes, which are never tuned. */
 bool session_allows_general(const session *s);
 /* Returns true if these inputs, the model and the options leave a size open. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
-/* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  Needs the turn
- * (session_take_turn). */
+/* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  The
+ * caller has the turn (session_take_turn). */
 bool session_wants_general(const session *s, const session_inputs *inputs);
-/* Adds a program for all sizes to the session.  Needs the turn. */
+/* Adds a program for all sizes to the session.  The caller has the turn. */
 void session_add_general(session *s, session_program *c);
-/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves them; then
- * *refused, which must be NULL before, says why the first program does not, if there is one.  `refused` may be NULL.
- * The binding is not added to the session's list of programs.  Needs the turn. */
+/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves
+ * them; then *refused, which must be NULL before, says why the first program does not, if there is one.
+ * `refused` may be NULL. The binding is not added to the session's list of programs.  The caller has the
+ * turn. */
 STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
 /* Writes a line to the session's log, if there is one. */

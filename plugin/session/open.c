@@ -261,7 +261,7 @@ static status find_target(session *s, const char *otherwise) {
   return session_find_target(s->options.backend, &s->target);
 }
 
-/* Opens the target's device. */
+/* Checks that the target's device can be used, by allocating a byte of its memory. */
 static status try_device(const rt_device *d) {
   void *memory;
   TRY(d->allocate(d, 1, &memory));
@@ -269,8 +269,8 @@ static status try_device(const rt_device *d) {
   return NULL;
 }
 
-/* Takes the backend that the user has named for the case that the first one's device cannot be used.  An unknown name
- * is an error on every machine. */
+/* Changes to the backend options.fallback if the first one's device cannot be used.  An unknown name of this
+ * backend is an error even if it is not needed. */
 static status fall_back(session *s) {
   const rt_device *d = s->target->device;
   const rt_target *other;
@@ -289,7 +289,8 @@ static status fall_back(session *s) {
   return NULL;
 }
 
-/* Opens the folder where a device's code is kept, which needs no model.  Without it, code is compiled again. */
+/* Opens the store in which a device's code is kept; no model is needed for that.  Without the store, code is
+ * compiled again. */
 static void open_code_cache(session *s) {
   const char *why;
   if (!s->options.keep_programs || !s->target->device) {

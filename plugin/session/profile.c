@@ -190,7 +190,8 @@ static status add_generals(session *s, const session_inputs *inputs, run_profile
   return failed;
 }
 
-/* Sets *out to what the machine can do, or the device if the target has one that tells. */
+/* Sets *out to the peak rates of the target's device if it has one that tells them (rt_device.peak),
+ * otherwise to those of the machine. */
 static status find_roofline(const session *s, rt_roofline *out) {
   const rt_device *d = s->target->device;
   if (d && d->peak) {

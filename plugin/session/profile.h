@@ -45,7 +45,7 @@ typedef struct run_profile {
   run_profile_groups kinds, operators, nodes; /* nodes are named "name: Operator" */
   rt_roofline roofline;
   const session_program *generals; /* the programs for all sizes, the newest first */
-  const char *exact_reason;        /* that of session_exact_reason */
+  const char *exact_reason;        /* what session_exact_reason returns */
   uint32_t bindings; /* the number of measured bindings; 0 if no program for all sizes serves the inputs */
   double binding;    /* the least time of a binding, in seconds */
 } run_profile;

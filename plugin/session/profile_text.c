@@ -74,7 +74,7 @@ static void put_pair(FILE *f, const char *key, const char *text, const char *end
   fputs(end, f);
 }
 
-/* Writes what a program for all sizes serves. */
+/* Writes which sizes a program for all sizes serves. */
 static void put_sizes(FILE *f, const rt_program *p) {
   const char *comma = "";
   fputs("\n  {\"symbols\": [", f);

@@ -210,9 +210,10 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
 
 /* --- memory ---
  *
- * A session keeps programs for further runs as long as there is room for them, and frees those that were not used for
- * the longest time.  Bindings are made again in microseconds, so they get only a small part of it.  Programs of a .oxla
- * file stay, since they cannot be compiled again, and so do programs for all sizes. */
+ * A session keeps programs for further runs as long as there is room for them, and frees those that were not
+ * used for the longest time.  Bindings are made again in microseconds, so they get only a small part of the
+ * memory.  Programs of a .oxla file stay, since they cannot be compiled again, and so do programs for all
+ * sizes. */
 
 static uint64_t most_bytes(const session *s) {
   const uint64_t megabyte = 1 << 20, least = 256 * megabyte;
@@ -225,8 +226,8 @@ static uint64_t most_bytes_of_bindings(const session *s) {
   return most_bytes(s) / PART;
 }
 
-/* Measures the programs for one set of sizes again: runs add arenas, and weights that several programs share count in
- * part for each.  The caller holds the lock. */
+/* Measures again how much memory the programs for one set of sizes take, since runs may have added arenas.  A
+ * weight that several programs share counts in part for each of them.  The caller holds the lock. */
 static void measure_compiled(session *s) {
   s->compiled.bytes = 0;
   for (session_program *c = s->compiled.first; c; c = c->next) {
@@ -236,9 +237,9 @@ static void measure_compiled(session *s) {
   }
 }
 
-/* Removes a program for one set of sizes that has no users, the one that was not used for the longest time, if these
- * programs take too much memory, and returns it; otherwise NULL.  A single program is kept, however large it is.  The
- * caller holds the lock. */
+/* If the programs for one set of sizes take too much memory, removes and returns the one without users that
+ * was not used for the longest time; otherwise returns NULL.  A single program is kept, however large it is.
+ * The caller holds the lock. */
 static session_program *take_compiled(session *s) {
   session_program *oldest = NULL;
   if (s->image) {
@@ -255,7 +256,7 @@ static session_program *take_compiled(session *s) {
   return oldest;
 }
 
-/* The same for bindings. */
+/* Does the same for bindings. */
 static session_program *take_binding(session *s) {
   session_program *c = s->bindings.bytes > most_bytes_of_bindings(s) ? s->bindings.last : NULL;
   while (c && c->users) {
@@ -433,7 +434,7 @@ bool session_wants_general(const session *s, const session_inputs *inputs) {
 }
 
 void session_add_general(session *s, session_program *c) {
-  pthread_mutex_lock(&s->lock); /* threads without the turn ask whether there are any */
+  pthread_mutex_lock(&s->lock); /* threads that do not have the turn read the list, too */
   c->next = s->generals;
   s->generals = c;
   s->n_generals++;
@@ -480,7 +481,7 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   c->general = general;
   c->binding = b;
   c->program = b ? b->program : general->program;
-  c->elsewhere = general->elsewhere; /* belongs to that program */
+  c->elsewhere = general->elsewhere; /* `general` owns it */
   c->reads_file = general->reads_file;
   c->untuned = true;
   c->from_cache = general->from_cache;

@@ -12,8 +12,8 @@ static void move_to_corner(const session *s, const model_value *v, uint32_t corn
   }
 }
 
-/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  An input that has another
- * shape there has no contents. */
+/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The given
+ * contents are used only for inputs that have the given shape at this corner. */
 static status compile_corner(session *s, const session_inputs *told, uint32_t corner, arena *a) {
   session_inputs inputs = *told;
   uint32_t n = s->source->n_inputs;
@@ -45,7 +45,9 @@ typedef struct corners {
 } corners;
 
 static status compile_corners(void *data) {
-  enum { MOST_RANGES = 4 }; /* of which all corners are looked at */
+  /* Programs are compiled for all corners of the first MOST_RANGES ranges; each further range has its largest
+   * size. */
+  enum { MOST_RANGES = 4 };
   corners *x = data;
   uint32_t n = x->s->options.n_ranges < MOST_RANGES ? x->s->options.n_ranges : MOST_RANGES;
   x->arena = arena_create(&x->s->budget);

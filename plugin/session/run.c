@@ -103,7 +103,7 @@ static status place_results(session *s, const rt_program *p, const void *const *
     bool kept = session_keeps_output(s, p, k);
     o->shape = result_shape(io, kept);
     if (kept) {
-      /* memory of the run, not an input that a caller has set; as it has room, it is no data for a caller */
+      /* memory with room that belongs to the run; it is not passed to the caller as data */
       results[k] = (void *)(uintptr_t)params[io->carried - 1];
       o->data = NULL;
       continue;

@@ -167,7 +167,8 @@ typedef struct compilation {
 
 static void keep_kernels(void *data, const rt_program *p, uint32_t n_new) { compile_cache_put_kernels(data, p, n_new); }
 
-/* Segments have a weight pool of their own, since runs compile them, which do not have the turn. */
+/* Creates s->segments.  Segments have a weight pool of their own, since runs compile them without the turn
+ * (session_take_turn), which s->weight_pool needs. */
 static status create_segments(session *s, const compiler_api *compiler) {
   TRY(rt_weight_pool_create(&s->budget, &s->secret, &s->segment_pool));
   compile_cache_map_kernels(s, s->segment_pool);
@@ -258,7 +259,7 @@ static status find_generals(compilation *c) {
   return NULL;
 }
 
-/* Says which nodes have pinned the sizes of a program that was to be for all sizes. */
+/* Returns text that says which nodes have pinned the sizes of a program that was to be for all sizes. */
 static const char *why_static(arena *a, const rt_program *p) {
   const char *text = "the model is for one set of sizes only";
   for (uint32_t k = 0; k < p->n_definitions; k++) {
@@ -268,7 +269,7 @@ static const char *why_static(arena *a, const rt_program *p) {
   return text;
 }
 
-/* Returns true if the program is for one content of an input. */
+/* Returns true if the program is only for certain contents of an input. */
 static bool has_values(const rt_program *p) {
   bool has = false;
   for (uint32_t k = 0; k < p->n_params; k++) {
@@ -277,8 +278,8 @@ static bool has_values(const rt_program *p) {
   return has;
 }
 
-/* Compiles the model for all sizes, with those of the inputs as likely ones, and binds the program to them.  c->out
- * remains NULL if that is not possible. */
+/* Compiles the model for all sizes, with the sizes of the inputs as hints, and binds the program to these
+ * sizes.  c->out remains NULL if that is not possible. */
 static status compile_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   double start = clock_seconds();
@@ -318,7 +319,7 @@ static status try_general(compilation *c, const compiler_api *compiler) {
     return failed;
   }
   const char *reason = arena_strdup(s->arena, status_message(failed));
-  pthread_mutex_lock(&s->lock); /* threads without the turn ask for it */
+  pthread_mutex_lock(&s->lock); /* threads that do not have the turn read it, too */
   s->exact_reason = reason;
   pthread_mutex_unlock(&s->lock);
   session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", status_message(failed));

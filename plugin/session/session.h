@@ -1,7 +1,7 @@
-/* session.h - a model with the programs to which it has been compiled so far, one for each set of input shapes.  The C
- * API, the command line and the plugins use it.  It is thread-safe: one compilation runs at a time, and existing
- * programs can run meanwhile.  One compilation that tunes a program in the background (specialise.h) can run at the
- * same time. */
+/* session.h - a model with the programs to which it has been compiled so far, each for all sizes or for one
+ * set of input shapes.  The C API, the command line and the plugins use it.  It is thread-safe: one
+ * compilation runs at a time, and existing programs can run meanwhile.  One compilation that tunes a program
+ * in the background (specialise.h) can run at the same time. */
 #ifndef PLUGIN_SESSION_SESSION_H
 #define PLUGIN_SESSION_SESSION_H
 
@@ -32,8 +32,9 @@ typedef struct session_options {
   /* A name or the path of a shared object; NULL means the default, or for a .oxla file the backend for which it was
    * made. */
   const char *backend;
-  /* The backend that takes its place if its device cannot be used, which a warning tells; NULL: that is a failure.  It
-   * concerns models, as compiled files are for one backend.  All other options are for both. */
+  /* The backend that takes the place of `backend` if its device cannot be used; a warning is then logged.
+   * NULL means that opening fails instead.  Only a model can fall back, since a compiled file is for one
+   * backend.  All other options are for both backends. */
   const char *fallback;
   rt_compile_options compile; /* threads may be 0, which means all cores */
 /* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL means the default. */
@@ -42,14 +43,15 @@ typedef struct session_options {
   const char *cache;        /* the cache folder; NULL means the default of session_cache_folder; "" means none */
   const compiler_dim *dims; /* values of the named dimensions of the model's inputs; for other names opening fails */
   uint32_t n_dims;
-  /* The sizes for which named dimensions of the model's inputs are meant.  A program for all sizes serves these only,
-   * others are an error, and the largest are taken where a size is not given. */
+  /* The ranges of sizes that named dimensions of the model's inputs may have.  A program for all sizes serves
+   * only sizes in these ranges, other sizes are an error, and a dimension whose size is not given gets the
+   * largest size of its range. */
   const dim_range *ranges;
   uint32_t n_ranges;
   /* The value of dimensions that neither dims, ranges nor a run's inputs give; 0 means that they are an error. */
   int64_t open_dim;
-  /* Whether such dimensions stay open, with open_dim as their likely size: then the program is for all their sizes, and
-   * it is an error if the model cannot be compiled so. */
+  /* Whether such dimensions stay open, with open_dim as their hint.  The program is then for all their sizes,
+   * and it is an error if the model cannot be compiled so. */
   bool keep_open;
   uint64_t max_memory; /* the limit in bytes of everything that the session does, including runs; 0 means no limit */
   mem_budget *outer;   /* a budget that also counts the session's memory; NULL if there is none */
@@ -113,7 +115,8 @@ double session_load_seconds(const session *s);
 bool session_is_image(const session *s);
 /* Returns "cpu", "ref" or another name. */
 const char *session_backend(const session *s);
-/* Returns the backend as an option names it: options.backend, options.fallback in its place, or the default. */
+/* Returns the name of the backend in use: options.backend, options.fallback if that took its place, or the
+ * default. */
 const char *session_chosen_backend(const session *s);
 /* Returns the number of threads of a run. */
 uint32_t session_threads(const session *s);
@@ -130,9 +133,8 @@ typedef struct session_inputs {
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
   uint64_t deadline;
-  /* The extent of the memory with room in which outputs are carried, along the dimensions along which they grow.
-   * session_compile raises it if it is too little.  NULL if nothing is carried; the other members then have what a
-   * run needs. */
+  /* The extent of the memory with room in which outputs are carried, along the dimensions along which they
+   * grow. session_compile raises it if it is too little.  NULL if nothing is carried. */
   int64_t *room;
 } session_inputs;
 
@@ -151,8 +153,8 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
-/* Compiles programs for all sizes of the session's ranges: for the likely sizes and those of all corners of the ranges,
- * and keeps them.  *out is the one for the inputs, as of session_compile. */
+/* Compiles programs for all sizes of the session's ranges: for the likely sizes and those of all corners of
+ * the ranges, and keeps them.  *out is the program for the inputs, as session_compile returns it. */
 STATUS_MUST_USE status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
@@ -171,8 +173,8 @@ void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
  * .oxla file. */
 STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
-/* Returns true if the program is valid only for certain contents of inputs, as a program for one content or a binding
- * to one.  If these change, the caller must call session_compile again. */
+/* Returns true if the program is valid only for certain contents of inputs, for which it was compiled or to
+ * which it is bound.  If these change, the caller must call session_compile again. */
 bool session_program_needs_contents(const session_program *c);
 
 /* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then
@@ -196,10 +198,11 @@ STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, siz
 /* Frees o->own. */
 void session_output_finish(session *s, session_output *o);
 
-/* Runs the model.  An output that session_keeps_output tells of is written to the value of its input, which is memory
- * of *room elements along the dimension along which it grows, and `given` must be NULL.  The inputs must have values
- * for all inputs; shapes are only needed if c->program is NULL.  `outputs` has an entry for each output of the model.
- * `seed` is for random operators; NULL means a new one for each run. */
+/* Runs the model.  An output for which session_keeps_output returns true is written to the memory of its
+ * input's value, which has *room elements along the dimension along which the output grows; `given` must then
+ * be NULL.  The inputs must have values for all inputs; shapes are only needed if c->program is NULL.
+ * `outputs` has an entry for each output of the model. `seed` is for random operators; NULL means a new one
+ * for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,
                                    const session_inputs *inputs, session_output *outputs);
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run

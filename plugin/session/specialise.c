@@ -93,7 +93,7 @@ void specialise_end_at_exit(void) {
 void specialise_end_at_exit(void) {}
 #endif
 
-/* Is for the case that a thread other than the main one ends the process. */
+/* Registers end_all for the case that a thread other than the main one ends the process. */
 static void register_end(void) { (void)atexit(end_all); }
 
 static void count_alive(void) {
@@ -171,7 +171,7 @@ static void is_imported(void *data) {
   if (x->s->source->n_files == 0) {
     end_turn(x);
   }
-  if (!atomic_load(&x->ends)) { /* otherwise somebody waits for the end */
+  if (!atomic_load(&x->ends)) { /* otherwise a thread waits for the end of this specialisation */
     lower_priority();
   }
 }
@@ -240,9 +240,9 @@ static void compile_as(specialisation *x, rt_tune tune) {
   end_turn(x);
 }
 
-/* Returns true if the program cannot be tuned, but should be replaced all the same: it is provisional, and runs leave
- * no time for measurements, or the session is closed and the next process finds in the cache what this one leaves
- * there. */
+/* Returns true if the program could not be tuned, but should be replaced by an untuned one, since it is
+ * provisional.  It could not be tuned if runs left no time for measurements, or if the session is being
+ * closed; then the program that replaces it goes to the cache, for the next process. */
 static bool needs_untuned(const specialisation *x) {
   bool why = x->waited > x->s->patience || (atomic_load(&x->ends) && x->s->cache);
   return x->failed && x->first->provisional && why && !atomic_load(&exiting);
@@ -359,8 +359,8 @@ static bool may_tune(const session *s, const session_program *c) {
   return tunes(s) && c->untuned && c->program && !c->elsewhere;
 }
 
-/* Returns true if no program of the session has been tuned yet.  If the program for all sizes is from the cache, a
- * tuned one for these sizes would have been found there too if they had come often. */
+/* Returns true if no program of the session has been tuned yet, unless the program for all sizes is from the
+ * cache: a tuned program for these sizes would then be in the cache, too, if they had come often. */
 static bool is_first(const session *s, const session_program *c) {
   return !s->specialisation && !(c->general && c->from_cache);
 }
@@ -449,7 +449,8 @@ void specialise_after_run(session *s, session_program *c) {
   if ((!comes_often && !may_be_first) || !may_tune(s, c) || !take_free_turn(s)) {
     return;
   }
-  bool wanted = comes_often || is_first(s, c); /* asked with the turn, since other threads begin tunings */
+  bool wanted = comes_often || is_first(s, c); /* asked only while this thread has the turn, since another
+                                                  thread could begin a tuning otherwise */
   if (wanted && !c->replaced && s->n_specialised < MOST_PROGRAMS) {
     if (has_threads(s->specialisation)) {
       pthread_join(s->specialisation->thread, NULL);
@@ -470,8 +471,8 @@ void specialise_end(session *s) {
   }
 }
 
-/* Begins to tune the binding that was used last, unless a tuning was begun already, or nobody would give up the turn
- * (session_take_turn). */
+/* Begins to tune the binding that was used last, unless a tuning was begun already, or the turn cannot be
+ * taken (session_take_turn). */
 static void begin_first(session *s) {
   pthread_mutex_lock(&s->lock);
   bool begun = s->specialisation;
@@ -479,7 +480,8 @@ static void begin_first(session *s) {
   if (begun) {
     return;
   }
-  status failed = session_take_turn(s); /* whoever has it frees no binding */
+  status failed = session_take_turn(s); /* only the thread that has the turn may free bindings, so `last`
+                                           stays valid */
   if (failed) {
     status_free(failed);
     return;

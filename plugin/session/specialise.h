@@ -17,14 +17,15 @@ STATUS_MUST_USE status specialise_read(const char *word, specialise *out);
  * ended before destructors and handlers of atexit run. */
 void specialise_end_at_exit(void);
 
-/* Returns true if specialise_wants would be true for an exact program that is compiled now and has untuned
- * contractions. Needs the turn. */
+/* Returns true if specialise_wants would be true for a program for one set of sizes that is compiled now and
+ * has untuned contractions.  The caller has the turn (session_take_turn). */
 bool specialise_would(const session *s);
-/* Returns true if the program is one that specialise_begin should tune at once.  Needs the turn (session_take_turn).
- */
+/* Returns true if the program is one that specialise_begin should tune at once.  The caller has the turn
+ * (session_take_turn).
+ * */
 bool specialise_wants(const session *s, const session_program *c);
-/* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing happens.
- * Needs the turn (session_take_turn). */
+/* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing
+ * happens.  The caller has the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
 /* Counts a run of a binding of a program for all sizes.  If its sizes have come often (the first ones: a few times),
  * begins to tune a program for them, unless another thread has the turn, or another program is being tuned. */

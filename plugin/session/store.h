@@ -1,14 +1,14 @@
 /* store.h - a folder of compiled models.  When a model is started again, its program is mapped from there.
  *
  *   FOLDER/                 must have mode 0700 and belong to this user, since a .oxla file is native code
- *     secret                the key of all keys (fingerprint.h)
+ *     secret                the secret under which all keys are hashed (fingerprint.h)
  *     stamps/               the fingerprints, by which files are recognised without reading them
  *     models/KEY/source     the description of a model
  *     models/KEY/KEY.oxla   a program of the model
- *     models/KEY/KEY.weights  the constants that its programs share, as a .oxla file without thunks; or, where the
- * first key is of no model but of options, kernels that programs of all models share
+ *     models/KEY/KEY.weights  the constants that the model's programs share, as a .oxla file without thunks
+ *     models/KEY/KEY.kernels  kernels that programs of all models share; the first key is of the options
  *     models/KEY/KEY.code   code that the driver of a device compiled; the first key is of driver and device, the
- *                           second one of what was compiled
+ *                           second key of what was compiled
  *
  * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
  * does not match is ignored.  Adding a program removes those that have not been used for the longest time, until the
@@ -28,7 +28,7 @@ enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GB if none is
 typedef struct content_store {
   int folder, models; /* -1 means that it is not open */
   uint64_t max_bytes;
-  atomic_bool has_grown; /* by code, for which there is only room when the store is closed */
+  atomic_bool has_grown; /* whether code was added; the store is then trimmed when it is closed */
   bool verify; /* whether checksums are compared each time that a file is opened, not only once after each boot */
   fingerprints contents;
 } content_store;
@@ -41,7 +41,8 @@ void content_store_close(content_store *c);
 typedef enum content_kind { CONTENT_PROGRAM, CONTENT_WEIGHTS, CONTENT_KERNELS, CONTENT_CODE } content_kind;
 
 typedef struct content_store_entry {
-  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT]; /* of kernels and code, `model` is no model's key */
+  char model[CONTENT_KEY_TEXT], name[CONTENT_KEY_TEXT]; /* for kernels and code, `model` is not the key of a
+                                                           model (see above) */
   content_kind kind;
   uint64_t bytes;
   int64_t used; /* in nanoseconds since the epoch */

@@ -1,5 +1,5 @@
-/* check_autotune.c - the autotuner with a backend of this test: what is timed and what is not, who wins, what the log
- * keeps and what is made of it for other sizes. */
+/* check_autotune.c - the autotuner with a fake backend: which configs are timed, which one wins, what the log
+ * keeps, and how it is used for other sizes. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "hlo/text/text.h"
 #include "tests/suite.h"
 
-/* A config of the backend, and what its runs really take. */
+/* A config of the fake backend; a run of it takes `microseconds`. */
 typedef struct way {
   const char *name;
   double estimate, microseconds;
@@ -22,7 +22,7 @@ typedef struct way {
 typedef struct fake {
   uint32_t n;
   const way *ways;
-  const char *cannot_run; /* NULL: it can */
+  const char *cannot_run; /* why this machine cannot run what is built; NULL if it can */
   const rt_background *background;
   bool provisional;
   uint32_t built, alive, runs;
@@ -33,7 +33,8 @@ struct autotune_trial {
   const way *way;
 };
 
-/* Every abs is a problem: the same for equal sizes, similar for others of its rank. */
+/* Makes each HLO_ABS a problem: abs of equal shapes are one problem, those of other sizes but equal rank are
+ * similar. */
 static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_problem *out) {
   const fake *f = data;
   *out = (autotune_problem){0};
@@ -114,7 +115,7 @@ static void teardown(void) {
   rmdir(folder);
 }
 
-/* Two equal problems and another, of `size`. */
+/* Returns a module with two equal problems, abs of f32[2,size], and a third one, abs of f32[3]. */
 static hlo_module *module_of(int size) {
   const char *text = arena_printf(memory,
                                   "onnx-xla hlo 1\nmodule \"m\" { entry main(%%x: f32[2,%d], %%y: f32[3]) {\n"
@@ -171,7 +172,7 @@ START_TEST(the_fastest_wins) {
     ck_assert_ptr_nonnull(strstr(d->times, "b:1="));
     ck_assert_ptr_null(strstr(d->times, "b:2="));
   }
-  ck_assert_str_eq(m->entry->last->config, ""); /* it is not tuned */
+  ck_assert_str_eq(m->entry->last->config, ""); /* the negate is not tuned */
 }
 END_TEST
 
@@ -185,9 +186,10 @@ START_TEST(the_log_is_asked_first) {
   ck_assert_uint_eq(r.n_timed, 0);
   ck_assert_uint_eq(f.built, built);
   ck_assert_str_eq(r.decisions[0].how, "log");
-  /* On a busy machine, fast timing may be wrong about what is fastest; the log has what it found. */
+  /* Fast timing may choose a config that is not the fastest on a busy machine; the log has the one that it
+   * chose. */
   ck_assert_str_eq(r.decisions[0].instr->config, timed.decisions[0].instr->config);
-  /* What was timed fast is timed again where thoroughness is asked for, once. */
+  /* Problems that were timed fast are timed again, once, when RT_TUNE_FULL is asked for. */
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 2);
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FULL).n_timed, 0);
   ck_assert_uint_eq(tune(&f, module_of(8), RT_TUNE_FAST).n_timed, 0);
@@ -201,8 +203,8 @@ START_TEST(other_sizes_take_what_won) {
   ck_assert_uint_eq(r.n_timed, 0);
   ck_assert_str_eq(r.decisions[0].how, "near");
   ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
-  ck_assert_str_eq(r.decisions[2].how, "log"); /* the one of the same size */
-  /* Unless estimates speak against it. */
+  ck_assert_str_eq(r.decisions[2].how, "log"); /* this problem has the same size as before */
+  /* A winner for other sizes is not taken if its estimate is far from the best. */
   static const way others[] = {{"a:1", 1e6, 1, false, false, 0}, {"b:1", 5e6, 1, false, false, 0}};
   r = tune(&(fake){.n = 2, .ways = others}, module_of(9), RT_TUNE_KNOWN);
   ck_assert_str_eq(r.decisions[0].how, "estimate");
@@ -210,7 +212,8 @@ START_TEST(other_sizes_take_what_won) {
 }
 END_TEST
 
-/* The config that won is known by its name where it is not listed, and taken if its estimate is not much worse. */
+/* A config that won for other sizes is found by its name if the backend does not list it for these, and it is
+ * taken if its estimate is not much worse than the best. */
 START_TEST(other_sizes_find_what_won_by_its_name) {
   static const double estimates[] = {1.2e6, 1.5e6};
   fake f = {.n = N_WAYS, .ways = ways};
@@ -259,7 +262,7 @@ START_TEST(what_is_decided_stays) {
 }
 END_TEST
 
-/* Fast, three configs of an algorithm are timed at most. */
+/* Fast tuning times at most three configs of an algorithm. */
 START_TEST(few_of_one_algorithm) {
   static const way many[] = {{"a:1", 1e6, 50, false, false, 0},
                              {"a:2", 1.01e6, 50, false, false, 0},
@@ -273,10 +276,11 @@ START_TEST(few_of_one_algorithm) {
 }
 END_TEST
 
-/* Of modules that take little time, or problems that take a small part of it, nothing is timed: it could not pay. */
+/* Nothing is timed for a module that takes little time, or for a problem that takes a small part of its
+ * module's time, since timing could not pay. */
 START_TEST(only_what_pays_is_timed) {
   static const struct {
-    double estimate; /* nanoseconds; the module has three problems of them */
+    double estimate; /* nanoseconds of each of the module's three problems */
     uint32_t timed;
   } cases[] = {{1e2, 0}, {1e4, 0}, {5e4, 0}, {1e6, 2}, {1e9, 2}};
   const way two[] = {{"a:1", cases[_i].estimate, 20, false, false, 0},
@@ -287,8 +291,8 @@ START_TEST(only_what_pays_is_timed) {
 }
 END_TEST
 
-/* A program that is soon replaced is made of what is there soon, unless its runs would take even longer.  What is not
- * the best is counted, although timing it would not pay. */
+/* A provisional program gets the config that is built soonest, unless its runs would then take much longer.
+ * Problems that did not get the best config are counted in n_untimed, even if timing them would not pay. */
 START_TEST(provisional) {
   static const struct {
     double estimate;
@@ -304,14 +308,16 @@ START_TEST(provisional) {
   ck_assert_uint_eq(r.n_timed, 0);
   (void)tune(&(fake){.n = 2, .ways = two}, module_of(8), RT_TUNE_FULL);
   r = tune(&(fake){.n = 2, .ways = two, .provisional = true}, module_of(8), RT_TUNE_KNOWN);
-  ck_assert_str_eq(r.decisions[0].instr->config, "b:1"); /* the log knows better */
+  ck_assert_str_eq(r.decisions[0].instr->config, "b:1"); /* the log has the config that was timed to be the
+                                                            fastest */
   ck_assert_uint_eq(r.n_untimed, 0);
 }
 END_TEST
 
-/* Asked whether the caller is idle, says that runs have begun meanwhile. */
+/* A caller whose runs disturb measurements: await_idle says `disturbed` times that another run has begun. */
 typedef struct caller {
-  uint32_t asked, disturbed; /* how often it was asked, and after how many questions no more runs begin */
+  uint32_t asked, disturbed; /* how often await_idle was called, and how many calls say that a run has
+                                begun */
   uint64_t begun;
 } caller;
 

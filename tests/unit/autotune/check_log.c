@@ -77,7 +77,8 @@ START_TEST(kept) {
 }
 END_TEST
 
-/* What was measured more thoroughly holds; of equals the first, so that nothing changes once it is known. */
+/* Of several entries with one key, the one that was measured most thoroughly holds, and of equally thorough
+ * ones the first, so that a result does not change once it is known. */
 START_TEST(several_of_one_key) {
   autotune_log *l = open_log(false);
   add(l, 1, AUTOTUNE_LOG_ESTIMATE, "a");
@@ -93,7 +94,8 @@ START_TEST(several_of_one_key) {
 }
 END_TEST
 
-/* Any byte changed or cut off: the line is left out or as it was, never something else. */
+/* If a byte is changed, or bytes at the end are missing, the line is left out or read as it was written,
+ * never as something else. */
 START_TEST(damage) {
   char bytes[1024], hurt[1024];
   autotune_log *l = open_log(false);
@@ -116,7 +118,7 @@ START_TEST(damage) {
 }
 END_TEST
 
-/* Somebody was stopped while writing: the next entry begins a line of its own. */
+/* If a process was stopped while it wrote an entry, the next entry begins on a new line. */
 START_TEST(torn) {
   char bytes[1024];
   add(open_log(false), 1, AUTOTUNE_LOG_FAST, "a");
@@ -139,7 +141,7 @@ START_TEST(texts_stay_in_their_line) {
 }
 END_TEST
 
-/* Lines of an older onnx-xla are no damage. */
+/* Lines that an older onnx-xla wrote are not treated as damage. */
 START_TEST(former_versions) {
   static const char old[] = "1\t00000000000000ff\tfast\ta\tb\tc\t00000000\n";
   write_file(old, strlen(old));
@@ -171,7 +173,7 @@ END_TEST
 
 static void refused(void) {
   autotune_log *l = open_log(true);
-  add(l, 1, AUTOTUNE_LOG_FAST, "a"); /* in memory all the same */
+  add(l, 1, AUTOTUNE_LOG_FAST, "a"); /* kept in memory although the file is refused */
   expect(l, 1, "a");
 }
 
@@ -207,7 +209,7 @@ START_TEST(kept_nowhere) {
 }
 END_TEST
 
-/* Processes that write at once: every line arrives whole. */
+/* When several processes write at the same time, every line is written whole. */
 START_TEST(races) {
   enum { PROCESSES = 8, ENTRIES = 200 };
   for (int p = 0; p < PROCESSES; p++) {

@@ -1,4 +1,5 @@
-/* check_exec_target.c - which processors' programs the cpu target takes; tests/e2e/test-cpus has whole ones. */
+/* check_exec_target.c - the processors whose programs the cpu target accepts; tests/e2e/test-cpus tests whole
+ * programs. */
 #include <check.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #endif
 
 static const struct {
-  const char *cpu, *error; /* NULL: taken */
+  const char *cpu, *error; /* NULL if the program is accepted */
 } rows[] = {
     {"", NULL},
     {HERE " any  4", NULL},

@@ -144,8 +144,8 @@ START_TEST(launches_leave_no_memory_behind) {
 }
 END_TEST
 
-/* A wait that ends too early leaves no copy behind that still writes to the host's memory.  It does not wait for the
- * kernels either, behind which the copies are. */
+/* When a budget ends a wait, no copy may write to host memory afterwards.  The wait must end without waiting
+ * for the kernels that come before these copies. */
 START_TEST(waits_end_with_the_budget) {
   cuda_program *p = cuda_program_loaded();
   for (int copies = 0; copies < 3; copies++) {
@@ -163,7 +163,7 @@ END_TEST
 
 /* --- recordings --- */
 
-/* What CUDA forbids while it captures ends the recording, whose stream can then be used as before. */
+/* A call that CUDA forbids during a capture ends the recording; its stream can then be used as before. */
 START_TEST(recordings_that_break) {
   cuda_program *p = cuda_program_loaded();
   rt_recording *recording;
@@ -192,7 +192,8 @@ START_TEST(recordings_that_break) {
 }
 END_TEST
 
-/* An address of the host may be another array's when the recording is repeated. */
+/* Recordings refuse copies from or to host memory, since another array may be at the host's address when the
+ * recording is replayed. */
 START_TEST(copies_of_the_host_are_not_recorded) {
   cuda_program *p = cuda_program_loaded();
   rt_recording *recording;
@@ -255,7 +256,7 @@ END_TEST
 
 START_TEST(code_fits_the_device) {
   static const struct {
-    const char *cpu, *failure[2]; /* on sm_90 and sm_86; NULL: it runs */
+    const char *cpu, *failure[2]; /* on sm_90 and sm_86; NULL if the code runs */
   } cases[] = {
       {"", {NULL, NULL}},
       {"nvptx64-nvidia-cuda sm_80 +ptx70 1", {NULL, NULL}},
@@ -310,7 +311,7 @@ START_TEST(wrong_code_is_refused) {
 }
 END_TEST
 
-/* Which of several codes is taken is told by the error of the driver, which has no compiler. */
+/* The fake driver cannot compile PTX text, so its error tells which code of the bundle it was given. */
 START_TEST(the_best_code_of_a_bundle_is_loaded) {
   static const struct {
     const char *cpus[3], *taken[2]; /* on sm_90 and sm_86 */
@@ -416,8 +417,8 @@ END_TEST
 
 /* --- the declarations --- */
 
-/* Compiles cuda_functions.def behind CUDA's own header, with which each row must agree.  Older headers lack some of the
- * constants. */
+/* Compiles cuda_functions.def after CUDA's own header, with which each row must agree.  Older headers lack
+ * some of the constants. */
 START_TEST(declarations_are_those_of_cuda) {
   static const char source[] =
       "#include <cuda.h>\n"

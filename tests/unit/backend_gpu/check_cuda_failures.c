@@ -12,7 +12,8 @@
 #include "tests/suite.h"
 #include "tests/unit/backend_gpu/cuda_case.h"
 
-/* Runs the function in a process of its own with this in FAKE_CUDA_FAIL; returns what it returns, at most 255. */
+/* Runs the function in a child process with FAKE_CUDA_FAIL set to `fail`.  Returns the function's result,
+ * which must be at most 255. */
 static int in_child(int (*function)(const char *data), const char *fail, const char *data) {
   fflush(NULL);
   pid_t child = fork();
@@ -27,7 +28,7 @@ static int in_child(int (*function)(const char *data), const char *fail, const c
   return WEXITSTATUS(result);
 }
 
-static int *shared_calls; /* in memory that children share, since an exit status ends at 255 */
+static int *shared_calls; /* in memory that children share, since an exit status is at most 255 */
 
 static int count_calls(const char *data) {
   (void)data;
@@ -41,8 +42,9 @@ static int complain(const char *text, status s) {
   return 1;
 }
 
-/* Runs programs one after the other.  A call fails in one of them: that is told, by the error's name, by that run or by
- * the next one.  After that everything works, and nothing is left over, or the device is lost. */
+/* Runs programs one after the other.  A call of the driver fails in one of them, and that run or the next one
+ * must report the error of this name.  After that all runs must succeed and leave nothing allocated, unless
+ * the device is lost.  Returns 0 if all this is so. */
 static int run_with_failure(const char *name) {
   bool told = false;
   status last = NULL;
@@ -86,7 +88,7 @@ START_TEST(any_call_may_fail) {
 }
 END_TEST
 
-/* What a stream does fails later than the call, and the device with it. */
+/* Work of a stream fails after the call that queued it has returned, and the device is then lost. */
 START_TEST(work_may_fail) {
   char fail[100];
   for (int k = 1; k <= 10; k++) {
@@ -107,7 +109,8 @@ START_TEST(unexplained_errors_have_numbers) {
 }
 END_TEST
 
-/* A device that could not be opened is not lost, even by an error that would be the end of an open one. */
+/* A device that could not be opened is not lost, even if the error is one by which an open device would be
+ * lost. */
 START_TEST(opening_can_be_repeated) {
   setenv("FAKE_CUDA_FAIL", "cuDeviceGetAttribute:1:999,cuDevicePrimaryCtxRetain:1:2", 1);
   cuda_case_check_failure(cuda_program_do(cuda_case_device(0)), STATUS_INTERNAL, "CUDA_ERROR_UNKNOWN");
@@ -118,7 +121,8 @@ START_TEST(opening_can_be_repeated) {
 }
 END_TEST
 
-/* All functions of a lost device say by what it was lost, and those without a result do nothing. */
+/* All functions of a lost device report the error by which it was lost; those that return no status do
+ * nothing. */
 START_TEST(a_lost_device_says_so) {
   setenv("FAKE_CUDA_FAIL", "work:3:719", 1);
   const char *text = "CUDA_ERROR_LAUNCH_FAILED (as the fake driver was told); since then the device is lost";
@@ -140,8 +144,9 @@ START_TEST(a_lost_device_says_so) {
 }
 END_TEST
 
-/* A device is also lost by a failure that nobody could be told, but its work goes on.  Nothing writes to the host's
- * memory when a wait has told that. */
+/* A device is also lost if a function fails that cannot report it (here the release of memory), but the work
+ * of its streams goes on.  Once a wait has reported that the device is lost, nothing writes to host memory
+ * any more. */
 START_TEST(a_lost_device_may_still_work) {
   setenv("FAKE_CUDA_FAIL", "cuMemFree_v2:1:1", 1);
   cuda_program *p = cuda_program_loaded();

@@ -7,7 +7,7 @@
 #include "tests/suite.h"
 #include "tests/unit/backend_gpu/cuda_case.h"
 
-/* Loads the kernels by the cache; returns how often the driver compiled for that. */
+/* Loads the kernels by way of the cache; returns how many compilations of the driver that took. */
 static uint64_t load_by(cuda_case_cache *c, uint32_t ordinal) {
   const gpu_device *g = cuda_case_device(ordinal);
   arena *a = arena_create(NULL);
@@ -37,7 +37,8 @@ START_TEST(code_is_compiled_once) {
 }
 END_TEST
 
-/* What is no cubin is not given to the driver, which refuses a cubin of another GPU. */
+/* Kept code that is not a cubin is not given to the driver, and a cubin for another GPU is refused by it;
+ * both are compiled again. */
 START_TEST(kept_code_that_is_wrong_is_replaced) {
   uint32_t n;
   cuda_case_cache *c = cuda_case_cache_new();
@@ -57,7 +58,7 @@ START_TEST(kept_code_that_is_wrong_is_replaced) {
 }
 END_TEST
 
-/* The driver's reasons for other failures are told, and nothing is kept then. */
+/* When the driver fails to compile or load code, its reason is reported, and nothing is kept. */
 START_TEST(compilations_that_fail) {
   static const char ptx[] = ".version 7.0\n.target sm_80\n";
   static const struct {

@@ -12,8 +12,8 @@ enum { LARGE = (11 << 20) + 13, SMALL = 200, SMALL_BYTES = 12 };
 typedef struct copies {
   const rt_device *device;
   rt_stream *stream;
-  uint8_t *memory;    /* of the device, for LARGE bytes */
-  uint8_t *from, *to; /* of the host; other bytes each */
+  uint8_t *memory;    /* LARGE bytes of the device */
+  uint8_t *from, *to; /* LARGE bytes of the host each */
 } copies;
 
 static copies begin(void) {
@@ -47,7 +47,7 @@ static void download(const copies *c, void *to, size_t from, size_t bytes) {
 
 static void await(const copies *c) { ASSERT_OK(c->device->await(c->stream, NULL)); }
 
-/* Each part of both buffers is used more than once. */
+/* Uses each part of both staging buffers more than once. */
 START_TEST(large_arrays) {
   copies c = begin();
   for (int round = 0; round < 2; round++) {
@@ -62,7 +62,7 @@ START_TEST(large_arrays) {
 }
 END_TEST
 
-/* More than a buffer notes, in any order of directions. */
+/* More downloads than a buffer can note (CUDA_MOST_DOWNLOADS), alternating with uploads. */
 START_TEST(many_small_arrays) {
   copies c = begin();
   for (int k = 0; k < SMALL; k++) {
@@ -76,14 +76,15 @@ START_TEST(many_small_arrays) {
 }
 END_TEST
 
-/* The caller may write to an array that was uploaded only after a wait, but may upload what was downloaded before. */
+/* The caller must wait before it writes to an array that it has uploaded, but it may upload an array to which
+ * it has just begun a download. */
 START_TEST(copies_are_done_in_their_order) {
   copies c = begin();
   upload(&c, 0, c.from, 1000);
   download(&c, c.to, 0, 1000);
   upload(&c, 2000, c.to + 10, 500);
   download(&c, c.to + 1000, 2000, 500);
-  download(&c, c.to + 1100, 0, 100); /* over a part of it */
+  download(&c, c.to + 1100, 0, 100); /* overwrites a part of the previous download */
   await(&c);
   ck_assert_mem_eq(c.to, c.from, 1000);
   ck_assert_mem_eq(c.to + 1000, c.from + 10, 100);
@@ -93,7 +94,7 @@ START_TEST(copies_are_done_in_their_order) {
 }
 END_TEST
 
-/* What was given up is not delivered by the next wait, whose own copies are right. */
+/* A download whose wait was cancelled is not delivered by the next wait, which delivers its own downloads. */
 START_TEST(downloads_that_are_given_up) {
   copies c = begin();
   mem_budget cancelled = {.cancel = true};

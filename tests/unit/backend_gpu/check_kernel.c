@@ -1,4 +1,4 @@
-/* check_kernel.c - which configs of a launch, which come from files, the thunk kind gpu.kernel loads. */
+/* check_kernel.c - which configs of launches the thunk kind gpu.kernel accepts; they come from files. */
 #include <check.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ typedef struct config {
   int64_t abi, threads, step_threads, shared;
 } config;
 
-/* A device whose code has the kernel "k" and no other. */
+/* The function `find` of a device whose code has the kernel "k" and no other. */
 static gpu_function *find(const gpu_device *d, arena *a, rt_code *code, const char *symbol) {
   static char function; /* any address; nothing is launched */
   (void)d, (void)a, (void)code;
@@ -54,7 +54,8 @@ START_TEST(another_abi_is_refused) {
   expect(NULL, "k", (config){RT_BLOCK_ABI, 0, 1, 0}, 2);
   expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, 0, 1, 0}, 2);
   expect("compile the model again", "k", (config){RT_BLOCK_ABI - 1, 0, 1, 0}, 2);
-  expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, -1, -1, -1}, 2); /* whatever follows */
+  expect("compile the model again", "k", (config){RT_BLOCK_ABI + 1, -1, -1, -1}, 2); /* whatever the other
+                                                                                        fields are */
 }
 END_TEST
 

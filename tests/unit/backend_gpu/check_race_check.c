@@ -1,5 +1,5 @@
-/* check_race_check.c - random accesses of the threads of a block: a race is found exactly where two of all accesses are
- * one, as a comparison of each pair says. */
+/* check_race_check.c - random accesses of the threads of a block: the race check reports a race exactly if
+ * comparing all pairs of accesses finds one. */
 #include "backend_gpu/runtime/race_check.h"
 #include "runtime/block_abi.h"
 #include "tests/suite.h"
@@ -10,7 +10,7 @@ typedef struct access {
   uint32_t thread;
   int64_t first, bytes;
   bool writes;
-  int barriers, exchanges; /* how many came before */
+  int barriers, exchanges; /* the number of barriers and of exchanges before this access */
 } access;
 
 static uint64_t next_random(void) {
@@ -28,7 +28,8 @@ static bool is_race(const access *x, const access *y) {
   return overlap && x->thread != y->thread && (x->writes || y->writes) && !waited;
 }
 
-/* One warp after the other runs a few accesses and exchanges, then all wait, until there is a race. */
+/* Lets one warp after the other make a few accesses and exchanges, then all threads wait at a barrier, and so
+ * on until there is a race.  Returns false if there was none. */
 static bool run_until_race(gpu_race_check *c, int writes_of_100, gpu_race *race) {
   static char memory[BYTES];
   access all[MOST];
@@ -82,7 +83,8 @@ START_TEST(each_race_is_found) {
 }
 END_TEST
 
-/* More bytes than the table has room for at first, and blocks that use them again. */
+/* Accesses more bytes than the table of the race check has room for at first, and accesses them again in
+ * further blocks. */
 START_TEST(many_bytes) {
   enum { MANY = 1 << 20 };
   static char memory[MANY];

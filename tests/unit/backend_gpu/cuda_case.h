@@ -30,7 +30,7 @@ typedef struct cuda_case_cache {
   rt_code_cache cache;
   char compiler[1000]; /* what the code was compiled by, from `source`; "": nothing is kept */
   rt_span source, code;
-  int found, kept; /* how often */
+  int found, kept; /* how often code was found in the cache, and how often code was kept in it */
 } cuda_case_cache;
 
 /* What is kept is on the heap until cuda_case_cache_free. */
@@ -53,15 +53,15 @@ typedef struct cuda_program {
 } cuda_program;
 
 cuda_program *cuda_program_new(const gpu_device *g);
-/* Loads its code twice: it is compiled, and found in the cache. */
+/* Loads the program's code twice: first it is compiled, then it is found in the cache. */
 status cuda_program_load(cuda_program *p);
-/* A program of device 0 that is loaded. */
+/* Returns a program of device 0 that is loaded. */
 cuda_program *cuda_program_loaded(void);
 /* Launches the kernel "add": the third array becomes x + factor y. */
 status cuda_program_launch(const cuda_program *p, int64_t factor);
 /* Uploads, launches, copies on the device, also within an array, downloads and waits. */
 status cuda_program_run(cuda_program *p, const mem_budget *budget);
-/* Launches a kernel that takes long, and behind it so many downloads of x to the sums, each followed by that kernel. */
+/* Queues a kernel that takes long, then `copies` downloads of x to p->sums, each followed by that kernel. */
 void cuda_program_linger(cuda_program *p, int copies);
 void cuda_program_check_results(const cuda_program *p);
 void cuda_program_free(cuda_program *p);

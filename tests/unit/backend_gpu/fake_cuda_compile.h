@@ -5,7 +5,8 @@
 #ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_COMPILE_H
 #define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_COMPILE_H
 
-/* Returns how long an ELF object is by its own headers: up to the end of its last section, or of the table of these. */
+/* Returns the size of an ELF object according to its headers: up to the end of its last section or of its
+ * section table. */
 static size_t elf_bytes(const void *image) {
   const Elf64_Ehdr *h = image;
   const Elf64_Shdr *sections = (const Elf64_Shdr *)((const char *)image + h->e_shoff);
@@ -17,7 +18,8 @@ static size_t elf_bytes(const void *image) {
   return end;
 }
 
-/* What code for a CPU may call: a processor without an instruction for it calls fma. */
+/* Returns the function of this name that code for a CPU may call, or NULL.  Code for a processor without an
+ * FMA instruction calls fma. */
 static void *resolve(const char *name) {
   return strcmp(name, "fma") == 0      ? (void *)(double (*)(double, double, double))fma
          : strcmp(name, "fmaf") == 0   ? (void *)(float (*)(float, float, float))fmaf
@@ -40,7 +42,8 @@ static void write_log(unsigned n_options, const CUjit_option *options, void **va
 
 static Elf64_Word capability_of_context(void) { return current->device == 0 ? 90 : 86; }
 
-/* Writes why there is no code to the log, and returns the error; CUDA_SUCCESS for an object. */
+/* Returns CUDA_SUCCESS if `ptx` is an object.  Otherwise writes to the log of the options why it cannot be
+ * compiled, and returns the error. */
 static CUresult check_ptx(const void *ptx, unsigned n_options, const CUjit_option *options, void **values) {
   char text[200], target[20] = "no target";
   if (memcmp(ptx, ELFMAG, SELFMAG) == 0) {
@@ -54,7 +57,8 @@ static CUresult check_ptx(const void *ptx, unsigned n_options, const CUjit_optio
   return CUDA_ERROR_INVALID_PTX;
 }
 
-/* Takes a copy of an object, of which a cubin becomes one that can be loaded.  Other objects are compiled for that. */
+/* Makes a copy of an object loadable: a cubin becomes an object of this machine again, and any other object
+ * counts as a compilation.  Fails for a cubin of another compute capability. */
 static CUresult make_loadable(Elf64_Ehdr *copy) {
   if (copy->e_machine != EM_CUDA) {
     compilations++;
@@ -162,7 +166,7 @@ CUresult cuLinkComplete(CUlinkState l, void **cubin, size_t *bytes) {
   return CUDA_SUCCESS;
 }
 
-/* The cubin is overwritten, which whoever still uses it notices. */
+/* Overwrites the cubin before it is freed, so that a use after that is noticed. */
 CUresult cuLinkDestroy(CUlinkState l) {
   BEGIN(true);
   CHECK_HANDLE(l, LINKER);

@@ -1,5 +1,5 @@
-/* fake_cuda_graph.h - captures, graphs and events of the fake driver.  Only module_fake_cuda.c includes it, behind the
- * work of streams. */
+/* fake_cuda_graph.h - captures, graphs and events of the fake driver.  Only module_fake_cuda.c includes it,
+ * after its part on the work of streams. */
 #ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_GRAPH_H
 #define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_GRAPH_H
 
@@ -36,7 +36,7 @@ CUresult cuStreamBeginCapture_v2(CUstream s, CUstreamCaptureMode mode) {
 }
 
 CUresult cuStreamEndCapture(CUstream s, CUgraph *out) {
-  /* the capture ends, whatever comes of it */
+  /* the capture ends even if this call fails */
   CUgraph graph = capturing == s ? s->capture : NULL;
   if (graph) {
     s->capture = NULL;
@@ -87,7 +87,7 @@ CUresult cuGraphExecDestroy(CUgraphExec e) {
   return CUDA_SUCCESS;
 }
 
-/* Every launch of the graph does what was captured, with the addresses of then. */
+/* Every launch of the graph does the work that was captured, with the addresses that were captured. */
 CUresult cuGraphLaunch(CUgraphExec e, CUstream s) {
   BEGIN(true);
   CHECK_HANDLE(e, GRAPH_EXEC);
@@ -146,12 +146,13 @@ CUresult cuEventRecord(CUevent e, CUstream s) {
   }
   status failed = device.record_event(e->event, s->queue);
   status_free(failed);
-  work *nothing = calloc(1, sizeof *nothing); /* behind it, so that a query knows that it is left to do */
+  work *nothing = calloc(1, sizeof *nothing); /* empty work after the event, so that a query of the stream
+                                                 finds that the event is still to come */
   nothing->stream = s;
   return failed ? CUDA_ERROR_OUT_OF_MEMORY : submit(nothing);
 }
 
-/* Waits for no more than the event. */
+/* Waits for the event only, not for later work of its stream. */
 CUresult cuEventSynchronize(CUevent e) {
   double seconds;
   BEGIN(true);

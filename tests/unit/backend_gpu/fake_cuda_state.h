@@ -78,10 +78,11 @@ static void lose(CUresult r) {
   atomic_compare_exchange_strong(&sticky, &none, r);
 }
 
-/* Streams hold it for reading while they work, and do nothing if the device is lost. */
+/* A lock that streams hold for reading while they work; they do nothing if the device is lost. */
 static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER;
 
-/* Nothing touches memory any more when a caller knows that the device is lost. */
+/* Returns the error when no stream works any more, so that nothing touches memory once a caller knows that
+ * the device is lost. */
 static CUresult stop_working(CUresult error) {
   pthread_rwlock_wrlock(&working);
   pthread_rwlock_unlock(&working);
@@ -187,7 +188,7 @@ uint64_t fake_cuda_live(void) {
   return n;
 }
 
-/* Whether the handle is of a living object of this kind, of the current context. */
+/* Returns true if the handle is of a living object of this kind, in the current context. */
 static bool is_alive(const char *function, const void *handle, object_kind kind) {
   bool found = false;
   pthread_mutex_lock(&lock);
@@ -230,7 +231,7 @@ static CUresult begin(const char *function, bool in_context) {
     }                                               \
   } while (0)
 
-/* Ends a call that cannot be captured, and by that the capture. */
+/* Ends a call that cannot be captured, and makes the capture invalid. */
 static CUresult refuse_in_capture(const char *function, CUstream s) {
   breach(function, "called while a stream is captured");
   s->is_invalid = true;

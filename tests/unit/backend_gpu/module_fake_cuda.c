@@ -4,12 +4,12 @@
  * It knows the driver's rules.  Whoever breaks one gets the driver's error, and the breach is told on standard error
  * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
  *
- *   FAKE_CUDA_DEVICES=N                  how many devices there are; 2 by default: one of sm_90, all others of sm_86
- *   FAKE_CUDA_CAPABILITY=N               ten times the compute capability of all devices
- *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...  the Nth call of a function fails with this number.  The function "any" counts
- *                                        all calls; "work" counts what streams do: it fails later, and the device with
- * it FAKE_CUDA_DELAY=N                    streams sleep up to so many microseconds before each piece of work; 50 by
- * default
+ *   FAKE_CUDA_DEVICES=N       how many devices there are; 2 by default: one of sm_90, all others of sm_86
+ *   FAKE_CUDA_CAPABILITY=N    ten times the compute capability of all devices
+ *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...
+ *                             the Nth call of a function fails with this number.  The function "any" counts all
+ *                             calls; "work" counts what streams do: it fails later, and the device is lost
+ *   FAKE_CUDA_DELAY=N         streams sleep up to N microseconds before each piece of work; 50 by default
  *
  * FAKE_CUDA_VERSION=N, the version of the driver, is read whenever it is asked for; 12040 by default.
  *
@@ -200,7 +200,7 @@ CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-/* Whether the bytes are in page-locked memory. */
+/* Returns true if the bytes are in page-locked memory. */
 static bool is_locked(const void *at, size_t bytes) {
   bool is = false;
   pthread_mutex_lock(&lock);
@@ -213,7 +213,7 @@ static bool is_locked(const void *at, size_t bytes) {
   return is;
 }
 
-/* As the driver does before it frees memory. */
+/* Waits for the work of all streams, as the driver does before it frees memory. */
 static void await_all_streams(void) {
   pthread_mutex_lock(&lock);
   for (object *o = objects; o; o = o->next) {
@@ -271,7 +271,7 @@ CUresult cuMemFreeHost(void *address) {
 
 typedef struct work {
   CUstream stream;
-  void *to; /* a copy if it is not NULL */
+  void *to; /* the destination of a copy; NULL if this is not a copy */
   const void *from;
   size_t bytes;
   rt_copy direction;
@@ -279,7 +279,7 @@ typedef struct work {
   int64_t blocks, steps;
   int32_t threads;
   unsigned shared_bytes;
-  bool is_checked; /* whether `buffers` has as many as the function takes */
+  bool is_checked; /* whether it is known how many buffers the function takes, and `buffers` has that many */
   const void *buffers[RT_BLOCK_PARAMETER_BYTES / 8];
   int64_t args[RT_BLOCK_PARAMETER_BYTES / 8];
 } work;
@@ -338,7 +338,8 @@ static status do_work(void *data, rt_run *run) {
 
 static CUresult add_node(CUgraph g, const work *w);
 
-/* The work is on the heap; it belongs to the stream after that.  A stream that is captured keeps it for later. */
+/* Submits work that is on the heap, and takes it over.  If the stream is captured, the work is added to the
+ * captured graph. */
 static CUresult submit(work *w) {
   if (w->stream->capture) {
     CUresult r = add_node(w->stream->capture, w);
@@ -499,8 +500,9 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int va
   return CUDA_SUCCESS;
 }
 
-/* Copies from the host's memory, whose end is unknown, as far as it can be read: up to all parameters that there can
- * be. The system copies, as it does not fail where memory ends. */
+/* Copies what can be read at `from`, at most RT_BLOCK_PARAMETER_BYTES bytes: it is not known how many
+ * parameters are there.  The copy is made by a system call, which does not crash where readable memory
+ * ends. */
 static void copy_readable(void *to, const void *from) {
   const size_t page = 4096, n = RT_BLOCK_PARAMETER_BYTES, first = page - (uintptr_t)from % page;
   struct iovec here = {to, n};

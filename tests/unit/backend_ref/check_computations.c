@@ -63,7 +63,7 @@ START_TEST(branches) {
   eval_check_text(CONDITIONAL("pred[]", "false", "14"));
   eval_check_text(CONDITIONAL("s32[]", "0", "7"));
   eval_check_text(CONDITIONAL("s32[]", "1", "14"));
-  eval_check_text(CONDITIONAL("s32[]", "-1", "14")); /* out of range: the last */
+  eval_check_text(CONDITIONAL("s32[]", "-1", "14")); /* an index out of range selects the last branch */
   eval_check_text(CONDITIONAL("s32[]", "9", "14"));
   eval_check_text(BRANCHES
                   "entry main() {\n  %x = constant() {value=s32[] 7} : s32[]\n"
@@ -98,7 +98,8 @@ START_TEST(deadline) {
 }
 END_TEST
 
-/* x + x, a hundred times over 1 MB, within 8 MB: what is dead has been freed. */
+/* Multiplies x by itself a hundred times in turn, 1 MB for each product, with a limit of 8 MB: products that
+ * are no longer needed are freed. */
 static status long_chain(void *data) {
   hlo_module *m = hlo_module_create(eval_memory, "test");
   m->entry = hlo_computation_create(m, "main");

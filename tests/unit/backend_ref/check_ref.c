@@ -122,7 +122,7 @@ START_TEST(comparisons) {
       {"select", "pred[2] {true, false}; str[2] {1, 2}; str[2] {3, 4}", "", "str[2] {1, 4}"},
       {"clamp", "f32[] 0; f32[4] {-1, 0.5, 2, nan}; f32[] 1", "", "f32[4] {0, 0.5, 1, nan}"},
       {"clamp", "s32[2] {0, 5}; s32[2] {-3, 9}; s32[2] {4, 7}", "", "s32[2] {0, 7}"},
-      {"clamp", "s32[] 3; s32[1] {2}; s32[] 1", "", "s32[1] {1}"}, /* high wins */
+      {"clamp", "s32[] 3; s32[1] {2}; s32[] 1", "", "s32[1] {1}"}, /* the upper bound wins */
       {0}};
   eval_check_rows(rows);
 }
@@ -188,7 +188,8 @@ START_TEST(movement) {
       {"iota", "", "dimension=0", "u8[0] {}"},
       {"broadcast", "f32[] 7", "dimensions=[]", "f32[2,2] {7, 7, 7, 7}"},
       {"broadcast", "f32[2] {1, 2}", "dimensions=[0]", "f32[2,3] {1, 1, 1, 2, 2, 2}"},
-      {"broadcast", "s16[1,2] {1, 2}", "dimensions=[0,1]", "s16[2,2] {1, 2, 1, 2}"}, /* 1 is stretched */
+      {"broadcast", "s16[1,2] {1, 2}", "dimensions=[0,1]", "s16[2,2] {1, 2, 1, 2}"}, /* the dimension of size
+                                                                                        1 is stretched */
       {"reshape", "s32[2,3] {1, 2, 3, 4, 5, 6}", "", "s32[3,2] {1, 2, 3, 4, 5, 6}"},
       {"transpose", "u8[2,3] {1, 2, 3, 4, 5, 6}", "permutation=[1,0]", "u8[3,2] {1, 4, 2, 5, 3, 6}"},
       {"transpose", "c128[1,2] {(1, 2), (3, 4)}", "permutation=[1,0]", "c128[2,1] {(1, 2), (3, 4)}"},
@@ -236,7 +237,7 @@ START_TEST(gather_scatter) {
       /* points [1,0] and [0,2]; the index vector is dim 0 of the indices, so it reads column-wise */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {1, 0, 0, 2}",
        GATHER("[]", "[0,1]", "[]", "[]", "[0,1]", "0", "sizes=[1,1]"), "s32[2] {4, 3}"},
-      /* batching: eval_row b of the operand with eval_row b of the indices */
+      /* batching: row b of the operand with row b of the indices */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {2, 0, 1, 1}",
        GATHER("[]", "[1]", "[0]", "[0]", "[1]", "2", "sizes=[1,1]"), "s32[2,2] {3, 1, 5, 5}"},
       {"scatter", "s32[4] {0, 0, 0, 0}; s64[3,1] {1, 3, 1}; s32[3] {5, 6, 7}",
@@ -251,13 +252,13 @@ START_TEST(gather_scatter) {
       /* a window of 2 that starts at 2 of 3 does not fit: none of it is written */
       {"scatter", "s32[3] {1, 2, 3}; s64[2,1] {2, 1}; s32[2,2] {7, 8, 9, 9}",
        GATHER("[1]", "[]", "[]", "[]", "[0]", "1", "reducer=replace"), "s32[3] {1, 9, 9}"},
-      /* eval_row-major order of the updates where windows overlap and the window dim comes first: updates [w,b];
+      /* row-major order of the updates where windows overlap and the window dim comes first: updates [w,b];
        * order (0,0) -> x[0]=1, (0,1) -> x[1]=2, (1,0) -> x[1]=3, (1,1) -> x[2]=4 */
       {"scatter", "s32[3] {0, 0, 0}; s64[2,1] {0, 1}; s32[2,2] {1, 2, 3, 4}",
        GATHER("[0]", "[]", "[]", "[]", "[0]", "1", "reducer=replace"), "s32[3] {1, 3, 4}"},
       {"scatter", "str[2] {1, 2}; s64[1,1] {1}; str[1] {9}",
        GATHER("[]", "[0]", "[]", "[]", "[0]", "1", "reducer=replace"), "str[2] {1, 9}"},
-      /* batching: in eval_row 0 position 2 times 10, in eval_row 1 position 0 */
+      /* batching: in row 0, position 2 times 10; in row 1, position 0 times 10 */
       {"scatter", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,1] {2, 0}; s32[2] {10, 10}",
        GATHER("[]", "[1]", "[0]", "[0]", "[1]", "1", "reducer=multiply"), "s32[2,3] {1, 2, 30, 40, 5, 6}"},
       {"dynamic-update-slice", "s32[4] {0, 1, 2, 3}; s32[2] {8, 9}; s64[1] {1}", "", "s32[4] {0, 8, 9, 3}"},
@@ -280,7 +281,8 @@ START_TEST(reductions) {
       {"reduce", "s8[2] {100, 100}", "dimensions=[0], reducer=add", "s8[] -56"},
       {"reduce", "f32[3] {1, nan, 3}", "dimensions=[0], reducer=maximum", "f32[] nan"},
       {"reduce", "f32[3] {1, -2, 3}", "dimensions=[0], reducer=minimum", "f32[] -2"},
-      {"reduce", "f16[4] {2048, 1, 1, 1}", "dimensions=[0], reducer=add", "f16[] 2052"}, /* 2051 once to even */
+      {"reduce", "f16[4] {2048, 1, 1, 1}", "dimensions=[0], reducer=add", "f16[] 2052"}, /* 2051 is rounded
+                                                                                            once, to even */
       {"reduce", "f32[0,2] {}", "dimensions=[0], reducer=add", "f32[2] {0, 0}"},
       {"reduce", "f32[0] {}", "dimensions=[0], reducer=multiply", "f32[] 1"},
       {"reduce", "f32[0] {}", "dimensions=[0], reducer=maximum", "f32[] -inf"},
@@ -399,7 +401,7 @@ START_TEST(contractions) {
       {"dot", "f16[4] {2048, 1, 1, 1}; f16[4] {1, 1, 1, 1}", DOT("[]", "[]", "[0]", "[0]"), "f16[] 2052"},
       {"dot", "f32[2,0] {}; f32[0,1] {}", DOT("[]", "[]", "[1]", "[0]"), "f32[2,1] {0, 0}"},
       {"dot", "c64[2] {(1, 1), (0, 2)}; c64[2] {(1, -1), (3, 0)}", DOT("[]", "[]", "[0]", "[0]"), "c64[] (2, 6)"},
-      /* more columns than a panel: 1 * (0..9) */
+      /* more columns than a panel: 2 * (0..9) */
       {"dot", "s32[1,1] {2}; s32[1,10] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}", DOT("[]", "[]", "[1]", "[0]"),
        "s32[1,10] {0, 2, 4, 6, 8, 10, 12, 14, 16, 18}"},
       {"convolution", "f32[1,1,4] {1, 2, 3, 4}; f32[1,1,2] {10, 1}",
@@ -410,7 +412,7 @@ START_TEST(contractions) {
        CONV("[1]", "[-1]", "[-1]", "[1]", "[1]", "1", "channels-first"), "f32[1,1,1] {23}"}, /* crops 1 and 4 */
       {"convolution", "s32[1,1,5] {1, 2, 3, 4, 5}; s32[1,1,2] {10, 1}",
        CONV("[1]", "[0]", "[0]", "[1]", "[3]", "1", "channels-first"), "s32[1,1,2] {14, 25}"},
-      /* holes: 1 0 2 */
+      /* lhs_dilation 2: the operand becomes 1 0 2 */
       {"convolution", "f64[1,1,2] {1, 2}; f64[1,1,2] {10, 1}",
        CONV("[1]", "[1]", "[1]", "[2]", "[1]", "1", "channels-first"), "f64[1,1,4] {1, 10, 2, 20}"},
       /* two channels in, two out: 1*1+2*2 = 5, 3*1+4*2 = 11; out 2: 1*3+2*4 */

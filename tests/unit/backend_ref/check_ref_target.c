@@ -61,7 +61,8 @@ static status compile_and_run(void *data) {
                         (void *[]){d, t, x2, w});
   rt_executable_destroy(e);
   TRY(s);
-  /* 8 32 16 24, sorted 32 24 16 8, turned twice the same; 32 + 240, 16 + 80; order 1 3 2 0 */
+  /* x becomes 8 32 16 24, and sorted 32 24 16 8 (order 1 3 2 0), which is reversed twice; d is 32 + 10 * 24,
+   * 16 + 10 * 8 */
   CHECK_THAT(d[0] == 272 && d[1] == 96, STATUS_INTERNAL, "d is %g, %g", (double)d[0], (double)d[1]);
   CHECK_THAT(t[0] == 1 && t[1] == 3 && t[2] == 2 && t[3] == 0, STATUS_INTERNAL, "t is %d %d %d %d", t[0], t[1], t[2],
              t[3]);
@@ -76,7 +77,8 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* A thunk whose text asks for other buffers than it has: refused when it is loaded. */
+/* Loads a program whose thunk has this text as config.  Loading must fail if the text asks for other buffers
+ * than the thunk has. */
 static status load_damaged(void *data) {
   rt_program *p;
   rt_executable *e;
@@ -112,7 +114,8 @@ static status run_nothing(const rt_thunk *t, rt_run *r) {
   return NULL;
 }
 
-/* A device copies in its own way: what a target has itself goes before what all have. */
+/* A target's own thunk kind goes before the runtime's kind of the same name: a device, for example, copies in
+ * its own way. */
 START_TEST(own_kinds_first) {
   static const rt_thunk_kind kinds[] = {{.name = "copy", .run = run_nothing}};
   static const rt_target plain = {.abi = RT_ABI, .name = "plain"};

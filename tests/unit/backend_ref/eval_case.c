@@ -14,10 +14,10 @@ const char *eval_fail_text(status s) {
   return text;
 }
 
-/* The shape that literal text begins with. */
+/* Returns the shape with which the text of a literal begins, as text. */
 static const char *shape_part(const char *l) { return arena_strndup(eval_memory, l, strcspn(l, "]") + 1); }
 
-/* Splits at ';' and drops blanks before. */
+/* Splits the text at each ';', and drops blanks before the parts.  Returns the number of parts. */
 static uint32_t split(const char *text, const char **parts) {
   uint32_t n = 0;
   while (*(text += strspn(text, " "))) {
@@ -28,7 +28,7 @@ static uint32_t split(const char *text, const char **parts) {
   return n;
 }
 
-/* A module that returns the operation's results and the expected ones behind them. */
+/* Returns the text of a module that returns the operation's results, and after them the expected ones. */
 static const char *module_of(const eval_row *r) {
   const char *operands[8], *expected[8], *body = "", *args = "", *results = "", *shapes = "", *wanted = "";
   uint32_t n = split(r->operands, operands), m = split(r->expected, expected);
@@ -62,7 +62,7 @@ hlo_module *eval_parse(const char *text) {
   return m;
 }
 
-/* Literals as text, for messages. */
+/* Returns a literal as text, for messages. */
 static const char *show(const literal *l) {
   const char *text = arena_printf(eval_memory, "%s {", SHAPE_STR(NULL, &l->shape));
   for (int64_t k = 0; k < shape_elements(&l->shape) && l->shape.type != DTYPE_STR; k++) {
@@ -72,7 +72,7 @@ static const char *show(const literal *l) {
   return arena_printf(eval_memory, "%s }", text);
 }
 
-/* Equal bits, or both NaN. */
+/* Returns true if the shapes are equal and each two elements have equal bits or are both NaN. */
 static bool same(const literal *x, const literal *y) {
   if (!shape_equal(&x->shape, &y->shape)) {
     return false;

@@ -36,7 +36,7 @@ START_TEST(status_basics) {
 }
 END_TEST
 
-/* {bytes of a hostile name, what of them is shown} */
+/* {the bytes of a hostile name, the text that is shown for them} */
 static const char *const names[][2] = {
     {"a\nb\x1b[2J\x7f", "a?b?[2J?"},
     {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80"},
@@ -55,7 +55,8 @@ START_TEST(status_hostile_names) {
 }
 END_TEST
 
-/* The innermost node counts, and stays through prefixes and copies. */
+/* A status keeps the first node that it is given, which is the innermost one, also through prefixes and
+ * copies. */
 START_TEST(status_nodes) {
   status s = status_at_node(status_error(STATUS_INVALID_MODEL | STATUS_ABOUT_SHAPE, "no"), "a\n: Add");
   s = status_prefix(status_at_node(s, "l: Loop"), "model");
@@ -111,7 +112,8 @@ START_TEST(arena_memory) {
 END_TEST
 
 #ifdef POISON_IS_SEEN
-/* An arena takes large pieces from the system; AddressSanitizer must see the ends of what it makes of them. */
+/* An arena divides large pieces of the system's memory; AddressSanitizer must know the end of each allocation
+ * in them. */
 START_TEST(arena_ends) {
   for (size_t size = 0; size < 50; size++) {
     char *p = arena_alloc_aligned(memory, size, 1 + size % 2);
@@ -121,7 +123,7 @@ START_TEST(arena_ends) {
 }
 END_TEST
 
-/* A pointer into an array from before it grew is seen when it is used. */
+/* AddressSanitizer reports the use of a pointer into an array that has moved since, because it grew. */
 START_TEST(arena_old_arrays) {
   uint32_t *items = NULL, n = 0, cap = 0;
   for (uint32_t i = 0; i < 100; i++) {
@@ -136,7 +138,7 @@ START_TEST(arena_old_arrays) {
 END_TEST
 #endif
 
-/* Small things between large ones go into the same chunk. */
+/* Small allocations between large ones go into one chunk. */
 START_TEST(arena_waste) {
   enum { LARGE = 2 << 20, TIMES = 20 };
   for (int i = 0; i < TIMES; i++) {
@@ -211,7 +213,7 @@ static status clean_up_without_memory(void *a) {
   return NULL;
 }
 
-/* The inner guard takes the first jump, the outer one the second. */
+/* The inner guard catches the first failure, the outer guard the second one. */
 static status nested(void *a) {
   status s = guard_run(allocate_too_much, a);
   ck_assert_int_eq(status_get_code(s), STATUS_RESOURCE);
@@ -250,7 +252,8 @@ START_TEST(budgets) {
 }
 END_TEST
 
-/* What an inner budget takes counts outside too; cancelling goes inwards, a deadline does not. */
+/* Memory of an inner budget counts in the outer one, too.  Cancelling the outer budget cancels the inner one,
+ * but the outer deadline does not hold for the inner budget. */
 START_TEST(nested_budgets) {
   _Atomic int flag = 0;
   mem_budget outer = {.limit = 1000, .deadline = 1}, inner = {.limit = 600, .outer = &outer, .stopped = &flag};
@@ -258,13 +261,13 @@ START_TEST(nested_budgets) {
   ck_assert(a && b && (uintptr_t)a % 64 == 0);
   ck_assert_uint_eq(inner.used, 512);
   ck_assert_uint_eq(outer.used, 512 + 320);
-  ck_assert_ptr_null(budget_alloc(&inner, 200, 64)); /* the inner limit */
+  ck_assert_ptr_null(budget_alloc(&inner, 200, 64)); /* above the limit of the inner budget */
   ck_assert_ptr_null(budget_alloc(&outer, 200, 64));
   budget_free(&inner, a, 500, 64);
   ck_assert_uint_eq(inner.used, 0);
   ck_assert_uint_eq(outer.used, 320);
   ck_assert_ptr_null(budget_alloc(&inner, SIZE_MAX, 64));
-  a = budget_alloc(&inner, 0, 64); /* an address all the same */
+  a = budget_alloc(&inner, 0, 64); /* no bytes have an address, too */
   ck_assert_ptr_nonnull(a);
   budget_free(&inner, a, 0, 64);
   budget_free(&outer, b, 300, 64);
@@ -363,7 +366,7 @@ START_TEST(shape_sizes) {
 }
 END_TEST
 
-/* Symbols of any length are cut to the buffer. */
+/* The text of a shape is cut to the buffer, however long its symbols are. */
 START_TEST(shape_text_fits) {
   dim_table *table = dim_table_create(memory);
   char name[400];

@@ -1,4 +1,5 @@
-/* check_bounds.c - integers within bounds: the ends of every type, bounds in turn, which element is named. */
+/* check_bounds.c - integers within bounds: the ends of every type, several bounds that hold for elements in
+ * turn, and which element the message names. */
 #include <check.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ static void put(dtype t, int64_t at, int64_t value) { dtype_store_i64(t, memory 
 
 static bool holds(const bounds *b, dtype t) { return bounds_hold(b, t, memory, 0, N); }
 
-/* One element, wherever it is, is found. */
+/* A single element out of bounds is found wherever it is. */
 START_TEST(indices) {
   dtype t = types[_i];
   int64_t low = dtype_is_signed(t) ? -5 : 0, high = 5;
@@ -31,9 +32,9 @@ START_TEST(indices) {
     ck_assert(holds(&b, t));
     put(t, at, high);
     ck_assert(!holds(&b, t));
-    put(t, at, dtype_is_signed(t) ? low - 1 : -1); /* of what has no sign: the largest */
+    put(t, at, dtype_is_signed(t) ? low - 1 : -1); /* -1 is the largest number of an unsigned type */
     ck_assert(!holds(&b, t));
-    put(t, at, INT64_MIN >> (64 - dtype_get_info(t)->bits)); /* the sign alone */
+    put(t, at, INT64_MIN >> (64 - dtype_get_info(t)->bits)); /* only the highest bit is set */
     ck_assert(!holds(&b, t));
   }
 }
@@ -42,7 +43,7 @@ END_TEST
 START_TEST(zeros) {
   dtype t = types[_i];
   bounds b = {.what = "x"};
-  memset(memory, 0xff, sizeof memory); /* -1, or the largest */
+  memset(memory, 0xff, sizeof memory); /* -1, or the largest number of an unsigned type */
   for (int64_t k = 0; k < N; k++) {
     put(t, k, k % 2 ? -1 : 7);
   }
@@ -61,7 +62,7 @@ static void expect(const bounds *b, dtype t, const char *message) {
   status_free(s);
 }
 
-/* Pairs: rows of 3, columns of 10. */
+/* Pairs of indices, into 3 rows and 10 columns. */
 START_TEST(in_turn) {
   const int64_t limits[] = {3, 10};
   bounds b = {"indices", 2, limits, true}, divisor = {.what = "B"};
@@ -81,7 +82,8 @@ START_TEST(in_turn) {
 }
 END_TEST
 
-/* Of nothing everything holds; between the widest bounds too, and nothing is an index into nothing. */
+/* An empty list is always within bounds; with the widest bounds nearly any integer is; with a limit of 0 none
+ * is. */
 START_TEST(ends) {
   int64_t zero = 0, high = INT64_MAX;
   bounds natural = {"x", 1, &high, false}, none = {"x", 1, &zero, true}, any = {"x", 1, &high, true};

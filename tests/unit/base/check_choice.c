@@ -10,7 +10,7 @@ START_TEST(words_are_choices) {
     ck_assert(is_choice("off|fast|full|on", words[k]));
     ck_assert(is_choice(words[k], words[k]));
   }
-  ck_assert(is_choice("alone|one", "one")); /* stands in another word, too */
+  ck_assert(is_choice("alone|one", "one")); /* "one" is also a part of "alone" */
 }
 END_TEST
 

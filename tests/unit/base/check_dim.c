@@ -28,7 +28,7 @@ static dim parse(const char *text) {
 
 static const char *print(dim d) { return dim_print(memory, table, d); }
 
-/* {what is written, what it becomes} */
+/* {an expression, its canonical form} */
 static const char *const canonical[][2] = {
     {"12", "12"},
     {"seq", "seq"},
@@ -147,7 +147,8 @@ static const char *const bad[] = {
     "72057594037927936*n+72057594037927936*n",
 };
 
-/* Names that begin alike, or that look alike once they are clean, are different symbols. */
+/* Names that begin alike, or that look alike when other characters are replaced by '_', are different
+ * symbols. */
 START_TEST(nameless) {
   dim a = dim_nameless(table, "a_name_that_is_rather_long/1", 0),
       b = dim_nameless(table, "a_name_that_is_rather_long/2", 0);
@@ -156,7 +157,7 @@ START_TEST(nameless) {
   ck_assert(a == dim_nameless(table, "a_name_that_is_rather_long/1", 0) && d == dim_nameless(table, "x_0", 1));
   ck_assert_str_eq(print(a), "_a_name_that_is_r_0");
   ck_assert_str_eq(print(c), "_x_0_1");
-  ck_assert(c == e); /* who asks for it by the name that is shown */
+  ck_assert(c == e); /* asking for the symbol by the name that is shown for it */
   ck_assert(parse(print(b)) == b);
 }
 END_TEST
@@ -202,7 +203,7 @@ START_TEST(too_complex) {
     sum = dim_add(table, sum, x);
     product = dim_mul(table, product, x);
     nested = dim_floordiv(table, nested, x);
-    /* What is still accepted reads back. */
+    /* An expression that is accepted can be read back from its text. */
     dim all[] = {sum, product, nested};
     for (int k = 0; k < 3 && i < 150; k++) {
       if (all[k] != DIM_OVERFLOW) {
@@ -275,7 +276,7 @@ START_TEST(names) {
 }
 END_TEST
 
-/* What one table prints, another that met the names in a different order prints as well. */
+/* Two tables that met the names in different orders print an expression alike. */
 START_TEST(order_of_creation) {
   for (size_t i = 0; i < sizeof canonical / sizeof *canonical; i++) {
     if (!canonical[i][1]) {
@@ -361,7 +362,8 @@ static sample combine(int op, const sample *a, const sample *b) {
     int64_t values[] = {x + y, x - y, x * y, 0, 0, 0, x > y ? x : y, x < y ? x : y};
     if (op >= 3 && op <= 5) {
       if (y <= 0) {
-        out.d = DIM_OVERFLOW; /* arithmetic may assume that this does not happen */
+        out.d = DIM_OVERFLOW; /* a division by 0 or a negative number: arithmetic may assume that it does not
+                                 occur */
         return out;
       }
       values[3] = floor_of(x, y);
@@ -406,7 +408,8 @@ START_TEST(random_expressions) {
       const char *text = print(x.d);
       for (int i = 0; i < POINTS; i++) {
         dim value = dim_substitute(table, x.d, point_value, (void *)points[i]);
-        /* The part of a division may be negative though the whole is not: that may be refused. */
+        /* An operand of a division may be negative although the whole expression is not; substitution may
+         * refuse that. */
         values++;
         refused_values += value == DIM_OVERFLOW;
         ck_assert_msg(value == x.at[i] || value == DIM_OVERFLOW, "%s at %d: %lld, not %lld", text, i, (long long)value,

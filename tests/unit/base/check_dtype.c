@@ -1,8 +1,8 @@
 /* check_dtype.c - element types: every bit pattern of every float type, all pairs of conversions.
  *
- * What is expected comes from three places: the definition of the formats, written out with ldexp below; the tables of
- * ONNX's Cast operator; and hashes of what numpy and ml_dtypes give (an implementation that shares nothing with
- * ours), computed once. */
+ * What is expected comes from three places: the definition of the formats, written out with ldexp below; the
+ * tables of ONNX's Cast operator; and hashes of what numpy and ml_dtypes give (an implementation that shares
+ * no code with this library), computed once. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "base/tensor/dtype.h"
 #include "tests/suite.h"
 
-/* {type, bits of exponent, of fraction, bias, largest finite magnitude, infinity or 0, the bits of NaN} */
+/* {type, number of bits, number of bits of the fraction, bias, then as bits: the largest finite magnitude,
+ * infinity (or 0), NaN (or 0)} */
 static const struct format {
   dtype type;
   int width, fraction, bias;
@@ -43,7 +44,7 @@ static unsigned store(dtype t, double value, bool saturate) {
   return store_mode(t, value, saturate, DTYPE_ROUND_NEAREST);
 }
 
-/* By the definition; the magnitude must be finite. */
+/* Returns the value of a finite magnitude by the definition of the format. */
 static double value_of(const struct format *f, unsigned magnitude) {
   unsigned exponent = magnitude >> f->fraction, fraction = magnitude & ((1u << f->fraction) - 1);
   double significand = fraction + (exponent ? ldexp(1, f->fraction) : 0);
@@ -72,7 +73,7 @@ START_TEST(decode_all) {
 }
 END_TEST
 
-/* `magnitude` with the sign of -1 where the type has one for it. */
+/* Returns the bits of the negative number with this magnitude; the fnuz types have no negative zero. */
 static unsigned negated(const struct format *f, unsigned magnitude) {
   return magnitude == 0 && is_fnuz(f) ? 0 : magnitude | 1u << (f->width - 1);
 }
@@ -86,7 +87,8 @@ static void expect(const struct format *f, double value, unsigned magnitude) {
   }
 }
 
-/* Every value, and around every middle between two neighbours: to nearest, ties to even, rounded once. */
+/* Encodes every value, and numbers around every midpoint of two neighbours: they are rounded once, to
+ * nearest, ties to even. */
 START_TEST(encode_all) {
   const struct format *f = &formats[_i];
   for (unsigned m = 0; m <= f->max; m++) {
@@ -115,7 +117,8 @@ START_TEST(encode_overflow) {
     ck_assert_uint_eq(store(f->type, beyond[i], true), narrow ? f->max : f->inf);
     ck_assert_uint_eq(store(f->type, -beyond[i], true), negated(f, narrow ? f->max : f->inf));
   }
-  /* A tie with what would be the next value: away from an odd largest one. */
+  /* A tie between the largest value and what would be the next one is rounded away from a largest value whose
+   * last bit is 1. */
   ck_assert_uint_eq(store(f->type, max + step / 2, false), f->max & 1 ? over : f->max);
   double tiny[] = {4.9e-324, 2.2e-308, 1e-100};
   for (size_t i = 0; i < sizeof tiny / sizeof *tiny; i++) {
@@ -129,7 +132,7 @@ START_TEST(encode_overflow) {
 }
 END_TEST
 
-/* ONNX's reference: a NaN becomes a zero of the other sign. */
+/* As in ONNX's reference, a type without NaN gets a zero of the opposite sign for a NaN. */
 START_TEST(tiny_nan) {
   ck_assert_uint_eq(store(DTYPE_F4E2M1FN, (double)NAN, true), 8);
   ck_assert_uint_eq(store(DTYPE_F4E2M1FN, -(double)NAN, true), 0);
@@ -139,7 +142,7 @@ START_TEST(tiny_nan) {
 }
 END_TEST
 
-/* FNV-1a of little-endian bytes. */
+/* Returns the FNV-1a hash of the bytes, continued from the hash h. */
 static uint64_t fnv(uint64_t h, const void *data, size_t size) {
   for (size_t i = 0; i < size; i++) {
     h = (h ^ ((const unsigned char *)data)[i]) * 1099511628211u;
@@ -147,8 +150,9 @@ static uint64_t fnv(uint64_t h, const void *data, size_t size) {
   return h;
 }
 
-/* Hashes of numpy's and ml_dtypes' results: of the f32 with bits 65521*i + 12345 (i < 65536) cast to the type, and of
- * all bit patterns cast to f32.  NaNs: as ours for f16 and bf16, 0x7fc00000 in f32. */
+/* Hashes of numpy's and ml_dtypes' results: of the f32 with bits 65521*i + 12345 (i < 65536) cast to the
+ * type, and of all bit patterns cast to f32.  Before hashing, their NaNs were replaced by those that this
+ * library writes to f16 and bf16, and by 0x7fc00000 in f32. */
 static const struct {
   dtype type;
   uint64_t encoded, decoded;
@@ -185,7 +189,7 @@ START_TEST(as_numpy) {
 }
 END_TEST
 
-/* The fast functions against the general ones. */
+/* Compares the fast functions with the general ones. */
 START_TEST(fast_16_bit) {
   for (uint64_t i = 0; i < UINT32_MAX; i += 4099) {
     uint32_t bits = (uint32_t)i;
@@ -202,7 +206,7 @@ START_TEST(fast_16_bit) {
     double bf16 = (double)bf16_to_f32((uint16_t)bits);
     ck_assert(isnan(wide) ? isnan(bf16) : wide == bf16 && !signbit(wide) == !signbit(bf16));
   }
-  /* Every middle between two f16, in f32 (exact), and its neighbours. */
+  /* Every midpoint of two neighbouring f16, which f32 holds exactly, and its neighbours in f32. */
   for (unsigned bits = 0; bits < 0x7bff; bits++) {
     float middle = (f16_to_f32((uint16_t)bits) + f16_to_f32((uint16_t)(bits + 1))) / 2;
     ck_assert_uint_eq(f32_to_f16(middle), bits + (bits & 1));
@@ -302,7 +306,7 @@ START_TEST(float_to_int) {
 }
 END_TEST
 
-/* Modulo 2^bits, by shifts. */
+/* Returns the value modulo 2^bits in the range of the type, by shifts. */
 static int64_t wrapped(dtype t, int64_t value) {
   int drop = 64 - dtype_get_info(t)->bits;
   uint64_t high = (uint64_t)value << drop;
@@ -334,7 +338,8 @@ START_TEST(int_to_int) {
 }
 END_TEST
 
-/* 2^62 + 2^54 is a tie in bf16; one more is not, but would be in f64. */
+/* 2^62 + 2^54 is a tie in bf16. 2^62 + 2^54 + 1 is not, but would become one if it were rounded to f64
+ * first. */
 START_TEST(wide_int_rounds_once) {
   int64_t tie = ((int64_t)1 << 62) + ((int64_t)1 << 54), above = tie + 1, minus = -above;
   uint64_t top = UINT64_MAX;
@@ -377,7 +382,8 @@ START_TEST(complex_numbers) {
 }
 END_TEST
 
-/* Every pair, on odd addresses: an array gives what its elements give, whichever loop runs. */
+/* Converts between every pair of types, at odd addresses: converting an array gives what converting its
+ * elements one by one gives, whichever loop does it. */
 START_TEST(all_pairs) {
   enum { N = 9 };
   static const double values[N] = {0, 1, -1, 2.5, -3.75, 100, 1e6, 0.1, -200};

@@ -42,7 +42,7 @@ typedef struct question {
   char relation; /* '=' or '<' (at most) */
   const char *a, *b;
   bool answer;
-  const char *guards; /* that it adds */
+  const char *guards; /* the guards that asking it adds */
 } question;
 
 static const question questions[] = {
@@ -76,7 +76,8 @@ START_TEST(known_questions_add_no_guard) {
 }
 END_TEST
 
-/* A question whose numbers are too large for the arithmetic has no answer: false would be taken for one. */
+/* A question whose numbers are too large for the arithmetic returns false, but this is no answer, so
+ * dim_unanswered must return its source. */
 START_TEST(an_unanswered_question_pins) {
   ck_assert(dim_at_most(table, 0, parse("seq")) && !dim_equal(table, parse("unknown*seq"), 1));
   ck_assert_ptr_null(dim_unanswered(table));
@@ -115,7 +116,7 @@ START_TEST(guards_hold_or_not) {
   static const struct {
     dim_relation relation;
     const char *a, *b;
-    bool holds; /* at twice the hints */
+    bool holds; /* whether it holds at twice the hints */
   } cases[] = {
       {DIM_EQUAL, "total", "past+seq", true},
       {DIM_EQUAL, "batch", "1", false},
@@ -187,7 +188,8 @@ START_TEST(ranges_answer_questions) {
   ck_assert(dim_at_most(table, parse("(seq-2)/3"), 20) && dim_at_most(table, parse("seq%8"), 7));
   ck_assert(dim_set_range(table, 4, 4, 9) && !dim_set_range(table, 3, 4, 9) && !dim_set_range(table, 10, 4, 9));
   ck_assert_str_eq(guards(), ranges);
-  ck_assert(dim_at_most(table, parse("seq+past"), 68)); /* not for 64 and 5 */
+  ck_assert(dim_at_most(table, parse("seq+past"), 68)); /* this becomes a guard, since it does not hold for
+                                                           seq = 64 and past = 5 */
   ck_assert(strstr(guards(), ", past+seq <= 68"));
 }
 END_TEST
@@ -219,14 +221,14 @@ static dim draw_dim(int depth) {
   }
 }
 
-/* A value of seq, past or m within its range, and m so that 32*m+8 is. */
+/* Returns the value of seq, past or m from data[0], data[1] or data[2]. */
 static int64_t draw_value(void *data, dim symbol) {
   const int64_t *values = data;
   const char *name = dim_name(table, symbol);
   return values[*name == 's' ? 0 : *name == 'p' ? 1 : 2];
 }
 
-/* What is known of random expressions is true of their values. */
+/* What the ranges tell of random expressions holds for their values. */
 START_TEST(known_of_ranges) {
   enum { EXPRESSIONS = 20000, VALUES = 40 };
   int known = 0;

@@ -1,4 +1,4 @@
-/* check_hash.c - the hash function and string map, and whole files in and out. */
+/* check_hash.c - the hash function, the string map, and reading and writing whole files. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void teardown(void) { arena_destroy(a); }
 /* The values are stored in files: they must never change.  They are XXH3's: Debian's libxxhash gives them. */
 START_TEST(known_hashes) {
   ck_assert(hash_text("") == hash_bytes(NULL, 0, 0));
-  ck_assert_uint_eq(hash_text(""), UINT64_C(0x2d06800538d394c2)); /* xxHash's own tests */
+  ck_assert_uint_eq(hash_text(""), UINT64_C(0x2d06800538d394c2)); /* from xxHash's own tests */
   ck_assert(hash_text("onnx") == hash_bytes("onnx", 4, 0));
   ck_assert(hash_bytes("onnx", 4, 0) != hash_bytes("onnx", 4, 1));
   ck_assert(hash_mix(7, 1) == hash_bytes("\1\0\0\0\0\0\0\0", 8, 7));
@@ -35,8 +35,8 @@ typedef struct pair {
   uint8_t a[LONGEST], b[LONGEST];
 } pair;
 
-/* Two that differ in `n` bytes from `at` on, before or behind which lies `killer`: what makes a factor 0 in a hash that
- * multiplies words, mixed with a constant that everybody knows. */
+/* Returns two inputs that differ in `n` bytes from `at` on.  Both have the 8 bytes `killer` at `where`, which
+ * make a factor 0 in a hash that multiplies words after mixing them with publicly known constants. */
 static pair colliding(size_t size, const void *killer, size_t where, size_t at, size_t n) {
   pair p = {.size = size};
   for (size_t k = 0; k < size; k++) {
@@ -50,12 +50,12 @@ static pair colliding(size_t size, const void *killer, size_t where, size_t at, 
   return p;
 }
 
-/* Bytes that somebody chose because he knows the function: of this map's former hash, for all seeds; and XXH3's own,
- * for seed 0. */
+/* Inputs that somebody who knows the hash function has chosen to collide: by the former hash of this map for
+ * all seeds, and by XXH3 for seed 0. */
 START_TEST(chosen_collisions) {
   static const uint8_t former[8] = {0x93, 0xfd, 0x59, 0x66, 0xb8, 0xfe, 0xe8, 0xd6};
   static const uint8_t xxh3[8] = {0xb8, 0xfe, 0x6c, 0x39,
-                                  0x23, 0xa4, 0x4b, 0xbe}; /* where its built-in secret begins */
+                                  0x23, 0xa4, 0x4b, 0xbe}; /* the first 8 bytes of its built-in secret */
   const pair pairs[] = {colliding(32, former, 16, 0, 16), colliding(LONGEST, former, 160, 32, 100),
                         colliding(32, xxh3, 0, 8, 8)};
   hash_secret s, other;
@@ -70,7 +70,7 @@ START_TEST(chosen_collisions) {
     ck_assert_msg(hash_bytes(p->a, p->size, hash_seed()) != hash_bytes(p->b, p->size, hash_seed()),
                   "pair %zu collides in maps", k);
   }
-  /* Which is why hash_bytes is for checksums only. */
+  /* With a known seed they collide, which is why hash_bytes is for checksums only. */
   ck_assert(hash_bytes(pairs[2].a, 32, 0) == hash_bytes(pairs[2].b, 32, 0));
 }
 END_TEST

@@ -25,12 +25,12 @@ START_TEST(clocks_agree) {
   uint64_t high = (uint64_t)after.tv_sec * CLOCK_SECOND + (uint64_t)after.tv_nsec;
   ck_assert_uint_le(low, n);
   ck_assert_uint_le(n, high);
-  /* f64 has 53 bits, which are less than a microsecond of the age of a machine. */
+  /* The 53 bits of an f64 tell the time since a machine was started to less than a microsecond. */
   ck_assert(s > 1e-9 * (double)n - 1e-6 && s < 1e-9 * (double)high + 1e-6);
 }
 END_TEST
 
-/* The end of a wait lies so far ahead of the clock, and tv_nsec stays below a second. */
+/* The end of a wait is ahead of the clock by the time asked for, and tv_nsec stays below a second. */
 START_TEST(waits) {
   static const uint64_t rows[] = {0,          1,          20000000,       999999999,
                                   1000000000, 1999999999, 86400000000000, 1000000000000000000};
@@ -108,10 +108,10 @@ START_TEST(facts) {
 }
 END_TEST
 
-/* What the system says of its caches in place of the truth, or less than 0. */
+/* The size that sysconf returns for each cache; if it is negative, sysconf returns the true sizes. */
 static long told_cache_bytes = -1;
 
-/* Stands in front of the C library's function. */
+/* Takes the place of the C library's function, and calls it for everything else. */
 long sysconf(int name) {
   bool cache = name == _SC_LEVEL1_DCACHE_SIZE || name == _SC_LEVEL2_CACHE_SIZE || name == _SC_LEVEL3_CACHE_SIZE;
   if (cache && told_cache_bytes >= 0) {
@@ -122,7 +122,7 @@ long sysconf(int name) {
   return real(name);
 }
 
-/* A cache is never empty, and all who ask for one that the system does not know get the same. */
+/* The size of a cache is never 0: if the system does not know it, a common size is returned. */
 START_TEST(caches) {
   ck_assert_uint_ge(machine_cache_bytes(1), 4 << 10);
   ck_assert_uint_le(machine_cache_bytes(1), machine_cache_bytes(2));

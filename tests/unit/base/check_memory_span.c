@@ -1,4 +1,4 @@
-/* check_memory_span.c - tests whether spans of memory overlap against a comparison of each with each. */
+/* check_memory_span.c - compares memory_spans_overlap with a comparison of all pairs of spans. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@ static uint32_t below(uint32_t n) {
   return (uint32_t)(state >> 33) % n;
 }
 
-/* Whether the two may not be used together, byte by byte. */
+/* Returns true if the spans have a byte in common and at least one of them is written, by looking at every
+ * byte. */
 static bool clash(const memory_span *x, const memory_span *y) {
   bool common = false;
   for (const char *p = memory; p < memory + sizeof memory; p++) {
@@ -34,7 +35,8 @@ static int count_equal(uint32_t n, const memory_span *all, const memory_span *s)
   return equal;
 }
 
-/* One of the two may be written exactly where the other one is read. */
+/* Returns true if one of the two is written in exactly the memory of the other, which is read, and no further
+ * span is read there. */
 static bool allowed(uint32_t n, const memory_span *all, const memory_span *x, const memory_span *y) {
   return x->data == y->data && x->bytes == y->bytes && x->is_written != y->is_written &&
          count_equal(n, all, x->is_written ? x : y) == 1;

@@ -12,7 +12,7 @@ static void setup(void) { a = arena_create(NULL); }
 
 static void teardown(void) { arena_destroy(a); }
 
-/* A file of that version with that dictionary and data, in memory of exactly its size. */
+/* Returns a file of this version with this dictionary and data, in memory of exactly its size. */
 static uint8_t *make_file(int version, const char *dictionary, const void *data, size_t n_data, size_t *size) {
   size_t n = strlen(dictionary), start = version == 1 ? 10 : 12;
   *size = start + n + n_data;
@@ -126,7 +126,8 @@ START_TEST(bools_are_normalised) {
 }
 END_TEST
 
-/* As np.save writes bfloat16 and the types of ml_dtypes that have one byte. */
+/* np.save writes bfloat16 and most types of ml_dtypes without their names, as "V2" or "V1"; the caller then
+ * gives the type. */
 START_TEST(without_a_name) {
   size_t size;
   literal l;
@@ -176,7 +177,8 @@ START_TEST(hostile_headers) {
 }
 END_TEST
 
-/* Every prefix, and every byte replaced by a few others: no report from the sanitizers is the point. */
+/* Reads every prefix of a file, and files in which a byte is replaced by a few others.  What counts is that
+ * sanitizers report nothing. */
 START_TEST(damage) {
   literal l = literal_s64s(a, (int64_t[]){1, 2, 3}, 3), back;
   uint8_t *bytes;

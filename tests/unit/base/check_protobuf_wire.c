@@ -4,7 +4,7 @@
 #include "base/protobuf_wire.h"
 #include "tests/suite.h"
 
-/* A copy of exactly that size on the heap, where a sanitizer sees a byte too many read. */
+/* A copy of exactly n bytes on the heap, where a sanitizer notices a read beyond its end. */
 typedef struct message {
   uint8_t *bytes;
   size_t n;
@@ -28,7 +28,7 @@ static pb_error read_varint(const char *bytes, size_t n, uint64_t *value, size_t
   return wrong;
 }
 
-/* The first three are of protobuf's documentation of its encoding. */
+/* The first three rows are from protobuf's documentation of its encoding. */
 START_TEST(varints) {
   static const struct {
     const char *bytes;
@@ -86,7 +86,7 @@ static pb_error read_field(const char *bytes, size_t n, pb_field *f) {
   pb_cursor again = all_of(&m);
   ck_assert_int_eq(pb_next(&again, f), wrong == PB_OK);
   ck_assert_ptr_eq(again.at, wrong ? m.bytes : c.at);
-  f->value = NULL; /* it is freed */
+  f->value = NULL; /* it pointed into m.bytes, which is freed */
   free(m.bytes);
   return wrong;
 }
@@ -152,7 +152,7 @@ START_TEST(no_fields) {
 }
 END_TEST
 
-/* What messages of errors say. */
+/* After an error, the field has the number, type or length that a message about it needs. */
 START_TEST(errors_tell_numbers_types_and_lengths) {
   pb_field f;
   ck_assert_int_eq(read_field("\x80\x80\x80\x80\x10", 5, &f), PB_NUMBER);
@@ -167,7 +167,8 @@ START_TEST(errors_tell_numbers_types_and_lengths) {
 }
 END_TEST
 
-/* The bounds of an inner message are its own: a value in it must not reach into what follows it outside. */
+/* The bounds of an inner message are its own: a value in it must not reach into what follows the inner
+ * message. */
 START_TEST(nested) {
   /* 7 { 1: 5, 2: "ab" }, 1: 9 */
   message m = copy_of(
@@ -185,7 +186,7 @@ START_TEST(nested) {
   ck_assert(pb_next(&inner, &f) && f.number == 2 && f.size == 2 && memcmp(f.value, "ab", 2) == 0);
   ck_assert(!pb_next(&inner, &f) && inner.at == inner.end);
   ck_assert(pb_next(&outer, &f) && f.number == 1 && !pb_next(&outer, &f) && outer.at == outer.end);
-  m.bytes[5] = 3; /* "ab" and the next byte */
+  m.bytes[5] = 3; /* the length of "ab" now includes the next byte */
   outer = all_of(&m);
   ck_assert(pb_next(&outer, &f));
   inner = pb_value(&f);
@@ -269,7 +270,7 @@ START_TEST(fixed_memory_is_never_exceeded) {
 }
 END_TEST
 
-/* As after an allocation that failed. */
+/* `inner` is as an allocation that failed leaves it. */
 START_TEST(failure_passes_outwards) {
   pb_writer w = {0}, inner = {.failed = true};
   pb_put_int(&w, 1, 1);

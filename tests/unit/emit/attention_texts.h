@@ -1,5 +1,5 @@
-/* attention_texts.h - entries that compute attention, for tests of kernels that compute it: layouts, masks, rows
- * without any key, sizes of heads.  Numbers of batches, queries and keys are symbols. */
+/* attention_texts.h - entry computations that compute attention, for tests of its kernels: layouts, masks,
+ * rows without any key, sizes of heads.  Numbers of batches, queries and keys are symbols. */
 #ifndef TESTS_UNIT_EMIT_ATTENTION_TEXTS_H
 #define TESTS_UNIT_EMIT_ATTENTION_TEXTS_H
 
@@ -22,7 +22,7 @@
   "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : " type "\n"
 
 static const char *const attention_texts[] = {
-    /* heads of projections, scaled and masked, turned back */
+    /* heads as slices of projections, scaled and masked; the result is transposed to their layout */
     "(%q: f32[b,n,3,16], %k: f32[b,m,3,16], %v: f32[b,m,3,16], %mask: f32[m]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[0,2], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[3]} : f32[b,3,n,m]\n" EIGHTH(
         "%scaled", "%qk", "f32[b,3,n,m]") "%maskb = broadcast(%mask) {dimensions=[3]} : f32[b,3,n,m]\n%x = "
@@ -37,13 +37,13 @@ static const char *const attention_texts[] = {
                                      "pred[b,3,n,m]\n" LOW("f32[b,3,n,m]") "%x = select(%both, %z, %lowb) : "
                                                                            "f32[b,3,n,m]\n" OF_HEADS
                                                                                TIMES_V("f32[b,3,n,32]") "return %pv\n}",
-    /* a step of a decoder: one query; with the past and the new key; a mask for queries and keys */
+    /* one token of a decoder: one query, m past keys and a new one, and a mask for queries and keys */
     "(%q: f32[1,3,1,64], %k: f32[1,3,m+1,64], %v: f32[1,3,m+1,64], %mask: f32[1,1,1,m+1], %past: f32[m]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[1,3,1,m+1]\n"
     "%r = reshape(%mask) : f32[1,1,m+1]\n%maskb = broadcast(%r) {dimensions=[0,2,3]} : f32[1,3,1,m+1]\n"
     "%x = add(%qk, %maskb) : f32[1,3,1,m+1]\n" SOFTMAX("f32[1,3,1,m+1]", "f32[1,3,1]", "3", "[0,1,2]")
         TIMES_V("f32[1,3,1,64]") "return %pv\n}",
-    /* keys side by side, values of twenty elements, one bias a head */
+    /* keys as columns, heads of twenty elements, and a bias for each head */
     "(%q: f32[b,3,n,20], %k: f32[b,3,20,m], %v: f32[b,3,m,20], %bias: f32[3,n,m]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,3,n,m]\n"
     "%bb = broadcast(%bias) {dimensions=[1,2,3]} : f32[b,3,n,m]\n%x = add(%qk, %bb) : f32[b,3,n,m]\n" OF_HEADS
@@ -66,12 +66,12 @@ static const char *const attention_texts[] = {
         "%x", "%qk", "f32[b,3,n,n]") SOFTMAX("f32[b,3,n,n]", "f32[b,3,n]", "3", "[0,1,2]")
     "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], rhs_contract=[1]} : f32[b,3,n,32]\n"
     "return %pv\n}",
-    /* the sequence before the batch; a last part of a longer array of queries */
+    /* the sequence comes before the batch; the queries are the last part of a longer array */
     "(%q0: f32[n+m,b,2,16], %k: f32[m,b,2,16], %v: f32[b,2,m,16], %short: f32[n]) {\n"
     "%q = slice(%q0) {starts=[m,0,0,0], limits=[n+m,b,2,16], strides=[1,1,1,1]} : f32[n,b,2,16]\n"
     "%x = dot(%q, %k) {lhs_batch=[1,2], rhs_batch=[1,2], lhs_contract=[3], rhs_contract=[3]} : f32[b,2,n,m]\n" SOFTMAX(
         "f32[b,2,n,m]", "f32[b,2,n]", "3", "[0,1,2]") TIMES_V("f32[b,2,n,16]") "return %pv\n}",
-    /* the sequence before the batch and the heads, also of the values */
+    /* the sequence comes before the batch, also in the values and in the result */
     "(%q: f32[n,b,16], %k: f32[m,b,16], %v: f32[m,b,32]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[1], rhs_batch=[1], lhs_contract=[2], rhs_contract=[2]} : f32[b,n,m]\n" EIGHTH(
         "%x", "%qk", "f32[b,n,m]") SOFTMAX("f32[b,n,m]", "f32[b,n]", "2", "[0,1]")
@@ -89,7 +89,8 @@ static const char *const attention_texts[] = {
         "f32[b,9,37]", "f32[b,9]", "2",
         "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[b,9,512]\n"
                  "return %pv\n}",
-    /* only keys from number 300 on are seen: whole blocks are masked before, and sometimes all: not a number */
+    /* keys before number 300 are masked, so that whole blocks of keys are; if there are no others, results
+     * are NaN */
     "(%q: f32[n,16], %k: f32[m,16], %v: f32[m,16]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
     "%j = iota() {dimension=1} : s32[n,m]\n%c300 = constant() {value=s32[] 300} : s32[]\n"
@@ -102,7 +103,7 @@ static const char *const attention_texts[] = {
     "%c = constant() {value=f32[] -1000} : f32[]\n%cb = broadcast(%c) {dimensions=[]} : f32[n,m]\n%x = add(%qk, "
     "%cb) : f32[n,m]\n" SOFTMAX("f32[n,m]", "f32[n]", "1", "[0]")
     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,16]\nreturn %pv\n}",
-    /* rows without any key: not a number, although the total is a number */
+    /* rows all of whose keys are masked: results are NaN, although the total is not */
     "(%q: f32[n,16], %k: f32[m,16], %v: f32[m,16], %on: pred[n]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
     "%onb = broadcast(%on) {dimensions=[0]} : pred[n,m]\n" LOW(
@@ -115,7 +116,8 @@ static const char *const attention_texts[] = {
     "%s = select(%some, %s0, %one) : f32[n]\n%sb = broadcast(%s) {dimensions=[0]} : f32[n,m]\n"
     "%p = divide(%e, %sb) : f32[n,m]\n"
     "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,16]\nreturn %pv\n}",
-    /* rows without any key: a maximum and a total that are looked at, and scores that are bent */
+    /* rows all of whose keys are masked: the maximum and the total are replaced there; scores pass through
+     * tanh */
     "(%q: f32[b,n,16], %k: f32[b,m,16], %v: f32[b,m,16], %on: pred[b,n]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,n,m]\n"
     "%t = tanh(%qk) : f32[b,n,m]\n%onb = broadcast(%on) {dimensions=[0,1]} : pred[b,n,m]\n" LOW(

@@ -112,7 +112,8 @@ START_TEST(all_forms) {
 }
 END_TEST
 
-/* LLVM can select all of it for processors that cannot be run here. */
+/* Compiles the kernels for processors that cannot be run here: LLVM must be able to select all
+ * instructions. */
 static status objects_of_all(void *data) {
   static const char *const machines[][2] = {{"aarch64-unknown-linux-gnu", "generic"},
                                             {"riscv64-unknown-linux-gnu", "generic-rv64"}};
@@ -147,7 +148,8 @@ START_TEST(other_machines) {
 }
 END_TEST
 
-/* Channels that all meet, several results of a channel, channels first, dimensions too many, gaps. */
+/* A convolution without groups, several results of a channel, a single channel, channels first, three
+ * dimensions, gaps between the operand's elements, and s32 are refused. */
 START_TEST(refused) {
   static const emit_case rows[] = {
       {"f32[1,6,6,16]", "f32[16,16,3,3]", PLAIN "1", "f32[1,4,4,16]", NULL, NULL, 0},

@@ -22,7 +22,7 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
   ck_assert(emit_depthwise_of(k->i, d));
   if (!emit_depthwise_choose(dims, d, t, vectors, (uint32_t)vectors) && !emit_depthwise_choose(dims, d, t, 1, 1)) {
     ck_assert(t->lanes % d->group);
-    return; /* to emit_kernel */
+    return; /* emit_kernel then writes the kernel */
   }
   d->weights = 1;
   emit_depthwise_choose_like(chosen, d);
@@ -38,7 +38,8 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
 #define SAME "strides=[1,1], low=[1,1], high=[1,1], rhs_dilation=[1,1], " PLACES
 
 static const char *const texts[] = {
-    /* 3 x 3, padded on each side; images of a constant size; rows, and positions in a row */
+    /* windows of 3 x 3 with padding on each side: symbols for all sizes, for the number of images, of rows,
+     * of columns */
     "(%x: f32[b,h,w,16], %w: f32[16,1,3,3]) {\n%y = convolution(%x, %w) {" SAME
     ", groups=16} : f32[b,h,w,16]\nreturn "
     "%y\n}",

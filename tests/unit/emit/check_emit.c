@@ -142,7 +142,7 @@ START_TEST(refusals) {
 }
 END_TEST
 
-/* Elementwise chains may run in place; what moves elements may not. */
+/* Chains of elementwise operations may run in place; operations that move elements may not. */
 START_TEST(in_place) {
   kernel_cases c = {0};
   hlo_instr *i =
@@ -160,7 +160,8 @@ START_TEST(in_place) {
       kernel_add(&c, 0,
                  "f32[4,4](%x: f32[4,4]) {\n%m = reduce(%x) {dimensions=[1], reducer=add} : f32[4]\n%b = broadcast(%m) "
                  "{dimensions=[1]} : f32[4,4]\n%z = subtract(%x, %b) : f32[4,4]\nreturn %z\n}"));
-  ck_assert(!emit_can_alias(i, 0, 0)); /* another row's sum */
+  ck_assert(!emit_can_alias(i, 0, 0)); /* column j needs the sum of row j, which would be overwritten
+                                          before */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* check_emit_machines.c - compiles kernels for processors other than this one: LLVM can select all instructions.
- * check_blocks.c does that for GPUs. */
+/* check_emit_machines.c - compiles kernels for processors other than this one, for which LLVM must be able to
+ * select all instructions. check_blocks.c does that for GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static const char *const triples[][2] = {{"aarch64-unknown-linux-gnu", "generic"
                                          {"x86_64-pc-linux-gnu", "x86-64-v3"},
                                          {"x86_64-pc-linux-gnu", "x86-64-v4"}};
 
-/* Returns the only instruction of a text, by itself. */
+/* Returns the only instruction of a text, without a fusion around it. */
 static const hlo_instr *alone(const char *text) {
   kernel_cases c = {0};
   return hlo_callee(kernel_parse(kernel_add(&c, 0, text)), 0)->roots[0].def;

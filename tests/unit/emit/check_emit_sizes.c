@@ -90,7 +90,7 @@ static const char *const movement_texts[] = {
     "f32[m,8]\nreturn %s\n}",
     "(%x: f32[5,n+m], %y: f32[m], %z: f32[n]) {\n%s = slice(%x) {starts=[1,n], limits=[5,n+m], strides=[1,1]} : "
     "f32[4,m]\nreturn %s\n}",
-    /* no elements: an extent is 0, but that of the result is not known to be */
+    /* no elements: an operand has an extent of 0, but the result's extent is not known to be 0 */
     "(%x: f32[n,0,m], %y: f32[m]) {\n%c = concatenate(%x, %x) {dimension=0} : f32[2*n,0,m]\n%r = reshape(%c) : "
     "f32[0]\n%s = slice(%r) {starts=[0], limits=[m/(m+1)], strides=[1]} : f32[m/(m+1)]\nreturn %s\n}",
     "(%x: f32[n,20]) {\n%y = slice(%x) {starts=[0,3], limits=[n,20], strides=[1,2]} : f32[n,9]\nreturn %y\n}",
@@ -323,15 +323,16 @@ START_TEST(random_fusions) {
   enum { FUSIONS = 60, MACHINES = 2 };
   sizes_cases c = {0};
   for (int k = 0; k < FUSIONS; k++) {
-    sizes_add(&c, random_entry())->most = 60; /* an array may have a dimension several times */
+    sizes_add(&c, random_entry())->most = 60; /* since one symbol may be several dimensions of an array */
   }
   sizes_check_all(&c, ROUNDS / 2, MACHINES);
 }
 END_TEST
 
-/* --- what else holds --- */
+/* --- hints --- */
 
-/* Hints decide nothing but costs: with hints that are far from the sizes of the runs, the results are the same. */
+/* Hints have an effect on speed only: with hints that are far from the sizes of the runs, the results are the
+ * same. */
 START_TEST(wrong_hints) {
   static const int64_t hints[] = {0, 1, 1000000};
   sizes_cases c = {0};

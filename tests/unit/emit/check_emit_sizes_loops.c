@@ -33,7 +33,7 @@ static const char *const gather_texts[] = {
     "index_map=[0,1], index_vector_dim=1, sizes=[3,m]} : f32[b,3,m]\nreturn %y\n}",
     "(%x: f32[n,m+1], %i: s64[n,b], %z: f32[m]) {\n%y = gather(%x, %i) {offset_dims=[], collapsed_dims=[1], "
     "operand_batch=[0], indices_batch=[0], index_map=[1], index_vector_dim=2, sizes=[1,1]} : f32[n,b]\nreturn %y\n}",
-    /* of an array that is computed, and summed */
+    /* from an array that is computed, with a result that is summed */
     "(%x: f32[n+1,m], %i: s64[b], %z: f32[n]) {\n%w = negate(%x) : f32[n+1,m]\n%y = gather(%w, %i) {offset_dims=[1], "
     "collapsed_dims=[0], " TAKE
     "index_map=[0], index_vector_dim=1, sizes=[1,m]} : f32[b,m]\n%s = reduce(%y) "
@@ -62,7 +62,7 @@ static const char *const update_texts[] = {
     "(%x: f32[n+m,m+1], %u: f32[n,m], %i: s64[2]) {\n%y = dynamic-update-slice(%x, %u, %i) : f32[n+m,m+1]\n%w = "
     "negate(%y) : f32[n+m,m+1]\nreturn %w\n}",
     "(%x: f32[30,24], %u: f32[n,m], %i: s64[2]) {\n%y = dynamic-update-slice(%x, %u, %i) : f32[30,24]\nreturn %y\n}",
-    /* rows, elements and windows; indices may be outside of the array and may be there several times */
+    /* rows, elements and windows; indices may be outside of the array and may occur several times */
     "(%x: f32[n,m], %i: s64[b,1], %u: f32[b,m]) {\n%y = scatter(%x, %i, %u) {offset_dims=[1], "
     "collapsed_dims=[0], " UPDATE("[0]", "1", "replace") "} : f32[n,m]\nreturn %y\n}",
     "(%x: f32[n,m], %i: s64[b,1], %u: f32[b,m]) {\n%y = scatter(%x, %i, %u) {offset_dims=[1], "

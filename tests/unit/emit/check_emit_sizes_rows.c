@@ -25,7 +25,8 @@ static const char *const row_texts[] = {
     "{dimensions=[0]} : f32[5,n]\n%c = add(%x, %b) : f32[5,n]\nreturn %c\n}",
     "(%x: f32[n,24]) {\n%a = reduce(%x) {dimensions=[0], reducer=add} : f32[24]\n%b = broadcast(%a) "
     "{dimensions=[1]} : f32[n,24]\n%c = add(%x, %b) : f32[n,24]\nreturn %c\n}",
-    /* results of both sizes, a mask of another shape, and a reshape in the middle */
+    /* results that are full arrays and results with one value for each row; a mask of another shape; a
+     * reshape in the middle */
     "(%x: f32[n,m], %v: f32[m]) {\n%w = broadcast(%v) {dimensions=[1]} : f32[n,m]\n%y = add(%x, %w) : "
     "f32[n,m]\n" REDUCE_ROWS(% a, % y, maximum, "f32") SPREAD_ROWS(
         % b, % a, "f32") "%c = subtract(%y, %b) : f32[n,m]\n" REDUCE_ROWS(% s, % c, add, "f32") "return %c, %a, %s\n}",
@@ -59,7 +60,7 @@ END_TEST
 static const char *const softmax_texts[] = {
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %y\n}",
     "(%x: f64[n,m]) {\n" SOFTMAX("f64") "return %y\n}",
-    /* no result has room for a row */
+    /* the result has another type than the values of a row, so that it has no room for them */
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "%z = convert(%y) {saturate=true, rounding=nearest} : f64[n,m]\nreturn "
     "%z\n}",
     /* a result that is needed in two loops over the row, one that waits for its row, and one value for each row */
@@ -110,7 +111,7 @@ static int below(int n) { return (int)((next_random() >> 20) % (uint64_t)n); }
 
 static bool is_full(const random_rows *r, hlo_value v) { return hlo_rank(v) == r->full.rank; }
 
-/* Returns a value that is full, or one that is not; x if there is no other one. */
+/* Returns a value that is a full array if and only if x is one; it may be x. */
 static hlo_value like(const random_rows *r, hlo_value x) {
   hlo_value found = x;
   for (uint32_t k = 0; k < r->n; k++) {

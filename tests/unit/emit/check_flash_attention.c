@@ -78,7 +78,8 @@ static status objects_of_all(void *data) {
   return NULL;
 }
 
-/* LLVM can select all of it for processors that cannot be run here. */
+/* Compiles the kernels for processors that cannot be run here: LLVM must be able to select all
+ * instructions. */
 START_TEST(other_machines) { ASSERT_OK(guard_run(objects_of_all, NULL)); }
 END_TEST
 

@@ -23,7 +23,8 @@ typedef struct block_case {
   dtype type;
   int rows, vectors;
   int64_t k, a_row, a_k, b_gap; /* b_gap: elements between the vectors' panels; -1: they lie side by side */
-  bool scattered, known;        /* rows by a list of places; k is a constant */
+  bool scattered, known;        /* whether rows are found by a list of their offsets, and whether k is a
+                                   constant */
   int unroll;
 } block_case;
 
@@ -82,10 +83,10 @@ static block_fn *build(const emit_target *t, const block_case *x, emit_gemm *g) 
   return (block_fn *)rt_code_find(code, "block");
 }
 
-/* In [-1, 1). */
+/* Returns a number in [-1, 1). */
 static double random_number(void) { return (double)(int64_t)(next_random() >> 16 & 0xffff) / 32768.0 - 1; }
 
-/* `n` elements, the last of which ends with its memory. */
+/* Returns n random elements, the last of which ends where the allocated memory ends. */
 static void *random_array(dtype t, int64_t n) {
   char *at = malloc((size_t)n * dtype_bytes(t) + 1);
   for (int64_t k = 0; k < n; k++) {
@@ -154,7 +155,7 @@ START_TEST(blocks) {
 }
 END_TEST
 
-/* Every block that emit_gemm_fit chooses and what emit_gemm_cut leaves of it. */
+/* Checks every block that emit_gemm_fit chooses, and the smaller blocks that emit_gemm_cut makes of it. */
 START_TEST(fitted) {
   emit_target t = emit_machine_target(memory, &emit_machines[_i]);
   for (int m = 1; m <= 30; m++) {

@@ -20,8 +20,8 @@ static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
 static double logistic(double x) { return 1 / (1 + exp(-x)); }
-/* A zero where logistic is less than the least normal number (emit_times_logistic); just there either will do, and is
- * not drawn. */
+/* gated(x, y) is y * logistic(x), and 0 where logistic(x) is less than the least normal number, as
+ * emit_times_logistic computes it.  No x is drawn between the two limits, where either result is right. */
 enum { LEAST_GATE = -88, NO_GATE = -90 };
 static double gated(double x, double y) { return y / (1 + (x < LEAST_GATE ? (double)INFINITY : exp(-x))); }
 
@@ -29,7 +29,7 @@ typedef struct function {
   hlo_op op;
   double (*one)(double);
   double (*two)(double, double);
-  double fused, plain; /* ULP, as stated */
+  double fused, plain; /* errors in ULP, as emit/llvm/math.h states them */
 } function;
 
 static const function functions[] = {
@@ -46,7 +46,7 @@ enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 16 };
 
 /* --- samples --- */
 
-/* Any bits; or small numbers; or numbers near 1 and near multiples of pi/2. */
+/* Returns sample k of a round: any bits, small numbers, or numbers near 1 and near multiples of pi/2. */
 static float sample(int round, int k) {
   static const float special[] = {0,        -0.0f,    INFINITY,  -INFINITY, NAN,     1,          -1,         1e-45f,
                                   -1e-45f,  1e-38f,   3.4e38f,   -3.4e38f,  0.5f,    -0.5f,      2,          -2,
@@ -69,7 +69,8 @@ static float sample(int round, int k) {
   }
 }
 
-/* In units of the last place of the exact result; 0 for equal, any NaN for any NaN. */
+/* Returns the error in units of the last place of the exact result: 0 if both are equal or both are NaN, 1e9
+ * if the result is wrong. */
 static double ulps(float got, double want) {
   if ((isnan(want) && isnan(got)) || (double)got == want) {
     return (double)got == want && got == 0 && !isnan(want) && !signbit(got) != !signbit(want) ? 1e9 : 0;
@@ -78,7 +79,8 @@ static double ulps(float got, double want) {
   if (near == got && isinf(got)) {
     return 0;
   }
-  if (isinf(near) && isfinite(got)) { /* the largest number, or overflow rounded down */
+  if (isinf(near) && isfinite(got)) { /* if the exact result is just above the largest number, a finite result
+                                         is 1 ULP off */
     return fabs(want) > 3.5e38 ? 1e9 : 1;
   }
   if (isnan(want) || isnan(got) || isinf(got)) {
@@ -88,7 +90,7 @@ static double ulps(float got, double want) {
   return fabs((double)got - want) / step;
 }
 
-/* --- one kernel a function --- */
+/* --- one kernel for each function --- */
 
 static hlo_instr *build_function(const function *f) {
   hlo_module *m = hlo_module_create(memory, "test");

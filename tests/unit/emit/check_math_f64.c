@@ -25,7 +25,7 @@ static long double logistic(long double x) { return 1 / (1 + expl(-x)); }
 typedef struct function {
   hlo_op op;
   long double (*one)(long double), (*two)(long double, long double);
-  double ulps; /* as stated */
+  double ulps; /* the error in ULP, as emit/llvm/math.h states it */
 } function;
 
 static const function functions[] = {
@@ -41,8 +41,8 @@ enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 14 };
 
 /* --- samples --- */
 
-/* Any bits; or small numbers; or numbers near 1, 0 and multiples of pi/2, and those at which something begins or ends
- * or of which C defines the result. */
+/* Kinds of samples: any bits; small numbers; numbers near 1, near 0 and near multiples of pi/2; and special
+ * ones, at which a range begins or ends, or for which C defines the result. */
 enum { KINDS = 6 };
 static double sample(int round, int k) {
   static const double special[] = {
@@ -70,7 +70,8 @@ static double sample(int round, int k) {
   }
 }
 
-/* In units of the last place of the exact result; 0 for equal, any NaN for any NaN. */
+/* Returns the error in units of the last place of the exact result: 0 if both are equal or both are NaN, 1e9
+ * if the result is wrong. */
 static double ulps(double got, long double want) {
   double near = (double)want;
   if (isnan(near) || isnan(got)) {
@@ -79,7 +80,8 @@ static double ulps(double got, long double want) {
   if (got == near && (isinf(got) || got == 0)) {
     return !signbit(got) == !signbit(near) ? 0 : 1e9;
   }
-  if (isinf(near) || isinf(got)) { /* the largest number, or overflow rounded down */
+  if (isinf(near) || isinf(got)) { /* near the largest number, a finite result and infinity count as 1 ULP
+                                      apart */
     return fabsl(want) > 0.999999L * DBL_MAX && fabsl(want) < 1.000001L * DBL_MAX ? 1 : 1e9;
   }
   long double step = fabsl(want) < 0x1p-1022L ? 0x1p-1074L : ldexpl(1, ilogbl(want) - 52);
@@ -88,9 +90,9 @@ static double ulps(double got, long double want) {
 
 /* --- large arguments --- */
 
-/* The numbers are nearest to a multiple of pi/2 of all f64 (the first two), largest, or just beyond the limit of
- * reduce_near.  The results, which were computed with 2500 bits, are here since those of C libraries are not exact for
- * some of them. */
+/* The numbers are those f64 that are nearest to a multiple of pi/2 (the first two), the largest, and some
+ * just beyond the limit of reduce_near.  The results, which were computed with 2500 bits, are here since
+ * those of C libraries are not exact for some of them. */
 static const struct {
   double x;
   long double result[3]; /* sine, cosine, tangent */
@@ -109,7 +111,7 @@ static const struct {
 };
 enum { N_LARGE = sizeof large / sizeof *large };
 
-/* --- one kernel a function --- */
+/* --- one kernel for each function --- */
 
 static hlo_instr *build_function(const function *f) {
   hlo_module *m = hlo_module_create(memory, "test");

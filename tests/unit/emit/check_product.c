@@ -75,7 +75,7 @@ static const emit_case cases[] = {
     {"f32[2,50,9]", "f32[17,9,5]",
      "strides=[3], low=[2], high=[0], rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last",
      "f32[2,16,17]", NULL, NULL, 1e-6},
-    /* the padding crops behind, so that the result has less than the padding before */
+    /* negative padding behind crops, so that the result has fewer elements than the padding before */
     {"f32[1,3,1,16]", "f32[24,16,1,1]", "strides=[1,1], low=[0,2], high=[0,-2], rhs_dilation=[1,1], groups=1, " PLACES,
      "f32[1,3,1,24]", NULL, NULL, 1e-6},
     {"f32[1,5,6,7,4]", "f32[18,4,2,3,3]",
@@ -150,7 +150,8 @@ START_TEST(narrow_vectors) {
 }
 END_TEST
 
-/* What is not evenly apart, or not in its place, is refused. */
+/* An operand with two dimensions of columns, an epilogue that transposes, s32, and channels first are
+ * refused. */
 START_TEST(refused) {
   static const emit_case rows[] = {
       {"f32[4,6]", "f32[3,6,5]", "lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]", "f32[4,3,5]", NULL,

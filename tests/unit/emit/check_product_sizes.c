@@ -25,7 +25,7 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
   options.constant_weights = k->packs;
   emit_product_choose(dims, p, t, &options);
   if (p->dot4 && !(t->dots && p->lanes >= 4 && p->lanes * 32 <= t->vector_bits)) {
-    return; /* to emit_kernel */
+    return; /* emit_kernel then writes the kernel */
   }
   emit_product_choose_like(chosen, p);
   *way = (sizes_way){.write = emit_product_write,
@@ -37,7 +37,8 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
                      .packing = p};
 }
 
-/* Adds each case, whose second parameter has a constant shape if it may be packed, packed and not. */
+/* Adds each case, and, if its second parameter has a constant shape, also the case with that parameter
+ * packed. */
 static void add_all(sizes_cases *c, const char *const *texts, size_t n) {
   for (size_t k = 0; k < n; k++) {
     sizes_case *one = sizes_add_text(c, texts[k]);
@@ -71,7 +72,7 @@ static const char *const rows_texts[] = {
     "(%x: f32[b,n,24], %w: f32[24,176]) {\n%y = dot(%x, %w) " DOT3 " : f32[b,n,176]\nreturn %y\n}",
     "(%x: f32[n,16], %w: f32[5,16]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
     "rhs_contract=[1]} : f32[n,5]\nreturn %y\n}",
-    /* the bias, a residual that may be overwritten, and values of rows */
+    /* a bias, a residual that may be overwritten, and one value for all rows of a batch */
     "(%x: f32[b,n,24], %w: f32[24,40], %v: f32[40]) {\n%d = dot(%x, %w) " DOT3
     " : f32[b,n,40]\n%c = broadcast(%v) {dimensions=[2]} : f32[b,n,40]\n%y = add(%d, %c) : f32[b,n,40]\n%z = "
     "maximum(%y, %d) : f32[b,n,40]\nreturn %z\n}",
@@ -80,7 +81,7 @@ static const char *const rows_texts[] = {
     "(%x: f32[b,n,8], %w: f32[8,48], %r: f32[b]) {\n%d = dot(%x, %w) " DOT3
     " : f32[b,n,48]\n%c = broadcast(%r) {dimensions=[0]} : f32[b,n,48]\n%y = subtract(%d, %c) : f32[b,n,48]\nreturn "
     "%y\n}",
-    /* rows that are not one loop, or far apart */
+    /* rows that need more than one loop, or are far apart */
     "(%x: f32[b,24,n], %w: f32[24,33]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
     "rhs_contract=[0]} : f32[b,n,33]\nreturn %y\n}",
     "(%x: f32[n,5,m,6], %w: f32[5,6,32]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1,3], "
@@ -97,7 +98,7 @@ START_TEST(rows) { CHECK_TEXTS(rows_texts); }
 END_TEST
 
 static const char *const batched_texts[] = {
-    /* keys are columns, and then the dimension that is summed */
+    /* attention: the number m of keys is the number of columns, and then the length of the sums */
     "(%x: f32[b,h,n,16], %y: f32[b,h,m,16]) {\n%z = dot(%x, %y) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], "
     "rhs_contract=[3]} : f32[b,h,n,m]\nreturn %z\n}",
     "(%x: f32[b,n,3,16], %y: f32[b,m,3,16], %r: f32[b,3,n,m]) {\n%z = dot(%x, %y) {lhs_batch=[0,2], rhs_batch=[0,2], "
@@ -109,7 +110,7 @@ static const char *const batched_texts[] = {
     "rhs_contract=[1]} : f32[b,n,32]\nreturn %z\n}",
     "(%x: f32[b,4,n,m], %y: f32[b,m,4,24]) {\n%z = dot(%x, %y) {lhs_batch=[0,1], rhs_batch=[0,2], lhs_contract=[3], "
     "rhs_contract=[1]} : f32[b,4,n,24]\nreturn %z\n}",
-    /* all sizes, in other layouts */
+    /* all sizes are symbols, in other layouts */
     "(%x: f32[n,h], %y: f32[h,m]) {\n%z = dot(%x, %y) " DOT " : f32[n,m]\nreturn %z\n}",
     "(%x: f32[h,n], %y: f32[m,h]) {\n%z = dot(%x, %y) {lhs_batch=[], rhs_batch=[], lhs_contract=[0], "
     "rhs_contract=[1]} : f32[n,m]\nreturn %z\n}",
@@ -185,7 +186,7 @@ END_TEST
 #define PLACES "lhs_dilation=[1,1], layout=channels-last"
 
 static const char *const convolution_texts[] = {
-    /* images of one size */
+    /* images of a constant size */
     "(%x: f32[b,7,6,19], %w: f32[33,19,1,1]) {\n%y = convolution(%x, %w) {strides=[1,1], low=[0,0], high=[0,0], "
     "rhs_dilation=[1,1], groups=1, " PLACES "} : f32[b,7,6,33]\nreturn %y\n}",
     "(%x: f32[b,9,7,5], %w: f32[32,5,3,3], %v: f32[32]) {\n%d = convolution(%x, %w) {strides=[2,1], low=[1,1], "
@@ -283,7 +284,8 @@ START_TEST(grids) {
 }
 END_TEST
 
-/* Hints decide nothing but costs: with hints that are far from the sizes of the runs, the results are the same. */
+/* Hints have an effect on speed only: with hints that are far from the sizes of the runs, the results are the
+ * same. */
 START_TEST(wrong_hints) {
   static const int64_t hints[] = {0, 1, 9, 1000000};
   sizes_cases c = {0};

@@ -171,7 +171,8 @@ static void compare(const problem *p, const float *y, const char *what) {
   ck_assert_msg(error <= bound * p->largest, "%s: error %g of %g", what, error, p->largest);
 }
 
-/* Sizes of tiles' patches: up to 6 where both dimensions have taps, else up to 10. */
+/* Returns true if emit_winograd_plan must accept the tile: along each dimension with taps, the tile's patch
+ * of the image has at most 6 elements if both dimensions have taps, otherwise at most 10. */
 static bool should_plan(const conv_case *c, int64_t tile) {
   bool both = c->taps[0] > 1 && c->taps[1] > 1;
   for (int d = 0; d < 2; d++) {
@@ -182,8 +183,8 @@ static bool should_plan(const conv_case *c, int64_t tile) {
   return true;
 }
 
-/* All schedules and threads of one tile size give the same bits; with weights that are transformed late, those among
- * them. */
+/* All schedules and numbers of threads must give the same bits for one size of tiles; those that transform
+ * the weights on the fly need to agree only with each other. */
 static void try_tile(const problem *p, const emit_target *t, int64_t tile, const char *what) {
   size_t bytes = (size_t)shape_bytes(&p->instr->shapes[0]);
   const float *first = NULL;
@@ -246,7 +247,7 @@ END_TEST
 
 /* --- the stated error --- */
 
-/* Of taps x taps, or 1 x taps. */
+/* Returns the stated error for taps x taps if `both` is set, otherwise for 1 x taps. */
 static double sample_error(int64_t channels, int64_t tile, int64_t taps, bool both, bool on_the_fly) {
   emit_winograd w = {.on_the_fly = on_the_fly,
                      .m = {both ? tile : 1, tile},
@@ -275,7 +276,8 @@ START_TEST(errors) {
       }
     }
   }
-  double many = sample_error(1 << 17, 4, 3, true, false); /* a long sum in f32 is bad, and the sample tells */
+  double many = sample_error(1 << 17, 4, 3, true, false); /* a long sum in f32 has a large error, which the
+                                                             stated error must show */
   ck_assert_msg(many > bound, "%g", many);
 }
 END_TEST

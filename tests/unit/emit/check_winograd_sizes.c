@@ -57,7 +57,8 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
 #define SAME "strides=[1,1], low=[1,1], high=[1,1], " PLACES
 
 static const char *const texts[] = {
-    /* 3 x 3, padded on each side; images of a constant size, rows, columns */
+    /* windows of 3 x 3 with padding on each side: symbols for all sizes, for the number of images, of rows,
+     * of columns */
     "(%x: f32[b,h,w,16], %w: f32[24,16,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[b,h,w,24]\nreturn %y\n}",
     "(%x: f32[b,7,6,19], %w: f32[5,19,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[b,7,6,5]\nreturn %y\n}",
     "(%x: f32[2,h,9,8], %w: f32[40,8,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[2,h,9,40]\nreturn %y\n}",
@@ -88,7 +89,7 @@ static const char *const texts[] = {
 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
-/* The last text comes twice, at last with its result in the place of the residual. */
+/* The last text is tested twice, the second time with its result in the memory of the residual. */
 START_TEST(any_sizes) {
   sizes_cases c = {0};
   way_of_test = &ways[_i];

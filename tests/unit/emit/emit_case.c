@@ -34,7 +34,7 @@ hlo_instr *emit_case_parse(arena *memory, const emit_case *c) {
 
 /* --- data --- */
 
-/* Numbers from -1 to 1; integers are any bytes. */
+/* Fills an array with numbers from -1 to 1, or with random bytes if its type is an integer. */
 static void fill(const shape *s, char *at) {
   if (dtype_is_int((dtype)s->type)) {
     for (int64_t k = 0; k < shape_bytes(s); k++) {
@@ -83,7 +83,7 @@ static void compare(const emit_case *c, const char *how, const literal *want, co
   }
 }
 
-/* An array as kernels see it. */
+/* An array in guarded memory. */
 typedef struct buffer {
   void *at;
   size_t bytes;
@@ -94,7 +94,7 @@ static buffer new_buffer(size_t bytes) { return (buffer){guarded_memory(bytes), 
 void emit_case_check(arena *memory, const emit_case *c, const hlo_instr *i, const emit_target *t, const emit_way *way) {
   literal args[3], want;
   buffer b[5];
-  const void *buffers[6] = {NULL}; /* behind the last: no budget */
+  const void *buffers[6] = {NULL}; /* the entry behind the last buffer is the budget: NULL */
   uint32_t n = i->n_operands;
   for (uint32_t k = 0; k < n; k++) {
     const shape *s = hlo_shape(i->operands[k]);

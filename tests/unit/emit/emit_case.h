@@ -16,16 +16,16 @@ typedef struct emit_case {
 
 #define EMIT_CASE_BIAS(y, d) "%4 = broadcast(%2) {dimensions=[" #d "]} : " y "\n%9 = add(%3, %4) : " y "\n"
 
-/* The dot or convolution, or the fusion around it. */
+/* Returns the dot or convolution of the case, or the fusion around it. */
 hlo_instr *emit_case_parse(arena *a, const emit_case *c);
 
-/* How it is computed. */
+/* How the kernel of a case is written. */
 typedef struct emit_way {
   const char *name; /* for messages */
   emit_write_fn *write;
   const void *config;
   uint32_t phases;
-  uint64_t packed_bytes, scratch_bytes; /* packed_bytes 0: weights as they are */
+  uint64_t packed_bytes, scratch_bytes; /* if packed_bytes is 0, weights are not packed */
   void (*pack)(const void *config, const void *weights, void *packed);
 } emit_way;
 

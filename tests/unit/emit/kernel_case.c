@@ -26,7 +26,7 @@ kernel_case *kernel_add(kernel_cases *c, double tolerance, const char *text) {
 hlo_instr *kernel_parse(const kernel_case *k) {
   const char *open = strchr(k->text, '('),
              *args = arena_strndup(kernel_arena, open, (size_t)(strchr(k->text, '{') - open));
-  /* Names of the parameters, and shapes of the results: of the callee. */
+  /* the names of the parameters of the fused computation, and the shapes of its results */
   const char *names = "";
   for (const char *p = args; (p = strchr(p, '%')); p++) {
     names = TEXT("%s%s%.*s", names, *names ? ", " : "", (int)strcspn(p, ":"), p);
@@ -45,7 +45,7 @@ hlo_instr *kernel_parse(const kernel_case *k) {
   }
   const char *entry_args = args;
   const char *out = "";
-  for (const char *p = entry_args; *p; p++) { /* the entry's parameters carry names */
+  for (const char *p = entry_args; *p; p++) { /* gives each parameter of the entry a name in quotes */
     bool ends = (*p == ',' && strchr("[0123456789", p[1]) == NULL) || (*p == ')' && !p[strspn(p + 1, " \n") + 1]);
     out = TEXT("%s%s%c", out, ends && p > entry_args + 1 ? " \"p\"" : "", *p);
   }
@@ -152,11 +152,11 @@ typedef struct callable {
   emit_kernel_info info;
 } callable;
 
-/* Returns the results of the kernel, which ran in guarded memory. */
+/* Runs the kernel in guarded memory, and returns its results. */
 static literal *results_of(arena *a, const kernel_case *k, const callable *f, const literal *args) {
   const hlo_instr *i = k->fusion;
   uint32_t n = i->n_operands;
-  void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last: no budget */
+  void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last entry is the budget: NULL */
   literal *results = ARENA_NEW_N(a, literal, i->n_results);
   for (uint32_t j = 0; j < n; j++) {
     buffers[j] = guarded_memory((size_t)shape_bytes(&args[j].shape));
@@ -240,14 +240,15 @@ static status compile_and_run(kernel_cases *c, const emit_machine *machine) {
   return NULL;
 }
 
-/* Fails unless blocks compute the same bits as ranges do with the same instructions: without vectors, and without those
- * of AVX-512 that make a difference. */
+/* Fails unless kernels give the same bits on blocks and on ranges of the grid.  For that they must use the
+ * same instructions, so they are compiled without vectors, and those on ranges for a processor without
+ * AVX-512. */
 static status compare_bits(kernel_cases *c) {
   static const emit_machine machines[] = {{"native", 1, EMIT_BLOCKS}, {"x86-64-v3", 1, EMIT_RANGES}};
   arena *a = arena_create(NULL);
   callable *blocks, *ranges;
   TRY(compile_all(a, c, &machines[0], false, &blocks));
-  TRY(compile_all(a, c, &machines[1], false, &ranges)); /* which blocks cannot call */
+  TRY(compile_all(a, c, &machines[1], false, &ranges)); /* without libm, which blocks cannot call */
   for (uint32_t k = 0; k < c->n; k++) {
     const kernel_case *one = &c->items[k];
     const literal *args = random_operands(a, one), *x = results_of(a, one, &blocks[k], args),
@@ -307,7 +308,7 @@ static status run_gpu_job(void *data) {
 
 void kernel_check_ptx(kernel_cases *c, const char *gpu) { ASSERT_OK(guard_run(run_gpu_job, &(gpu_job){c, gpu})); }
 
-/* --- common ones --- */
+/* --- common kernels --- */
 
 const char *const kernel_floats[] = {"f32",    "f64",        "f16",      "bf16",     "f8e4m3fn", "f8e4m3fnuz",
                                      "f8e5m2", "f8e5m2fnuz", "f4e2m1fn", "f6e2m3fn", "f6e3m2fn"};

@@ -6,7 +6,7 @@
 #include "emit/kernel/compile.h"
 #include "tests/unit/emit/kernel_test.h"
 
-/* Of one test. */
+/* The memory of one test. */
 extern arena *kernel_arena;
 void kernel_setup(void);
 void kernel_teardown(void);
@@ -14,9 +14,9 @@ void kernel_teardown(void);
 
 typedef struct kernel_case {
   const char *text;  /* (%x: f32[4]) { ... return %y } */
-  double tolerance;  /* relative, and absolute times 1/16; 0: the same bits (or any NaN) */
-  int64_t low, high; /* of random integers; equal: any */
-  int32_t alias;     /* result 0 lies in this operand's buffer; -1 */
+  double tolerance;  /* relative to the expected number plus 1/16; 0 means equal numbers (or any NaN) */
+  int64_t low, high; /* the range of random integers; if both are equal, any integers */
+  int32_t alias;     /* the operand in whose buffer result 0 is written, or -1 */
   hlo_instr *fusion;
   emit_kernel_info info;
 } kernel_case;
@@ -26,28 +26,28 @@ typedef struct kernel_cases {
   uint32_t n, cap;
 } kernel_cases;
 
-/* Another one, whose fields the caller may still change. */
+/* Adds a kernel and returns it; the caller may still change its fields. */
 kernel_case *kernel_add(kernel_cases *c, double tolerance, const char *text);
-/* The fusion whose body the text is. */
+/* Returns the fusion whose body is the text of the case. */
 hlo_instr *kernel_parse(const kernel_case *k);
-/* Fails the test unless all of them compute what the reference does, on blocks the same bits as on ranges, and unless
- * their PTX for one of the GPUs passes the checks of ptx_case.h. */
+/* Fails the test unless all kernels compute what the reference does, give the same bits on blocks as on
+ * ranges, and pass the checks of ptx_case.h as PTX for one of the GPUs. */
 void kernel_check_all(kernel_cases *c);
-/* Fails the test unless their PTX for `gpu` passes these checks. */
+/* Fails the test unless the PTX of all kernels for `gpu` passes the checks of ptx_case.h. */
 void kernel_check_ptx(kernel_cases *c, const char *gpu);
 
-/* --- common ones --- */
+/* --- common kernels --- */
 
 enum { KERNEL_FLOATS = 11, KERNEL_INTS = 12 };
 extern const char *const kernel_floats[KERNEL_FLOATS], *const kernel_ints[KERNEL_INTS];
-/* Of functions in a floating type. */
+/* Returns the tolerance for functions that are computed in a floating-point type. */
 double kernel_tolerance(const char *type);
-/* op(x) and op(x, y) of 37 elements of type t, which give elements of type `to`. */
+/* Add op(x) and op(x, y) for 37 elements of type t, with results of type `to`. */
 void kernel_unary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to, const char *attrs);
 void kernel_binary(kernel_cases *c, double tolerance, const char *op, const char *t, const char *to, const char *attrs);
-/* Sums along rows, columns, all, nothing. */
+/* Adds reductions along rows, along columns, along both, and along no dimension. */
 void kernel_reduce(kernel_cases *c, const char *t, const char *reducer, double tolerance);
-/* Kernels of all emitters in all element types. */
+/* Adds kernels of all emitters in all element types. */
 void kernel_add_all(kernel_cases *c);
 
 #endif

@@ -40,7 +40,7 @@ static void call_ranges(rt_kernel_fn *f, const void *const *buffers, const int64
   }
 }
 
-/* The blocks run from the last to the first, and the last one has threads without a step. */
+/* Runs the blocks from the last one to the first one; the last block has threads without a step. */
 static void call_blocks(rt_block_fn *f, const emit_kernel_info *info, const void *const *buffers, const int64_t *args,
                         int64_t grid) {
   uint64_t random = next_random() >> 20;
@@ -66,7 +66,8 @@ void kernel_call(emit_execution execution, void *kernel, const emit_kernel_info 
 /* --- memory --- */
 
 typedef struct extent {
-  size_t page, room, pages; /* room: of the bytes, rounded up; pages: what can be read */
+  size_t page, room, pages; /* room: the array's bytes, rounded up to 64; pages: the bytes that can be
+                               accessed */
 } extent;
 
 static extent extent_of(size_t size) {

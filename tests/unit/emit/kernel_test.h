@@ -1,5 +1,5 @@
-/* kernel_test.h - shared by tests of kernels: the processors, how a kernel is called there, memory that ends right
- * before protected memory, random numbers, and the functions that kernels call. */
+/* kernel_test.h - for tests of kernels: the processors, calls of kernels, memory that ends right before
+ * protected memory, random numbers, and the functions that kernels call. */
 #ifndef TESTS_UNIT_EMIT_KERNEL_TEST_H
 #define TESTS_UNIT_EMIT_KERNEL_TEST_H
 
@@ -11,8 +11,8 @@
 #include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
-/* Processors and widths of vectors.  Behind them is the native processor that emulates blocks of threads, for which
- * kernels of contraction/ are not written. */
+/* Processors and widths of vectors.  The last entry is the native processor that emulates blocks of threads;
+ * kernels of contraction/ are not written for it. */
 typedef struct emit_machine {
   const char *cpu;
   int lanes;
@@ -20,9 +20,10 @@ typedef struct emit_machine {
 } emit_machine;
 enum { EMIT_MACHINES = 6, EMIT_MACHINES_AND_BLOCKS };
 extern const emit_machine emit_machines[EMIT_MACHINES_AND_BLOCKS];
-/* The native processor in place of one of another architecture, or in place of blocks that it cannot emulate. */
+/* Returns the target of a machine.  It is the native processor if the machine's is of another architecture,
+ * or if the native processor cannot emulate blocks. */
 emit_target emit_machine_target(arena *a, const emit_machine *m);
-/* "native, 4 lanes" */
+/* Returns a name such as "native, 4 lanes". */
 const char *emit_machine_name(arena *a, const emit_machine *m);
 
 /* Calls a kernel for its whole grid, in ranges of random size or, on blocks, in blocks of random size if the kernel
@@ -30,17 +31,18 @@ const char *emit_machine_name(arena *a, const emit_machine *m);
 void kernel_call(emit_execution execution, void *kernel, const emit_kernel_info *info, const void *const *buffers,
                  const int64_t *args, int64_t grid);
 
-/* size bytes, all 0xa5, aligned to 64 bytes as buffers are, that end (up to 63 bytes) before a page that cannot be read
- * and begin behind another.  guarded_free wants the same size. */
+/* Returns `size` bytes, all 0xa5, aligned to 64 bytes as buffers are.  They end at most 63 bytes before a
+ * page that cannot be accessed, and another such page is before them. guarded_free must be given the same
+ * size. */
 void *guarded_memory(size_t size);
 void guarded_free(void *at, size_t size);
 
-/* The same numbers in every process. */
+/* Returns the next random number; the numbers are the same in every process. */
 uint64_t next_random(void);
 
-/* What kernels call, for rt_code_load. */
+/* Returns the function of this name if kernels may call it, for rt_code_load. */
 void *kernel_resolve(const char *name);
-/* For code that must call nothing: returns NULL. */
+/* Returns NULL, for code that must call no function. */
 void *kernel_resolve_nothing(const char *name);
 
 #endif

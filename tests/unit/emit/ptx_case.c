@@ -85,13 +85,15 @@ static bool is_any(const char *instruction, const char *names) {
   return false;
 }
 
-/* Addresses in general are slower to access than those of one kind of memory. */
+/* Returns true unless the instruction accesses memory by a generic address, which is slower than naming the
+ * kind of memory. */
 static bool names_memory(const char *instruction) {
   return is_any(instruction, "ld.param ld.global ld.local ld.const ld.shared st.param st.global st.local st.shared") ||
          !is_any(instruction, "ld. st. atom. red.");
 }
 
-/* Without .rn, ptxas may contract a product and a sum. */
+/* Returns true unless the instruction is approximate, flushes denormal numbers, or is arithmetic without .rn,
+ * which ptxas may contract. */
 static bool is_exact(const char *line, const char *instruction) {
   return !strstr(line, ".ftz") && !strstr(line, ".approx") && !strstr(line, ".full") &&
          !is_any(instruction, "add.f add.b add.ftz sub.f sub.b mul.f mul.b mad.f mad.rn");
@@ -99,7 +101,7 @@ static bool is_exact(const char *line, const char *instruction) {
 
 static void check_line(arena *a, const char *line, const char *end, const char *kernel) {
   const char *text = arena_strndup(a, line, (size_t)(end - line)), *instruction = text + strspn(text, "\t ");
-  if (*instruction == '@') { /* the condition */
+  if (*instruction == '@') { /* skips the predicate */
     instruction += strcspn(instruction, "\t ");
     instruction += strspn(instruction, "\t ");
   }

@@ -41,7 +41,8 @@ void sizes_teardown_with_kernels(void) {
   sizes_teardown();
 }
 
-/* Makes an instruction of which the kernel is written, in a computation of its own, which nobody evaluates. */
+/* Makes the instruction for which the kernel is written, in a computation of its own, which is never
+ * evaluated. */
 static const hlo_instr *outside(const sizes_case *k, bool fused) {
   hlo_module *m = k->entry->module;
   hlo_builder b = hlo_builder_make(hlo_computation_create(m, "caller"));
@@ -246,7 +247,7 @@ static void compare(const char *where, const literal *want, const char *got, dou
 
 /* --- running --- */
 
-/* Equal expressions must be one argument, and constants none. */
+/* Fails unless equal expressions are one argument, and constants are no arguments. */
 static void check_arguments(const emit_kernel_info *info) {
   for (uint32_t j = 0; j < info->n_sizes; j++) {
     ck_assert(!dim_is_const(info->sizes[j]));
@@ -319,7 +320,8 @@ static status run_case(sizes_case *k, const char *machine, emit_execution execut
   const char *where = arena_printf(a, "%s, %s%s%s, of\n%s", machine, k->i->op == HLO_FUSION ? "fused" : "alone",
                                    k->shares >= 0 ? ", in place," : "", choice_text(a, &c), text);
   uint32_t n = k->i->n_operands, n_results = k->i->n_results;
-  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 2); /* the last two: scratch memory, no budget */
+  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 2); /* the last two entries are scratch memory and
+                                                                 the budget, which is NULL */
   literal *args = ARENA_NEW_N(a, literal, n), *want = ARENA_NEW_N(a, literal, n_results);
   for (uint32_t p = 0; p < n; p++) {
     shape s = operand_literal(k, &c, a, p, NULL).shape;
@@ -465,7 +467,7 @@ static void expand(const sizes_cases *c, sizes_cases *all) {
   }
 }
 
-/* Checks them on machines [from, to) of emit_machines. */
+/* Checks the cases on machines [from, to) of emit_machines. */
 static void check_on(sizes_cases *c, int rounds, size_t from, size_t to) {
   sizes_cases all = {0};
   expand(c, &all);

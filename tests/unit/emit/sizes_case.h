@@ -51,15 +51,17 @@ typedef struct sizes_cases {
   uint32_t n, cap;
 } sizes_cases;
 
-/* Adds the entry as a fusion.  If it has a single instruction of the parameters in their order, adds that too. */
+/* Adds the entry as a fusion.  If it is a single instruction whose operands are the parameters in their
+ * order, adds this instruction, too. */
 sizes_case *sizes_add(sizes_cases *c, const hlo_computation *entry);
-/* The same with the text of an entry, such as "(%x: f32[n,4]) { ... return %y }". */
+/* Does the same for an entry that is given as text, such as "(%x: f32[n,4]) { ... return %y }". */
 sizes_case *sizes_add_text(sizes_cases *c, const char *text);
 
-/* Fails the test unless all of them compute what the reference does, at each of `rounds` random choices of sizes for
- * each of the first `machines` of emit_machines.  Sizes that a module does not allow are skipped. */
+/* Fails the test unless all kernels compute what the reference does, at each of `rounds` random choices of
+ * sizes for each of the first `machines` of emit_machines.  Sizes that a module does not allow are
+ * skipped. */
 void sizes_check_all(sizes_cases *c, int rounds, size_t machines);
-/* The same on emulated blocks of threads only. */
+/* Does the same on emulated blocks of threads only. */
 void sizes_check_blocks(sizes_cases *c, int rounds);
 
 #endif

@@ -423,7 +423,7 @@ START_TEST(test_bodies_refused) {
 }
 END_TEST
 
-/* Runs a node that has its body already, and returns its output number `which`. */
+/* Runs a node whose body has been added, and returns the node's output number `which`. */
 static literal run_body(one_node *c, int which) {
   Onnx__NodeProto *node = c->model->graph->node[0];
   for (int k = 0; k < which; k++) {
@@ -450,7 +450,8 @@ START_TEST(test_growing_state) {
 }
 END_TEST
 
-/* Without steps the results are the states, even if the body reads an element that an array does not have. */
+/* Without iterations the results are the initial states, even if the body reads an element that an array does
+ * not have. */
 START_TEST(test_no_steps) {
   one_node c = parse(13, "Loop s64[]{0} - f32[2] f32[0,2]");
   Onnx__GraphProto *g = new_graph(a, "i,c,x,rows", "c2,x2,rows2");
@@ -466,7 +467,7 @@ START_TEST(test_no_steps) {
 }
 END_TEST
 
-/* A Loop whose condition ends it after three steps, and whose body reads a value from outside of it. */
+/* A Loop whose condition ends it after three iterations, and whose body reads a value from outside of it. */
 START_TEST(test_while) {
   one_node c = parse(13, "Loop - pred[]{1} f32[2]");
   Onnx__TensorProto *two = new_tensor(a, "two", 7, 0, NULL);

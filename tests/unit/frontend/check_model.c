@@ -316,7 +316,7 @@ START_TEST(subgraphs) {
   p->graph->node[1]->input[0] = "z"; /* a name of a subgraph is not visible outside of it */
   expect_bad(p, "input \"z\" is not defined");
   p->graph->node[1]->input[0] = "x";
-  h->output[0]->name = "z"; /* and not in the other branch */
+  h->output[0]->name = "z"; /* nor is it visible in the other branch */
   expect_bad(p, "if1: If: else_branch: the graph's output \"z\" is not defined");
 }
 END_TEST

@@ -180,7 +180,7 @@ START_TEST(elementwise_operators) {
                     rows[k].since);
     }
     for (size_t j = 0; j < sizeof several / sizeof *several && rows[k].since >= 7;
-         j++) { /* before, shapes do not broadcast alike */
+         j++) { /* before opset 7, shapes are not broadcast as in numpy */
       ck_assert_msg(rows[k].importer != several[j] || rows[k].sizes == onnx_sizes_broadcast, "%s %d", rows[k].name,
                     rows[k].since);
     }

@@ -1,11 +1,13 @@
-/* check_symbols.c - which sizes remain free where ways through a model meet again (frontend/import/symbolic.h). */
+/* check_symbols.c - which sizes stay symbols where branches of a model meet again
+ * (frontend/import/symbolic.h). */
 #include "tests/suite.h"
 #include "tests/unit/frontend/open_model.h"
 
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* As in a U-Net: a picture x[1,1,height,width] is halved, doubled again by a ConvTranspose, and joined with itself. */
+/* As in a U-Net, an image x[1,1,height,width] is halved, doubled again by a ConvTranspose, and concatenated
+ * with x. */
 static Onnx__ModelProto *halved_and_doubled(void) {
   const char *kernel = "f32[1,1,2,2]:1,2,3,4", *picture = "f32[1,1,0,0]:";
   Onnx__ModelProto *m = new_model(memory, "", "y");
@@ -61,7 +63,7 @@ START_TEST(doubled_sizes_are_not_pinned) {
 }
 END_TEST
 
-/* A picture that is made so much smaller that each sum has many terms, in batches of any size. */
+/* Images are made so much smaller that each sum has many terms, in batches of any size. */
 START_TEST(many_taps_take_any_batch) {
   Onnx__ModelProto *m = new_model(memory, "", "y");
   add_input(m, "x", "f32[0,0,0,0]:");
@@ -189,7 +191,7 @@ static status open_node(void *data) {
 
 START_TEST(nodes_keep_their_sizes_open) {
   const char *want = open_nodes[_i].definitions;
-  /* what the node computes is not looked at: "!" */
+  /* the expected result "!" is not used, since nothing is computed */
   const node_case c = {open_nodes[_i].op, open_nodes[_i].opset, open_nodes[_i].attributes, open_nodes[_i].inputs, "!"};
   open_run r = {.run = {.arena = memory, .c = &c, .open = true}};
   ASSERT_OK(guard_run(open_node, &r));

@@ -1,5 +1,5 @@
-/* check_symbols_graphs.c - loops, and nodes that get sizes from Shape, imported once for all sizes: bound to others, a
- * module must compute what the model imported for those sizes does. */
+/* check_symbols_graphs.c - loops, and nodes that get sizes from Shape, imported once for all sizes: bound to
+ * other sizes, the module must compute what the model computes that is imported for those sizes. */
 #include "tests/suite.h"
 #include "tests/unit/frontend/open_model.h"
 
@@ -33,7 +33,7 @@ static void loop(Onnx__ModelProto *m, const char *inputs, const char *outputs, O
   set_graph(memory, node(m->graph, "Loop", inputs, outputs, ""), "body", body);
 }
 
-/* Adds up the rows of x, and returns the sum after each. */
+/* Adds up the rows of x in a loop, and returns the sum after each row. */
 static Onnx__ModelProto *rows_in_a_loop(void) {
   Onnx__ModelProto *m = model("last,all");
   node(m->graph, "ReduceMin", "x,axis", "least", "keepdims=0");
@@ -46,7 +46,8 @@ static Onnx__ModelProto *rows_in_a_loop(void) {
   return m;
 }
 
-/* Makes two steps at most, and none if numbers are not small, so that the size of its scan output depends on data. */
+/* A loop of at most two iterations, and of none if numbers are not small, so that the size of its scan output
+ * depends on data. */
 static Onnx__ModelProto *loop_that_ends(void) {
   Onnx__ModelProto *m = model("last,all");
   add_constant(m, "limit", "f32[]:0.5");
@@ -61,7 +62,7 @@ static Onnx__ModelProto *loop_that_ends(void) {
   return m;
 }
 
-/* Runs no step for less than three rows, and carries all of x. */
+/* A loop that runs no iteration for fewer than three rows, and whose state has the shape of x. */
 static Onnx__ModelProto *fewer_steps_than_rows(void) {
   Onnx__ModelProto *m = model("last");
   node(m->graph, "Sub", "rows,two", "steps", "");
@@ -72,7 +73,7 @@ static Onnx__ModelProto *fewer_steps_than_rows(void) {
   return m;
 }
 
-/* The state is longer after each step, which needs a known number of steps. */
+/* A loop whose state is longer after each iteration, so that the number of iterations must be known. */
 static Onnx__ModelProto *growing_state(void) {
   Onnx__ModelProto *m = model("last");
   Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2");
@@ -82,7 +83,8 @@ static Onnx__ModelProto *growing_state(void) {
   return m;
 }
 
-/* The rows become a sequence one by one, as PyTorch writes list.append, and then an array again. */
+/* A loop appends the rows to a sequence one by one, as PyTorch writes list.append; the sequence then becomes
+ * an array again. */
 static Onnx__ModelProto *appended_rows(void) {
   Onnx__ModelProto *m = model("y");
   Onnx__GraphProto *body = new_graph(memory, "i,go,s", "go2,s2");
@@ -129,7 +131,8 @@ static Onnx__ModelProto *spectrogram(void) {
   return m;
 }
 
-/* Transforms the columns: of five points, rows that are missing are zeros, and rows beyond are ignored. */
+/* Transforms the columns by a DFT of five points: missing rows count as zeros, and further rows are
+ * ignored. */
 static Onnx__ModelProto *spectrum(void) {
   Onnx__ModelProto *m = model("y");
   add_constant(m, "five", "s64[]:5");
@@ -166,7 +169,7 @@ static Onnx__ModelProto *blocks_of_an_image(void) {
   return m;
 }
 
-/* x x^T is square. */
+/* The determinant of x x^T, which is square. */
 static Onnx__ModelProto *determinant(void) {
   Onnx__ModelProto *m = model("y");
   node(m->graph, "Transpose", "x", "t", "");
@@ -175,7 +178,7 @@ static Onnx__ModelProto *determinant(void) {
   return m;
 }
 
-/* The first row, and all others. */
+/* The first row of x, and all other rows. */
 static Onnx__ModelProto *parts_of_rows(void) {
   Onnx__ModelProto *m = model("y,length");
   add_constant(m, "ones", "s64[1]:1");
@@ -212,11 +215,12 @@ static Onnx__ModelProto *map_of_two(void) {
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
-/* Pairs of rows and columns; the first one is that for which the model is imported with symbols. */
+/* Pairs of a number of rows and a number of columns; the model is imported with symbols for the first
+ * pair. */
 static const int64_t sizes[N_SIZES][2] = {{6, 8}, {7, 5}, {2, 9}, {1, 4}, {3, 1}, {0, 4}, {4, 0}};
 
-/* served: for which of the sizes the module with symbols must be right: 1, or 0 if its guards may refuse them or the
- * model is for none of them.  definitions: as in check_symbols.c. */
+/* served: for each entry of `sizes`, 1 if the module with symbols must be right for it, 0 if its guards may
+ * refuse it or the model itself is not valid for it. definitions: as in check_symbols.c. */
 static const struct {
   const char *name;
   Onnx__ModelProto *(*make)(void);

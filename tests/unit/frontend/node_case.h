@@ -122,7 +122,7 @@ static inline void case_attributes(arena *a, Onnx__NodeProto *node, const char *
   }
 }
 
-/* If `open`, the dimensions are declared as symbols. */
+/* Declares an input.  If `open` is set, its dimensions are declared as symbols. */
 static inline Onnx__ValueInfoProto *case_input(arena *a, const char *name, const literal *l, bool open) {
   Onnx__ValueInfoProto *v = new_value(a, name);
   v->type = PB_NEW(a, Onnx__TypeProto, ONNX__TYPE_PROTO__INIT);

@@ -26,7 +26,7 @@ static bool find_activation(hlo_computation *c, hlo_activation *a) {
          hlo_value_equal(c->roots[0], hlo_result(a->members[a->n - 1], 0));
 }
 
-/* Returns true if it is the whole function. */
+/* Returns true if the result of c is recognised as an activation of this kind. */
 static bool finds(hlo_computation *c, hlo_activation_kind kind) {
   hlo_activation a;
   return find_activation(c, &a) && a.kind == kind;
@@ -64,11 +64,12 @@ START_TEST(swish_or_not) {
       {"multiply(%x, %t)", "multiply(%s, %t)", false}, /* 3 x */
       {"multiply(%x, %t)", "add(%x, %t)", false},
       {"multiply(%x, %t)", "divide(%x, %t)", false},
-      {"return %y", "return %y, %t", false}, /* somebody else reads what is inside */
+      {"return %y", "return %y, %t", false}, /* a value inside of the activation has another user */
       {"return %y", "return %y, %x", false},
       {"return %y", "%n = tanh(%t) : f32[4] return %y, %n", false},
       {"return %y", "%n = add(%x, %other) : f32[4] return %y, %n", false},
-      {"%y = multiply", "%i = add(%t, %ones) : f32[4] %y = multiply", false}, /* nobody reads %i */
+      {"%y = multiply", "%i = add(%t, %ones) : f32[4] %y = multiply", false}, /* %t has another user, although
+                                                                                 nothing uses %i */
   };
   CHECK_CHANGES(memory, swish, changes, find_swish);
 }
@@ -102,7 +103,7 @@ START_TEST(gelu_by_erf_or_not) {
        "%h = multiply(%x, %halves) : f32[4] %g = multiply(%h, %t) : f32[4] %y = add(%h, %g)", true},
       {"%g = add(%t, %ones) : f32[4]\n%h = multiply(%x, %halves) : f32[4] %y = multiply(%h, %g)",
        "%h = multiply(%x, %halves) : f32[4] %g = multiply(%h, %t) : f32[4] %y = subtract(%h, %g)", false},
-      /* t of two arguments */
+      /* erf of two different arguments */
       {"%g = add(%t, %ones)", "%u = erf(%x) : f32[4] %g = add(%t, %u)", false},
   };
   CHECK_CHANGES(memory, gelu_erf, changes, find_gelu_erf);
@@ -156,7 +157,7 @@ START_TEST(hard_swish_or_not) {
 }
 END_TEST
 
-/* Each number may be off by a rounding of f32, and not by more. */
+/* Each constant may differ by one rounding of f32, but not by more. */
 START_TEST(constants_are_close) {
   static const text_change changes[] = {{"0.70710677", "0.7071068", true}, {"0.70710677", "0.70711", false}};
   CHECK_CHANGES(memory, gelu_erf, changes, find_gelu_erf);

@@ -47,7 +47,7 @@ static hlo_value number(hlo_builder *b, const shape *s, int64_t n) {
   return s->rank ? hlo_broadcast(b, v, *s, NULL) : v;
 }
 
-/* Even steps, but for some. */
+/* Makes a constant whose elements are evenly spaced, except for some of them. */
 static hlo_value random_constant(hlo_builder *b, const shape *s) {
   void *data;
   literal l = literal_new(memory, *s, &data);
@@ -62,7 +62,7 @@ static hlo_value random_constant(hlo_builder *b, const shape *s) {
 
 static hlo_value random_integers(hlo_builder *b, shape s, int depth);
 
-/* Of an array with fewer dimensions, or with some of one element. */
+/* Makes a broadcast of an array with fewer dimensions, or with some dimensions of one element. */
 static hlo_value random_broadcast(hlo_builder *b, shape s, int depth) {
   shape x = {.kind = SHAPE_ARRAY, .type = s.type};
   int64_t to[SHAPE_MAX_RANK];
@@ -176,7 +176,7 @@ static hlo_region random_region(const shape *s) {
   return r;
 }
 
-/* The form gives each element of the region, the smallest and the largest. */
+/* Fails unless the affine form gives each element of the region, and its smallest and largest element. */
 static void compare_form(const hlo_affine *a, const hlo_region *r, const literal *l) {
   int64_t strides[SHAPE_MAX_RANK], n = 1, low = INT64_MAX, high = INT64_MIN;
   shape_strides(&l->shape, strides);
@@ -222,11 +222,11 @@ START_TEST(random_forms) {
     }
     arena_destroy(memory);
   }
-  ck_assert_int_gt(found, SEEDS / 3); /* or this says nothing */
+  ck_assert_int_gt(found, SEEDS / 3); /* otherwise the test says little */
 }
 END_TEST
 
-/* An expression that would take 2^200 looks ends early. */
+/* The search ends early in an expression with 2^200 paths to its operands. */
 START_TEST(shared_operands) {
   hlo_builder b = begin(1);
   hlo_value v = hlo_iota(&b, shape_make(DTYPE_S64, 1, (dim[]){8}), 0);
@@ -243,7 +243,8 @@ END_TEST
 
 /* --- gather and scatter --- */
 
-/* Index vectors of m numbers for an array: number c steps along one dimension of the batch, or stays. */
+/* Makes index vectors of m numbers for an array.  Each number grows by a constant along one dimension of the
+ * batch, or is constant. */
 static hlo_value random_indices(hlo_builder *b, const shape *x, const hlo_gather_dims *g, int batch_rank,
                                 const dim *batch) {
   hlo_value parts[MAX_DIMS];
@@ -259,7 +260,7 @@ static hlo_value random_indices(hlo_builder *b, const shape *x, const hlo_gather
     bool steps = batch_rank && (!taken[d] || below(8) == 0);
     int64_t span = steps ? step * (batch[d] - 1) : 0;
     int64_t start = below(10) ? between(0, room) : between(-2, room + 2);
-    if (below(4)) { /* mostly inside */
+    if (below(4)) { /* mostly within the array */
       start = start + span > room ? room - span : start + span < 0 ? -span : start;
     }
     parts[c] = number(b, &s, start);
@@ -339,7 +340,7 @@ static bool has_access(const hlo_computation *c) {
   return false;
 }
 
-/* A gather or scatter before and after the pass; true if it was replaced. */
+/* Compares a random gather or scatter before and after the pass.  Returns true if the pass replaced it. */
 static bool try_access(uint64_t seed) {
   static const hlo_pass steps[] = {HLO_STEP(gather_to_slice), HLO_STEP(dce)};
   hlo_builder b = begin(seed);

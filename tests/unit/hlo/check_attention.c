@@ -54,13 +54,13 @@ END_TEST
 START_TEST(attention_or_not) {
   static const text_change changes[] = {
       {"add(%qk, %mask)", "multiply(%mask, %qk)", true},
-      {"add(%qk, %mask)", "add(%other, %mask)", false}, /* no dot */
+      {"add(%qk, %mask)", "add(%other, %mask)", false}, /* the scores come from no dot */
       {"subtract(%x, %ms)", "subtract(%ms, %x)", false},
-      {"subtract(%x, %ms)", "subtract(%qk, %ms)", false}, /* not what the maximum is of */
+      {"subtract(%x, %ms)", "subtract(%qk, %ms)", false}, /* the maximum is that of another array */
       {"subtract(%x, %ms)", "add(%x, %ms)", false},
       {"subtract(%x, %ms)", "subtract(%x, %other)", false},
       {"divide(%e, %ss)", "divide(%ss, %e)", false},
-      {"divide(%e, %ss)", "divide(%x, %ss)", false}, /* not what the sum is of */
+      {"divide(%e, %ss)", "divide(%x, %ss)", false}, /* the sum is that of another array */
       {"divide(%e, %ss)", "multiply(%e, %ss)", false},
       {"divide(%e, %ss)", "divide(%e, %other)", false},
       {"exponential(%d5)", "tanh(%d5)", false},
@@ -68,7 +68,7 @@ START_TEST(attention_or_not) {
       {"reducer=add", "reducer=maximum", false},
       {"%s = reduce(%e)", "%s = reduce(%x)", false},
       {"%m = reduce(%x)", "%m = reduce(%other)", false},
-      {"return %pv", "return %pv, %p", false}, /* somebody else reads the weights */
+      {"return %pv", "return %pv, %p", false}, /* the weights have another user */
       {"return %pv", "return %pv, %d6", false},
       {"return %pv", "%n = negate(%x) : f32[2,3,5] return %pv, %n", false},
       {"return %pv", "%n = negate(%ms) : f32[2,3,5] return %pv, %n", false},
@@ -77,7 +77,7 @@ START_TEST(attention_or_not) {
 }
 END_TEST
 
-/* The same with any number of queries and of keys, also where one is a sum. */
+/* The same with any number of queries, n, and of keys, n+m. */
 static const char any_size[] =
     "(%q: f32[b,2,n,4], %k: f32[b,2,n+m,4], %v: f32[b,2,n+m,6], %mask: f32[m], %other: f32[b,2,m,6]) {\n"
     "%qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[b,2,n,n+m]\n"

@@ -10,7 +10,7 @@ static arena *memory;
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* Joins x and y, doubles the number of rows, and returns that number too. */
+/* Concatenates x and y, doubles the number of rows, and returns that number, too. */
 static const char text[] =
     "(%x: f32[n,4], %y: f32[m,4]) {\n"
     "  %s = sizes() {elements=[2*m+2*n,-1]} : s64[2]\n"
@@ -35,7 +35,7 @@ START_TEST(sizes_are_filled_in) {
   ck_assert_ptr_nonnull(l);
   ck_assert_int_eq(literal_i64(l, 0), 6);
   ck_assert_int_eq(literal_i64(l, 1), -1);
-  ck_assert(!hlo_is_static(c->module)); /* it is unchanged */
+  ck_assert(!hlo_is_static(c->module)); /* the module with symbols is unchanged */
 }
 END_TEST
 
@@ -71,7 +71,7 @@ START_TEST(guards_are_checked) {
 }
 END_TEST
 
-/* The holes between n elements are n - 1 for every n but 0. */
+/* A dimension of n elements has n - 1 gaps between them for every n except 0. */
 START_TEST(holes_between_elements) {
   for (int64_t hint = 0; hint < 2; hint++) {
     hlo_module *m = parse_entry(memory, "(%x: f32[n,4], %v: f32[]) {\n  return %x, %v\n}")->module, *bound;
@@ -91,7 +91,8 @@ START_TEST(holes_between_elements) {
 }
 END_TEST
 
-/* Of arrays whose rows are equal by a guard that cannot be solved, all are joined, not only the first. */
+/* If two numbers of rows are equal only by a guard, a*b == c*d, which defines no symbol, both arrays are
+ * concatenated, not only the first one. */
 START_TEST(rows_that_a_guard_equates) {
   hlo_module *m = parse_entry(memory, "(%x: f32[a*b,4], %y: f32[c*d,5]) {\n  return %x, %y\n}")->module;
   for (int k = 0; k < 4; k++) {

@@ -114,7 +114,7 @@ START_TEST(conversions) {
 }
 END_TEST
 
-/* Integers of 32 bits wrap, so that they are expressions only while they fit. */
+/* Integers of 32 bits wrap, so they are folded to expressions only under guards that their values fit. */
 START_TEST(narrow_integers_wrap) {
   hlo_value n = sizes_of(DTYPE_S32, "n"), large = sizes_of(DTYPE_S32, "500000000*n");
   uint32_t guards;
@@ -124,7 +124,8 @@ START_TEST(narrow_integers_wrap) {
 }
 END_TEST
 
-/* A division whose sign the sizes do not tell truncates, which the algebra does not. */
+/* A division of sizes whose sign is not known is not folded: it truncates, while divisions in expressions of
+ * dimensions round down. */
 START_TEST(is_not_folded) {
   ck_assert_int_eq(op(HLO_DIV, "m-n", "4").def->op, HLO_DIV);
   ck_assert_int_eq(op(HLO_AND, "n", "m").def->op, HLO_AND);

@@ -326,7 +326,7 @@ static literal *weights_of(const hlo_computation *c) {
   return w;
 }
 
-/* Its results become the derivatives of their weighted sum by all parameters. */
+/* Replaces the results of c by the derivatives of their weighted sum by all parameters. */
 static void differentiate(const char *name, hlo_computation *c, const literal *weights) {
   hlo_builder b = hlo_builder_make(c);
   hlo_value *dys = ARENA_NEW_N(memory, hlo_value, c->n_roots), *xs = ARENA_NEW_N(memory, hlo_value, c->n_params),
@@ -353,7 +353,8 @@ static void differentiate(const char *name, hlo_computation *c, const literal *w
   ck_assert_msg(!s, "%s: %s", name, status_message(s));
 }
 
-/* `gradient` gives the derivatives of what `c` gives, weighted. */
+/* Compares the derivatives that `gradient` computes with central differences of the weighted sum of c's
+ * results. */
 static void compare(const char *name, const hlo_computation *c, const literal *weights, const hlo_computation *gradient,
                     literal *args) {
   literal *out = ARENA_NEW_N(memory, literal, gradient->n_roots);
@@ -392,7 +393,7 @@ START_TEST(derivatives) {
 }
 END_TEST
 
-/* A rule without a row would be a rule nobody has looked at. */
+/* Every operation that can be differentiated occurs in a row, so that every rule is tested. */
 START_TEST(every_rule) {
   bool seen[HLO_OP_COUNT] = {[HLO_COMPOSITE] = true};
   for (int k = 0; k < N_ROWS; k++) {
@@ -477,7 +478,8 @@ static const point points[] = {
      {0}},
 };
 
-/* Loops that may end before their last step are differentiated once: the way back has as many as there were. */
+/* A loop that may end before its last iteration can be differentiated only once: the loop that computes the
+ * derivatives makes as many iterations as it made. */
 static const row ending = {.name = "a loop that ends",
                            "%x: f64[]",
                            "%i = constant() {value=s64[] 0} : s64[] %j, %y = while(%i, %x) {computations=[small, "
@@ -491,7 +493,7 @@ static const row ending = {.name = "a loop that ends",
                            "computation square(%i: s64[], %x: f64[]) { %y = multiply(%x, %x) : f64[] " NEXT
                            " return %j, %y }\n"};
 
-/* 1.5 to the 16th is the first square of a square above 100: 16 x^15. */
+/* The first of the squares 1.5^2, 1.5^4, ... above 100 is 1.5^16, so the derivative is 16 x^15. */
 START_TEST(ending_loop) {
   hlo_computation *c = parse(&ending);
   double x = 1.5;

@@ -34,7 +34,7 @@ static char *read_sample(size_t *n) {
 
 static void no_error(status s) { ck_assert_msg(!s, "%s", status_message(s)); }
 
-/* s is a failure whose message holds `words`; frees it. */
+/* Fails unless s is a failure whose message contains `words`.  Frees s. */
 static void expect_error(status s, const char *words) {
   ck_assert_msg(s != NULL, "no failure, but expected: %s", words);
   ck_assert_msg(strstr(status_message(s), words) != NULL, "message: %s\nexpected: %s", status_message(s), words);
@@ -53,7 +53,7 @@ static const char *print(const hlo_module *m, const hlo_print_options *options) 
   return text;
 }
 
-/* One entry computation with those parameters and lines. */
+/* Returns the text of a module whose entry has these parameters and lines. */
 static const char *in_module(const char *params, const char *lines) {
   return arena_printf(memory, "onnx-xla hlo 1\nmodule \"t\" {\n  entry main(%s) {\n%s\n  }\n}\n", params, lines);
 }
@@ -312,7 +312,7 @@ START_TEST(refused_texts) {
 }
 END_TEST
 
-/* A chain of computations, each calling the one before `times` times. */
+/* Returns the text of a chain of computations, each of which calls the one before it `times` times. */
 static const char *call_chain(int length, int times) {
   char *text = arena_alloc(memory, (size_t)length * (size_t)times * 200 + 1000), *at = text;
   at += sprintf(at, "onnx-xla hlo 1\nmodule \"m\" {\ncomputation c0(%%x: f32[]) { return %%x }\n");
@@ -340,7 +340,8 @@ END_TEST
 
 /* --- damage --- */
 
-/* Whatever text comes in: a clean failure, or a module that prints to a text that reads back to itself. */
+/* Whatever the text is, parsing must fail with a status or give a module; the module's printed text must then
+ * be parsed to a module that prints the same text. */
 static void try_text(const char *text, size_t n) {
   mem_budget small = {.limit = (uint64_t)64 << 20};
   arena *a = arena_create(&small);
@@ -362,7 +363,7 @@ START_TEST(truncated_at_every_byte) {
   size_t n = 0;
   char *sample = read_sample(&n);
   for (size_t cut = 0; cut < n; cut++) {
-    char *copy = malloc(cut + 1); /* of the exact size, so that a sanitizer sees what is read behind it */
+    char *copy = malloc(cut + 1); /* of the exact size, so that a sanitizer notices reads beyond its end */
     memcpy(copy, sample, cut);
     try_text(copy, cut);
     free(copy);
@@ -386,8 +387,9 @@ START_TEST(flipped_bits) {
 }
 END_TEST
 
-/* Pieces of text put in the place of others: numbers, brackets and words that fit the grammar more often than bits do.
- */
+/* Replaces parts of the text by other pieces: numbers, brackets and words, which fit the grammar more often
+ * than changed bits do.
+ * */
 START_TEST(exchanged_pieces) {
   static const char *const pieces[] = {"0",      "-1", "9", "99999999999999", "[]", "[0]", "%0", "f32[]",
                                        "s64[3]", "n",  "}", "max(n,3)"};

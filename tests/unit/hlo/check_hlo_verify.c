@@ -134,7 +134,7 @@ END_TEST
 
 /* --- shape rules --- */
 
-/* A line on operands of the entry below; words NULL: it is right. */
+/* The parameters of the entry to which each tested line is added.  A line whose `words` are NULL is valid. */
 static const char params[] =
     "%a: f32[8,64], %b: f32[32,10], %n: f32[n,4], %m: f32[m,4], %k: f32[4], %p: pred[4], %c: c64[4], %s: str[4], %i: "
     "s32[4], "

@@ -40,7 +40,7 @@ static void read_file(const char *path) {
 
 static int by_name(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
-/* The .hlo files of tests/hlo/<folder>, in an order that does not depend on the file system. */
+/* Reads the .hlo files of tests/hlo/<folder>, in an order that does not depend on the file system. */
 static void read_folders(void) {
   const char *top = getenv("top_srcdir");
   char path[4096], file[8192];
@@ -74,7 +74,7 @@ static void read_folders(void) {
 
 static uint64_t state;
 
-/* splitmix64, below `limit`. */
+/* Returns a number below `limit`, by splitmix64. */
 static size_t pick(size_t limit) {
   uint64_t z = state += 0x9e3779b97f4a7c15u;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -83,7 +83,7 @@ static size_t pick(size_t limit) {
   return limit ? (size_t)(z % limit) : 0;
 }
 
-/* What often means something else than the word it replaces. */
+/* Words that are put in the place of others, where they are often valid with another meaning. */
 static const char *const words[] = {
     "0",
     "1",
@@ -156,7 +156,7 @@ static bool is_word(char c) {
          c == '.' || c == '%';
 }
 
-/* Replaces n bytes at `at` by others. */
+/* Replaces n bytes at `at` by n_with others. */
 static void splice(text *t, size_t at, size_t n, const char *with, size_t n_with) {
   char *made = malloc(t->size - n + n_with + 1);
   memcpy(made, t->bytes, at);
@@ -167,7 +167,7 @@ static void splice(text *t, size_t at, size_t n, const char *with, size_t n_with
   t->size = t->size - n + n_with;
 }
 
-/* The word that begins at or after `at`. */
+/* Moves *at to the first word at or after it, and sets *n to the word's length. */
 static void find_word(const text *t, size_t *at, size_t *n) {
   while (*at < t->size && !is_word(t->bytes[*at])) {
     ++*at;
@@ -178,10 +178,10 @@ static void find_word(const text *t, size_t *at, size_t *n) {
   }
 }
 
-/* Numbers, values, and all else. */
+/* Returns the class of a word by its first character: the name of a value, a number, or something else. */
 static int class_of(char c) { return c == '%' ? 1 : (c >= '0' && c <= '9') || c == '-' ? 2 : 3; }
 
-/* A word of the same class that comes after *at, if there is one soon. */
+/* Finds a word of the same class after *at, if there is one soon. */
 static void find_alike(const text *t, char like, size_t *at, size_t *n) {
   for (int k = 0; k < 20; k++) {
     find_word(t, at, n);
@@ -196,23 +196,23 @@ static void change(text *t) {
   size_t at = pick(t->size), n, from = pick(t->size), n_from;
   char *other;
   switch (pick(12)) {
-    case 0: /* a bit */
+    case 0: /* flips a bit */
       if (t->size) {
         t->bytes[at] = (char)(t->bytes[at] ^ (1 << pick(8)));
       }
       break;
-    case 1: /* a span goes */
+    case 1: /* removes some bytes */
       n = pick(40);
       splice(t, at, n < t->size - at ? n : t->size - at, "", 0);
       break;
-    case 2: /* a line comes again elsewhere */
+    case 2: /* repeats a line elsewhere */
       n_from = 1 + strcspn(t->bytes + from, "\n");
       n_from = n_from < t->size - from ? n_from : t->size - from;
       other = memcpy(malloc(n_from + 1), t->bytes + from, n_from);
       splice(t, at, 0, other, n_from);
       free(other);
       break;
-    case 3: /* a word of the file in place of another */
+    case 3: /* replaces a word by another word of the file */
     case 4:
     case 5:
     case 6:
@@ -223,7 +223,7 @@ static void change(text *t) {
       splice(t, at, n, other, n_from);
       free(other);
       break;
-    default: /* one of the words above in place of another */
+    default: /* replaces a word by one of `words` */
       find_word(t, &at, &n);
       other = (char *)words[pick(sizeof words / sizeof *words)];
       splice(t, at, n, other, strlen(other));
@@ -241,7 +241,7 @@ static text damaged(uint64_t seed) {
     change(&t);
     t.bytes[t.size] = 0;
   }
-  /* Of exactly this size, so that reading behind it shows. */
+  /* The memory has exactly this size, so that a sanitizer notices reads beyond its end. */
   return (text){realloc(t.bytes, t.size ? t.size : 1), t.size};
 }
 
@@ -250,7 +250,7 @@ static text damaged(uint64_t seed) {
 typedef struct job {
   arena *arena;
   text text;
-  int steps; /* reached */
+  int steps; /* the number of steps that the text has passed */
 } job;
 
 static status run_entry(arena *a, const hlo_module *m) {
@@ -302,7 +302,7 @@ static uint64_t deadline(void) {
   return ((uint64_t)t.tv_sec + SECONDS) * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Returns how far it came. */
+/* Returns the number of steps that the damaged text passed. */
 static int try_seed(uint64_t seed) {
   mem_budget budget = {.limit = (uint64_t)MEGABYTES << 20, .deadline = deadline()};
   job j = {.arena = arena_create(&budget), .text = damaged(seed)};
@@ -318,7 +318,7 @@ static int try_seed(uint64_t seed) {
 }
 
 START_TEST(damage) {
-  const char *one = getenv("HOSTILE_SEED"); /* to look at one that failed */
+  const char *one = getenv("HOSTILE_SEED"); /* the only seed to try, such as one that failed */
   int reached[4] = {0};
   uint64_t first = (uint64_t)_i * SEEDS;
   read_folders();

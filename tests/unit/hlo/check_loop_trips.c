@@ -1,4 +1,4 @@
-/* check_loop_trips.c - which loops run a number of times that is known, and how often. */
+/* check_loop_trips.c - which loops have a known number of iterations, and what it is. */
 #include <check.h>
 #include <string.h>
 

@@ -44,12 +44,12 @@ static void put(maker *m, hlo_value v) {
   }
 }
 
-/* Prefers late ones, so that chains form. */
+/* Picks one of the values, preferably a late one, so that chains form. */
 static hlo_value pick(maker *m) { return m->values[below(2) ? m->n - 1 - below(m->n < 6 ? m->n : 6) : below(m->n)]; }
 
 static bool is_f32(hlo_value v) { return hlo_type(v) == DTYPE_F32; }
 
-/* A value of x's type and shape: one that is there, a splat, or a broadcast along one dimension. */
+/* Returns a value of x's type and shape: an existing one, a splat, or a broadcast along one dimension. */
 static hlo_value partner(maker *m, hlo_value x) {
   const shape *s = hlo_shape(x);
   for (int tries = 0; tries < 8; tries++) {
@@ -86,7 +86,8 @@ static void make_binary(maker *m) {
   put(m, hlo_binary(&m->b, ops[below(is_f32(x) ? 7 : 6)], swap ? y : x, swap ? x : y));
 }
 
-/* Choices by comparing numbers that no pass can move a little: those of parameters. */
+/* Adds a select by a comparison of parameters: a pass may change computed numbers by a rounding, and so the
+ * choice. */
 static void make_select(maker *m) {
   hlo_value p = m->values[below(N_PARAMS)], x = pick(m);
   if (shape_same_dims(hlo_shape(p), hlo_shape(x))) {
@@ -112,7 +113,7 @@ static void make_reshape(maker *m) {
   const shape *s = hlo_shape(x);
   dim dims[SHAPE_MAX_RANK];
   int n = 0;
-  for (int k = 0; k < s->rank && n < 6; k++) { /* splits, joins, ones */
+  for (int k = 0; k < s->rank && n < 6; k++) { /* splits and merges dimensions, and adds dimensions of 1 */
     if (below(4) == 0) {
       dims[n++] = 1;
     }
@@ -170,7 +171,7 @@ static void make_reduce(maker *m) {
     int64_t d = below((uint32_t)hlo_rank(x));
     hlo_value r = hlo_reduce(&m->b, x, reducers[below(3)], 1, &d);
     put(m, r);
-    if (below(2)) { /* and back, as normalisations do */
+    if (below(2)) { /* and broadcasts the result back, as normalisations do */
       int64_t dims[SHAPE_MAX_RANK];
       for (int k = 0, n = 0; k < hlo_rank(x); k++) {
         if (k != d) {
@@ -367,7 +368,8 @@ START_TEST(random_modules) {
 }
 END_TEST
 
-/* What the report counts, by hand: a dot with its bias, two elementwise operations in a fusion, one alone. */
+/* Compares the report's counts with those by hand for a dot with its bias, a fusion of two elementwise
+ * operations, and a single one. */
 START_TEST(report) {
   static const char text[] =
       "onnx-xla hlo 1\n module \"m\" {\n"
@@ -407,7 +409,8 @@ static status run_skipping(const char *skip, uint32_t *ran) {
   return NULL;
 }
 
-/* How many passes run without those; a group goes with all that is in it, what is needed stays. */
+/* How many passes run if some are skipped: a group is skipped with all its passes, and a needed pass cannot
+ * be skipped. */
 START_TEST(skipping) {
   static const struct {
     const char *skip;
@@ -428,7 +431,8 @@ START_TEST(skipping) {
 }
 END_TEST
 
-/* Arithmetic of large arrays that depends on nothing, with a view of one on the way, equal elements, and two roots. */
+/* Arithmetic of large arrays that depends on no parameter, with a view of one of them, an array of equal
+ * elements, and two roots. */
 static const char *index_arithmetic(arena *a) {
   enum { STEPS = 100 };
   const char *text =
@@ -468,7 +472,8 @@ static status fold_in_little_memory(void *data) {
   return NULL;
 }
 
-/* A hundred results of a quarter of a megabyte in four: those that were used up have let go of their memory. */
+/* Folds a hundred results of 256 KiB each within 4 MiB: the memory of a result must be freed after its last
+ * use. */
 START_TEST(folding_lets_go) {
   mem_budget budget = {.limit = 4 << 20};
   status s = guard_run(fold_in_little_memory, &budget);

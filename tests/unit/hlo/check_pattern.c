@@ -10,7 +10,7 @@ static arena *memory;
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* The first root of the entry, and parameter k. */
+/* Return the first root of the entry, and its parameter k. */
 static hlo_value root_of(const hlo_computation *c) { return c->roots[0]; }
 static hlo_value param(const hlo_computation *c, uint32_t k) { return hlo_result(c->params[k], 0); }
 static bool equal(hlo_value a, hlo_value b) { return hlo_value_equal(a, b); }
@@ -59,7 +59,7 @@ END_TEST
 
 /* --- captures --- */
 
-/* Which operand of the product x is can be told only by the sum, which comes later. */
+/* Only the sum, which is matched after the product, tells which operand of the product x is. */
 START_TEST(a_capture_is_tried_again_for_what_comes_later) {
   for (int k = 0; k < 2; k++) {
     hlo_computation *c = parse_entry(memory, k ? "(%x: f32[4], %y: f32[4]) { %p = multiply(%y, %x) : f32[4] "
@@ -204,7 +204,8 @@ static void check_list(const hlo_matched *m, uint32_t n, const hlo_op *ops) {
   }
 }
 
-/* The operands are the wrong way round at first: what was listed then is not listed any more. */
+/* The pattern matches only with the operands of the product exchanged.  Instructions that were listed before
+ * they were exchanged must not remain in the list. */
 START_TEST(instructions_are_listed_before_their_operands) {
   static const hlo_op ops[] = {HLO_MUL, HLO_RESHAPE, HLO_EXP, HLO_NEG};
   hlo_computation *c = parse_entry(memory,
@@ -245,7 +246,8 @@ static bool count_and_refuse(hlo_value v, void *count) {
   return false;
 }
 
-/* In a sum of sums, each the operand twice of the one above, there are 2^40 ways down, but the pattern has 2^4. */
+/* In a chain of sums v + v there are 2^40 paths to the last operand, but matching a pattern tries no more
+ * than the 2^4 paths of the pattern. */
 START_TEST(the_size_of_the_graph_does_not_matter) {
   hlo_computation *c = parse_entry(memory, "(%x: f32[1]) { return %x }");
   hlo_builder b = hlo_builder_make(c);

@@ -51,7 +51,7 @@ START_TEST(dequantized_or_not) {
       {"subtract(%w, %zs)", "subtract(%w, %w)", false},
       {"%q: u8", "%q: s8", true},
       {"%q: u8", "%q: s16", false},
-      {"%q: u8", "%q: u4", false}, /* unless it is constant */
+      {"%q: u8", "%q: u4", false}, /* 4 bits only if it is constant */
       {"%f = convert(%c)", "%f = convert(%w)", true},
       {"%f = convert(%c)", "%f = convert(%q)", true},
       {"%f = convert(%c)", "%f = convert(%y)", false},
@@ -167,7 +167,7 @@ START_TEST(weights_of_blocks_are_captured) {
 }
 END_TEST
 
-/* The same without blocks and without a zero point, and transposed: sums run along the last dimension of q. */
+/* Weights without blocks and without a zero point, and transposed: sums run along the last dimension of q. */
 START_TEST(transposed_weights_are_captured) {
   static const char text[] =
       "(%x: f32[5,4], %q: s8[6,4], %s: f32[6], %e: f32[4]) { %ss = broadcast(%s) {dimensions=[0]} : f32[6,4]\n"
@@ -194,10 +194,14 @@ START_TEST(weights_or_not) {
       {"%q: u4", "%q: s16", false},
       {"%f = convert(%c)", "%f = convert(%w)", false},
       {"%f = convert(%c)", "%f = convert(%q)", true},
-      {"return %r }", "return %r, %m }", false}, /* somebody else reads the weights */
+      {"return %r }", "return %r, %m }", false}, /* the weights have another user */
       {"return %r }", "%e = negate(%c) : s32[2,2,6] return %r, %e }", false},
-      {"return %r }", "return %r, %ss }", true}, /* but anybody may read a scale */
-      {"%ss = broadcast(%s) {dimensions=[0,2]}", "%ss = broadcast(%s) {dimensions=[1,2]}", false}, /* not of blocks */
+      {"return %r }", "return %r, %ss }", true}, /* a scale may have other users */
+      {"%ss = broadcast(%s) {dimensions=[0,2]}", "%ss = broadcast(%s) {dimensions=[1,2]}", false}, /* the
+                                                                                                      scale is
+                                                                                                      not one
+                                                                                                      for each
+                                                                                                      block */
       {"%zs = broadcast(%z) {dimensions=[0,2]}", "%zs = broadcast(%z) {dimensions=[1,2]}", false},
   };
   CHECK_CHANGES(memory, weights, changes, find_weights);

@@ -14,16 +14,17 @@ typedef struct pair {
 
 static const pair pairs[] = {
     {"f32", "%r = add(%x, %y)", "%r = add(%y, %x)", true},
-    {"f32", "%z = subtract(%x, %x) %r = add(%x, %z)", "%r = copy(%x)", false}, /* NaN and infinities */
+    {"f32", "%z = subtract(%x, %x) %r = add(%x, %z)", "%r = copy(%x)", false}, /* differs for NaN and
+                                                                                  infinities */
     {"f32", "%n = negate(%x) %r = negate(%n)", "%r = copy(%x)", true},
-    {"f32", "%z = subtract(%y, %y) %r = subtract(%z, %x)", "%r = negate(%x)", false}, /* -0 */
+    {"f32", "%z = subtract(%y, %y) %r = subtract(%z, %x)", "%r = negate(%x)", false}, /* differs for -0 */
     {"f32", "%r = divide(%x, %y)", "%q = divide(%y, %x) %o = divide(%q, %q) %r = divide(%o, %q)", false},
     {"u8", "%r = maximum(%x, %y)", "%s = subtract(%x, %y) %r = add(%s, %y)", false},
     {"s32", "%a = abs(%x) %r = maximum(%a, %x)", "%r = abs(%x)", true},
     {"s32", "%a = abs(%x) %b = abs(%y) %r = maximum(%a, %b)",
      "%n = negate(%x) %b = abs(%y) %m = maximum(%n, %x) %r = maximum(%m, %b)", true},
     {"s64", "%n = negate(%x) %r = maximum(%n, %y)", "%m = negate(%y) %s = minimum(%x, %m) %r = negate(%s)",
-     false}, /* the smallest */
+     false}, /* differs for the smallest integer */
     {"u32", "%r = minimum(%x, %y)", "%r = copy(%y)", false},
 };
 
@@ -41,7 +42,7 @@ static hlo_module *parse(arena *a, const char *type, const char *body) {
   return m;
 }
 
-/* Whether they differ on a round of inputs. */
+/* Returns true if the modules give different results for a round of inputs. */
 static bool differ(arena *a, const hlo_module *before, const hlo_module *after, same_floats how) {
   status s = same_values(before, after, how, a);
   ck_assert_msg(!s || status_get_code(s) == STATUS_INTERNAL, "%s", status_message(s));
@@ -59,7 +60,7 @@ START_TEST(bits) {
 }
 END_TEST
 
-/* (x + y) / y against x / y + y / y: near, and not the same. */
+/* (x + y) / y and x / y + y / y: their values are near, but not the same. */
 START_TEST(rounded) {
   arena *a = arena_create(NULL);
   hlo_module *before = parse(a, "f32", "%s = add(%x, %y) %r = divide(%s, %y)"),

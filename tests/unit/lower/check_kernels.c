@@ -104,12 +104,13 @@ START_TEST(equal_kernels) {
   const rt_thunk *yes = &s->thunks[2].bodies[0].thunks[0], *no = &s->thunks[2].bodies[1].thunks[0];
   const char *sum = kernel_of(x.program, &s->thunks[0], 3);
   ck_assert_str_eq(kernel_of(x.program, &s->thunks[1], 3), sum);
-  ck_assert_str_eq(kernel_of(x.program, yes, 3), sum); /* that both operands are one value is not the kernel's matter */
+  ck_assert_str_eq(kernel_of(x.program, yes, 3), sum); /* the kernel does not depend on whether both operands
+                                                          are one value */
   ck_assert_str_ne(kernel_of(x.program, no, 3), sum);
 }
 END_TEST
 
-/* Dimensions of one element move without a thunk; others are a kernel. */
+/* A transpose that only moves dimensions of one element needs no thunk; other transposes are a kernel. */
 START_TEST(views) {
   compiled x = compile_text(
       "onnx-xla hlo 1\n"
@@ -131,7 +132,8 @@ START_TEST(views) {
 }
 END_TEST
 
-/* What is updated is first copied to the result, and the kernel writes two elements of twelve. */
+/* The updated operand is first copied to the result, and the kernel then writes two of its twelve
+ * elements. */
 START_TEST(update) {
   compiled x = compile_text(
       "onnx-xla hlo 1\n"
@@ -152,7 +154,7 @@ START_TEST(update) {
 }
 END_TEST
 
-/* Each operand of many is copied, the empty one is not. */
+/* Each of the many operands of a concatenation is copied, except the empty one. */
 START_TEST(many_operands) {
   enum { N = 70, EMPTY = 7 };
   const char *params = "", *operands = "";

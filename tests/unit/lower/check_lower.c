@@ -51,7 +51,8 @@ static shape vector(void) { return shape_make(DTYPE_S64, 1, (dim[]){4}); }
 
 static void add_ops(generator *g, hlo_builder *b, pool *p, uint32_t count, int depth);
 
-/* Roots are drawn from all values, so parameters, repetitions and crossings come up. */
+/* Sets roots that are drawn from all values, so that parameters, repeated values and exchanged values occur
+ * among them. */
 static void set_random_roots(generator *g, hlo_computation *c, const pool *p, uint32_t n, const hlo_value *first) {
   hlo_value roots[8];
   uint32_t k = 0;
@@ -76,7 +77,7 @@ static hlo_computation *random_branch(generator *g, uint32_t n_args, uint32_t n_
   return c;
 }
 
-/* Parameters: a counter s64[], then vectors. */
+/* Returns a body whose parameters are a counter, s64[], and n vectors. */
 static hlo_computation *random_body(generator *g, uint32_t n, int depth) {
   hlo_computation *c = hlo_computation_create(g->m, "body");
   hlo_builder b = hlo_builder_make(c);
@@ -136,7 +137,7 @@ static void add_op(generator *g, hlo_builder *b, pool *p, int depth) {
   switch (draw(g, depth > 0 ? 7 : 5)) {
     case 0:
     case 1: keep(p, hlo_binary(b, binary[draw(g, 5)], pick(g, p), pick(g, p))); break;
-    case 2: /* a view, turned, and back */
+    case 2: /* reshapes to a matrix, transposes it, and reshapes it back */
       keep(p, hlo_reshape(b, hlo_transpose(b, hlo_reshape(b, pick(g, p), 2, (dim[]){2, 2}), (int64_t[]){1, 0}), 1,
                           (dim[]){4}));
       break;
@@ -172,7 +173,8 @@ static hlo_module *random_module(arena *a, uint64_t seed) {
 
 static const int64_t inputs[3][4] = {{1, -2, 3, -4}, {50, 60, 70, 80}, {-9, 8, -7, 6}};
 
-/* What stands side by side may run in any order: here the last goes first. */
+/* Reverses each concurrent group, since its instructions may run in any order.  Returns the number of
+ * groups. */
 static uint32_t turn_around(const rt_sequence *s) {
   uint32_t groups = 0;
   for (uint32_t k = 0; k < s->n; k++) {
@@ -199,7 +201,8 @@ static void expect_same(const rt_program *p, const literal *expected, const char
   ck_assert_msg(!s, "%s\n%s", status_message(s), text);
   s = rt_thread_pool_create(3, &threads);
   ck_assert_ptr_null(s);
-  for (int twice = 0; twice < 2; twice++) { /* the first is checked; the second finds its arena, and has threads */
+  for (int twice = 0; twice < 2; twice++) { /* the first run is checked; the second one uses its arena again,
+                                               and has threads */
     memset(out, 0x55, sizeof out);
     s = rt_execute(rt_executable_binding(e), &(rt_run_options){.pool = twice ? threads : NULL, .check_memory = !twice},
                    (const void *[]){inputs[0], inputs[1], inputs[2]}, (void *[]){out[0], out[1], out[2], out[3]});
@@ -234,8 +237,8 @@ static status refuse(void *data, const hlo_instr *i, const literal *operands, co
   return status_error(STATUS_INTERNAL, "%s %u differs from the reference", label, i->id);
 }
 
-/* Run instruction by instruction, through loops, branches and groups, each gives what the reference evaluator makes of
- * it. */
+/* Runs the program in lockstep with the reference evaluator: each instruction, also in loops, branches and
+ * groups, must give the same result. */
 static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, const rt_origins *origins,
                             const literal *args, const char *text) {
   rt_executable *e;
@@ -253,7 +256,7 @@ static void expect_lockstep(arena *a, const hlo_module *m, const rt_program *p, 
   rt_executable_destroy(e);
 }
 
-static uint32_t groups; /* that ran side by side, of all modules */
+static uint32_t groups; /* the number of concurrent groups in all modules */
 
 static status check_seed(void *data) {
   uint64_t seed = *(const uint64_t *)data;
@@ -333,7 +336,7 @@ static void expect_fault(const char *text, const hlo_buffer_rules *given, const 
   status_free(s);
 }
 
-/* Two that run at the same time, one over what the other reads. */
+/* Two instructions run at the same time, and one of them writes over what the other reads. */
 START_TEST(faults_side_by_side_are_found) {
   static const char text[] =
       "onnx-xla hlo 1\nmodule \"m\" {\n entry main(%x: s64[4] \"x\") {\n"

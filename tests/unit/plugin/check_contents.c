@@ -94,8 +94,8 @@ START_TEST(a_shape) {
 }
 END_TEST
 
-/* A content of which no symbol can stand for an element gets a program of its own, and so does one that is too short.
- */
+/* Contents with a negative element, for which no symbol can stand, get a program of their own.
+ * */
 START_TEST(a_negative_element) {
   contents_case t;
   write_reshape();
@@ -132,7 +132,8 @@ START_TEST(saved) {
 }
 END_TEST
 
-/* y = x[0:c], where no dimension is open: the second content shows that others may follow. */
+/* y = x[0:c], where no dimension is open: when contents change for the first time, a program for all contents
+ * is compiled. */
 START_TEST(constant_dimensions) {
   contents_case t;
   arena *a = arena_create(NULL);
@@ -153,7 +154,7 @@ START_TEST(constant_dimensions) {
 }
 END_TEST
 
-/* y = x[0:least of c], where the elements of c say that there is no end. */
+/* y = x[0:least of c], where the elements of c may be so large that y is all of x. */
 START_TEST(large_elements) {
   contents_case t;
   arena *a = arena_create(NULL);
@@ -178,7 +179,7 @@ static Onnx__GraphProto *branch(arena *a, const char *op) {
   return g;
 }
 
-/* y = Exp(x) or Neg(x), by c; only the branch that is taken is compiled. */
+/* y = Exp(x) or Neg(x), as c says; only the branch that is taken is compiled. */
 static void write_if(int type, const char *condition) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x,c", "y");
@@ -214,7 +215,7 @@ START_TEST(a_condition) {
 }
 END_TEST
 
-/* The guard compares the number, so that programs do not grow with the numbers. */
+/* A guard compares the number with 0, so that there are two programs, whatever numbers come. */
 START_TEST(a_compared_number) {
   contents_case t;
   write_if(7, "Greater");

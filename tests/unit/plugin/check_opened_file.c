@@ -79,12 +79,14 @@ START_TEST(refused) {
   ck_assert_int_eq(mkfifo(fifo, 0600), 0);
   expect_error(path, STATUS_IO, "No such file");
   expect_error(folder, STATUS_INVALID_ARGUMENT, "is a folder");
-  expect_error(fifo, STATUS_INVALID_ARGUMENT, "is a pipe"); /* at once: nobody writes to it */
+  expect_error(fifo, STATUS_INVALID_ARGUMENT, "is a pipe"); /* fails at once, although nobody writes to the
+                                                               pipe */
   expect_error("/dev/null", STATUS_INVALID_ARGUMENT, "not a regular file");
 }
 END_TEST
 
-/* Whatever comes to the path, bytes and key are those of the file that was opened. */
+/* Even if another file takes the place of the opened one at its path, bytes and key are those of the opened
+ * file. */
 START_TEST(replaced) {
   fingerprints c = {.folder = open(folder, O_RDONLY | O_DIRECTORY)};
   opened_file *f = open_text("the first", 9), *other;
@@ -105,7 +107,7 @@ START_TEST(written_to) {
   opened_file *f = open_text("the first", 9);
   int fd = open(path, O_WRONLY);
   ck_assert(fd >= 0 && !opened_file_has_changed(f));
-  usleep(20000); /* more than the clock of a file system ticks in */
+  usleep(20000); /* longer than a tick of a file system's clock */
   ck_assert(pwrite(fd, "T", 1, 0) == 1 && close(fd) == 0);
   ck_assert(opened_file_has_changed(f));
   opened_file_close(f);

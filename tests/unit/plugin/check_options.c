@@ -19,7 +19,8 @@ static const rt_option_text some_text = "some", some_choice = "some";
 static const char *const text_of_flag = "", *const text_of_count = "=4", *const text_of_text = "=some",
                          *const text_of_choice = "=some";
 
-/* Sessions in which one option is set, and what is to be seen of it. */
+/* The options of sessions in which one option is set, the text for it, and its mark in the table, in_key or
+ * no_key. */
 static const struct {
   session_options options;
   const char *flag, *value;
@@ -42,7 +43,8 @@ static bool same_key(const session_options *x, const session_options *y) {
   return one.size == two.size && memcmp(one.data, two.data, one.size) == 0;
 }
 
-/* A row whose option was left out of the key would let a program be found that was compiled otherwise. */
+/* If an option were left out of the key, a program would be found that was compiled with another value of
+ * it. */
 START_TEST(an_option_alone) {
   const session_options defaults = {0}, *o = &rows[_i].options;
   ck_assert_str_eq(session_options_text(a, o), arena_printf(a, "%s%s", rows[_i].flag, rows[_i].value));
@@ -54,7 +56,7 @@ START_TEST(an_option_alone) {
 }
 END_TEST
 
-/* Said here once more, by hand: whether compiled programs depend on them is no matter of the table. */
+/* States by hand which options compiled programs depend on, so that a wrong mark in the table is noticed. */
 START_TEST(keys) {
   const session_options defaults = {0};
   const session_options differ[] = {{.compile.cpu = "x86-64"},

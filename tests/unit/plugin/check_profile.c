@@ -42,7 +42,7 @@ static const cost_row costs[] = {
     {"%0: f32[4,8]", "%r = reduce(%0) {dimensions=[1], reducer=add} : f32[4]", 32, 128 + 16},
     {"%0: f32[100]", "%r = slice(%0) {starts=[10], limits=[20], strides=[1]} : f32[10]", 0, 40 + 40},
     {"%0: f32[9,4], %1: f32[1,4], %2: s64[2]", "%r = dynamic-update-slice(%0, %1, %2) : f32[9,4]", 0, 16 + 16 + 16},
-    /* two rows of a table, their numbers, the result */
+    /* bytes of two rows of the table, of their indices, and of the result */
     {"%0: f32[1000,4], %1: s64[2,1]",
      "%r = gather(%0, %1) {offset_dims=[1], collapsed_dims=[0], operand_batch=[], indices_batch=[], index_map=[0], "
      "index_vector_dim=1, sizes=[1,4]} : f32[2,4]",
@@ -79,14 +79,15 @@ START_TEST(huge_costs_end_at_the_limit) {
       "return %r\n}\n}\n");
   hlo_instr *dot = m->entry->roots[0].def;
   ck_assert_int_eq(hlo_cost_of(dot).operations, 7200000000000000000);
-  dot->operands[1].def->shapes[0].dims[1] = dot->shapes[0].dims[1] = 2000; /* 16e18 leaves 63 bits */
+  dot->operands[1].def->shapes[0].dims[1] = dot->shapes[0].dims[1] = 2000; /* 16e18 does not fit into 63
+                                                                              bits */
   ck_assert_int_eq(hlo_cost_of(dot).operations, INT64_MAX);
 }
 END_TEST
 
 /* --- profiles --- */
 
-/* A loop of five steps, then two operations that the cpu target makes one kernel of. */
+/* A loop of five iterations, then two operations of which the cpu target makes one kernel. */
 static const char program[] =
     "onnx-xla hlo 1\nmodule \"m\" {\n"
     "computation more(%0: s64[], %1: f32[4096]) {\n"
@@ -143,7 +144,8 @@ static const rt_profiled *find_thunk(const run_profile *p, const char *part) {
 
 static const char *const backends[] = {"cpu", "ref"};
 
-/* Own times of all thunks and what is left make the run; what stands in the loop runs once a step. */
+/* The thunks' own times add up to no more than the time of the run.  A thunk in the loop runs once in each
+ * iteration. */
 START_TEST(times_add_up) {
   run_profile p = profile_of(backends[_i]);
   ck_assert_uint_eq(p.raw->n_runs, RUNS);
@@ -171,7 +173,8 @@ START_TEST(times_add_up) {
 }
 END_TEST
 
-/* Events end in order, and inner ones lie inside of the outer one that ends behind them. */
+/* Events are listed in the order of their ends, and inner events begin after the outer event that ends behind
+ * them. */
 START_TEST(events_nest) {
   run_profile p = profile_of(backends[_i]);
   const rt_profile_event *e = p.raw->events;
@@ -190,7 +193,7 @@ START_TEST(events_nest) {
 }
 END_TEST
 
-/* The kernel of two nodes is half of each. */
+/* Half of the time of a kernel for two nodes is added to each of them. */
 START_TEST(nodes_share_a_kernel) {
   run_profile p = profile_of("cpu");
   const run_profile_group *product = find_group(&p.nodes, "a \"quoted\" one: Mul"),
@@ -263,7 +266,8 @@ START_TEST(roofline) {
   ASSERT_OK(rt_roofline_measure(pool, &r));
   rt_thread_pool_destroy(pool);
   ck_assert_uint_eq(r.threads, 2);
-  /* No processor that runs this does less, none more: a core's 512-bit units at 10 GHz, 2 of them, are 640 GFLOP/s. */
+  /* The rate of any processor is between these bounds: a core with two 512-bit units at 10 GHz would do 640
+   * GFLOP/s. */
   ck_assert_msg(r.flops_one > 1e7 && r.flops_one < 640e9, "%g", r.flops_one);
   ck_assert(r.flops_all >= r.flops_one && r.flops_all < 2 * 640e9);
   ck_assert(r.read_one > 1e7 && r.read_all >= r.read_one);

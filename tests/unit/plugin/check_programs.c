@@ -78,7 +78,7 @@ START_TEST(few_bindings) {
 }
 END_TEST
 
-/* The same for programs of one set of sizes each. */
+/* Does the same with programs for one set of sizes each. */
 START_TEST(few_programs) {
   enum { MB = 1 << 20, MOST = 60 };
   write_layers();
@@ -267,7 +267,7 @@ START_TEST(split_ranges) {
 }
 END_TEST
 
-/* Ranges that are no ranges, and models that need a program for each set of sizes. */
+/* Invalid ranges are refused, and so are ranges for models that need a program for each set of sizes. */
 START_TEST(wrong_ranges) {
   static const struct {
     dim_range range;
@@ -311,7 +311,8 @@ static rt_image *compiled_sum(arena *a, bool two) {
   return image;
 }
 
-/* A file whose programs have different inputs is refused, since what is checked of inputs is checked once. */
+/* A file whose programs have different inputs is refused, since a run's inputs are checked once for all
+ * programs. */
 START_TEST(programs_with_other_inputs) {
   arena *a = arena_create(NULL);
   session *s;

@@ -13,7 +13,8 @@ static const char *const backends[] = {"ref", "cpu"};
 
 enum { MOST = 100, SIZES = 40 };
 
-/* The number of segments, and of bindings of each, in the whole tree. */
+/* Returns the number of segments of this site and all below it, and raises *most_bindings to the largest
+ * number of bindings of one of them. */
 static uint32_t count_segments(const interpreter_site *site, uint32_t *most_bindings) {
   uint32_t n = 0;
   for (const segment *x = site->segments; x; x = x->next, n++) {
@@ -134,7 +135,7 @@ START_TEST(computed_contents) {
   Onnx__ModelProto *m = new_model(a, "x", "y");
   graph_node(a, m->graph, "ReduceSum", "x", "sum")->n_output = 1;
   graph_node(a, m->graph, "Sub", "sum,sum", "zero");
-  graph_node(a, m->graph, "Shape", "sum", "none"); /* of a sum with kept dimensions: [1] */
+  graph_node(a, m->graph, "Shape", "sum", "none"); /* the shape of a sum with kept dimensions: [1] */
   graph_node(a, m->graph, "Squeeze", "none", "one");
   graph_node(a, m->graph, "Squeeze", "sum", "limit");
   graph_node(a, m->graph, "Squeeze", "zero", "start");

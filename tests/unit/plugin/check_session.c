@@ -40,7 +40,7 @@ START_TEST(by_shape) {
 }
 END_TEST
 
-/* 0 threads are as many as there are cores, from opening on. */
+/* 0 threads means as many as there are cores when the session is opened. */
 START_TEST(all_cores) {
   cpu_set_t one;
   session_case_write_relu();
@@ -57,7 +57,8 @@ START_TEST(all_cores) {
 }
 END_TEST
 
-/* What read the first input reads the arena, behind all that is written there. */
+/* Makes the thunks that read the first input read the arena instead, behind all bytes that are written
+ * there. */
 static void move_input(rt_program *p) {
   for (uint32_t k = 0; k < p->body.n; k++) {
     for (uint32_t b = 0; b < p->body.thunks[k].n_inputs; b++) {
@@ -71,7 +72,8 @@ static void move_input(rt_program *p) {
   p->arena_bytes += 64;
 }
 
-/* A program that reads what nothing wrote, as only a session with the option sees. */
+/* A program reads memory to which nothing was written; only a session with the option check_memory notices
+ * that. */
 START_TEST(checked_memory) {
   session_case_write_relu();
   for (int check = 0; check < 2; check++) {
@@ -127,7 +129,8 @@ START_TEST(saved_for_one_size) {
 }
 END_TEST
 
-/* Programs are bindings of one for all sizes; --specialise=full and --deterministic compile each. */
+/* Programs are bindings of one program for all sizes; with --specialise=full or --deterministic each set of
+ * sizes is compiled. */
 START_TEST(all_sizes) {
   static const char *const choices[] = {NULL, "full", NULL};
   session_case_write_relu();
@@ -212,7 +215,8 @@ static void run_reshape(session *s, int64_t p, int64_t q, const session_program 
   ck_assert(memcmp(x, y, sizeof x) == 0);
 }
 
-/* What an input holds decides sizes: programs are kept by that too, also in files. */
+/* If the contents of an input decide sizes, programs are distinguished by these contents, too, also in
+ * files. */
 START_TEST(by_value) {
   const session_program *a, *b, *c;
   write_reshape();
@@ -327,8 +331,8 @@ static const void *largest_constant(const session_program *c) {
   return largest->data;
 }
 
-/* Whether a program was compiled or comes from the cache's folder, all of a session for one set of sizes each have the
- * same weights. */
+/* All programs of a session that are for one set of sizes each have the same array of weights, whether they
+ * were compiled or come from the cache's folder. */
 START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));
@@ -350,8 +354,9 @@ START_TEST(one_array_of_weights) {
 }
 END_TEST
 
-/* A session that has found its model in the cache reads it only when it must session_case_compile; then it must be the
- * one that was opened, whether another was written over it or renamed to its session_case_path. */
+/* A session that has found its model in the cache reads the model's file only when it must compile.
+ * Compiling fails if another model was written over the file, or renamed to its path, since the session was
+ * opened. */
 START_TEST(changed_behind_the_cache) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   const session_program *c;
@@ -371,7 +376,8 @@ START_TEST(changed_behind_the_cache) {
   s = session_case_open_with(session_case_path, options);
   if (_i) {
     FILE *f = fopen(session_case_path, "r+");
-    ck_assert(f && fputc(8, f) == 8 && fclose(f) == 0); /* the byte that stands there: the times change */
+    ck_assert(f && fputc(8, f) == 8 && fclose(f) == 0); /* writes the byte that the file has already, which
+                                                           changes its times */
   } else {
     write_reshape();
   }

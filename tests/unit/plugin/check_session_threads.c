@@ -12,7 +12,8 @@
 
 static const char *const backends[] = {"ref", "cpu"};
 
-/* Many threads that want programs of the same few shapes: one each is made, and all runs are right. */
+/* Many threads need programs for the same few shapes: one program for each shape is made, and all runs are
+ * right. */
 enum { THREADS = 8, ROUNDS = 50, SHAPES = 5 };
 
 typedef struct worker {
@@ -59,7 +60,7 @@ static void write_pieces(void) {
   session_case_write(a, m);
 }
 
-/* More sizes than a session keeps pieces for. */
+/* Runs a model that runs segment by segment, for more sizes than a session keeps bindings of a segment. */
 static void *work_in_pieces(void *data) {
   session *s = data;
   session_output out = {0};
@@ -99,8 +100,8 @@ START_TEST(pieces) {
 }
 END_TEST
 
-/* x decides the size of w and is a result too; the size of k makes the model run in pieces.  The piece that took x for
- * a constant is there still when the first run's x is gone. */
+/* x decides the size of w and is a result, too; the size of k makes the model run segment by segment.  The
+ * segment that was compiled with x as a constant still exists when the x of the first run does not. */
 START_TEST(piece_constants) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x,z", "w,y,k");
@@ -142,11 +143,11 @@ END_TEST
 typedef struct gate {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  bool closed, reached; /* somebody waits at it */
+  bool closed, reached; /* reached: whether a thread waits at the gate */
   session *s;
 } gate;
 
-/* False after ten seconds. */
+/* Waits until *what is `value`.  Returns false after ten seconds. */
 static bool await(gate *g, const bool *what, bool value) {
   struct timespec until;
   clock_gettime(CLOCK_REALTIME, &until);
@@ -184,8 +185,9 @@ static void *compile_other(void *data) {
   return (void *)(uintptr_t)session_case_compile(g->s, 4, 5);
 }
 
-/* Of two that want the same new shape one compiles and the other waits; a third runs what is there; a fourth gives up.
- */
+/* Of two threads that need a program for the same new shape, one compiles it and the other one waits.  A
+ * third thread runs an existing program meanwhile, and a fourth one is cancelled while it waits.
+ * */
 START_TEST(runs_while_another_compiles) {
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   session_options options = {.backend = "cpu",

@@ -44,7 +44,7 @@ static void write_product_of(const char *input, const char *dims) {
 
 static void write_product(void) { write_product_of("x", "n,512"); }
 
-/* A model without open sizes, whose first program is an exact one. */
+/* A model without open sizes, whose first program is for one set of sizes. */
 static void write_exact_product(void) { write_product_of("x", "1024,512"); }
 
 static session *open_tuned(session_options o) {
@@ -99,7 +99,7 @@ START_TEST(the_first_run_does_not_wait) {
   run_product(s, first, ROWS);
   session_await_tuned(s);
   ck_assert(session_program_is_replaced(first));
-  run_product(s, first, ROWS); /* it stays as long as somebody holds it */
+  run_product(s, first, ROWS); /* it can be run until it is released */
   const session_program *tuned = session_case_compile(s, ROWS, SIZE);
   ck_assert(tuned != first && !session_program_is_replaced(tuned) && !tuned->untuned);
   ck_assert_uint_eq(s->n_replaced, 1);
@@ -120,7 +120,8 @@ static uint32_t count_kernels(const session_program *c) {
   return n;
 }
 
-/* Returns the number of kernels of the program that estimates choose if none follows. */
+/* Returns the number of kernels of a program whose algorithms estimates choose, and which no tuned program
+ * will replace. */
 static uint32_t count_untuned(void) {
   session *s = open_tuned((session_options){.specialise = "off"});
   const session_program *c = session_case_compile(s, ROWS, SIZE);
@@ -231,7 +232,8 @@ typedef struct runner {
   uint32_t changes;
 } runner;
 
-/* Runs one size until told to stop, with other sizes in between, and changes over like the callers of a session. */
+/* Runs one size until told to stop, with other sizes in between, and changes to the tuned program as callers
+ * of a session do. */
 static void *run_many(void *data) {
   runner *r = data;
   const session_program *c = session_case_compile(r->s, r->rows, SIZE);
@@ -369,7 +371,8 @@ START_TEST(forked_while_it_compiles) {
 }
 END_TEST
 
-/* With any limit of memory: if the first program can be made, it runs, whatever becomes of the tuned one. */
+/* With any limit of memory, the first program runs if it can be made, whether or not the tuned one can be
+ * made. */
 START_TEST(out_of_memory) {
   write_product();
   uint32_t made = 0, tuned = 0;
@@ -407,7 +410,7 @@ START_TEST(cancelled) {
 }
 END_TEST
 
-/* Nothing is measured as long as something runs. */
+/* Nothing is measured as long as a run is in progress. */
 START_TEST(busy) {
   write_product();
   session *s = open_tuned((session_options){0});
@@ -437,7 +440,8 @@ static void remove_folder(void) {
   ck_assert_int_eq(system(command), 0);
 }
 
-/* A process that ends soon leaves a program whose kernels are written: calls of a library are made anew in each. */
+/* A process that ends soon leaves a program with kernels in the cache, not the provisional one, whose calls
+ * of a library each process has to prepare anew. */
 START_TEST(no_provisional_program_is_kept) {
   write_exact_product();
   uint32_t untuned = count_untuned();
@@ -455,12 +459,13 @@ START_TEST(no_provisional_program_is_kept) {
 }
 END_TEST
 
-/* After so many runs a size comes often. */
+/* The number of runs after which a size counts as one that comes often. */
 enum { OFTEN = 16 };
 
 static session *open_cached(void) { return open_tuned((session_options){.cache = folder, .keep_programs = true}); }
 
-/* The tuned program is found at the next start; the first one is, if the session was closed before. */
+/* The next session finds the tuned program in the cache, or the first program if the session was closed
+ * before a tuned one was ready. */
 START_TEST(the_tuned_program_is_kept) {
   write_product();
   make_folder();

@@ -1,5 +1,5 @@
-/* compiler_half.h - the compiler half as it was built, wherever it will be installed (compiler.c has the real search).
- * Included once by a test that opens sessions. */
+/* compiler_half.h - opens the compiler library in the build tree, in place of plugin/session/compiler.c,
+ * which searches where it is installed.  Included once by a test that opens sessions. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>

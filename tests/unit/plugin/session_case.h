@@ -5,13 +5,13 @@
 #include "plugin/session/session.h"
 #include "tests/unit/frontend/build_model.h"
 
-extern char session_case_path[]; /* of the model, or of whatever a test saves */
+extern char session_case_path[]; /* the path of the model, or of the file that a test saves */
 
 /* A fixture around each test: make the file, and remove it. */
 void session_case_setup(void);
 void session_case_teardown(void);
 
-/* Fails with that code, and the message has the words in it. */
+/* Fails the test unless the expression fails with this code and a message that contains the words. */
 #define ASSERT_FAILS(expression, code, words)                                                                    \
   do {                                                                                                           \
     status bad_ = (expression);                                                                                  \
@@ -22,10 +22,10 @@ void session_case_teardown(void);
   } while (0)
 
 session *session_case_open_with(const char *file, session_options options);
-/* A session of one thread. */
+/* Opens a session with one thread. */
 session *session_case_open(const char *file, const char *backend);
 
-/* The program for one f32 input of that shape. */
+/* Returns the program for one f32 input of this shape. */
 const session_program *session_case_compile(session *s, int64_t rows, int64_t columns);
 
 /* Runs Relu of n elements and checks the result. */
@@ -37,7 +37,7 @@ void session_case_set_type(arena *a, Onnx__ValueInfoProto *v, int type, const ch
 /* Writes the model to session_case_path and frees `a`. */
 void session_case_write(arena *a, const Onnx__ModelProto *m);
 
-/* y = Relu(x), f32[n,m]. */
+/* Writes the model y = Relu(x), f32[n,m]. */
 void session_case_write_relu(void);
 
 #endif

@@ -59,7 +59,7 @@ static const char *const modules[] = {
     "  %e = add(%d, %d) : f32[n+1,m+2]\n"
     "  %f = multiply(%a, %b) : f32[n,m]\n"
     "  return %s, %e, %f\n}",
-    /* a symbol that only a sum tells */
+    /* a symbol, q, that occurs only in the sum q+2 */
     "(%x: f32[n,p], %y: f32[n,q+2]) {\n"
     "  %h = slice(%y) {starts=[0,2], limits=[n,q+2], strides=[1,1]} : f32[n,q]\n"
     "  %s = sizes() {elements=[q,n,p]} : s64[3]\n"
@@ -353,7 +353,7 @@ static uint64_t next_random(uint64_t *state) {
   return *state >> 33;
 }
 
-/* The hashes of the file are right after each change, so that the reader's own checks are met. */
+/* The hashes of the file are corrected after each change, so that the reader's other checks are reached. */
 START_TEST(damaged_files) {
   enum { CHANGES = 600 };
   const hlo_module *m = parse(modules[_i]);
@@ -396,7 +396,7 @@ START_TEST(damaged_tables) {
   rt_size_node nodes[] = {{.op = DIM_SYMBOL, .a = 0, .b = 0, .name = "n"}, {.op = DIM_ADD, .a = -1, .b = -2}};
   x.sizes = nodes;
   x.n_sizes = 2;
-  expect_damage(&x, "size 1 is damaged"); /* of itself */
+  expect_damage(&x, "size 1 is damaged"); /* it refers to itself */
   nodes[1].b = 1;
   nodes[1].op = DIM_BOUNDED;
   expect_damage(&x, "size 1 is damaged");

@@ -103,7 +103,8 @@ START_TEST(wrong_objects_are_refused) {
 }
 END_TEST
 
-/* Loading never reads or writes outside, whatever the object says; what comes out is not run. */
+/* Whatever a damaged object says, loading it accesses no memory outside of it.  Code that is loaded is not
+ * run. */
 START_TEST(damage_is_survived) {
   uint32_t state = 12345, refused = 0, truncated = 0;
   for (int seed = 0; seed < 3000; seed++) {
@@ -133,7 +134,7 @@ START_TEST(damage_is_survived) {
     arena_destroy(scratch);
   }
   ck_assert_uint_gt(refused, 100);
-  ck_assert_uint_eq(truncated, 0); /* the section table stands at the end */
+  ck_assert_uint_eq(truncated, 0); /* the section table, which is at the end, is cut off */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* check_emulated_device.c - an emulated device does its work in order and late; its memory is out of the host's reach;
- * copies that are not what they say, failures and cancelled waits are reported. */
+/* check_emulated_device.c - an emulated device does its work in order and late; the host cannot access its
+ * memory; copies whose addresses do not fit their direction, failures and cancelled waits are reported. */
 #include <check.h>
 #include <pthread.h>
 #include <signal.h>
@@ -118,7 +118,7 @@ static status run_out(void *data, rt_run *run) {
   guard_fail("out of memory");
 }
 
-/* What follows a failure is left out until somebody has waited. */
+/* Work after a failure is not done until a wait has reported the failure. */
 START_TEST(a_failure_stops_the_stream) {
   ASSERT_OK(rt_emulated_submit(stream, NULL, go_wrong, malloc(1)));
   ASSERT_OK(rt_emulated_submit(stream, NULL, go_right, malloc(1)));
@@ -153,7 +153,7 @@ START_TEST(a_wait_can_be_cancelled) {
 }
 END_TEST
 
-/* What is recorded is done at each replay, with the run that replays it. */
+/* Recorded work is done at each replay, and gets the rt_run of that replay. */
 static int seeds[3];
 
 static status note_seed(void *data, rt_run *run) {

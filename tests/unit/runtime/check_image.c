@@ -19,7 +19,8 @@
 #include "tests/unit/runtime/image_bytes.h"
 
 #ifdef __SANITIZE_ADDRESS__
-/* A damaged size is more than there is: that is for us to say. */
+/* A damaged size may be more than the memory there is: then malloc must return NULL, so that the reader
+ * reports it. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 #endif
@@ -83,14 +84,15 @@ static status write_image(void *data) {
   return rt_image_write(&image, path);
 }
 
-/* Opens, makes ready; *ran tells that it got as far as running. */
+/* What is tried with the file: it is opened and loaded, and run if `run` is set; `ran` is set when the run
+ * begins. */
 typedef struct trial {
   const backend *b;
   bool verify, run, ran;
   float d[6];
 } trial;
 
-/* A damaged loop may go on for ever: half a second of it will do. */
+/* Runs the program for at most half a second, since a damaged loop may never end. */
 static status run_for_a_while(const rt_executable *e, trial *t) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -177,7 +179,7 @@ static uint64_t next_random(uint64_t *state) {
   return *state;
 }
 
-/* Every bit outside of padding is under some hash. */
+/* A flipped bit is noticed unless it is in padding, since hashes cover all other bytes. */
 START_TEST(flipped) {
   size_t size;
   uint8_t *bytes = make(_i, &size);
@@ -202,8 +204,8 @@ START_TEST(flipped) {
 }
 END_TEST
 
-/* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only the reference
- * target's programs are run then: what a changed number does to machine code nobody can check. */
+/* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only programs of the
+ * reference target are run then, since it cannot be checked what a changed number makes machine code do. */
 START_TEST(mended) {
   size_t size;
   uint8_t *good = make(_i, &size), *bytes = arena_memdup(memory, good, size);
@@ -242,7 +244,7 @@ START_TEST(strangers) {
 }
 END_TEST
 
-/* A program for one target is nothing to another. */
+/* A target refuses a program that was compiled for another target. */
 START_TEST(other_target) {
   size_t size;
   (void)make(0, &size);

@@ -71,7 +71,7 @@ static rt_executable *make(const char *text) {
   return e;
 }
 
-/* --- one array, turned and doubled; its layout depends on both sizes --- */
+/* --- one array, transposed, reversed and doubled; its layout depends on both sizes --- */
 
 #define TURN                                                                                              \
   "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%x: f32[n,m]) {\n"                                          \
@@ -114,7 +114,8 @@ START_TEST(the_second_run_is_recorded) {
 }
 END_TEST
 
-/* The same addresses come with other sizes, with bindings that are gone, and with larger arrays, which move. */
+/* The same addresses occur again with other sizes, with new bindings after others were destroyed, and with
+ * larger arrays, which move. */
 START_TEST(recordings_are_of_one_binding) {
   static const int sizes[][2] = {{3, 5}, {5, 3}, {1, 1}, {15, 1}, {6, 10}, {10, 6}, {2, 7}};
   enum { N = sizeof sizes / sizeof *sizes };
@@ -125,7 +126,8 @@ START_TEST(recordings_are_of_one_binding) {
       b[k] = bind(e, sizes[k][0], sizes[k][1]);
     }
     for (int k = 0; k < 6 * N; k++) {
-      int at = k < 3 * N ? k % N : k / 2 % N; /* more in turn than there are recordings, then each twice */
+      int at = k < 3 * N ? k % N : k / 2 % N; /* more bindings in turn than there are recorders, then each of
+                                                 them twice */
       turn(b[at], sizes[at][0], sizes[at][1], (float)k);
     }
     for (int k = 0; k < N; k++) {
@@ -138,7 +140,7 @@ START_TEST(recordings_are_of_one_binding) {
 }
 END_TEST
 
-/* A new binding may have its thunks where an earlier one had them. */
+/* A new binding may have its thunks at the addresses where a destroyed one had them. */
 START_TEST(bindings_that_are_gone) {
   rt_executable *e = make(TURN);
   for (int k = 0; k < 20; k++) {
@@ -153,7 +155,8 @@ START_TEST(bindings_that_are_gone) {
 }
 END_TEST
 
-/* Two thunks without an arena, whose memory would be replaced with all recordings. */
+/* Two thunks that need no arena: if the arena were replaced by a larger one, all recordings would be
+ * dropped. */
 #define TWO                                                                    \
   "onnx-xla hlo 1\nmodule \"m\" {\nentry main(%x: f32[n]) {\n"                 \
   "  %r = reverse(%x) {dimensions=[0]} : f32[n]\n  %d = negate(%x) : f32[n]\n" \
@@ -172,7 +175,7 @@ static void negate(const rt_binding *b, int n, float first) {
   }
 }
 
-/* Memory for larger arrays is elsewhere, also for the smaller ones after that. */
+/* Larger arrays need other memory, which smaller arrays then use, too. */
 START_TEST(arrays_that_move) {
   rt_executable *e = make(TWO);
   rt_binding *few, *many;
@@ -212,7 +215,7 @@ START_TEST(threads_have_recordings_of_their_own) {
 }
 END_TEST
 
-/* --- a loop with a check in it: the number of steps and the check are the host's --- */
+/* --- a loop with a check in it: the host decides the number of iterations, and makes the check --- */
 
 static const char loop[] =
     "onnx-xla hlo 1\nmodule \"m\" {\n"
@@ -243,7 +246,7 @@ START_TEST(steps_of_loops_are_replayed) {
 }
 END_TEST
 
-/* A loop of a known number of steps is one recording, and nobody computes its condition. */
+/* A loop with a known number of iterations is one recording, and its condition is not computed. */
 START_TEST(counted_loops_are_recorded) {
   static const char counted[] =
       "onnx-xla hlo 1\nmodule \"m\" {\n"
@@ -260,7 +263,8 @@ START_TEST(counted_loops_are_recorded) {
     ASSERT_OK(rt_execute(rt_executable_binding(e), NULL, (const void *const[]){x}, (void *const[]){out, &count}));
     ck_assert(out[0] == 64 && out[1] == 128 && out[2] == (float)(64 * run) && count == 6);
   }
-  ck_assert_int_eq(n_calls, 2 * 6 * 2); /* two thunks a step, in a plain run and while recording */
+  ck_assert_int_eq(n_calls, 2 * 6 * 2); /* two thunks in each of 6 iterations, in a plain run and while
+                                           recording */
   ck_assert(n_recorded == 1 && n_replayed == 3);
   rt_executable_destroy(e);
 }

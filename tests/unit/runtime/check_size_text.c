@@ -1,4 +1,4 @@
-/* check_size_text.c - what the user is told of a program for all sizes. */
+/* check_size_text.c - the text that tells users which sizes a program for all sizes serves. */
 #include "runtime/program/size_text.h"
 
 #include <check.h>

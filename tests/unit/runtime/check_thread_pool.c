@@ -15,7 +15,7 @@ enum { N = 10007 };
 typedef struct marks {
   atomic_int count[N];
   atomic_int calls;
-  int64_t least; /* the smallest range that is allowed, but for the last one of a share */
+  int64_t least; /* the smallest range that is allowed, except for the last one of each share */
 } marks;
 
 static void mark(void *data, int64_t begin, int64_t end) {
@@ -168,7 +168,8 @@ static void dawdle(void *data, int64_t begin, int64_t end) {
   usleep((useconds_t)(end - begin) * 1000);
 }
 
-/* Ten seconds of work end soon after the deadline, though nobody said how long an item takes. */
+/* A loop with ten seconds of work ends soon after its deadline, although the pool does not know how long an
+ * item takes. */
 START_TEST(a_deadline_ends_a_loop) {
   struct timespec t;
   rt_thread_pool *p;
@@ -185,7 +186,8 @@ START_TEST(a_deadline_ends_a_loop) {
 }
 END_TEST
 
-/* The child has none of the threads: its loops run on the caller, and the pool goes without waiting for anybody. */
+/* A forked child has none of the pool's threads: its loops run on the calling thread, and destroying the pool
+ * waits for no thread. */
 START_TEST(a_forked_child_works_alone) {
   rt_thread_pool *p;
   ck_assert_ptr_null(rt_thread_pool_create(3, &p));
@@ -197,7 +199,7 @@ START_TEST(a_forked_child_works_alone) {
     check_cover(p, N, 1);
     rt_thread_pool_destroy(p);
 #ifndef __SANITIZE_THREAD__                           /* its run time refuses to start threads in such a child */
-    ck_assert_ptr_null(rt_thread_pool_create(2, &p)); /* one of its own */
+    ck_assert_ptr_null(rt_thread_pool_create(2, &p)); /* a pool of its own */
     check_cover(p, N, 1);
     rt_thread_pool_destroy(p);
 #endif

@@ -53,7 +53,8 @@ START_TEST(contents) {
 }
 END_TEST
 
-/* A program with memory with room (parameter 2 tells nothing) takes other inputs; one for a content takes only that. */
+/* A program with a further parameter that tells nothing, such as memory with room (here parameter 4), does
+ * not take two inputs.  A program for certain contents of an input takes only those. */
 START_TEST(inputs) {
   rt_io params[5];
   rt_program p = program(params);

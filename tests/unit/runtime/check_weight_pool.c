@@ -1,5 +1,5 @@
-/* check_weight_pool.c - arrays that the programs of a session share, and programs that are kept without what compiling
- * took. */
+/* check_weight_pool.c - arrays that the programs of a session share, and programs that are kept when the
+ * memory of their compilation is freed. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,8 @@ static rt_span name_under(const hash_secret *secret, const void *bytes, size_t s
 
 static bool same_name(rt_span a, rt_span b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
-/* Weights that were chosen to collide (check_hash has more such) have two names; names last as long as their secret. */
+/* Weights that were chosen to collide in a hash without a secret have different names (check_hash.c has more
+ * of these).  A name stays the same as long as the secret does. */
 START_TEST(names_nobody_can_choose) {
   uint8_t x[64] = {0}, y[64] = {1};
   static const uint8_t former[8] = {0x93, 0xfd, 0x59, 0x66, 0xb8, 0xfe, 0xe8, 0xd6};
@@ -198,7 +199,8 @@ END_TEST
 
 static void note_end(void *data) { ++*(int *)data; }
 
-/* Of two programs in files: what is there by its name is taken from there, a mapping goes with its last array. */
+/* Two programs in mapped files: an array whose name the pool has is taken from the pool, and a file is
+ * unmapped when none of its arrays is in use. */
 START_TEST(mapped_programs_register_their_arrays) {
   static const char one[] = "weights of one", two[] = "weights of two";
   int ended[2] = {0, 0};
@@ -215,7 +217,7 @@ START_TEST(mapped_programs_register_their_arrays) {
     ck_assert(rt_weight_pool_register(weight_pool, &p, files[k]));
     kept[k] = rt_program_keep(memory, &p, &s);
     rt_weight_pool_retain(weight_pool, kept[k]);
-    ck_assert(!rt_weight_pool_register(weight_pool, &p, files[k])); /* all are there now */
+    ck_assert(!rt_weight_pool_register(weight_pool, &p, files[k])); /* the pool has all arrays now */
     ck_assert_ptr_eq(kept[k]->constants[0].data, one);
     ck_assert_ptr_eq(kept[k]->constants[1].data, k ? two : one);
     ck_assert_str_eq(kept[k]->constants[2].data, "own");
@@ -225,7 +227,7 @@ START_TEST(mapped_programs_register_their_arrays) {
   }
   rt_weight_pool_release(weight_pool, kept[0]);
   rt_weight_pool_collect(weight_pool);
-  ck_assert(ended[0] == 0 && ended[1] == 0); /* the second has an array of the first's file */
+  ck_assert(ended[0] == 0 && ended[1] == 0); /* the second program uses an array in the first one's file */
   rt_weight_pool_release(weight_pool, kept[1]);
   rt_weight_pool_collect(weight_pool);
   ck_assert(ended[0] == 1 && ended[1] == 1);

@@ -6,8 +6,9 @@
 
 #include "base/hash.h"
 
-/* Of the format: magic, four numbers (the second is how many sections there are, the last the hash of all
- * before and of the table), then a row of four numbers a section (the last is its hash). */
+/* Offsets in a file, which begins with the magic bytes and four numbers: the second is the number of
+ * sections, the last one the hash of all bytes before it and of the table of sections.  The table follows, a
+ * row of four numbers for each section, the last of which is the section's hash. */
 enum { MAGIC = 8, SECTIONS = MAGIC + 8, HEADER = MAGIC + 32, ROW = 32, PROGRAMS = 1 };
 
 static inline uint64_t image_number(const uint8_t *bytes) {

@@ -149,6 +149,7 @@ test_modules = \
 	tests/unit/backend_gpu/module_fake_cuda.la
 ptx_sources = \
 	tests/ptx/parse.c \
+	tests/ptx/parse_names.c \
 	tests/ptx/run.c \
 	tests/ptx/scalar.c \
 	tests/ptx/warp.c
@@ -232,6 +233,7 @@ script_tests = \
 	tests/fuzz/test-fuzz \
 	tests/fuzz/test-planted \
 	tests/gpu/test-ptx \
+	tests/gpu/test-ptx-runs \
 	tests/hlo/test-run-hlo \
 	tests/hostile/test-bombs \
 	tests/hostile/test-hostile \
@@ -689,8 +691,10 @@ tests_files = \
 	tests/gpu/check-gpu \
 	tests/gpu/kit \
 	tests/gpu/launches \
+	tests/gpu/make_products.py \
 	tests/gpu/results/README \
 	tests/gpu/test-ptx \
+	tests/gpu/test-ptx-runs \
 	tests/hlo/attention/counted.expected \
 	tests/hlo/attention/not.expected \
 	tests/hlo/attention/projection.expected \
@@ -827,6 +831,7 @@ tests_files = \
 	tests/onnxifi/test-caffe2 \
 	tests/onnxifi/test-driver \
 	tests/onnxifi/test-loader \
+	tests/ptx/parse_internal.h \
 	tests/ptx/ptx.h \
 	tests/ptx/ptx_internal.h \
 	tests/ptx/ptx_ops.def \

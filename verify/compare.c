@@ -25,6 +25,9 @@ static double unit_of(dtype type) {
   }
 }
 
+/* Returns that of rounding operands in reduced precision: DTYPE_F32 stands for tf32, which has the mantissa of f16. */
+static double unit_of_operands(dtype narrow) { return unit_of(narrow == DTYPE_F32 ? DTYPE_F16 : narrow); }
+
 static int64_t contracted(const hlo_instr *i) {
   int64_t results = shape_elements(&i->shapes[0]);
   return results ? (int64_t)(hlo_cost_of(i).operations / (2 * results)) : 1;
@@ -87,7 +90,7 @@ verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow) {
   return (verify_tolerance){.unit = s.unit,
                             .of_element = s.unit * (16 + 2 * s.operations),
                             .of_largest = s.terms < 2 ? 0
-                                          : narrow    ? fmax(4 * unit_of(narrow), sums)
+                                          : narrow    ? fmax(4 * unit_of_operands(narrow), sums)
                                                       : sums};
 }
 

@@ -58,7 +58,7 @@ typedef struct verify_tolerance {
 } verify_tolerance;
 
 /* Returns the tolerance for the results of one instruction.  `narrow` is the type to which operands of products may be
- * rounded (reduced precision), or DTYPE_INVALID. */
+ * rounded (rt_numerics.reduced_precision), or DTYPE_INVALID. */
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
 /* Compares got[n] with want[n].  Sets *differ to whether any element is wrong; if so, fills *out.  If `checked` is not

@@ -210,10 +210,9 @@ status session_make_program(session *s, const rt_program *p, arena *a, session_p
 
 /* --- memory ---
  *
- * A session keeps programs for further runs as long as there is room for them, and frees those that were not
- * used for the longest time.  Bindings are made again in microseconds, so they get only a small part of the
- * memory.  Programs of a .oxla file stay, since they cannot be compiled again, and so do programs for all
- * sizes. */
+ * A session keeps programs for further runs as long as there is room for them, and frees those that were not used for
+ * the longest time.  Bindings are made again in microseconds, so they get only a small part of the memory.  Programs
+ * of a .oxla file stay, since they cannot be compiled again, and so do programs for all sizes. */
 
 static uint64_t most_bytes(const session *s) {
   const uint64_t megabyte = 1 << 20, least = 256 * megabyte;

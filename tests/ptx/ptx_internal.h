@@ -75,9 +75,16 @@ struct ptx_function {
   const struct ptx_module *module;
 };
 
+/* An array of a module, with its contents. */
+typedef struct ptx_array {
+  uint64_t begin, end;
+} ptx_array;
+
 struct ptx_module {
   ptx_function **functions;
   uint32_t n, capacity;
+  ptx_array *arrays;
+  uint32_t n_arrays, arrays_capacity;
   size_t shared_bytes; /* of arrays with a size; those of the launch begin behind them */
 };
 

@@ -87,6 +87,19 @@ static const ptx_operand *item(const ptx_operand *o, uint32_t k) { return o->kin
 
 /* --- memory --- */
 
+/* Finds the array of the module or of the device's memory in which the address is. */
+static bool find_array(block *b, uint64_t address) {
+  const ptx_module *m = b->function->module;
+  for (uint32_t k = 0; k < m->n_arrays; k++) {
+    if (address >= m->arrays[k].begin && address < m->arrays[k].end) {
+      b->begin = m->arrays[k].begin;
+      b->end = m->arrays[k].end;
+      return true;
+    }
+  }
+  return b->launch->find_array(b->launch->data, address, &b->begin, &b->end);
+}
+
 /* Sets *out to where `bytes` bytes at the address are. */
 static status reach(thread *t, const ptx_instr *i, ptx_space space, uint64_t address, size_t bytes, uint8_t **out) {
   block *b = t->block;
@@ -101,11 +114,10 @@ static status reach(thread *t, const ptx_instr *i, ptx_space space, uint64_t add
     return NULL;
   }
   bool is_checked = space == PTX_GLOBAL && b->launch->find_array;
-  if (is_checked && (address < b->begin || address + bytes > b->end)) {
+  bool is_known = address >= b->begin && address + bytes <= b->end;
+  if (is_checked && !is_known && (!find_array(b, address) || address + bytes > b->end)) {
     b->begin = b->end = 0;
-    if (!b->launch->find_array(b->launch->data, address, &b->begin, &b->end) || address + bytes > b->end) {
-      return fault(t, i, "the address is in no array of the device's memory");
-    }
+    return fault(t, i, "the address is in no array of the device's memory");
   }
   if (address < 4096) {
     return fault(t, i, "the address is not one of memory");
@@ -114,16 +126,11 @@ static status reach(thread *t, const ptx_instr *i, ptx_space space, uint64_t add
   return NULL;
 }
 
-/* Constant arrays of a module are read as global memory, and are not the device's. */
-static ptx_space space_of(const ptx_instr *i, const ptx_operand *address) {
-  return address->place == PTX_IN_MODULE ? PTX_CONST : i->space;
-}
-
 static status load(thread *t, const ptx_instr *i) {
   ptx_type type = ptx_type_of(i);
   size_t bytes = (size_t)type.bits / 8;
   uint8_t *from;
-  TRY(reach(t, i, space_of(i, &i->operands[1]), value_of(t, &i->operands[1]), bytes * (size_t)i->vector, &from));
+  TRY(reach(t, i, i->space, value_of(t, &i->operands[1]), bytes * (size_t)i->vector, &from));
   for (int k = 0; k < i->vector; k++) {
     uint64_t value = 0;
     memcpy(&value, from + (size_t)k * bytes, bytes);
@@ -136,7 +143,7 @@ static status load(thread *t, const ptx_instr *i) {
 static status store(thread *t, const ptx_instr *i) {
   size_t bytes = (size_t)ptx_type_of(i).bits / 8;
   uint8_t *to;
-  TRY(reach(t, i, space_of(i, &i->operands[0]), value_of(t, &i->operands[0]), bytes * (size_t)i->vector, &to));
+  TRY(reach(t, i, i->space, value_of(t, &i->operands[0]), bytes * (size_t)i->vector, &to));
   for (int k = 0; k < i->vector; k++) {
     uint64_t value = value_of(t, item(&i->operands[1], (uint32_t)k));
     memcpy(to + (size_t)k * bytes, &value, bytes);

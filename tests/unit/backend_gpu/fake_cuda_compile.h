@@ -1,7 +1,8 @@
 /* fake_cuda_compile.h - the fake driver's compiler, linker and loader.  Only module_fake_cuda.c includes it.
  *
  * An object of this machine's code stands for PTX.  Compiling it makes a "cubin": the same object, which says that it
- * is for CUDA, and in its flags for which compute capability. */
+ * is for CUDA, and in its flags for which compute capability.  Real PTX is refused, or interpreted (tests/ptx) if
+ * FAKE_CUDA_PTX is set; its "cubin" is such a header and the text. */
 #ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_COMPILE_H
 #define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_COMPILE_H
 
@@ -42,11 +43,25 @@ static void write_log(unsigned n_options, const CUjit_option *options, void **va
 
 static Elf64_Word capability_of_context(void) { return current->device == 0 ? 90 : 86; }
 
-/* Returns CUDA_SUCCESS if `ptx` is an object.  Otherwise writes to the log of the options why it cannot be
- * compiled, and returns the error. */
+static bool interprets_ptx(void) { return getenv("FAKE_CUDA_PTX") != NULL; }
+
+/* Reads PTX, on the arena.  What is wrong with it is written to the log. */
+static CUresult read_ptx(arena *a, const char *text, unsigned n_options, const CUjit_option *options, void **values,
+                         ptx_module **out) {
+  status failed = ptx_parse(a, text, out);
+  if (!failed) {
+    return CUDA_SUCCESS;
+  }
+  write_log(n_options, options, values, status_message(failed));
+  status_free(failed);
+  return CUDA_ERROR_INVALID_PTX;
+}
+
+/* Returns CUDA_SUCCESS for an object, and for PTX if it is interpreted.  Otherwise writes to the log why there is no
+ * code, and returns the error. */
 static CUresult check_ptx(const void *ptx, unsigned n_options, const CUjit_option *options, void **values) {
   char text[200], target[20] = "no target";
-  if (memcmp(ptx, ELFMAG, SELFMAG) == 0) {
+  if (memcmp(ptx, ELFMAG, SELFMAG) == 0 || interprets_ptx()) {
     return CUDA_SUCCESS;
   }
   const char *line = strstr(ptx, ".target ");
@@ -72,6 +87,40 @@ static CUresult make_loadable(Elf64_Ehdr *copy) {
   return CUDA_SUCCESS;
 }
 
+/* Returns the PTX of a "cubin" that was made of it, which is a header and the text; NULL for other objects. */
+static const char *ptx_of_cubin(const Elf64_Ehdr *image) {
+  return image->e_machine == EM_CUDA && image->e_shnum == 0 ? (const char *)(image + 1) : NULL;
+}
+
+static CUresult load_ptx(CUmodule m, const void *image, unsigned n, CUjit_option *options, void **values) {
+  const Elf64_Ehdr *h = image;
+  const char *text = image;
+  if (memcmp(image, ELFMAG, SELFMAG) != 0) {
+    compilations++;
+  } else {
+    text = ptx_of_cubin(h);
+    if (h->e_flags != capability_of_context()) {
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+  }
+  return read_ptx(m->arena, text, n, options, values, &m->ptx);
+}
+
+/* Loads an object of this machine's code. */
+static CUresult load_object(CUmodule m, const void *image, unsigned n, CUjit_option *options, void **values) {
+  size_t bytes = elf_bytes(image);
+  Elf64_Ehdr *copy = arena_memdup(m->arena, image, bytes > sizeof *copy ? bytes : sizeof *copy);
+  CUresult r = make_loadable(copy);
+  status failed = r ? status_error(STATUS_INTERNAL, "a cubin for another GPU")
+                    : rt_code_load(m->arena, (rt_span){(const uint8_t *)copy, bytes}, resolve, &m->code);
+  if (failed) {
+    write_log(n, options, values, status_message(failed));
+    status_free(failed);
+    return r ? r : CUDA_ERROR_INVALID_IMAGE;
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_option *options, void **values) {
   BEGIN(true);
   NOT_IN_CAPTURE();
@@ -79,22 +128,15 @@ CUresult cuModuleLoadDataEx(CUmodule *out, const void *image, unsigned n, CUjit_
   if (r != CUDA_SUCCESS) {
     return r;
   }
-  size_t bytes = elf_bytes(image);
-  arena *a = arena_create(NULL);
-  Elf64_Ehdr *copy = arena_memdup(a, image, bytes > sizeof *copy ? bytes : sizeof *copy);
-  rt_code *code;
-  r = make_loadable(copy);
-  status failed = r ? status_error(STATUS_INTERNAL, "a cubin for another GPU")
-                    : rt_code_load(a, (rt_span){(const uint8_t *)copy, bytes}, resolve, &code);
-  if (failed) {
-    write_log(n, options, values, status_message(failed));
-    status_free(failed);
-    arena_destroy(a);
-    return r ? r : CUDA_ERROR_INVALID_IMAGE;
-  }
+  bool is_ptx = memcmp(image, ELFMAG, SELFMAG) != 0 || ptx_of_cubin(image);
   CUmodule m = *out = new_object(MODULE, sizeof *m);
-  m->arena = a;
-  m->code = code;
+  m->arena = arena_create(NULL);
+  r = is_ptx ? load_ptx(m, image, n, options, values) : load_object(m, image, n, options, values);
+  if (r != CUDA_SUCCESS) {
+    arena_destroy(m->arena);
+    free(m);
+    return r;
+  }
   begin_object(&m->object);
   return CUDA_SUCCESS;
 }
@@ -144,9 +186,11 @@ CUresult cuLinkAddData_v2(CUlinkState l, CUjitInputType type, void *data, size_t
   if (r != CUDA_SUCCESS) {
     return r;
   }
-  l->bytes = bytes;
-  l->cubin = malloc(bytes);
-  memcpy(l->cubin, data, bytes);
+  size_t header = is_object ? 0 : sizeof *l->cubin;
+  l->bytes = header + bytes;
+  l->cubin = calloc(1, l->bytes);
+  memcpy(l->cubin, ELFMAG, SELFMAG);
+  memcpy((char *)l->cubin + header, data, bytes);
   return CUDA_SUCCESS;
 }
 

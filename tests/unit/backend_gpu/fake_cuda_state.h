@@ -14,6 +14,7 @@
 #include "backend_gpu/runtime/cuda_driver.h"
 #include "runtime/block_abi.h"
 #include "runtime/host/code_loader.h"
+#include "tests/ptx/ptx.h"
 #include "tests/unit/backend_gpu/fake_cuda.h"
 
 /* --- what tests ask --- */
@@ -138,13 +139,15 @@ struct CUevent_st {
 struct CUmod_st {
   object object;
   arena *arena;
-  rt_code *code;
+  rt_code *code; /* NULL if it is PTX that is interpreted */
+  ptx_module *ptx;
 };
 
 struct CUfunc_st {
   object object;
   CUmodule module;
   rt_block_fn *code;
+  const ptx_function *ptx;   /* if it is interpreted; otherwise NULL */
   const int32_t *parameters; /* how many buffers and arguments it takes; NULL: unknown */
   unsigned most_shared_bytes;
 };

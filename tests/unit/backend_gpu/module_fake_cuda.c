@@ -9,6 +9,7 @@
  *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...
  *                             the Nth call of a function fails with this number.  The function "any" counts all
  *                             calls; "work" counts what streams do: it fails later, and the device is lost
+ *   FAKE_CUDA_PTX=1           PTX is interpreted (tests/ptx/ptx.h) and not refused; read at each compilation
  *   FAKE_CUDA_DELAY=N         streams sleep up to N microseconds before each piece of work; 50 by default
  *
  * FAKE_CUDA_VERSION=N, the version of the driver, is read whenever it is asked for; 12040 by default.
@@ -294,6 +295,30 @@ static void do_copy(const work *w) {
   memcpy(w->to, w->from, w->bytes);
 }
 
+/* A ptx_launch.find_array function: the arrays are what was allocated. */
+static bool find_allocation(void *data, uint64_t address, uint64_t *begin, uint64_t *end) {
+  bool found = false;
+  (void)data;
+  pthread_mutex_lock(&lock);
+  for (const object *o = objects; o && !found; o = o->next) {
+    const memory *m = (const memory *)o;
+    *begin = o->kind == MEMORY ? (uintptr_t)m->address : 0;
+    *end = o->kind == MEMORY ? *begin + m->bytes : 0;
+    found = o->kind == MEMORY && o->alive && address >= *begin && address < *end;
+  }
+  pthread_mutex_unlock(&lock);
+  return found;
+}
+
+static status interpret(const work *w) {
+  void *parameters[] = {(void *)w->buffers, (void *)w->args, (void *)&w->steps};
+  return ptx_run(w->function->ptx, &(ptx_launch){.blocks = (uint32_t)w->blocks,
+                                                 .threads = (uint32_t)w->threads,
+                                                 .shared_bytes = w->shared_bytes,
+                                                 .parameters = parameters,
+                                                 .find_array = find_allocation});
+}
+
 static void do_launch(const work *w) {
   for (int k = 0; w->is_checked && k < w->function->parameters[0]; k++) {
     if (w->buffers[k] && !rt_emulated_owns(w->buffers[k], 1)) {
@@ -310,7 +335,7 @@ static void do_launch(const work *w) {
                   .threads = (uint32_t)w->threads,
                   .shared_bytes = w->shared_bytes,
                   .order = GPU_SHUFFLED};
-  status failed = gpu_run_blocks(&b, 0, w->blocks);
+  status failed = w->function->ptx ? interpret(w) : gpu_run_blocks(&b, 0, w->blocks);
   if (failed) {
     breach("a kernel", "%s", status_message(failed));
     lose(CUDA_ERROR_LAUNCH_FAILED);
@@ -468,15 +493,17 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name) {
   char parameters[200];
   BEGIN(true);
   CHECK_HANDLE(m, MODULE);
-  void *code = rt_code_find(m->code, name);
-  if (!code) {
+  void *code = m->ptx ? NULL : rt_code_find(m->code, name);
+  const ptx_function *ptx = m->ptx ? ptx_find_entry(m->ptx, name) : NULL;
+  if (!code && !ptx) {
     return CUDA_ERROR_NOT_FOUND;
   }
   snprintf(parameters, sizeof parameters, "%s_parameters", name);
   CUfunction f = *out = new_object(FUNCTION, sizeof *f);
   f->module = m;
   *(void **)&f->code = code;
-  f->parameters = rt_code_find(m->code, parameters);
+  f->ptx = ptx;
+  f->parameters = ptx ? NULL : rt_code_find(m->code, parameters);
   f->most_shared_bytes = DEFAULT_SHARED_BYTES;
   begin_object(&f->object);
   return CUDA_SUCCESS;

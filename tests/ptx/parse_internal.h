@@ -1,0 +1,80 @@
+/* parse_internal.h - the parser of PTX, and its words, types and names (parse_names.c). */
+#ifndef TESTS_PTX_PARSE_INTERNAL_H
+#define TESTS_PTX_PARSE_INTERNAL_H
+
+#include "tests/ptx/ptx_internal.h"
+
+/* A name of the module or of a function, and where it leads to. */
+typedef struct ptx_symbol {
+  const char *name;
+  ptx_place place;
+  uint64_t value;
+} ptx_symbol;
+
+/* Registers `name`0 to `name`(count - 1), or the register `name` if count is 0. */
+typedef struct ptx_registers {
+  const char *name;
+  uint32_t first, count;
+} ptx_registers;
+
+typedef struct ptx_label {
+  const char *name;
+  uint32_t at;
+} ptx_label;
+
+typedef struct ptx_parser {
+  arena *arena;
+  const char *p;
+  int line;
+  ptx_module *module;
+  ptx_function *function; /* the one that is read */
+  ptx_symbol *symbols;    /* those of the module, then those of the function */
+  uint32_t n_symbols, symbols_capacity, module_symbols;
+  ptx_registers *registers;
+  uint32_t n_registers, registers_capacity;
+  ptx_label *labels;
+  uint32_t n_labels, labels_capacity;
+} ptx_parser;
+
+/* Fails, with the number of the line, unless the condition holds. */
+#define NEED(condition, p, ...)                                                                              \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
+      return status_prefix(status_error(STATUS_INVALID_FILE, __VA_ARGS__), "line %d of the PTX", (p)->line); \
+    }                                                                                                        \
+  } while (0)
+
+/* Takes what is no word: spaces and comments. */
+void ptx_skip_space(ptx_parser *p);
+/* Returns the next word, or NULL before anything else. */
+const char *ptx_word(ptx_parser *p);
+/* Returns true if the next character is this one, and takes it. */
+bool ptx_take(ptx_parser *p, char c);
+/* Takes the character, which must be the next one. */
+STATUS_MUST_USE status ptx_need(ptx_parser *p, char c);
+/* Takes the next word. */
+STATUS_MUST_USE status ptx_need_word(ptx_parser *p, const char **out);
+/* Returns true if the word is a number. */
+bool ptx_is_number(const char *w);
+/* Returns the value of 12 or 0x1f, or the bits of 0f3F800000 and 0d3FF0000000000000. */
+uint64_t ptx_number_of(const char *w);
+/* Takes a number, which may be negative. */
+STATUS_MUST_USE status ptx_read_number(ptx_parser *p, uint64_t *out);
+/* Finds the type of a name such as "u32". */
+bool ptx_find_type(const char *w, ptx_type *out);
+/* Takes ".align 8 .b8" or ".u64"; *bytes is the size of an element. */
+STATUS_MUST_USE status ptx_read_layout(ptx_parser *p, size_t *align, size_t *bytes);
+/* Takes "name", "name[]" or "name[8]"; *count is 1, 0 or the number. */
+STATUS_MUST_USE status ptx_read_name(ptx_parser *p, const char **name, uint64_t *count);
+/* Adds a name. */
+void ptx_define(ptx_parser *p, const char *name, ptx_place place, uint64_t value);
+/* Returns the last one of the names that were added, or NULL. */
+const ptx_symbol *ptx_find_symbol(const ptx_parser *p, const char *name);
+/* Finds the number of a register of the function. */
+bool ptx_find_register(const ptx_parser *p, const char *name, uint32_t *out);
+/* Finds a special register, a ptx_special. */
+bool ptx_find_special(const char *name, uint64_t *out);
+/* Returns the offset of new bytes in the frame's memory. */
+size_t ptx_extend_frame(ptx_function *f, size_t align, size_t bytes);
+
+#endif

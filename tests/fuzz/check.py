@@ -48,11 +48,13 @@ WAYS = THREADS + [
 BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wherever it can be
 
 
-# The GPU target on the emulator, which no check of memory can look into: it has checks of its own.
+# The GPU target on the emulator, which no check of memory can look into: it has checks of its own.  Its PTX is
+# interpreted.
 GPU = [
     ("gpu", {"backend": "gpu:host"}),
     ("gpu-threads", {"backend": "gpu:host", "threads": 3}),
     ("gpu-races", {"backend": "gpu:host", "cpu": "checked"}),
+    ("gpu-ptx", {"backend": "gpu", "cpu": "sm_80"}),
 ]
 
 

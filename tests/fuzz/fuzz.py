@@ -27,6 +27,7 @@ import shrink  # noqa: E402
 import sizes  # noqa: E402
 import sweep  # noqa: E402
 import variants  # noqa: E402
+import xla  # noqa: E402
 from build import Builder  # noqa: E402
 from finish import finish  # noqa: E402
 from workers import Pool, in_child  # noqa: E402
@@ -339,6 +340,8 @@ def main():
     options = parse()
     sanitizers.restart()
     options.found = os.path.abspath(options.found)
+    if options.matrix == "gpu":
+        xla.use_interpreter_of_ptx()
     entries = registry.load()
     if options.idioms is not None:
         known = idioms.load()

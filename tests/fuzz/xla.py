@@ -76,6 +76,15 @@ def find_library():
     raise FileNotFoundError(f"no libonnx-xla.so in {build}: set top_builddir to the build's folder")
 
 
+def use_interpreter_of_ptx():
+    """CUDA's driver becomes one that works on the host and interprets PTX (tests/ptx).  Before the first session."""
+    path = os.path.join(os.environ.get("top_builddir", "."), "tests/unit/backend_gpu/.libs/module_fake_cuda.so")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"no {path}: make check TESTS= builds it")
+    os.environ["ONNX_XLA_CUDA_DRIVER"] = os.path.abspath(path)
+    os.environ["FAKE_CUDA_PTX"] = "1"
+
+
 _library = None
 tracer = None  # called with each model before it runs: after a crash the last one is known
 

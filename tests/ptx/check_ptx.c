@@ -93,6 +93,8 @@ START_TEST(scalars) {
       {"setp.lt.f32 %p1, 0f7FC00000, 0f40000000;\nselp.b64 %rd5, 1, 2, %p1;", 2},
       {"setp.lo.u32 %p1, 1, -1;\nselp.b64 %rd5, 1, 2, %p1;", 1},
       {"setp.lt.s32 %p1, 1, -1;\nselp.b64 %rd5, 1, 2, %p1;", 2},
+      {"add.cc.u32 %r2, -1, 1;\naddc.u32 %r3, 7, 0;\ncvt.u64.u32 %rd5, %r3;", 8},
+      {"sub.cc.u64 %rd5, 0, 1;\nsubc.cc.u64 %rd5, 7, 0;\nsubc.u64 %rd5, %rd5, 0;", 6},
       {"ld.param.u32 %r2, [k_param_1];\ncvt.u64.u32 %rd5, %r2;", 7},
       /* (1 + 2^-12)^2 - 1 has a bit below those of the rounded square */
       {"fma.rn.f32 %f1, 0f3F800800, 0f3F800800, 0fBF800000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x3a000400},
@@ -106,7 +108,7 @@ START_TEST(scalars) {
                 (unsigned long long)rows[_i].want);
 }
 END_TEST
-enum { SCALARS = 34 };
+enum { SCALARS = 36 };
 
 /* --- threads --- */
 

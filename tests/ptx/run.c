@@ -26,6 +26,7 @@ typedef struct thread {
   uint32_t number;
   thread_state state;
   const ptx_instr *at; /* the instruction at which it waits */
+  bool carry;
   frame *top;
   copy *copies;
   uint32_t n_copies, copies_capacity;
@@ -284,6 +285,20 @@ static status compute(thread *t, const ptx_instr *i) {
   return failed;
 }
 
+/* Sums and differences of integers that set or take the carry, which is a borrow for differences. */
+static void add_with_carry(thread *t, const ptx_instr *i) {
+  bool minus = i->op == PTX_sub || i->op == PTX_subc, takes = i->op == PTX_addc || i->op == PTX_subc;
+  int bits = ptx_type_of(i).bits;
+  uint64_t mask = bits < 64 ? (1ull << bits) - 1 : UINT64_MAX;
+  uint64_t x = value_of(t, &i->operands[1]) & mask, y = value_of(t, &i->operands[2]) & mask;
+  uint64_t in = takes && t->carry;
+  unsigned __int128 r = minus ? (unsigned __int128)x - y - in : (unsigned __int128)x + y + in;
+  if (ptx_has(i, "cc")) {
+    t->carry = (uint64_t)(r >> bits) & 1;
+  }
+  set(t, &i->operands[0], (uint64_t)r & mask);
+}
+
 static void wait_at(thread *t, const ptx_instr *i, thread_state state) {
   t->state = state;
   t->at = i;
@@ -304,7 +319,14 @@ static status step(thread *t, const ptx_instr *i) {
     case PTX_shfl:
     case PTX_ldmatrix:
     case PTX_mma: wait_at(t, i, AT_WARP); return NULL;
-    default: return compute(t, i);
+    case PTX_addc:
+    case PTX_subc: add_with_carry(t, i); return NULL;
+    default:
+      if ((i->op == PTX_add || i->op == PTX_sub) && ptx_has(i, "cc")) {
+        add_with_carry(t, i);
+        return NULL;
+      }
+      return compute(t, i);
   }
 }
 

@@ -147,6 +147,29 @@ static unsigned vector_align(const access *a, emit_pos at) {
   return align;
 }
 
+/* Loads contiguous elements.  LLVM 19 writes one instruction of PTX for 16 bytes, however they are aligned, and a GPU
+ * refuses that at other addresses than multiples of 16.  So two vectors of 8 bytes are loaded unless the alignment is
+ * known. */
+static LLVMValueRef load_contiguous(const access *a, emit_pos at) {
+  enum { LANES = 16 };
+  const emit_ir *w = a->e->w;
+  access whole = *a;
+  whole.align = vector_align(a, at);
+  bool divides =
+      w->target->execution == EMIT_BLOCKS && a->e->x.lanes == LANES && a->type == w->i8 && whole.align < LANES;
+  if (!divides) {
+    return load_vector(&whole, at.base, 0);
+  }
+  LLVMTypeRef half = LLVMVectorType(a->type, LANES / 2);
+  LLVMValueRef low = load_of(&whole, half, at.base);
+  LLVMValueRef high = load_of(&whole, half, plus(a, at.base, LANES / 2));
+  int mask[LANES];
+  for (int k = 0; k < LANES; k++) {
+    mask[k] = k;
+  }
+  return emit_shuffle(w, low, high, mask, LANES);
+}
+
 static LLVMValueRef load_part(const access *a, emit_pos at) {
   int lanes = a->e->x.lanes;
   if (lanes == 1) {
@@ -156,9 +179,7 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
     return emit_splat(a->e->w, load_of(a, a->type, at.base), lanes);
   }
   if (at.step == 1) {
-    access whole = *a;
-    whole.align = vector_align(a, at);
-    return load_vector(&whole, at.base, 0);
+    return load_contiguous(a, at);
   }
   if (at.step == -1) {
     int mask[256];

@@ -1,4 +1,5 @@
-"""make_products.py FOLDER: models whose products GPUs compute in tiles of shared memory, by tensor cores where they can."""
+"""make_products.py FOLDER: models whose products GPUs compute in tiles of shared memory, by tensor cores where they can,
+and one that copies bytes from an odd address."""
 import sys
 
 import numpy as np
@@ -32,3 +33,6 @@ save("matmul8", [helper.make_node("MatMulInteger", ["x", "w", "zero"], ["y"])], 
      [("y", TensorProto.INT32, ["rows", 96])],
      [numpy_helper.from_array(rng.integers(-128, 128, (160, 96)).astype(np.int8), "w"),
       numpy_helper.from_array(np.uint8(7), "zero")])
+save("odd_bytes", [helper.make_node("Slice", ["x", "start", "end"], ["y"])], [("x", TensorProto.UINT8, ["rows"])],
+     [("y", TensorProto.UINT8, ["shorter"])],
+     [numpy_helper.from_array(np.array([37]), "start"), numpy_helper.from_array(np.array([100000]), "end")])

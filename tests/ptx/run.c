@@ -47,8 +47,8 @@ typedef struct block {
 } block;
 
 static status fault(const thread *t, const ptx_instr *i, const char *what) {
-  return status_error(STATUS_INTERNAL, "thread %u of block %u: line %d of the PTX, %s: %s", t->number, t->block->number,
-                      i->line, i->text, what);
+  return status_error(STATUS_INTERNAL, "%s, thread %u of block %u: line %d of the PTX, %s: %s",
+                      t->block->function->name, t->number, t->block->number, i->line, i->text, what);
 }
 
 /* --- operands --- */

@@ -128,8 +128,9 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   return emit_pos_add(x, row, emit_pos_add_const(x, emit_index_dim(x, run, 1), p->first));
 }
 
-/* If the threads of a block compute an element together and one of them stores it, makes the block wait until all
- * threads have read the old contents of the buffer. */
+/* If the threads of a block or of a warp compute an element together and one of them stores it, makes them wait until
+ * all have read the old contents of the buffer.  The threads of a warp wait for each other where they exchange values.
+ */
 static void await_readers(emit_writer *w) {
   bool shared = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
@@ -137,6 +138,8 @@ static void await_readers(emit_writer *w) {
   }
   if (shared && w->stores && w->uniform == EMIT_UNIFORM_BLOCK) {
     emit_barrier(w);
+  } else if (shared && w->stores && w->uniform == EMIT_UNIFORM_WARP) {
+    (void)emit_lane_xor(w, LLVMConstNull(w->e.w->i32), 1);
   }
 }
 

@@ -257,6 +257,22 @@ START_TEST(rows) {
 }
 END_TEST
 
+/* One lane of a warp, or one thread of a block, stores an element in the buffer from which all of them read. */
+START_TEST(in_place) {
+  kernel_cases c = {0};
+  static const int lengths_of_sums[] = {31, 3000};
+  for (int k = 0; k < 2; k++) {
+    int n = lengths_of_sums[k];
+    const char *text =
+        "T[4,1](%a: T[4,1], %x: T[N,4], %y: T[1,N]) {\n%p = dot(%x, %y) {lhs_batch=[], rhs_batch=[], "
+        "lhs_contract=[0], rhs_contract=[1]} : T[4,1]\n%z = add(%p, %a) : T[4,1]\nreturn %z\n}";
+    kernel_add(&c, 0, instance(text, "s32", n));
+    c.items[k].alias = 0;
+  }
+  check_all(&c, BLOCK_EXACT);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("team");
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
@@ -271,5 +287,6 @@ int main(void) {
   tcase_add_test(t, fused);
   tcase_add_test(t, two_joins);
   tcase_add_loop_test(t, rows, 0, 2);
+  tcase_add_test(t, in_place);
   return run_suite("emit-team", t);
 }

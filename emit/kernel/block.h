@@ -43,6 +43,21 @@ LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask);
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n);
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
 
+/* --- copies to shared memory that are under way while a thread goes on ---
+ *
+ * A thread begins copies and makes groups of them.  It waits for groups in their order, and then sees what it has
+ * copied itself; behind a barrier that follows, the others do, too.  Until then the memory is undefined, and nobody may
+ * access it.  A thread must have waited for all of its copies when it ends. */
+/* Returns true if the target has such copies. */
+bool emit_has_copies(const emit_target *t);
+/* Begins a copy of `bytes` bytes, 4, 8 or 16, from a buffer that the kernel only reads to shared memory.  Both
+ * addresses are multiples of `bytes`.  Only the first `live` ones, an i32, are read; the others become 0. */
+void emit_copy_begin(emit_writer *w, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live);
+/* Makes a group, perhaps an empty one, of the copies that the thread has begun since it made the last one. */
+void emit_copy_commit(emit_writer *w);
+/* Waits until all of the thread's groups have arrived but the last `groups`. */
+void emit_copy_wait(emit_writer *w, unsigned groups);
+
 /* --- products of matrices by a warp ---
  *
  * A warp multiplies 16 rows by 8 columns.  Each row and each column is 8 words of 32 bits long: a word has two
@@ -69,6 +84,9 @@ void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMVal
  * columns, words 0 and 2 are those of the first 8 columns, words 1 and 3 those of the others.  Control flow must be
  * uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+/* Loads the same words of factors of 16 bits that lie the other way round: neighbouring rows are next to each other,
+ * and `pitch` words lie between what is neighbouring in a row. */
+void emit_load_fragment_across(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
 /* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
 
@@ -112,10 +130,15 @@ typedef struct emit_block_ops {
   LLVMValueRef (*shared)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
-  /* Implement emit_mma and emit_load_fragment. */
+  /* Implement emit_mma, emit_load_fragment and emit_load_fragment_across. */
   void (*mma)(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number);
   void (*load_fragment)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+  void (*load_fragment_across)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+  /* Implement emit_copy_begin, emit_copy_commit and emit_copy_wait. */
+  void (*copy)(const emit_ir *ir, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live);
+  void (*commit)(const emit_ir *ir);
+  void (*await)(const emit_ir *ir, unsigned groups);
   /* Makes the function, whose instructions are all written, one that can be launched as `info` says.  `syncs` is the
    * number of its barriers and exchanges. */
   void (*end)(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs);

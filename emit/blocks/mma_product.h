@@ -1,8 +1,10 @@
 /* mma_product.h - dots and convolutions by tensor cores: products of matrices by warps (emit_mma).
  *
  * As in tiled_product.h, a block computes a tile of the result, and brings the factors of its rows and columns, some
- * sums at a time, into shared memory.  While its warps multiply one part, its threads load the next.  The sums then go
- * through shared memory, so that neighbouring threads store neighbouring elements.
+ * sums at a time, into shared memory.  While its warps multiply one part, the next ones are on their way: factors that
+ * are neither computed nor rounded, and of which 16 bytes lie next to each other, are copied (emit_copy_begin); others
+ * its threads load and store.  The sums then go through shared memory, so that neighbouring threads store neighbouring
+ * elements.
  *
  * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
  * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for. */

@@ -36,6 +36,11 @@ emit_tile_geometry emit_tile_geometry_of(const hlo_instr *c);
 /* Returns true if neighbouring sums, not neighbouring rows or columns, are next to each other in the operand. */
 bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand);
 
+/* Returns how many neighbouring sums, or positions of a row or column, lie next to each other in the operand: those
+ * from a multiple of that number on, which is known when the code is written.  1: none are known to. */
+int64_t emit_neighbouring_sums(const emit_tile_geometry *g, uint32_t operand);
+int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operand);
+
 /* Returns the index of the contraction's result at a row and a column of a member of the batch. */
 emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                             LLVMValueRef column);
@@ -47,6 +52,10 @@ LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t s
  * in the type of the sums, in e->x.lanes lanes.  All numbers must be in range. */
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
                               emit_pos position, emit_pos sum);
+
+/* Returns the address of the factor, if the operand is loaded and has neighbouring ones. */
+LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
+                                      LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
 
 /* Stores the results of the kernel at a row and a column, unless they are beyond the end.  Their sum is given in the
  * type in which sums are computed. */

@@ -69,6 +69,25 @@ START_TEST(dots) {
 }
 END_TEST
 
+/* Factors that are copied: along rows and columns, along sums, both, with fewer sums than a stage has, and with more
+ * stages than shared memory. */
+START_TEST(copied_factors) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F16, DOT("f16", "[m,k]", "[k,40]", "[m,40]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,264]", "[264,72]", "[m,72]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[b,40,24]", "[b,40,88]", "[b,24,88]", "[1]", "[1]", "[0]"));
+  add(&c, F16, DOT("f16", "[m,3,8]", "[n,3,8]", "[m,n]", "[1,2]", "[1,2]", "[]"));
+  add(&c, F16, DOT("f16", "[m,8,16]", "[16,8,24]", "[m,24]", "[1,2]", "[1,0]", "[]"));
+  add(&c, F16, DOT("f16", "[200,5,16]", "[200,n]", "[5,16,n]", "[0]", "[0]", "[]"));
+  add(&c, EXACT, DOT_OF("s8", "[m,208]", "u8", "[n,208]", "s32", "[m,n]", "[1]", "[1]", "[]"));
+  add(&c, F16,
+      CONVOLUTION("[n,16,h,w]", "[9,16,3,3]", "[n,9,h,w]",
+                  "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-first"));
+  sizes_check_blocks(&c, ROUNDS);
+}
+END_TEST
+
 START_TEST(types_of_factors) {
   sizes_cases c = {0};
   tile = 1;
@@ -222,6 +241,7 @@ int main(void) {
   tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, dots, 0, TILES);
+  tcase_add_loop_test(t, copied_factors, 0, TILES);
   tcase_add_test(t, types_of_factors);
   tcase_add_loop_test(t, rounded_factors, TILES, ALL_TILES);
   tcase_add_test(t, tf32_is_rounded);

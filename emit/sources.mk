@@ -8,6 +8,7 @@ emit_sources = \
 	emit/blocks/block_sort.c \
 	emit/blocks/mma_product.c \
 	emit/blocks/mma_product_factors.c \
+	emit/blocks/sum_parts.c \
 	emit/blocks/tile_geometry.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
@@ -84,6 +85,7 @@ emit_files = \
 	emit/blocks/block_sort.h \
 	emit/blocks/mma_product.h \
 	emit/blocks/mma_product_internal.h \
+	emit/blocks/sum_parts.h \
 	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \

@@ -29,16 +29,17 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded) {
 }
 
 const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
-    {4, 2, 2, 4, 0}, {2, 2, 2, 2, 0}, {2, 2, 1, 2, 0}, {1, 2, 2, 1, 0}, {1, 2, 1, 2, 0}};
+    {4, 2, 2, 4, 0, 1}, {2, 2, 2, 2, 0, 1}, {2, 2, 1, 2, 0, 1}, {1, 2, 2, 1, 0, 1}, {1, 2, 1, 2, 0, 1}};
 
-bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
+bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) {
   enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
   double rows = emit_likely_size(t, g.rows.total), columns = emit_likely_size(t, g.columns.total);
   double batch = emit_likely_size(t, g.batch.total), least = INFINITY;
-  if (emit_likely_size(t, g.sums.total) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
+  double sums = emit_likely_size(t, g.sums.total);
+  if (sums < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
   for (int k = 0; k < EMIT_MMA_TILES; k++) {
@@ -46,10 +47,12 @@ bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
     double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
     /* What a processor loads into shared memory for each sum, if every one has as many blocks as the others. */
-    double cost = fmax(blocks, ENOUGH_BLOCKS) * (high + wide);
+    int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
+    double cost = fmax(blocks, ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;
       *out = emit_mma_tiles[k];
+      out->parts = parts;
     }
   }
   return true;
@@ -88,16 +91,16 @@ static LLVMValueRef stage_of(const emit_mma_kernel *k, LLVMValueRef sum) {
   return emit_times(k->ir, LLVMBuildURem(b, number, emit_i64(k->ir, k->stages), ""), stage_words(k));
 }
 
-/* Writes the loop over all sums; acc[] are the thread's.  While one stage is multiplied, those that follow are on their
- * way.  Behind a barrier, all threads have brought the next stage, and have multiplied the one before, to whose place
- * the last one of those that follow goes.  After the loop nothing is on its way any more. */
+/* Writes the loop over the block's sums; acc[] are the thread's.  While one stage is multiplied, those that follow are
+ * on their way.  Behind a barrier, all threads have brought the next stage, and have multiplied the one before, to
+ * whose place the last one of those that follow goes.  After the loop nothing is on its way any more. */
 static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   int64_t ahead = k->stages - 1;
   emit_mma_brought b;
   emit_mma_place_chunks(k, &b);
   for (int64_t j = 0; j < ahead; j++) {
-    LLVMValueRef sum = emit_i64(ir, j * k->sums);
+    LLVMValueRef sum = emit_add(ir, k->own.from, emit_i64(ir, j * k->sums));
     emit_mma_begin_stage(k, sum, stage_of(k, sum), &b);
     emit_mma_end_stage(k, stage_of(k, sum), &b);
   }
@@ -105,7 +108,7 @@ static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
     acc[j] = LLVMConstNull(k->sum);
   }
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), k->past, k->sums, false, n, acc);
+  emit_loop_begin(ir, &l, k->own.from, k->own.past, k->sums, false, n, acc);
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
   emit_mma_await_stage(k, ahead - 1);
   emit_barrier(&k->w);
@@ -160,8 +163,13 @@ static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, i
   LLVMValueRef row = emit_over(ir, l.iv, columns), column = emit_modulo(ir, l.iv, columns);
   LLVMValueRef at = emit_add(ir, memory, emit_add(ir, emit_times(ir, row, pitch), column));
   LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, emit_mma_word(k, at), "");
-  emit_store_tile_element(&k->w, &k->g, k->batch, emit_add(ir, row_of_warp, row), emit_add(ir, column_of_warp, column),
-                          sum);
+  row = emit_add(ir, row_of_warp, row);
+  column = emit_add(ir, column_of_warp, column);
+  if (k->tile.parts > 1) {
+    emit_store_part(&k->w, &k->g, k->batch, k->part, row, column, sum);
+  } else {
+    emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+  }
   emit_loop_end(ir, &l, NULL);
 }
 
@@ -195,10 +203,11 @@ static int64_t choose_stages(const emit_mma_kernel *k) {
 static void begin_tile(emit_mma_kernel *k) {
   const emit_ir *ir = k->ir;
   int64_t high = SIDE * k->tile.warp_rows, wide = SIDE * k->tile.warp_columns;
-  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across);
+  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across, k->tile.parts);
   uint32_t r = k->g.row_operand;
   k->batch = step.batch;
-  k->past = emit_size(&k->w.e.x, k->g.sums.total);
+  k->part = step.part;
+  k->own = emit_sums_of_part(&k->w, &k->g, step.part, k->tile.parts, k->sums);
   k->rows = emit_mma_make_side(k, r, &k->g.rows, high * k->tile.down, step.row, 0);
   k->columns =
       emit_mma_make_side(k, !r, &k->g.columns, wide * k->tile.across, step.column, emit_mma_side_words(k, &k->rows));
@@ -211,10 +220,12 @@ static void begin_tile(emit_mma_kernel *k) {
 
 status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                const void *config, uint32_t phase, emit_kernel_info *info) {
-  (void)phase;
   emit_mma_kernel k = {.tile = *(const emit_mma_tile *)config};
   LLVMValueRef acc[EMIT_MAX_CARRIED];
-  TRY(emit_writer_begin(&k.w, m, name, i, options, 0, info));
+  if (phase > 0) {
+    return emit_join_parts(m, name, i, options, k.tile.parts, info);
+  }
+  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
   dtype x = k.tile.rounded ? (dtype)k.tile.rounded : hlo_type(k.g.c->operands[0]);

@@ -21,6 +21,7 @@ typedef struct emit_mma_tile {
   /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  DTYPE_INVALID: they have the type of
    * the operands. */
   int64_t rounded;
+  int64_t parts; /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
 } emit_mma_tile;
 
 /* The tiles that are worth trying, the largest first. */
@@ -29,11 +30,12 @@ extern const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES];
 
 /* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of).  `rounded` is as in a tile. */
 bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded);
-/* Returns the one that should be used for likely sizes.  Returns false if other kernels are better: the result has
- * few elements, or the sums are short. */
-bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out);
+/* Returns the one that should be used for likely sizes; `divides`: whether sums may be divided.  Returns false if other
+ * kernels are better: the result has few elements, or the sums are short. */
+bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out);
 
-/* Writes the kernel; the config is an emit_mma_tile. */
+/* Writes the kernel, or if sums are divided two of them, which need scratch memory (emit_parts_scratch).  The config is
+ * an emit_mma_tile. */
 emit_write_fn emit_mma_product_kernel;
 
 #endif

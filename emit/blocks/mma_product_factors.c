@@ -263,7 +263,7 @@ static void join_words(const emit_ir *ir, emit_mma_chunk *c, LLVMBasicBlockRef b
 void emit_mma_begin_stage(emit_mma_kernel *k, LLVMValueRef first_sum, LLVMValueRef stage, emit_mma_brought *b) {
   const emit_ir *ir = k->ir;
   const emit_mma_side *sides[] = {&k->rows, &k->columns};
-  LLVMValueRef more = emit_icmp(ir, LLVMIntSLT, first_sum, k->past);
+  LLVMValueRef more = emit_icmp(ir, LLVMIntSLT, first_sum, k->own.past);
   LLVMBasicBlockRef before = emit_here(ir), after = emit_if_begin(ir, more);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   for (int s = 0; s < 2; s++) {

@@ -7,7 +7,7 @@
 #define EMIT_BLOCKS_MMA_PRODUCT_INTERNAL_H
 
 #include "emit/blocks/mma_product.h"
-#include "emit/blocks/tile_geometry.h"
+#include "emit/blocks/sum_parts.h"
 
 /* The pad lets the eight chunks that a load or store of a warp accesses at a time lie in different banks. */
 enum { EMIT_MMA_CHUNK = 4, EMIT_MMA_STAGE_WORDS = 16, EMIT_MMA_PAD = 4 };
@@ -49,8 +49,8 @@ typedef struct emit_mma_kernel {
   emit_mma_tile tile;
   int64_t threads, sums, stages; /* of the block; how many a stage has of each row and column; in shared memory */
   LLVMTypeRef sum;               /* the type of the sums */
-  LLVMValueRef thread, batch, memory;
-  LLVMValueRef past; /* where the block's sums end */
+  LLVMValueRef thread, batch, part, memory;
+  emit_sum_part own; /* the sums that the block adds up */
   emit_mma_side rows, columns;
 } emit_mma_kernel;
 

@@ -174,9 +174,8 @@ LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry 
 
 /* --- results --- */
 
-/* Returns an i1: whether the row and the column are ones of the result. */
-static LLVMValueRef is_inside(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
-                              LLVMValueRef column) {
+LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
+                               LLVMValueRef column) {
   return LLVMBuildAnd(x->w->builder, emit_icmp(x->w, LLVMIntSLT, row, emit_size(x, g->rows.total)),
                       emit_icmp(x->w, LLVMIntSLT, column, emit_size(x, g->columns.total)), "");
 }
@@ -184,7 +183,7 @@ static LLVMValueRef is_inside(const emit_indexer *x, const emit_tile_geometry *g
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum) {
   emit_element *e = &w->e;
-  LLVMBasicBlockRef after = emit_if_begin(e->w, is_inside(&e->x, g, row, column));
+  LLVMBasicBlockRef after = emit_if_begin(e->w, emit_is_in_result(&e->x, g, row, column));
   uint32_t mark = emit_table_mark(e->x.table);
   const emit_index *at = emit_tile_index(&e->x, g, batch, row, column);
   emit_element_set(e, hlo_result((hlo_instr *)g->c, 0), at,
@@ -194,15 +193,18 @@ void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMVa
   emit_if_end(e->w, after);
 }
 
-emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns) {
+emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
+                                 int64_t parts) {
   emit_indexer *x = &w->e.x;
   dim_table *t = x->sizes->table;
   dim down = dim_ceildiv(t, g->rows.total, rows), across = dim_ceildiv(t, g->columns.total, columns);
   emit_tile_step s = {.column = emit_modulo_size(x, w->begin, across)};
   LLVMValueRef line = emit_over_size(x, w->begin, across);
   s.row = emit_modulo_size(x, line, down);
-  s.batch = emit_over_size(x, line, down);
-  dim grid[] = {g->batch.total, down, across};
-  w->info->grid = emit_dims_product(x, grid, 0, 3);
+  LLVMValueRef plane = emit_over_size(x, line, down);
+  s.part = emit_modulo(x->w, plane, parts);
+  s.batch = emit_over(x->w, plane, parts);
+  dim grid[] = {g->batch.total, parts, down, across};
+  w->info->grid = emit_dims_product(x, grid, 0, 4);
   return s;
 }

@@ -62,11 +62,18 @@ LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry 
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum);
 
+/* Returns an i1: whether the row and the column are ones of the result. */
+LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
+                               LLVMValueRef column);
+
 /* The tiles of the result, as the steps of the grid: those of a row of tiles follow each other. */
 typedef struct emit_tile_step {
   LLVMValueRef batch, row, column; /* the numbers of the member of the batch, and of the tile in both directions */
+  LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
 } emit_tile_step;
-/* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns. */
-emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns);
+/* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns, and
+ * so many parts. */
+emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
+                                 int64_t parts);
 
 #endif

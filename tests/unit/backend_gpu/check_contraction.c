@@ -45,6 +45,10 @@ START_TEST(first_configs) {
       {"sm_80", "f32", 4096, 512, 4096, "mma-bf16:4x2-2x4", {.reduced_precision = DTYPE_BF16}},
       {"sm_80", "f32", 4096, 512, 4096, "mma-f16:4x2-2x4", {.reduced_precision = DTYPE_F16}},
       {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4", {.reduced_precision = DTYPE_F32}},
+      {"sm_80", "f32", 128, 8192, 128, "tiles:4x4/16", {0}},
+      {"sm_80", "f32", 128, 8192, 128, "tiles:1x1", {.exact = true}},
+      {"sm_80", "s32", 128, 8192, 128, "tiles:4x4/16", {.exact = true}},
+      {"sm_90a", "f16", 64, 8192, 128, "mma:2x2-2x2/32", {0}},
       {"sm_80", "c64", 64, 64, 64, "loops", {0}},
       {"sm_80", "f64", 2, 64, 2, "loops", {0}},
   };
@@ -73,6 +77,12 @@ START_TEST(names) {
     ck_assert_mem_eq(&found.tile, &configs[k].tile, found.bytes);
     ck_assert(!has(configs, k, configs[k].name));
   }
+  ck_assert(has(configs, n, "tiles:1x1/2") && has(configs, n, "mma:1x2-1x2/2"));
+  ck_assert(gpu_find_config(&o, i, "mma:2x2-2x2/16", &found) && found.mma.parts == 16 &&
+            gpu_config_phases(&found) == 2);
+  ck_assert_int_eq(gpu_config_scratch(&found, i), 16 * 4 * 100 * 300);
+  ck_assert(!gpu_find_config(&o, i, "tiles:1x1/3", &found) && !gpu_find_config(&o, i, "tiles:1x1/64", &found) &&
+            !gpu_find_config(&o, i, "tiles:1x1/2/2", &found) && !gpu_find_config(&o, i, "loops/2", &found));
   ck_assert(!gpu_find_config(&o, i, "tiles:3x3", &found));
   ck_assert(!gpu_find_config(&o, i, "", &found));
 }

@@ -6,16 +6,18 @@
 
 #include "backend_gpu/runtime/emulated_block.h"
 #include "emit/blocks/mma_product.h"
+#include "emit/blocks/sum_parts.h"
 #include "runtime/host/code_loader.h"
 #include "tests/suite.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
 static const emit_mma_tile tiles[] = {
-    {4, 2, 2, 4, 0}, {2, 2, 2, 2, 0},         {1, 2, 2, 1, 0},          {1, 2, 1, 2, 0},
-    {1, 1, 2, 2, 0}, {2, 2, 1, 2, DTYPE_F32}, {1, 2, 2, 1, DTYPE_BF16}, {2, 2, 2, 2, DTYPE_F16},
+    {4, 2, 2, 4, 0, 1}, {2, 2, 2, 2, 0, 1},         {1, 2, 2, 1, 0, 1},          {1, 2, 1, 2, 0, 1},
+    {1, 1, 2, 2, 0, 1}, {2, 2, 1, 2, DTYPE_F32, 1}, {1, 2, 2, 1, DTYPE_BF16, 1}, {2, 2, 2, 2, DTYPE_F16, 1},
+    {1, 2, 1, 2, 0, 2}, {2, 2, 2, 2, 0, 8},         {1, 2, 2, 1, DTYPE_F32, 4},
 };
-enum { TILES = 5, ALL_TILES = sizeof tiles / sizeof *tiles }; /* the others round */
+enum { TILES = 5, PARTS = 8, ALL_TILES = sizeof tiles / sizeof *tiles }; /* those between round, the last ones divide */
 
 static size_t tile; /* the one of this test */
 
@@ -24,6 +26,10 @@ static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_w
   if (t->mma) { /* not on sm_75, for which PTX may be written, too */
     ck_assert(emit_takes_mma(t, k->i, (dtype)tiles[tile].rounded));
     *way = (sizes_way){.write = emit_mma_product_kernel, .config = &tiles[tile], .phases = 1};
+    if (tiles[tile].parts > 1) {
+      way->phases = 2;
+      way->scratch_bytes = emit_parts_scratch(k->i, tiles[tile].parts);
+    }
   }
 }
 
@@ -186,6 +192,24 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+/* Sums that are divided into parts, of which the last ones may have none; more of them than a stage has, and fewer. */
+START_TEST(divided_sums) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  if (tiles[tile].rounded) {
+    add(&c, F16, DOT("f32", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  } else {
+    add(&c, F16, DOT("f16", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+    add(&c, F16, DOT("f16", "[b,m,520]", "[b,520,40]", "[b,m,40]", "[2]", "[1]", "[0]"));
+    add(&c, EXACT, DOT_OF("s8", "[m,400]", "s8", "[n,400]", "s32", "[m,n]", "[1]", "[1]", "[]"));
+    add(&c, F16,
+        CONVOLUTION("[n,16,h,w]", "[9,16,3,3]", "[n,9,h,w]",
+                    "strides=[1,1], low=[1,1], high=[1,1], " PLAIN "layout=channels-first"));
+  }
+  sizes_check_blocks(&c, ROUNDS);
+}
+END_TEST
+
 /* A bias, an activation, and a residual, whose memory the result may have. */
 START_TEST(epilogues) {
   sizes_cases c = {0};
@@ -223,16 +247,22 @@ END_TEST
 
 START_TEST(choices) {
   emit_mma_tile t;
-  ck_assert(!emit_choose_mma_tile(instruction(DOT("f16", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]")), &t));
-  ck_assert(!emit_choose_mma_tile(instruction(DOT("f16", "[64,8]", "[8,64]", "[64,64]", "[1]", "[0]", "[]")), &t));
   ck_assert(
-      emit_choose_mma_tile(instruction(DOT("f16", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]")), &t));
+      !emit_choose_mma_tile(instruction(DOT("f16", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]")), false, &t));
+  ck_assert(
+      !emit_choose_mma_tile(instruction(DOT("f16", "[64,8]", "[8,64]", "[64,64]", "[1]", "[0]", "[]")), false, &t));
+  ck_assert(emit_choose_mma_tile(instruction(DOT("f16", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]")),
+                                 false, &t));
   ck_assert(t.warp_rows * t.down == 8 && t.warp_columns * t.across == 8);
-  ck_assert(emit_choose_mma_tile(instruction(DOT("f16", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")), &t));
-  ck_assert(t.warp_rows * t.down * t.warp_columns * t.across <= 4); /* more blocks matter more than larger tiles */
   ck_assert(
-      emit_choose_mma_tile(instruction(DOT("f16", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]")), &t));
-  ck_assert(t.warp_rows * t.down == 1);
+      emit_choose_mma_tile(instruction(DOT("f16", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")), false, &t));
+  ck_assert(t.warp_rows * t.down * t.warp_columns * t.across <= 4); /* more blocks matter more than larger tiles */
+  ck_assert(emit_choose_mma_tile(instruction(DOT("f16", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]")),
+                                 false, &t));
+  ck_assert(t.warp_rows * t.down == 1 && t.parts == 1);
+  const hlo_instr *few = instruction(DOT("f16", "[64,8192]", "[8192,128]", "[64,128]", "[1]", "[0]", "[]"));
+  ck_assert(emit_choose_mma_tile(few, true, &t) && t.parts == 32);
+  ck_assert(emit_choose_mma_tile(few, false, &t) && t.parts == 1);
 }
 END_TEST
 
@@ -243,10 +273,12 @@ int main(void) {
   tcase_add_loop_test(t, dots, 0, TILES);
   tcase_add_loop_test(t, copied_factors, 0, TILES);
   tcase_add_test(t, types_of_factors);
-  tcase_add_loop_test(t, rounded_factors, TILES, ALL_TILES);
+  tcase_add_loop_test(t, rounded_factors, TILES, PARTS);
   tcase_add_test(t, tf32_is_rounded);
   tcase_add_loop_test(t, convolutions, 0, TILES);
+  tcase_add_loop_test(t, divided_sums, PARTS, ALL_TILES);
   tcase_add_loop_test(t, epilogues, 0, TILES);
+  tcase_add_loop_test(t, epilogues, PARTS, PARTS + 2);
   tcase_add_test(t, types);
   tcase_add_test(t, choices);
   return run_suite("mma-product", t);

@@ -65,7 +65,11 @@ static gpu_config tile_config(int64_t rows, int64_t columns) {
 
 static gpu_config mma_config(emit_mma_tile t, dtype rounded) {
   gpu_config c = {.write = emit_mma_product_kernel, .bytes = sizeof c.mma, .mma = t};
-  const char *type = rounded == DTYPE_F32 ? "-tf32" : rounded == DTYPE_BF16 ? "-bf16" : rounded ? "-f16" : "";
+  const char *type = t.split                 ? "-tf32x3"
+                     : rounded == DTYPE_F32  ? "-tf32"
+                     : rounded == DTYPE_BF16 ? "-bf16"
+                     : rounded               ? "-f16"
+                                             : "";
   c.mma.rounded = rounded;
   c.mma.parts = 1;
   snprintf(c.name, sizeof c.name, "mma%s:%dx%d-%dx%d", type, (int)t.warp_rows, (int)t.warp_columns, (int)t.down,
@@ -121,10 +125,22 @@ uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_c
   return l.n;
 }
 
-/* Finds a config with whole sums among those that are listed. */
+/* Lists the configs that are used only where they are named. */
+static uint32_t list_named(const gpu_config_options *o, const hlo_instr *i, gpu_config *out) {
+  list l = {.items = out};
+  for (uint32_t k = 0; !o->numerics.exact && emit_takes_mma(o->target, i, DTYPE_F32) && k < EMIT_MMA_TILES; k++) {
+    emit_mma_tile t = emit_mma_tiles[k];
+    t.split = true;
+    add(&l, mma_config(t, DTYPE_F32));
+  }
+  return l.n;
+}
+
+/* Finds a config with whole sums. */
 static bool find_whole(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
-  gpu_config configs[GPU_MOST_CONFIGS];
+  gpu_config configs[GPU_MOST_CONFIGS + EMIT_MMA_TILES];
   uint32_t n = gpu_list_configs(o, i, configs);
+  n += n ? list_named(o, i, configs + n) : 0;
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(configs[k].name, name) == 0) {
       *out = configs[k];

@@ -7,6 +7,8 @@
  *   tiles:RxC         tiled_product.h: R rows and C columns for each of 16 x 16 threads
  *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
  *   mma-T:RxC-DxA     the same with f32 factors that are rounded to T: tf32, bf16 or f16, as the options ask for
+ *   mma-tf32x3:...    the same with f32 factors that are split into two numbers of tf32 each (mma_product.h); only
+ * where a module says so, since how tensor cores round sums of f32 is not specified
  *   .../P             the same with each sum divided into P parts, 2 to 32, in a kernel of its own (sum_parts.h)
  *
  * All of them but mma and parts round alike, so rt_numerics.exact leaves these out, except for integers.  The number of
@@ -41,8 +43,8 @@ typedef struct gpu_config_options {
   rt_numerics numerics;
 } gpu_config_options;
 
-/* Writes the configs for a contraction, the one that should be used first.  Returns their number, which is 0 if `i` is
- * none. */
+/* Writes the configs for a contraction among which is chosen, the one that should be used first.  Returns their number,
+ * which is 0 if `i` is none. */
 uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out);
 
 /* Finds a config of the contraction by its name.  Returns false if it has none of that name. */

@@ -29,7 +29,7 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded) {
 }
 
 const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
-    {4, 2, 2, 4, 0, 1}, {2, 2, 2, 2, 0, 1}, {2, 2, 1, 2, 0, 1}, {1, 2, 2, 1, 0, 1}, {1, 2, 1, 2, 0, 1}};
+    {4, 2, 2, 4, 0, 1, 0}, {2, 2, 2, 2, 0, 1, 0}, {2, 2, 1, 2, 0, 1, 0}, {1, 2, 2, 1, 0, 1, 0}, {1, 2, 1, 2, 0, 1, 0}};
 
 bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) {
   enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
@@ -64,21 +64,72 @@ static int64_t stage_words(const emit_mma_kernel *k) {
   return emit_mma_side_words(k, &k->rows) + emit_mma_side_words(k, &k->columns);
 }
 
+static LLVMValueRef is_finite(const emit_mma_kernel *k, LLVMValueRef x) {
+  LLVMValueRef size = emit_intrinsic1(k->ir, "llvm.fabs", x);
+  return emit_fcmp(k->ir, LLVMRealOLT, size, LLVMConstReal(k->ir->f32, (double)INFINITY));
+}
+
+/* A fragment of rows or columns, and what is left of its factors if they are split. */
+typedef struct fragment {
+  LLVMValueRef words[CHUNK], rest[CHUNK];
+} fragment;
+
+/* Splits a factor.  One that is so large that rounding would make it infinite is cut off instead. */
+static void split_word(const emit_mma_kernel *k, LLVMValueRef *word, LLVMValueRef *rest) {
+  enum { CUT = (1 << 13) - 1 }; /* the bits that tf32 does not have */
+  const emit_ir *ir = k->ir;
+  LLVMValueRef x = emit_float_of(ir, *word), rounded = emit_tf32(ir, x);
+  LLVMValueRef cut = LLVMBuildAnd(ir->builder, *word, emit_i(*word, ~(int64_t)CUT), "");
+  LLVMValueRef b = emit_select(ir, is_finite(k, rounded), emit_bits_of(ir, rounded), cut);
+  LLVMValueRef left = LLVMBuildFSub(ir->builder, x, emit_float_of(ir, b), "");
+  *rest = emit_bits_of(ir, emit_tf32(ir, left));
+  *word = b;
+}
+
+static void load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t j, LLVMValueRef stage, int64_t word,
+                          fragment *out) {
+  emit_mma_load_fragment(k, s, j, stage, word, out->words);
+  for (int n = 0; k->tile.split && n < CHUNK; n++) {
+    split_word(k, &out->words[n], &out->rest[n]);
+  }
+}
+
+/* Adds the products with what is left of the factors, which come first since they are small.  Where a factor is
+ * infinite, they may not be numbers although the sum is infinite; then they are left out. */
+static void multiply_rests(emit_mma_kernel *k, const fragment *row, const fragment *columns, int64_t half,
+                           LLVMValueRef *acc) {
+  enum { SUMS = 4 };
+  const emit_ir *ir = k->ir;
+  LLVMValueRef zero = LLVMConstNull(k->sum), sums[SUMS] = {zero, zero, zero, zero};
+  LLVMValueRef column[] = {columns->words[half], columns->words[half + 2]};
+  LLVMValueRef rest[] = {columns->rest[half], columns->rest[half + 2]};
+  emit_mma(&k->w, DTYPE_F32, DTYPE_F32, row->rest, column, sums);
+  emit_mma(&k->w, DTYPE_F32, DTYPE_F32, row->words, rest, sums);
+  for (int n = 0; n < SUMS; n++) {
+    LLVMValueRef more = emit_select(ir, is_finite(k, sums[n]), sums[n], zero);
+    acc[n] = LLVMBuildFAdd(ir->builder, acc[n], more, "");
+  }
+}
+
 /* The sums of the warp's mma number [row][column] are the four from acc[4 * (row * columns + column)] on. */
 static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
-  LLVMValueRef rows[MOST][CHUNK], columns[MOST][CHUNK];
+  fragment rows[MOST], columns[MOST];
   int64_t across = 2 * k->tile.warp_columns;
   for (int64_t word = 0; word < EMIT_MMA_STAGE_WORDS; word += EMIT_MMA_WORDS) {
     for (int64_t j = 0; j < k->tile.warp_rows; j++) {
-      emit_mma_load_fragment(k, &k->rows, j, stage, word, rows[j]);
+      load_fragment(k, &k->rows, j, stage, word, &rows[j]);
     }
     for (int64_t j = 0; j < k->tile.warp_columns; j++) {
-      emit_mma_load_fragment(k, &k->columns, j, stage, word, columns[j]);
+      load_fragment(k, &k->columns, j, stage, word, &columns[j]);
     }
     for (int64_t i = 0; i < k->tile.warp_rows; i++) {
       for (int64_t j = 0; j < across; j++) {
-        LLVMValueRef column[] = {columns[j / 2][j % 2], columns[j / 2][j % 2 + 2]};
-        emit_mma(&k->w, k->rows.type, k->columns.type, rows[i], column, &acc[4 * (i * across + j)]);
+        LLVMValueRef *sums = &acc[4 * (i * across + j)];
+        LLVMValueRef column[] = {columns[j / 2].words[j % 2], columns[j / 2].words[j % 2 + 2]};
+        if (k->tile.split) {
+          multiply_rests(k, &rows[i], &columns[j / 2], j % 2, sums);
+        }
+        emit_mma(&k->w, k->rows.type, k->columns.type, rows[i].words, column, sums);
       }
     }
   }

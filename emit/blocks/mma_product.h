@@ -7,7 +7,13 @@
  * elements.
  *
  * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
- * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for. */
+ * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for, or split.
+ *
+ * A factor x that is split is b + s, where b is x rounded to tf32 and s is x - b rounded to tf32.  tf32 has 11
+ * significant bits, so |s| <= 2^-11 |x|, and |x - b - s| <= 2^-23 |x|.  A product of two factors is computed as
+ * b b' + b s' + s b'.  What is left out is at most (2^-22 + 2 * 2^-23) |x x'| and terms of less than 2^-32 |x x'|, so
+ * the error of a sum of n products is at most that of adding them up, and 2^-21 (1 + 2^-10) of the sum of their sizes;
+ * adding n products up in f32 may itself cost n 2^-24 of that. */
 #ifndef EMIT_BLOCKS_MMA_PRODUCT_H
 #define EMIT_BLOCKS_MMA_PRODUCT_H
 
@@ -22,6 +28,7 @@ typedef struct emit_mma_tile {
    * the operands. */
   int64_t rounded;
   int64_t parts; /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
+  int64_t split; /* if `rounded` is F32: whether each factor becomes a sum of two numbers of tf32 (see below) */
 } emit_mma_tile;
 
 /* The tiles that are worth trying, the largest first. */

@@ -31,7 +31,8 @@ static int chunks_of(const emit_mma_kernel *k, const emit_mma_side *s) {
 static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *across) {
   hlo_value v = k->g.c->operands[s->operand];
   const emit_input *in = emit_find_input(&k->w.e, v);
-  if (!in || in->sizes || s->type == DTYPE_F32 || hlo_type(v) != s->type || !emit_has_copies(k->ir->target)) {
+  bool rounds = s->type != hlo_type(v) || (s->type == DTYPE_F32 && !k->tile.split);
+  if (!in || in->sizes || rounds || !emit_has_copies(k->ir->target)) {
     return false;
   }
   int n = factors_of_chunk(s);
@@ -159,8 +160,9 @@ static void begin_copy(emit_mma_kernel *k, const emit_mma_side *s, int number, L
 /* Returns the bits of factors, which are given in the type of the sums. */
 static LLVMValueRef bits_of(const emit_mma_kernel *k, dtype t, LLVMValueRef v) {
   return dtype_is_int(t)  ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
-         : t == DTYPE_F32 ? emit_bits_of(k->ir, emit_tf32(k->ir, v))
-                          : emit_narrow(k->ir, t, v);
+         : t != DTYPE_F32 ? emit_narrow(k->ir, t, v)
+         : !k->tile.split ? emit_bits_of(k->ir, emit_tf32(k->ir, v))
+                          : emit_bits_of(k->ir, v);
 }
 
 /* Puts factor number j into its word. */

@@ -88,6 +88,22 @@ START_TEST(names) {
 }
 END_TEST
 
+/* Only where they are named, and where f32 may round in another way. */
+START_TEST(split_factors) {
+  gpu_config configs[GPU_MOST_CONFIGS], found;
+  gpu_config_options o = options_of("sm_80"), exact = o, old = options_of("sm_75");
+  const hlo_instr *i = dot("f32", 100, 200, 300), *half = dot("f16", 100, 200, 300);
+  const char *name = "mma-tf32x3:2x2-2x2", *parts = "mma-tf32x3:2x2-2x2/4";
+  exact.numerics.exact = true;
+  ck_assert(!has(configs, gpu_list_configs(&o, i, configs), name));
+  ck_assert(gpu_find_config(&o, i, name, &found) && found.mma.split && found.mma.rounded == DTYPE_F32);
+  ck_assert(gpu_find_config(&o, i, parts, &found) && found.mma.split && found.mma.parts == 4);
+  ck_assert_str_eq(found.name, parts);
+  ck_assert(!gpu_find_config(&exact, i, name, &found) && !gpu_find_config(&old, i, name, &found));
+  ck_assert(!gpu_find_config(&o, half, name, &found));
+}
+END_TEST
+
 START_TEST(only_contractions_have_configs) {
   gpu_config configs[GPU_MOST_CONFIGS];
   gpu_config_options o = options_of("sm_80");
@@ -103,6 +119,7 @@ int main(void) {
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
   tcase_add_test(t, first_configs);
   tcase_add_test(t, names);
+  tcase_add_test(t, split_factors);
   tcase_add_test(t, only_contractions_have_configs);
   return run_suite("gpu-contraction", t);
 }

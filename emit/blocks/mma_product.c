@@ -24,8 +24,8 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded) {
   if (is_f32 != (rounded != DTYPE_INVALID)) {
     return false;
   }
-  return emit_has_mma(t, is_f32 ? rounded : x, is_f32 ? rounded : y) &&
-         sum == (dtype_is_int(x) ? DTYPE_S32 : DTYPE_F32);
+  dtype wanted = dtype_is_int(x) ? DTYPE_S32 : x == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  return emit_has_mma(t, is_f32 ? rounded : x, is_f32 ? rounded : y) && sum == wanted;
 }
 
 const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
@@ -111,6 +111,20 @@ static void multiply_rests(emit_mma_kernel *k, const fragment *row, const fragme
   }
 }
 
+/* Multiplies 16 rows by half of the 16 columns. */
+static void multiply_fragments(emit_mma_kernel *k, const fragment *row, const fragment *columns, int64_t half,
+                               LLVMValueRef *acc) {
+  if (k->rows.type == DTYPE_F64) {
+    emit_mma_f64(&k->w, row->words, columns->words[half], acc);
+    return;
+  }
+  if (k->tile.split) {
+    multiply_rests(k, row, columns, half, acc);
+  }
+  LLVMValueRef column[] = {columns->words[half], columns->words[half + 2]};
+  emit_mma(&k->w, k->rows.type, k->columns.type, row->words, column, acc);
+}
+
 /* The sums of the warp's mma number [row][column] are the four from acc[4 * (row * columns + column)] on. */
 static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
   fragment rows[MOST], columns[MOST];
@@ -124,12 +138,7 @@ static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) 
     }
     for (int64_t i = 0; i < k->tile.warp_rows; i++) {
       for (int64_t j = 0; j < across; j++) {
-        LLVMValueRef *sums = &acc[4 * (i * across + j)];
-        LLVMValueRef column[] = {columns[j / 2].words[j % 2], columns[j / 2].words[j % 2 + 2]};
-        if (k->tile.split) {
-          multiply_rests(k, &rows[i], &columns[j / 2], j % 2, sums);
-        }
-        emit_mma(&k->w, k->rows.type, k->columns.type, rows[i].words, column, sums);
+        multiply_fragments(k, &rows[i], &columns[j / 2], j % 2, &acc[4 * (i * across + j)]);
       }
     }
   }
@@ -178,11 +187,17 @@ static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
 /* How many fragments of rows a warp stores at a time: as many as its share of the stages' memory has room for. */
 static int64_t rows_at_once(const emit_mma_kernel *k, int64_t pitch) {
   int64_t n = k->tile.warp_rows, warps = k->tile.down * k->tile.across;
-  while (n * SIDE * pitch * warps > k->stages * stage_words(k)) {
+  int64_t words = k->rows.type == DTYPE_F64 ? 2 : 1; /* of a sum */
+  while (n * SIDE * pitch * warps * words > k->stages * stage_words(k)) {
     n /= 2;
   }
   assert(n > 0);
   return n;
+}
+
+/* Returns the address of sum number `at` in the block's shared memory. */
+static LLVMValueRef sum_place(const emit_mma_kernel *k, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(k->ir->builder, k->sum, k->memory, &at, 1, "");
 }
 
 /* Stores the sums of fragment `row` of the warp in its memory, as row number `to`. */
@@ -198,7 +213,7 @@ static void spread_sums(const emit_mma_kernel *k, LLVMValueRef memory, int64_t p
       LLVMValueRef both = LLVMGetPoison(LLVMVectorType(k->sum, 2));
       both = emit_set_lane(ir, both, acc[4 * j + 2 * half], 0);
       both = emit_set_lane(ir, both, acc[4 * j + 2 * half + 1], 1);
-      LLVMBuildStore(ir->builder, both, emit_mma_word(k, emit_add(ir, first, emit_i64(ir, at))));
+      LLVMBuildStore(ir->builder, both, sum_place(k, emit_add(ir, first, emit_i64(ir, at))));
     }
   }
 }
@@ -213,7 +228,7 @@ static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, i
   emit_loop_begin(ir, &l, emit_lane_number(&k->w), emit_i64(ir, n * columns), EMIT_WARP, true, 0, NULL);
   LLVMValueRef row = emit_over(ir, l.iv, columns), column = emit_modulo(ir, l.iv, columns);
   LLVMValueRef at = emit_add(ir, memory, emit_add(ir, emit_times(ir, row, pitch), column));
-  LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, emit_mma_word(k, at), "");
+  LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, sum_place(k, at), "");
   row = emit_add(ir, row_of_warp, row);
   column = emit_add(ir, column_of_warp, column);
   if (k->tile.parts > 1) {
@@ -280,7 +295,7 @@ status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
   dtype x = k.tile.rounded ? (dtype)k.tile.rounded : hlo_type(k.g.c->operands[0]);
-  k.sum = dtype_is_int(x) ? k.ir->i32 : k.ir->f32;
+  k.sum = dtype_is_int(x) ? k.ir->i32 : x == DTYPE_F64 ? k.ir->f64 : k.ir->f32;
   k.sums = (int64_t)(EMIT_MMA_STAGE_WORDS * sizeof(int32_t) / dtype_bytes(x));
   k.threads = EMIT_WARP * k.tile.down * k.tile.across;
   if (!shape_is_empty(&k.g.c->shapes[0])) {

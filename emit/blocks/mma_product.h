@@ -6,7 +6,8 @@
  * its threads load and store.  The sums then go through shared memory, so that neighbouring threads store neighbouring
  * elements.
  *
- * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
+ * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact;
+ * those of f64 are f64.
  * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for, or split.
  *
  * A factor x that is split is b + s, where b is x rounded to tf32 and s is x - b rounded to tf32.  tf32 has 11

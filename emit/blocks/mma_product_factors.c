@@ -8,14 +8,13 @@
 #include "emit/kernel/block.h"
 
 enum { CHUNK = EMIT_MMA_CHUNK, CHUNKS = EMIT_MMA_CHUNKS, PITCH = EMIT_MMA_PITCH, SIDE = EMIT_MMA_SIDE };
-enum { CHUNK_BYTES = CHUNK * sizeof(int32_t) };
+enum { WORD_BYTES = sizeof(int32_t), CHUNK_BYTES = CHUNK * WORD_BYTES };
 
 LLVMValueRef emit_mma_word(const emit_mma_kernel *k, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->ir->i32, k->memory, &at, 1, "");
 }
 
-static int factors_of_word(const emit_mma_side *s) { return (int)(sizeof(int32_t) / dtype_bytes(s->type)); }
-static int factors_of_chunk(const emit_mma_side *s) { return CHUNK * factors_of_word(s); }
+static int factors_of_chunk(const emit_mma_side *s) { return (int)(CHUNK_BYTES / dtype_bytes(s->type)); }
 
 /* Returns how many chunks of a side each thread brings. */
 static int chunks_of(const emit_mma_kernel *k, const emit_mma_side *s) {
@@ -37,7 +36,7 @@ static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *a
   }
   int n = factors_of_chunk(s);
   *across = emit_neighbouring_positions(&k->g, s->operand) % n == 0;
-  return *across ? factors_of_word(s) == 2 : emit_neighbouring_sums(&k->g, s->operand) % n == 0;
+  return *across ? dtype_bytes(s->type) == 2 : emit_neighbouring_sums(&k->g, s->operand) % n == 0;
 }
 
 /* Vectors need an operand whose innermost dimension is as long as a multiple of them, and as many rows or columns: the
@@ -88,7 +87,7 @@ bool emit_mma_copies(const emit_mma_side *s) {
 
 /* A stage has the words of each row or column; or of each sum, those of all rows or columns. */
 static int64_t pitch_of(const emit_mma_side *s) {
-  return s->transport == EMIT_MMA_COPY_ACROSS ? s->extent / factors_of_word(s) + EMIT_MMA_PAD : PITCH;
+  return s->transport == EMIT_MMA_COPY_ACROSS ? s->extent / 2 + EMIT_MMA_PAD : PITCH;
 }
 
 int64_t emit_mma_side_words(const emit_mma_kernel *k, const emit_mma_side *s) {
@@ -159,19 +158,27 @@ static void begin_copy(emit_mma_kernel *k, const emit_mma_side *s, int number, L
 
 /* Returns the bits of factors, which are given in the type of the sums. */
 static LLVMValueRef bits_of(const emit_mma_kernel *k, dtype t, LLVMValueRef v) {
-  return dtype_is_int(t)  ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
-         : t != DTYPE_F32 ? emit_narrow(k->ir, t, v)
-         : !k->tile.split ? emit_bits_of(k->ir, emit_tf32(k->ir, v))
-                          : emit_bits_of(k->ir, v);
+  if (dtype_is_int(t)) {
+    return LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "");
+  }
+  bool rounds = t == DTYPE_F32 && !k->tile.split;
+  return t == DTYPE_F32 || t == DTYPE_F64 ? emit_bits_of(k->ir, rounds ? emit_tf32(k->ir, v) : v)
+                                          : emit_narrow(k->ir, t, v);
 }
 
-/* Puts factor number j into its word. */
+/* Puts factor number j into its word or words. */
 static void put_factor(const emit_mma_kernel *k, const emit_mma_side *s, emit_mma_chunk *c, int j, LLVMValueRef bits) {
-  int each = factors_of_word(s), shift = j % each * 8 * (int)dtype_bytes(s->type);
-  LLVMValueRef *word = &c->words[j / each];
-  LLVMValueRef part = LLVMBuildZExt(k->ir->builder, bits, k->ir->i32, "");
-  part = LLVMBuildShl(k->ir->builder, part, LLVMConstInt(k->ir->i32, (unsigned)shift, false), "");
-  *word = j % each ? LLVMBuildOr(k->ir->builder, *word, part, "") : part;
+  const emit_ir *ir = k->ir;
+  int bytes = (int)dtype_bytes(s->type), shift = j * bytes % WORD_BYTES * 8;
+  LLVMValueRef *word = &c->words[j * bytes / WORD_BYTES];
+  if (bytes > WORD_BYTES) {
+    word[0] = LLVMBuildTrunc(ir->builder, bits, ir->i32, "");
+    word[1] = LLVMBuildTrunc(ir->builder, LLVMBuildLShr(ir->builder, bits, emit_i64(ir, 32), ""), ir->i32, "");
+    return;
+  }
+  LLVMValueRef part = LLVMBuildZExt(ir->builder, bits, ir->i32, "");
+  part = LLVMBuildShl(ir->builder, part, LLVMConstInt(ir->i32, (unsigned)shift, false), "");
+  *word = shift ? LLVMBuildOr(ir->builder, *word, part, "") : part;
 }
 
 /* Returns `bits` if the sum is one of those that there are, otherwise 0. */
@@ -316,17 +323,31 @@ void emit_mma_await_stage(emit_mma_kernel *k, int64_t stages) {
 
 /* --- fragments --- */
 
+/* Loads the factors of f64 that the lane has of 16 rows or columns: number t of number g, and of number g + 8. */
+static void load_f64(emit_mma_kernel *k, LLVMValueRef base, LLVMValueRef *out) {
+  enum { FACTORS = 4, WORDS = sizeof(double) / WORD_BYTES };
+  const emit_ir *ir = k->ir;
+  LLVMValueRef lane = emit_lane_number(&k->w), own = emit_times(ir, emit_over(ir, lane, FACTORS), PITCH);
+  own = emit_add(ir, own, emit_times(ir, emit_modulo(ir, lane, FACTORS), WORDS));
+  for (int64_t half = 0; half < 2; half++) {
+    LLVMValueRef at = emit_add(ir, own, emit_i64(ir, half * SIDE / 2 * PITCH));
+    out[half] = LLVMBuildLoad2(ir->builder, ir->f64, LLVMBuildInBoundsGEP2(ir->builder, ir->i32, base, &at, 1, ""), "");
+  }
+}
+
 void emit_mma_load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t j, LLVMValueRef stage, int64_t word,
                             LLVMValueRef *out) {
   const emit_ir *ir = k->ir;
-  int64_t pitch = pitch_of(s), each = factors_of_word(s);
-  bool across = s->transport == EMIT_MMA_COPY_ACROSS;
+  int64_t pitch = pitch_of(s);
+  bool across = s->transport == EMIT_MMA_COPY_ACROSS; /* words of two factors */
   LLVMValueRef warp =
-      across ? LLVMBuildUDiv(ir->builder, s->of_warp, emit_i64(ir, each), "") : emit_times(ir, s->of_warp, pitch);
-  int64_t at = s->offset + (across ? word * each * pitch + j * SIDE / each : j * SIDE * pitch + word);
+      across ? LLVMBuildUDiv(ir->builder, s->of_warp, emit_i64(ir, 2), "") : emit_times(ir, s->of_warp, pitch);
+  int64_t at = s->offset + (across ? word * 2 * pitch + j * SIDE / 2 : j * SIDE * pitch + word);
   LLVMValueRef base = emit_mma_word(k, emit_add(ir, emit_add(ir, stage, warp), emit_i64(ir, at)));
   if (across) {
     emit_load_fragment_across(&k->w, base, pitch, out);
+  } else if (s->type == DTYPE_F64) {
+    load_f64(k, base, out);
   } else {
     emit_load_fragment(&k->w, base, pitch, out);
   }

@@ -84,7 +84,8 @@ void emit_mma_end_stage(const emit_mma_kernel *k, LLVMValueRef stage, const emit
 /* Waits until the thread's copies have arrived but those for the last `stages` stages. */
 void emit_mma_await_stage(emit_mma_kernel *k, int64_t stages);
 
-/* Loads the fragment number j of a warp's side, for the words from number `word` on. */
+/* Loads the fragment number j of a warp's side, for the words from number `word` on, as emit_mma or, two values, as
+ * emit_mma_f64 takes it. */
 void emit_mma_load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t j, LLVMValueRef stage, int64_t word,
                             LLVMValueRef *out);
 

@@ -116,14 +116,20 @@ void emit_copy_wait(emit_writer *w, unsigned groups) {
 static bool is_byte(dtype t) { return t == DTYPE_U8 || t == DTYPE_S8; }
 
 bool emit_has_mma(const emit_target *t, dtype rows, dtype columns) {
-  bool same = rows == columns && (rows == DTYPE_F16 || rows == DTYPE_BF16 || rows == DTYPE_F32);
-  return t->mma && (same || (is_byte(rows) && is_byte(columns)));
+  bool has = rows == DTYPE_F16 || rows == DTYPE_BF16 || rows == DTYPE_F32 || rows == DTYPE_F64;
+  return t->mma && ((has && rows == columns) || (is_byte(rows) && is_byte(columns)));
 }
 
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums) {
   assert(w->uniform != EMIT_DIVERGENT && emit_has_mma(w->e.w->target, rows_type, columns_type));
+  assert(rows_type != DTYPE_F64);
   ops_of(w)->mma(w->e.w, rows_type, columns_type, rows, columns, sums, ++w->n_syncs);
+}
+
+void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums) {
+  assert(w->uniform != EMIT_DIVERGENT && emit_has_mma(w->e.w->target, DTYPE_F64, DTYPE_F64));
+  ops_of(w)->mma_f64(w->e.w, rows, column, sums, ++w->n_syncs);
 }
 
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {

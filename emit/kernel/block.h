@@ -73,12 +73,17 @@ void emit_copy_wait(emit_writer *w, unsigned groups);
  * floats are added is the device's matter: sums of floats may differ in their last bits from one to another, and from
  * the emulator's. */
 enum { EMIT_MMA_ROWS = 16, EMIT_MMA_COLUMNS = 8, EMIT_MMA_WORDS = 8 };
-/* Returns true if warps multiply matrices of these types: f16, bf16 and f32 with itself, u8 and s8 with each other. */
+/* Returns true if warps multiply matrices of these types: f16, bf16, f32 and f64 with itself, u8 and s8 with each
+ * other.
+ */
 bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
 /* Adds the products to sums[4]; rows[4] and columns[2] are i32.  Control flow must be uniform for the warp, and the
  * number of threads in the block a multiple of EMIT_WARP. */
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums);
+/* The same for f64, of which a row or column has four: lane has number t of rows g and g + 8, of column g, and the same
+ * sums as above, all as f64. */
+void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums);
 /* Loads the words of 16 rows, of which each lane gets those that it must have: words[4], i32.  `base` is an address of
  * shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4.  For 16
  * columns, words 0 and 2 are those of the first 8 columns, words 1 and 3 those of the others.  Control flow must be
@@ -130,9 +135,11 @@ typedef struct emit_block_ops {
   LLVMValueRef (*shared)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
-  /* Implement emit_mma, emit_load_fragment and emit_load_fragment_across. */
+  /* Implement emit_mma, emit_mma_f64, emit_load_fragment and emit_load_fragment_across. */
   void (*mma)(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number);
+  void (*mma_f64)(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                  uint32_t number);
   void (*load_fragment)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
   void (*load_fragment_across)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
   /* Implement emit_copy_begin, emit_copy_commit and emit_copy_wait. */

@@ -212,6 +212,36 @@ static void host_mma(const emit_ir *ir, dtype a, dtype b, const LLVMValueRef *ro
   }
 }
 
+enum { F64_ROWS = 2, F64_VALUES = F64_ROWS + 1, F64_FACTORS = 4 };
+_Static_assert((int)F64_VALUES <= (int)N_VALUES, "an exchange has room for the factors of a lane");
+
+/* Returns value number k of those that a lane has exchanged. */
+static LLVMValueRef f64_of_lane(const emit_ir *ir, LLVMValueRef lane, int64_t k) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, lane, emit_i64(ir, N_VALUES), ""), emit_i64(ir, k), "");
+  return LLVMBuildLoad2(b, ir->f64, LLVMBuildInBoundsGEP2(b, ir->i64, get(ir, LANES), &at, 1, ""), "");
+}
+
+static void host_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                         uint32_t number) {
+  LLVMBuilderRef b = ir->builder;
+  for (int64_t k = 0; k < F64_VALUES; k++) {
+    LLVMValueRef at = emit_i64(ir, k), to = LLVMBuildInBoundsGEP2(b, ir->i64, member(ir, VALUES), &at, 1, "");
+    LLVMBuildStore(b, k < F64_ROWS ? rows[k] : column, to);
+  }
+  suspend(ir, -(int64_t)number);
+  LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef t = LLVMBuildAnd(b, lane, emit_i64(ir, F64_FACTORS - 1), ""), row = LLVMBuildSub(b, lane, t, "");
+  for (int64_t f = 0; f < F64_FACTORS; f++) {
+    LLVMValueRef row_lane = LLVMBuildAdd(b, row, emit_i64(ir, f), "");
+    for (int64_t k = 0; k < N_SUMS; k++) { /* columns 2t and 2t + 1 */
+      LLVMValueRef column_lane = LLVMBuildMul(b, t, emit_i64(ir, 2 * F64_FACTORS), "");
+      column_lane = LLVMBuildAdd(b, column_lane, emit_i64(ir, k % 2 * F64_FACTORS + f), "");
+      sums[k] = emit_fma(ir, f64_of_lane(ir, row_lane, k / 2), f64_of_lane(ir, column_lane, F64_ROWS), sums[k]);
+    }
+  }
+}
+
 static void host_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
@@ -344,6 +374,7 @@ const emit_block_ops emit_block_host = {.type = host_type,
                                         .shared = host_shared,
                                         .exchange = host_exchange,
                                         .mma = host_mma,
+                                        .mma_f64 = host_mma_f64,
                                         .load_fragment = host_load_fragment,
                                         .load_fragment_across = host_load_fragment_across,
                                         .copy = host_copy,

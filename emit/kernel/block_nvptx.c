@@ -123,6 +123,18 @@ static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, co
   }
 }
 
+/* The instruction multiplies 8 rows. */
+static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                          uint32_t number) {
+  (void)number;
+  for (int half = 0; half < 2; half++) {
+    LLVMValueRef args[] = {rows[half], column, sums[2 * half], sums[2 * half + 1]};
+    LLVMValueRef both = call(ir, "llvm.nvvm.mma.m8n8k4.row.col.f64", 4, args);
+    sums[2 * half] = LLVMBuildExtractValue(ir->builder, both, 0, "");
+    sums[2 * half + 1] = LLVMBuildExtractValue(ir->builder, both, 1, "");
+  }
+}
+
 /* Loads four matrices of 8 times 8 factors of 16 bits.  Lanes 8 m to 8 m + 7 pass the addresses of the lines of matrix
  * m, of 16 bytes each: of line number `line`, the part from word number `word` on. */
 static void load_matrices(const emit_ir *ir, const char *name, LLVMValueRef base, int64_t pitch, LLVMValueRef line,
@@ -205,6 +217,7 @@ const emit_block_ops emit_block_nvptx = {.type = nvptx_type,
                                          .shared = nvptx_shared,
                                          .exchange = nvptx_exchange,
                                          .mma = nvptx_mma,
+                                         .mma_f64 = nvptx_mma_f64,
                                          .load_fragment = nvptx_load_fragment,
                                          .load_fragment_across = nvptx_load_fragment_across,
                                          .copy = nvptx_copy,

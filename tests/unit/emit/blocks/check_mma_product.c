@@ -53,7 +53,7 @@ static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
 /* Sums are f32, so what counts is the rounding of the result. */
 enum { ROUNDS = 2 };
 
-static const double F16 = 4e-3, BF16 = 3e-2, SPLIT_F32 = 1e-5, EXACT = 0;
+static const double F16 = 4e-3, BF16 = 3e-2, SPLIT_F32 = 1e-5, F64 = 1e-13, EXACT = 0;
 
 #define DOT_OF(x, a, y, b, t, result, lhs, rhs, batch)                                                           \
   "(%x: " x a ", %y: " y b ") {\n%z = dot(%x, %y) {lhs_contract=" lhs ", rhs_contract=" rhs ", lhs_batch=" batch \
@@ -107,6 +107,17 @@ START_TEST(types_of_factors) {
   add(&c, EXACT, DOT_OF("u8", "[m,70]", "s8", "[n,70]", "s32", "[m,n]", "[1]", "[1]", "[]"));
   add(&c, EXACT, DOT_OF("s8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
   add(&c, EXACT, DOT_OF("u8", "[m,k]", "u8", "[k,n]", "s32", "[m,n]", "[1]", "[0]", "[]"));
+  sizes_check_blocks(&c, ROUNDS);
+}
+END_TEST
+
+/* Sums of f64 differ in their order only. */
+START_TEST(f64) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  add(&c, F64, DOT("f64", "[m,k]", "[k,n]", "[m,n]", "[1]", "[0]", "[]"));
+  add(&c, F64, DOT("f64", "[m,44]", "[n,44]", "[m,n]", "[1]", "[1]", "[]")); /* copies */
+  add(&c, F64, DOT("f64", "[m,18]", "[18,64]", "[m,64]", "[1]", "[0]", "[]"));
   sizes_check_blocks(&c, ROUNDS);
 }
 END_TEST
@@ -331,8 +342,8 @@ START_TEST(types) {
   ck_assert(!emit_takes_mma(&cpu, half, DTYPE_INVALID));
   ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
                             DTYPE_INVALID));
-  ck_assert(!emit_takes_mma(&gpu, instruction(DOT("f64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
-                            DTYPE_INVALID));
+  ck_assert(emit_takes_mma(&gpu, instruction(DOT("f64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
+                           DTYPE_INVALID));
   ck_assert(!emit_takes_mma(&gpu, instruction(DOT("s32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]")),
                             DTYPE_INVALID));
 }
@@ -366,6 +377,7 @@ int main(void) {
   tcase_add_loop_test(t, dots, 0, TILES);
   tcase_add_loop_test(t, copied_factors, 0, TILES);
   tcase_add_test(t, types_of_factors);
+  tcase_add_loop_test(t, f64, 0, TILES - 1);
   tcase_add_loop_test(t, rounded_factors, ROUNDED, PARTS);
   tcase_add_test(t, tf32_is_rounded);
   tcase_add_loop_test(t, split_factors, SPLIT, ALL_TILES);

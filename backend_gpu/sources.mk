@@ -1,5 +1,6 @@
 # Written by m4/list-sources: do not edit.
 gpu_exec_sources = \
+	backend_gpu/runtime/block_copies.c \
 	backend_gpu/runtime/cuda.c \
 	backend_gpu/runtime/cuda_code.c \
 	backend_gpu/runtime/cuda_driver.c \
@@ -23,6 +24,7 @@ backend_gpu_files = \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \
 	backend_gpu/runtime/README-cuda.md \
+	backend_gpu/runtime/block_copies.h \
 	backend_gpu/runtime/cuda.h \
 	backend_gpu/runtime/cuda_device.h \
 	backend_gpu/runtime/cuda_driver.h \

@@ -7,6 +7,8 @@ emit_sources = \
 	emit/blocks/block_nms.c \
 	emit/blocks/block_sort.c \
 	emit/blocks/mma_product.c \
+	emit/blocks/mma_product_factors.c \
+	emit/blocks/sum_parts.c \
 	emit/blocks/tile_geometry.c \
 	emit/blocks/tiled_product.c \
 	emit/contraction/attention.c \
@@ -82,6 +84,8 @@ emit_files = \
 	emit/blocks/block_nms.h \
 	emit/blocks/block_sort.h \
 	emit/blocks/mma_product.h \
+	emit/blocks/mma_product_internal.h \
+	emit/blocks/sum_parts.h \
 	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
 	emit/contraction/arithmetic.h \

@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-enum { RT_BLOCK_ABI = 2 };
+enum { RT_BLOCK_ABI = 3 };
 
 enum {
   RT_BLOCK_PARAMETER_BYTES = 4096,   /* the most bytes that the parameters of a kernel may have */
@@ -70,10 +70,17 @@ struct rt_block_thread {
    * write (not in its frame, and not what it only reads); other kernels do not call it.  It is not called for atomic
    * accesses. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
+  /* Copies to shared memory that are under way while the thread goes on.  `copy` begins one of 4, 8 or 16 bytes, to a
+   * multiple of as many: the first `live` bytes of `from`, and zeros.  `commit` makes one group of those that the
+   * thread has begun since it made the last one.  `await` returns when all of the thread's groups have arrived but the
+   * last `groups`; until then the bytes at `to` are undefined.  A thread that ends has waited for all its copies. */
+  void (*copy)(rt_block_thread *t, void *to, const void *from, int32_t bytes, int32_t live);
+  void (*commit)(rt_block_thread *t);
+  void (*await)(rt_block_thread *t, int32_t groups);
 };
 
 /* An emulated kernel: one call computes what one thread does, up to the first place where it waits.  The first three
- * parameters are those of the GPU's kernel.  It keeps no state and calls no function but `allocate` and `access`. */
+ * parameters are those of the GPU's kernel.  It keeps no state and calls no function but those of the thread. */
 typedef void rt_block_fn(const void *const *buffers, const int64_t *args, int64_t steps, rt_block_thread *thread);
 
 /* Continues a thread that waits.  LLVM keeps the function that does so at the beginning of a coroutine's frame. */

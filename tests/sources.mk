@@ -62,6 +62,7 @@ check_programs = \
 	tests/unit/base/check_protobuf_wire \
 	tests/unit/emit/blocks/check_block \
 	tests/unit/emit/blocks/check_block_attention \
+	tests/unit/emit/blocks/check_block_copies \
 	tests/unit/emit/blocks/check_block_nms \
 	tests/unit/emit/blocks/check_block_scatter \
 	tests/unit/emit/blocks/check_block_sort \
@@ -1011,6 +1012,8 @@ tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_copies_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_copies_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_nms_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_nms_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_scatter_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -7,8 +7,12 @@
  *   tiles:RxC         tiled_product.h: R rows and C columns for each of 16 x 16 threads
  *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
  *   mma-T:RxC-DxA     the same with f32 factors that are rounded to T: tf32, bf16 or f16, as the options ask for
+ *   mma-tf32x3:...    the same with f32 factors that are split into two numbers of tf32 each (mma_product.h); only
+ * where a module says so, since how tensor cores round sums of f32 is not specified
+ *   .../P             the same with each sum divided into P parts, 2 to 32, in a kernel of its own (sum_parts.h)
  *
- * All of them but mma round alike, so rt_numerics.exact leaves it out, except for bytes. */
+ * All of them but mma and parts round alike, so rt_numerics.exact leaves these out, except for integers.  The number of
+ * parts follows from likely sizes, not from the GPU, so that all GPUs compute the same sums. */
 #ifndef BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 #define BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 
@@ -16,7 +20,7 @@
 #include "emit/blocks/tiled_product.h"
 #include "runtime/program/target.h"
 
-enum { GPU_MOST_CONFIGS = 24 };
+enum { GPU_MOST_CONFIGS = 28 };
 
 typedef struct gpu_config {
   char name[24];
@@ -28,14 +32,19 @@ typedef struct gpu_config {
   size_t bytes; /* of the config of `write` */
 } gpu_config;
 
+/* Returns how many kernels compute a contraction of this config, one after the other, and the bytes of scratch memory
+ * that they need together. */
+uint32_t gpu_config_phases(const gpu_config *c);
+dim gpu_config_scratch(const gpu_config *c, const hlo_instr *i);
+
 /* What configs depend on beside the contraction. */
 typedef struct gpu_config_options {
   const emit_target *target;
   rt_numerics numerics;
 } gpu_config_options;
 
-/* Writes the configs for a contraction, the one that should be used first.  Returns their number, which is 0 if `i` is
- * none. */
+/* Writes the configs for a contraction among which is chosen, the one that should be used first.  Returns their number,
+ * which is 0 if `i` is none. */
 uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out);
 
 /* Finds a config of the contraction by its name.  Returns false if it has none of that name. */

@@ -98,7 +98,7 @@ static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   bool is_exact = contraction->shapes[0].type == DTYPE_S32;
   (void)lhs; /* signed and unsigned bytes are taken alike */
   return p->target->mma && (is_exact || !p->options->numerics.exact) && emit_takes_tiles(contraction) &&
-         emit_choose_mma_tile(contraction, &tile);
+         emit_choose_mma_tile(contraction, true, &tile);
 }
 
 /* The kernel for few rows (emit/kernel/team.h) dequantises weights while it reads them, so that only small integers are

@@ -26,8 +26,12 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
 }
 
 static dim scratch(void *data, const hlo_instr *i) {
-  (void)data;
-  return emit_is_special(i) ? lower_special_scratch(i, LOWER_BLOCKS) : 0;
+  const lowering *l = data;
+  gpu_config c;
+  if (emit_is_special(i)) {
+    return lower_special_scratch(i, LOWER_BLOCKS);
+  }
+  return *i->config && gpu_find_config(&l->options->configs, i, i->config, &c) ? gpu_config_scratch(&c, i) : 0;
 }
 
 /* --- instructions --- */
@@ -38,9 +42,12 @@ typedef union kernel_config {
   emit_block_attention attention;
 } kernel_config;
 
-/* Sets *out to what writes the kernel of `i`; its `write` is NULL if emit_kernel does. */
-static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config *c, lower_kernel_writer *out) {
+/* Sets *out to what writes the kernels of `i`; its `write` is NULL if emit_kernel does.  *phases becomes their number.
+ */
+static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config *c, lower_kernel_writer *out,
+                            uint32_t *phases) {
   hlo_attention a;
+  *phases = 1;
   *out = (lower_kernel_writer){.packed = -1};
   if (hlo_attention_of_fusion(i, &a) && emit_choose_block_attention(&a, &c->attention)) {
     *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
@@ -49,6 +56,7 @@ static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config
     CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, g), STATUS_INVALID_ARGUMENT,
                "%s: there is no config '%s'", hlo_info(i)->name, i->config);
     *out = (lower_kernel_writer){g->write, i->config, &g->tile, g->bytes, 0, -1};
+    *phases = gpu_config_phases(g);
   }
   return NULL;
 }
@@ -58,10 +66,15 @@ static status emit_kernel_thunk(lower_context *c, const lowering *l, const hlo_i
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
   kernel_config config;
   lower_kernel_writer writer;
-  TRY(choose_writer(l, i, &config, &writer));
+  uint32_t phases;
+  TRY(choose_writer(l, i, &config, &writer, &phases));
   lower_bring_base(c, i);
-  rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
-  return lower_add_kernel(c, l->kernels, t, i, writer.write ? &writer : NULL, NULL);
+  for (; writer.phase < phases; writer.phase++) {
+    rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
+    t->buffers[t->n_buffers - 1].kept = writer.phase > 0; /* the scratch memory, into which the earlier one wrote */
+    TRY(lower_add_kernel(c, l->kernels, t, i, writer.write ? &writer : NULL, NULL));
+  }
+  return NULL;
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {

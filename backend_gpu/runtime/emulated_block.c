@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_gpu/runtime/block_copies.h"
 #include "backend_gpu/runtime/race_check.h"
 #include "base/arena.h"
 
@@ -12,11 +13,18 @@ enum { WARP = RT_BLOCK_WARP, FRAME_ALIGN = 64 };
 typedef struct emulated_block emulated_block;
 
 typedef struct emulated_thread {
-  rt_block_thread state; /* the first member: the kernel's `allocate` and `access` get its address */
+  rt_block_thread state; /* the first member: the functions that kernels call get its address */
   emulated_block *block;
   void *frame; /* memory of `frame_bytes` bytes, which the thread of the next block uses again */
   int64_t frame_bytes;
 } emulated_thread;
+
+/* What is wrong with a kernel's copies. */
+typedef struct copy_fault {
+  const char *what; /* NULL: nothing */
+  uint32_t thread, other;
+  const void *at;
+} copy_fault;
 
 /* The memory of the block that runs. */
 struct emulated_block {
@@ -28,22 +36,103 @@ struct emulated_block {
   gpu_race_check *races;                                  /* NULL until the kernel says what it accesses */
   bool raced;                                             /* whether `race` was found */
   gpu_race race;
+  gpu_copies *copies; /* NULL until a thread begins one */
+  copy_fault fault;   /* the first one */
 };
 
+static _Noreturn void out_of_memory(void) { guard_fail("out of memory for the threads of an emulated block"); }
+
+/* --- copies --- */
+
+static void set_fault(emulated_block *b, copy_fault f) {
+  if (!b->fault.what) {
+    b->fault = f;
+  }
+}
+
+/* Notes that a thread accesses memory to which a copy is under way, if it does. */
+static void check_copies(emulated_block *b, uint32_t thread, const void *at, int64_t bytes) {
+  uint32_t other;
+  if (b->copies && gpu_copies_pending(b->copies, at, bytes, &other)) {
+    set_fault(b, (copy_fault){"accesses memory to which a copy is under way", thread, other, at});
+  }
+}
+
+/* Implements rt_block_thread.copy. */
+static void begin_copy(rt_block_thread *thread, void *to, const void *from, int32_t bytes, int32_t live) {
+  emulated_block *b = ((emulated_thread *)thread)->block;
+  uint32_t self = (uint32_t)thread->thread;
+  if (!b->copies) {
+    b->copies = gpu_copies_create(b->shared, b->launch->shared_bytes, b->launch->threads);
+  }
+  switch (b->copies ? gpu_copies_begin(b->copies, self, to, from, bytes, live) : GPU_COPY_NO_MEMORY) {
+    case GPU_COPY_BEGUN: break;
+    case GPU_COPY_OUTSIDE: set_fault(b, (copy_fault){"copies to where it may not", self, self, to}); break;
+    case GPU_COPY_TWICE: check_copies(b, self, to, bytes); break;
+    case GPU_COPY_NO_MEMORY: out_of_memory();
+  }
+}
+
+/* Implements rt_block_thread.commit. */
+static void commit_copies(rt_block_thread *thread) {
+  emulated_block *b = ((emulated_thread *)thread)->block;
+  if (b->copies) { /* groups before the first copy are empty */
+    gpu_copies_commit(b->copies, (uint32_t)thread->thread);
+  }
+}
+
+static status check_fault(const emulated_block *b) {
+  const copy_fault *f = &b->fault;
+  return f->what ? status_error(STATUS_INTERNAL,
+                                "kernel %s, block %lld: thread %u %s of thread %u, at byte %lld of shared memory",
+                                b->launch->name, (long long)b->number, f->thread, f->what, f->other,
+                                (long long)((intptr_t)f->at - (intptr_t)b->shared))
+                 : NULL;
+}
+
+/* Fails if threads have ended before their copies have arrived, which may then overwrite what comes later. */
+static status check_arrived(const emulated_block *b) {
+  uint32_t thread;
+  CHECK_THAT(!b->copies || !gpu_copies_left(b->copies, &thread), STATUS_INTERNAL,
+             "kernel %s, block %lld: thread %u ends and has not waited for its copies", b->launch->name,
+             (long long)b->number, thread);
+  return NULL;
+}
+
 /* --- races --- */
+
+static void check_access(emulated_block *b, uint32_t thread, const void *at, int64_t bytes, bool writes) {
+  bool no_memory = false;
+  if (!b->raced) {
+    b->raced = gpu_race_check_access(b->races, thread, at, bytes, writes, &b->race, &no_memory);
+  }
+  if (no_memory) {
+    guard_fail("out of memory for the accesses of an emulated block");
+  }
+}
 
 /* Implements rt_block_thread.access. */
 static void note_access(rt_block_thread *thread, const void *at, int64_t bytes, int32_t writes) {
   emulated_block *b = ((emulated_thread *)thread)->block;
-  bool no_memory = false;
-  if (b->raced) {
-    return;
-  }
+  uint32_t self = (uint32_t)thread->thread;
   b->races = b->races ? b->races : gpu_race_check_create();
-  b->raced = b->races &&
-             gpu_race_check_access(b->races, (uint32_t)thread->thread, at, bytes, writes != 0, &b->race, &no_memory);
-  if (!b->races || no_memory) {
-    guard_fail("out of memory for the accesses of an emulated block");
+  if (!b->races) {
+    out_of_memory();
+  }
+  check_copies(b, self, at, bytes);
+  check_access(b, self, at, bytes, writes != 0);
+}
+
+/* Implements rt_block_thread.await: what arrives is written now. */
+static void await_copies(rt_block_thread *thread, int32_t groups) {
+  emulated_block *b = ((emulated_thread *)thread)->block;
+  uint32_t self = (uint32_t)thread->thread;
+  void *to;
+  int32_t bytes;
+  while (b->copies && gpu_copies_arrive(b->copies, self, groups, &to, &bytes)) {
+    if (b->races) {
+      check_access(b, self, to, bytes, true);
+    }
   }
 }
 
@@ -139,6 +228,7 @@ static status run_warps(emulated_block *b, void (*go)(emulated_block *b, uint32_
     go(b, first, n);
     TRY(run_exchanges(b, first, n));
     TRY(check_races(b));
+    TRY(check_fault(b));
   }
   return check_together(b, 0, threads);
 }
@@ -152,7 +242,7 @@ static status run_block(void *data) {
   while (b->threads->state.sync) {
     TRY(run_warps(b, resume_lanes));
   }
-  return NULL;
+  return check_arrived(b);
 }
 
 /* If there is no memory, leaves the kernel by guard_fail: run_block is called under a guard. */
@@ -165,7 +255,7 @@ static void *allocate(rt_block_thread *thread, int64_t bytes) {
     t->frame_bytes = t->frame ? (int64_t)whole : 0;
   }
   if (!t->frame) {
-    guard_fail("out of memory for the threads of an emulated block");
+    out_of_memory();
   }
   return t->frame;
 }
@@ -178,6 +268,7 @@ static void destroy(emulated_block *b) {
     free(b->threads);
     free(b->shared);
     gpu_race_check_destroy(b->races);
+    gpu_copies_destroy(b->copies);
   }
   free(b);
 }
@@ -201,7 +292,10 @@ static emulated_block *create(const gpu_blocks *l) {
                                             .shared = b->shared,
                                             .lanes = b->lanes + k / WARP * WARP,
                                             .allocate = allocate,
-                                            .access = note_access};
+                                            .access = note_access,
+                                            .copy = begin_copy,
+                                            .commit = commit_copies,
+                                            .await = await_copies};
   }
   return b;
 }

@@ -5,17 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "emit/blocks/tile_geometry.h"
+#include "emit/blocks/mma_product_internal.h"
 #include "emit/contraction/arithmetic.h"
-#include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 
-/* A chunk is what a thread brings into shared memory at once: 16 bytes of a row or column.  The pad lets the eight
- * chunks that a load or store of a warp accesses at a time lie in different banks. */
-enum { CHUNK = 4, WORDS = 16, PAD = 4, PITCH = WORDS + PAD, CHUNKS = WORDS / CHUNK };
-enum { SIDE = 16 /* a fragment's rows or columns */, MOST = 4, MOST_THREADS = 256, STAGES = 2 };
-enum { MOST_SIDE = 128 /* rows or columns of a block */, LEAST_THREADS = 64 };
+enum { CHUNK = EMIT_MMA_CHUNK, SIDE = EMIT_MMA_SIDE, MOST = 4 /* fragments of a warp */ };
 
 /* --- choosing --- */
 
@@ -29,21 +24,22 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded) {
   if (is_f32 != (rounded != DTYPE_INVALID)) {
     return false;
   }
-  return emit_has_mma(t, is_f32 ? rounded : x, is_f32 ? rounded : y) &&
-         sum == (dtype_is_int(x) ? DTYPE_S32 : DTYPE_F32);
+  dtype wanted = dtype_is_int(x) ? DTYPE_S32 : x == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
+  return emit_has_mma(t, is_f32 ? rounded : x, is_f32 ? rounded : y) && sum == wanted;
 }
 
 const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
-    {4, 2, 2, 4, 0}, {2, 2, 2, 2, 0}, {2, 2, 1, 2, 0}, {1, 2, 2, 1, 0}, {1, 2, 1, 2, 0}};
+    {4, 2, 2, 4, 0, 1, 0}, {2, 2, 2, 2, 0, 1, 0}, {2, 2, 1, 2, 0, 1, 0}, {1, 2, 2, 1, 0, 1, 0}, {1, 2, 1, 2, 0, 1, 0}};
 
-bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
+bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) {
   enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
   double rows = emit_likely_size(t, g.rows.total), columns = emit_likely_size(t, g.columns.total);
   double batch = emit_likely_size(t, g.batch.total), least = INFINITY;
-  if (emit_likely_size(t, g.sums.total) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
+  double sums = emit_likely_size(t, g.sums.total);
+  if (sums < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
   for (int k = 0; k < EMIT_MMA_TILES; k++) {
@@ -51,304 +47,162 @@ bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out) {
     double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
     /* What a processor loads into shared memory for each sum, if every one has as many blocks as the others. */
-    double cost = fmax(blocks, ENOUGH_BLOCKS) * (high + wide);
+    int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
+    double cost = fmax(blocks, ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;
       *out = emit_mma_tiles[k];
+      out->parts = parts;
     }
   }
   return true;
 }
 
-/* --- the kernel --- */
+/* --- the sums --- */
 
-/* How a thread loads factors: one by one; all of a chunk at once; or those of neighbouring rows or columns at once. */
-typedef enum vectors { SINGLE, ALONG_SUMS, ACROSS } vectors;
-
-/* One side of the tile: the rows, or the columns. */
-typedef struct side {
-  uint32_t operand;
-  const emit_tile_group *dims;
-  dtype type;           /* of the factors */
-  int64_t extent;       /* of the tile of a block */
-  int64_t offset;       /* in words, of the side's factors in a stage */
-  LLVMValueRef first;   /* the first row or column of the block's tile */
-  LLVMValueRef of_warp; /* the first one of the warp, in the block's tile */
-  bool sums_first;      /* whether neighbouring threads load neighbouring chunks of one row or column */
-  vectors vectors;
-} side;
-
-typedef struct kernel {
-  emit_writer w;
-  const emit_ir *ir;
-  emit_tile_geometry g;
-  emit_mma_tile tile;
-  int64_t threads, sums; /* of the block, and how many a stage has of each row and column */
-  LLVMTypeRef sum;       /* the type of the sums */
-  LLVMValueRef thread, batch, memory;
-  side rows, columns;
-} kernel;
-
-static LLVMValueRef word_at(const kernel *k, LLVMValueRef at) {
-  return LLVMBuildInBoundsGEP2(k->ir->builder, k->ir->i32, k->memory, &at, 1, "");
+static int64_t stage_words(const emit_mma_kernel *k) {
+  return emit_mma_side_words(k, &k->rows) + emit_mma_side_words(k, &k->columns);
 }
 
-/* Returns the bits of factors, which are given in the type of the sums. */
-static LLVMValueRef bits_of(const kernel *k, dtype t, LLVMValueRef v) {
-  return dtype_is_int(t)  ? LLVMBuildTrunc(k->ir->builder, v, emit_type_like(v, k->ir->i8), "")
-         : t == DTYPE_F32 ? emit_bits_of(k->ir, emit_tf32(k->ir, v))
-                          : emit_narrow(k->ir, t, v);
+static LLVMValueRef is_finite(const emit_mma_kernel *k, LLVMValueRef x) {
+  LLVMValueRef size = emit_intrinsic1(k->ir, "llvm.fabs", x);
+  return emit_fcmp(k->ir, LLVMRealOLT, size, LLVMConstReal(k->ir->f32, (double)INFINITY));
 }
 
-/* A chunk on its way to shared memory. */
-typedef struct chunk {
-  LLVMValueRef at; /* the number of its first word, in a stage */
-  LLVMValueRef words[CHUNK];
-} chunk;
+/* A fragment of rows or columns, and what is left of its factors if they are split. */
+typedef struct fragment {
+  LLVMValueRef words[CHUNK], rest[CHUNK];
+} fragment;
 
-enum { MOST_CHUNKS = MOST_SIDE * CHUNKS / LEAST_THREADS };
-
-/* Returns how many chunks of a side each thread brings. */
-static int chunks_of(const kernel *k, const side *s) {
-  int64_t n = s->extent * CHUNKS / k->threads;
-  assert(n > 0 && n <= MOST_CHUNKS && s->extent * CHUNKS % k->threads == 0);
-  return (int)n;
-}
-
-static int factors_of_word(const side *s) { return (int)(sizeof(int32_t) / dtype_bytes(s->type)); }
-
-/* Puts factor number j into its word. */
-static void put_factor(const kernel *k, const side *s, chunk *c, int j, LLVMValueRef bits) {
-  int each = factors_of_word(s), shift = j % each * 8 * (int)dtype_bytes(s->type);
-  LLVMValueRef *word = &c->words[j / each];
-  LLVMValueRef part = LLVMBuildZExt(k->ir->builder, bits, k->ir->i32, "");
-  part = LLVMBuildShl(k->ir->builder, part, LLVMConstInt(k->ir->i32, (unsigned)shift, false), "");
-  *word = j % each ? LLVMBuildOr(k->ir->builder, *word, part, "") : part;
-}
-
-/* Returns `bits` if the sum is one of those that there are, otherwise 0. */
-static LLVMValueRef zero_beyond(const kernel *k, LLVMValueRef sum, LLVMValueRef bits) {
-  if (dim_is_const(k->g.sums.total) && k->g.sums.total % k->sums == 0) {
-    return bits;
-  }
-  LLVMValueRef inside = emit_icmp(k->ir, LLVMIntSLT, sum, emit_size(&k->w.e.x, k->g.sums.total));
-  return emit_select(k->ir, inside, bits, LLVMConstNull(LLVMTypeOf(bits)));
-}
-
-/* Loads neighbouring factors of a row or column one by one. */
-static void load_single(kernel *k, const side *s, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
-  for (int j = 0; j < CHUNK * factors_of_word(s); j++) {
-    LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j));
-    LLVMValueRef safe = emit_within(&k->w.e.x, own, k->g.sums.total, k->sums);
-    LLVMValueRef v =
-        emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
-    put_factor(k, s, out, j, zero_beyond(k, own, bits_of(k, s->type, v)));
-  }
-}
-
-/* Loads all factors of a chunk as a vector.  There are all of them, or none. */
-static void load_along_sums(kernel *k, const side *s, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
-  emit_indexer *x = &k->w.e.x;
-  int n = CHUNK * factors_of_word(s);
-  LLVMValueRef safe = emit_lesser(k->ir, sum, emit_i64(k->ir, k->g.sums.total - n));
-  x->lanes = n;
-  LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1),
-                                    emit_pos_along(emit_pos_at(safe, n), n));
-  x->lanes = 1;
-  LLVMValueRef words = LLVMBuildBitCast(k->ir->builder, bits_of(k, s->type, v), LLVMVectorType(k->ir->i32, CHUNK), "");
-  for (int j = 0; j < CHUNK; j++) {
-    out->words[j] = zero_beyond(k, sum, emit_lane(k->ir, words, j));
-  }
-}
-
-/* Loads the factors of n neighbouring rows or columns, from `position` on, as vectors along them. */
-static void load_across(kernel *k, const side *s, int n, LLVMValueRef position, LLVMValueRef sum, chunk *out) {
-  emit_indexer *x = &k->w.e.x;
-  LLVMValueRef safe_position = emit_lesser(k->ir, position, emit_i64(k->ir, s->dims->total - n));
-  for (int j = 0; j < CHUNK * factors_of_word(s); j++) {
-    LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j)), safe = emit_within(x, own, k->g.sums.total, k->sums);
-    x->lanes = n;
-    LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch,
-                                      emit_pos_along(emit_pos_at(safe_position, n), n), emit_pos_at(safe, 1));
-    x->lanes = 1;
-    LLVMValueRef bits = bits_of(k, s->type, v);
-    for (int c = 0; c < n; c++) {
-      put_factor(k, s, &out[c], j, zero_beyond(k, own, emit_lane(k->ir, bits, c)));
-    }
-  }
-}
-
-/* Where one of a thread's chunks is: neighbouring threads have neighbouring chunks of one row or column, or
- * neighbouring rows or columns, as the operand lies. */
-typedef struct chunk_place {
-  LLVMValueRef line, which; /* the row or column of the tile, and the number of the chunk in it */
-} chunk_place;
-
-/* Returns how many chunks, of neighbouring rows or columns, are loaded together. */
-static int chunks_at_once(const kernel *k, const side *s) { return s->vectors == ACROSS ? chunks_of(k, s) : 1; }
-
-static chunk_place place_of(const kernel *k, const side *s, int number) {
+/* Splits a factor.  One that is so large that rounding would make it infinite is cut off instead. */
+static void split_word(const emit_mma_kernel *k, LLVMValueRef *word, LLVMValueRef *rest) {
+  enum { CUT = (1 << 13) - 1 }; /* the bits that tf32 does not have */
   const emit_ir *ir = k->ir;
-  int wide = chunks_at_once(k, s);
-  LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, number / wide * k->threads));
-  int64_t inner = s->sums_first ? CHUNKS : s->extent / wide;
-  LLVMValueRef fast = emit_modulo(ir, flat, inner), slow = emit_over(ir, flat, inner);
-  LLVMValueRef line = emit_times(ir, s->sums_first ? slow : fast, wide);
-  return (chunk_place){emit_add(ir, line, emit_i64(ir, number % wide)), s->sums_first ? fast : slow};
+  LLVMValueRef x = emit_float_of(ir, *word), rounded = emit_tf32(ir, x);
+  LLVMValueRef cut = LLVMBuildAnd(ir->builder, *word, emit_i(*word, ~(int64_t)CUT), "");
+  LLVMValueRef b = emit_select(ir, is_finite(k, rounded), emit_bits_of(ir, rounded), cut);
+  LLVMValueRef left = LLVMBuildFSub(ir->builder, x, emit_float_of(ir, b), "");
+  *rest = emit_bits_of(ir, emit_tf32(ir, left));
+  *word = b;
 }
 
-/* Loads the thread's chunks of a side, for the sums from first_sum on.  Positions beyond the end are replaced by the
- * last one, so that nothing outside of an array is read; their sums are not stored.  Sums beyond the end become
- * products of zeros. */
-static void load_side(kernel *k, const side *s, LLVMValueRef first_sum, chunk *out) {
+static void load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t j, LLVMValueRef stage, int64_t word,
+                          fragment *out) {
+  emit_mma_load_fragment(k, s, j, stage, word, out->words);
+  for (int n = 0; k->tile.split && n < CHUNK; n++) {
+    split_word(k, &out->words[n], &out->rest[n]);
+  }
+}
+
+/* Adds the products with what is left of the factors, which come first since they are small.  Where a factor is
+ * infinite, they may not be numbers although the sum is infinite; then they are left out. */
+static void multiply_rests(emit_mma_kernel *k, const fragment *row, const fragment *columns, int64_t half,
+                           LLVMValueRef *acc) {
+  enum { SUMS = 4 };
   const emit_ir *ir = k->ir;
-  int n = chunks_of(k, s), wide = chunks_at_once(k, s);
-  for (int j = 0; j < n; j += wide) {
-    chunk_place p = place_of(k, s, j);
-    LLVMValueRef sum = emit_add(ir, first_sum, emit_times(ir, p.which, CHUNK * factors_of_word(s)));
-    LLVMValueRef own = emit_add(ir, s->first, p.line);
-    LLVMValueRef position = emit_within(&k->w.e.x, own, s->dims->total, s->extent);
-    if (s->vectors == ACROSS) {
-      load_across(k, s, n, own, sum, out);
-    } else if (s->vectors == ALONG_SUMS) {
-      load_along_sums(k, s, position, sum, &out[j]);
-    } else {
-      load_single(k, s, position, sum, &out[j]);
-    }
+  LLVMValueRef zero = LLVMConstNull(k->sum), sums[SUMS] = {zero, zero, zero, zero};
+  LLVMValueRef column[] = {columns->words[half], columns->words[half + 2]};
+  LLVMValueRef rest[] = {columns->rest[half], columns->rest[half + 2]};
+  emit_mma(&k->w, DTYPE_F32, DTYPE_F32, row->rest, column, sums);
+  emit_mma(&k->w, DTYPE_F32, DTYPE_F32, row->words, rest, sums);
+  for (int n = 0; n < SUMS; n++) {
+    LLVMValueRef more = emit_select(ir, is_finite(k, sums[n]), sums[n], zero);
+    acc[n] = LLVMBuildFAdd(ir->builder, acc[n], more, "");
   }
 }
 
-/* The chunks of both sides that a thread brings. */
-typedef struct brought {
-  int n;
-  chunk chunks[2 * MOST_CHUNKS];
-} brought;
-
-/* Sets where in a stage the thread's chunks belong. */
-static void place_chunks(const kernel *k, brought *b) {
-  const side *sides[] = {&k->rows, &k->columns};
-  b->n = 0;
-  for (int s = 0; s < 2; s++) {
-    for (int j = 0; j < chunks_of(k, sides[s]); j++) {
-      chunk_place p = place_of(k, sides[s], j);
-      LLVMValueRef word = emit_add(k->ir, emit_times(k->ir, p.which, CHUNK), emit_i64(k->ir, sides[s]->offset));
-      b->chunks[b->n++].at = emit_add(k->ir, emit_times(k->ir, p.line, PITCH), word);
-    }
+/* Multiplies 16 rows by half of the 16 columns. */
+static void multiply_fragments(emit_mma_kernel *k, const fragment *row, const fragment *columns, int64_t half,
+                               LLVMValueRef *acc) {
+  if (k->rows.type == DTYPE_F64) {
+    emit_mma_f64(&k->w, row->words, columns->words[half], acc);
+    return;
   }
-}
-
-static void load_chunks(kernel *k, LLVMValueRef first_sum, brought *out) {
-  load_side(k, &k->rows, first_sum, out->chunks);
-  load_side(k, &k->columns, first_sum, out->chunks + chunks_of(k, &k->rows));
-}
-
-/* Stores chunks in the stage whose first word is number `stage`. */
-static void store_chunks(const kernel *k, LLVMValueRef stage, const brought *b) {
-  for (int j = 0; j < b->n; j++) {
-    LLVMValueRef all = LLVMGetPoison(LLVMVectorType(k->ir->i32, CHUNK));
-    for (int c = 0; c < CHUNK; c++) {
-      all = emit_set_lane(k->ir, all, b->chunks[j].words[c], c);
-    }
-    LLVMValueRef store = LLVMBuildStore(k->ir->builder, all, word_at(k, emit_add(k->ir, stage, b->chunks[j].at)));
-    LLVMSetAlignment(store, CHUNK * sizeof(int32_t));
+  if (k->tile.split) {
+    multiply_rests(k, row, columns, half, acc);
   }
-}
-
-/* Loads the next chunks if there are any; otherwise they are zeros. */
-static void load_next(kernel *k, LLVMValueRef first_sum, brought *b) {
-  const emit_ir *ir = k->ir;
-  LLVMValueRef more = emit_icmp(ir, LLVMIntSLT, first_sum, emit_size(&k->w.e.x, k->g.sums.total));
-  LLVMBasicBlockRef before = emit_here(ir), after = emit_if_begin(ir, more);
-  uint32_t mark = emit_table_mark(k->w.e.x.table);
-  load_chunks(k, first_sum, b);
-  emit_table_release(k->w.e.x.table, mark);
-  LLVMBasicBlockRef loaded = emit_here(ir);
-  emit_if_end(ir, after);
-  for (int j = 0; j < b->n; j++) {
-    for (int c = 0; c < CHUNK; c++) {
-      LLVMValueRef *v = &b->chunks[j].words[c];
-      LLVMValueRef phi = LLVMBuildPhi(ir->builder, LLVMTypeOf(*v), "");
-      LLVMAddIncoming(phi, (LLVMValueRef[]){*v, LLVMConstNull(LLVMTypeOf(*v))}, (LLVMBasicBlockRef[]){loaded, before},
-                      2);
-      *v = phi;
-    }
-  }
-}
-
-/* Loads the fragments of a warp's side for the words from number `word` on. */
-static void load_fragments(kernel *k, const side *s, int64_t n, LLVMValueRef stage, int64_t word,
-                           LLVMValueRef (*out)[CHUNK]) {
-  const emit_ir *ir = k->ir;
-  LLVMValueRef first = emit_add(ir, stage, emit_times(ir, s->of_warp, PITCH));
-  for (int64_t j = 0; j < n; j++) {
-    LLVMValueRef at = emit_add(ir, first, emit_i64(ir, s->offset + j * SIDE * PITCH + word));
-    emit_load_fragment(&k->w, word_at(k, at), PITCH, out[j]);
-  }
+  LLVMValueRef column[] = {columns->words[half], columns->words[half + 2]};
+  emit_mma(&k->w, k->rows.type, k->columns.type, row->words, column, acc);
 }
 
 /* The sums of the warp's mma number [row][column] are the four from acc[4 * (row * columns + column)] on. */
-static void multiply(kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
-  LLVMValueRef rows[MOST][CHUNK], columns[MOST][CHUNK];
+static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
+  fragment rows[MOST], columns[MOST];
   int64_t across = 2 * k->tile.warp_columns;
-  for (int64_t word = 0; word < WORDS; word += EMIT_MMA_WORDS) {
-    load_fragments(k, &k->rows, k->tile.warp_rows, stage, word, rows);
-    load_fragments(k, &k->columns, k->tile.warp_columns, stage, word, columns);
+  for (int64_t word = 0; word < EMIT_MMA_STAGE_WORDS; word += EMIT_MMA_WORDS) {
+    for (int64_t j = 0; j < k->tile.warp_rows; j++) {
+      load_fragment(k, &k->rows, j, stage, word, &rows[j]);
+    }
+    for (int64_t j = 0; j < k->tile.warp_columns; j++) {
+      load_fragment(k, &k->columns, j, stage, word, &columns[j]);
+    }
     for (int64_t i = 0; i < k->tile.warp_rows; i++) {
       for (int64_t j = 0; j < across; j++) {
-        LLVMValueRef column[] = {columns[j / 2][j % 2], columns[j / 2][j % 2 + 2]};
-        emit_mma(&k->w, k->rows.type, k->columns.type, rows[i], column, &acc[4 * (i * across + j)]);
+        multiply_fragments(k, &rows[i], &columns[j / 2], j % 2, &acc[4 * (i * across + j)]);
       }
     }
   }
 }
 
-static int64_t stage_words(const kernel *k) { return (k->rows.extent + k->columns.extent) * PITCH; }
-
 /* Returns the first word of the stage for the sums from `sum` on, which are a multiple of the stage's. */
-static LLVMValueRef stage_of(const kernel *k, LLVMValueRef sum) {
-  LLVMValueRef parity = LLVMBuildAnd(k->ir->builder, LLVMBuildUDiv(k->ir->builder, sum, emit_i64(k->ir, k->sums), ""),
-                                     emit_i64(k->ir, STAGES - 1), "");
-  return emit_times(k->ir, parity, stage_words(k));
+static LLVMValueRef stage_of(const emit_mma_kernel *k, LLVMValueRef sum) {
+  LLVMBuilderRef b = k->ir->builder;
+  LLVMValueRef number = LLVMBuildUDiv(b, sum, emit_i64(k->ir, k->sums), "");
+  return emit_times(k->ir, LLVMBuildURem(b, number, emit_i64(k->ir, k->stages), ""), stage_words(k));
 }
 
-/* Writes the loop over all sums; acc[] are the thread's.  While one stage is multiplied, the next is loaded. */
-static void sum_up(kernel *k, int n, LLVMValueRef *acc) {
+/* Writes the loop over the block's sums; acc[] are the thread's.  While one stage is multiplied, those that follow are
+ * on their way.  Behind a barrier, all threads have brought the next stage, and have multiplied the one before, to
+ * whose place the last one of those that follow goes.  After the loop nothing is on its way any more. */
+static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
-  LLVMValueRef zero = emit_i64(ir, 0), end = emit_size(&k->w.e.x, k->g.sums.total);
-  brought b;
-  place_chunks(k, &b);
-  load_next(k, zero, &b);
-  store_chunks(k, zero, &b);
-  emit_barrier(&k->w);
+  int64_t ahead = k->stages - 1;
+  emit_mma_brought b;
+  emit_mma_place_chunks(k, &b);
+  for (int64_t j = 0; j < ahead; j++) {
+    LLVMValueRef sum = emit_add(ir, k->own.from, emit_i64(ir, j * k->sums));
+    emit_mma_begin_stage(k, sum, stage_of(k, sum), &b);
+    emit_mma_end_stage(k, stage_of(k, sum), &b);
+  }
   for (int j = 0; j < n; j++) {
     acc[j] = LLVMConstNull(k->sum);
   }
   emit_loop l;
-  emit_loop_begin(ir, &l, zero, end, k->sums, false, n, acc);
+  emit_loop_begin(ir, &l, k->own.from, k->own.past, k->sums, false, n, acc);
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
-  LLVMValueRef next = emit_add(ir, l.iv, emit_i64(ir, k->sums));
-  load_next(k, next, &b);
-  multiply(k, stage_of(k, l.iv), acc);
-  store_chunks(k, stage_of(k, next), &b);
+  emit_mma_await_stage(k, ahead - 1);
   emit_barrier(&k->w);
+  LLVMValueRef next = emit_add(ir, l.iv, emit_i64(ir, ahead * k->sums)), to = stage_of(k, next);
+  emit_mma_begin_stage(k, next, to, &b);
+  multiply(k, stage_of(k, l.iv), acc);
+  emit_mma_end_stage(k, to, &b);
   emit_loop_end(ir, &l, acc);
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
+  emit_mma_await_stage(k, 0);
+  emit_barrier(&k->w);
 }
 
 /* --- storing the tile --- */
 
 /* How many fragments of rows a warp stores at a time: as many as its share of the stages' memory has room for. */
-static int64_t rows_at_once(const kernel *k, int64_t pitch) {
+static int64_t rows_at_once(const emit_mma_kernel *k, int64_t pitch) {
   int64_t n = k->tile.warp_rows, warps = k->tile.down * k->tile.across;
-  while (n * SIDE * pitch * warps > STAGES * stage_words(k)) {
+  int64_t words = k->rows.type == DTYPE_F64 ? 2 : 1; /* of a sum */
+  while (n * SIDE * pitch * warps * words > k->stages * stage_words(k)) {
     n /= 2;
   }
   assert(n > 0);
   return n;
 }
 
+/* Returns the address of sum number `at` in the block's shared memory. */
+static LLVMValueRef sum_place(const emit_mma_kernel *k, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(k->ir->builder, k->sum, k->memory, &at, 1, "");
+}
+
 /* Stores the sums of fragment `row` of the warp in its memory, as row number `to`. */
-static void spread_sums(const kernel *k, LLVMValueRef memory, int64_t pitch, int64_t to, const LLVMValueRef *acc) {
+static void spread_sums(const emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, int64_t to,
+                        const LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   LLVMValueRef lane = emit_lane_number(&k->w), quad = emit_over(ir, lane, 4),
                pair = emit_times(ir, emit_modulo(ir, lane, 4), 2);
@@ -359,13 +213,13 @@ static void spread_sums(const kernel *k, LLVMValueRef memory, int64_t pitch, int
       LLVMValueRef both = LLVMGetPoison(LLVMVectorType(k->sum, 2));
       both = emit_set_lane(ir, both, acc[4 * j + 2 * half], 0);
       both = emit_set_lane(ir, both, acc[4 * j + 2 * half + 1], 1);
-      LLVMBuildStore(ir->builder, both, word_at(k, emit_add(ir, first, emit_i64(ir, at))));
+      LLVMBuildStore(ir->builder, both, sum_place(k, emit_add(ir, first, emit_i64(ir, at))));
     }
   }
 }
 
 /* Stores the results of n rows of the warp, from number `first` on, whose sums lie in its memory. */
-static void store_rows(kernel *k, LLVMValueRef memory, int64_t pitch, int64_t first, int64_t n) {
+static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, int64_t first, int64_t n) {
   const emit_ir *ir = k->ir;
   int64_t columns = SIDE * k->tile.warp_columns;
   LLVMValueRef row_of_warp = emit_add(ir, emit_add(ir, k->rows.first, k->rows.of_warp), emit_i64(ir, first));
@@ -374,14 +228,19 @@ static void store_rows(kernel *k, LLVMValueRef memory, int64_t pitch, int64_t fi
   emit_loop_begin(ir, &l, emit_lane_number(&k->w), emit_i64(ir, n * columns), EMIT_WARP, true, 0, NULL);
   LLVMValueRef row = emit_over(ir, l.iv, columns), column = emit_modulo(ir, l.iv, columns);
   LLVMValueRef at = emit_add(ir, memory, emit_add(ir, emit_times(ir, row, pitch), column));
-  LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, word_at(k, at), "");
-  emit_store_tile_element(&k->w, &k->g, k->batch, emit_add(ir, row_of_warp, row), emit_add(ir, column_of_warp, column),
-                          sum);
+  LLVMValueRef sum = LLVMBuildLoad2(ir->builder, k->sum, sum_place(k, at), "");
+  row = emit_add(ir, row_of_warp, row);
+  column = emit_add(ir, column_of_warp, column);
+  if (k->tile.parts > 1) {
+    emit_store_part(&k->w, &k->g, k->batch, k->part, row, column, sum);
+  } else {
+    emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+  }
   emit_loop_end(ir, &l, NULL);
 }
 
 /* Each warp has memory of its own, so that the barriers matter only within it. */
-static void store_tile(kernel *k, const LLVMValueRef *acc) {
+static void store_tile(emit_mma_kernel *k, const LLVMValueRef *acc) {
   enum { ROW_PAD = 8 }; /* lets half a warp store pairs of sums in different banks */
   int64_t pitch = SIDE * k->tile.warp_columns + ROW_PAD, at_once = rows_at_once(k, pitch);
   LLVMValueRef memory = emit_times(k->ir, emit_warp_number(&k->w), at_once * SIDE * pitch);
@@ -399,68 +258,45 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
 
 /* --- the whole --- */
 
-/* Vectors need an operand whose innermost dimension is as long as a multiple of them, and as many rows or columns: the
- * innermost dimension may be one of the batch. */
-static vectors choose_vectors(const kernel *k, const side *s) {
-  const hlo_instr *c = k->g.c;
-  hlo_value v = c->operands[s->operand];
-  dim inner = hlo_shape(v)->dims[hlo_rank(v) - 1], sums = k->g.sums.total;
-  if (!emit_is_input(&k->w.e, v)) {
-    return SINGLE;
-  }
-  if (s->sums_first) {
-    dim run = c->op == HLO_DOT ? inner : sums; /* a convolution's weights have all sums of a channel in their order */
-    return dim_is_const(run) && dim_is_const(sums) && run % (CHUNK * factors_of_word(s)) == 0 ? ALONG_SUMS : SINGLE;
-  }
-  int n = chunks_of(k, s);
-  bool across = c->op == HLO_DOT && n > 1 && (n & (n - 1)) == 0 && s->dims->n > 0;
-  bool whole = dim_is_const(inner) && dim_is_const(s->dims->total) && inner % n == 0 && s->dims->total % n == 0;
-  return across && whole ? ACROSS : SINGLE;
+/* Copies are under way for long, so there are three stages if a processor of most GPUs still has room for the shared
+ * memory of two blocks. */
+static int64_t choose_stages(const emit_mma_kernel *k) {
+  enum { MOST_BYTES = 64 * 1024 };
+  bool copies = emit_mma_copies(&k->rows) || emit_mma_copies(&k->columns);
+  return copies && 3 * stage_words(k) * (int64_t)sizeof(int32_t) <= MOST_BYTES ? 3 : 2;
 }
 
-/* Returns the type of an operand's factors. */
-static dtype factor_type(const kernel *k, uint32_t operand) {
-  return k->tile.rounded ? (dtype)k->tile.rounded : hlo_type(k->g.c->operands[operand]);
-}
-
-static side make_side(const kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t extent,
-                      LLVMValueRef tile) {
-  side s = {.operand = operand,
-            .dims = dims,
-            .type = factor_type(k, operand),
-            .extent = extent,
-            .first = emit_times(k->ir, tile, extent),
-            .sums_first = emit_has_sums_innermost(k->g.c, operand)};
-  s.vectors = choose_vectors(k, &s);
-  return s;
-}
-
-static void begin_tile(kernel *k) {
+static void begin_tile(emit_mma_kernel *k) {
   const emit_ir *ir = k->ir;
   int64_t high = SIDE * k->tile.warp_rows, wide = SIDE * k->tile.warp_columns;
-  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across);
+  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across, k->tile.parts);
   uint32_t r = k->g.row_operand;
   k->batch = step.batch;
-  k->rows = make_side(k, r, &k->g.rows, high * k->tile.down, step.row);
-  k->columns = make_side(k, !r, &k->g.columns, wide * k->tile.across, step.column);
-  k->columns.offset = k->rows.extent * PITCH;
+  k->part = step.part;
+  k->own = emit_sums_of_part(&k->w, &k->g, step.part, k->tile.parts, k->sums);
+  k->rows = emit_mma_make_side(k, r, &k->g.rows, high * k->tile.down, step.row, 0);
+  k->columns =
+      emit_mma_make_side(k, !r, &k->g.columns, wide * k->tile.across, step.column, emit_mma_side_words(k, &k->rows));
   LLVMValueRef warp = emit_warp_number(&k->w);
   k->rows.of_warp = emit_times(ir, emit_over(ir, warp, k->tile.across), high);
   k->columns.of_warp = emit_times(ir, emit_modulo(ir, warp, k->tile.across), wide);
-  k->memory = emit_shared_memory(&k->w, ir->i32, STAGES * stage_words(k), CHUNK * sizeof(int32_t));
+  k->stages = choose_stages(k);
+  k->memory = emit_shared_memory(&k->w, ir->i32, k->stages * stage_words(k), CHUNK * sizeof(int32_t));
 }
 
 status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                const void *config, uint32_t phase, emit_kernel_info *info) {
-  (void)phase;
-  kernel k = {.tile = *(const emit_mma_tile *)config};
+  emit_mma_kernel k = {.tile = *(const emit_mma_tile *)config};
   LLVMValueRef acc[EMIT_MAX_CARRIED];
-  TRY(emit_writer_begin(&k.w, m, name, i, options, 0, info));
+  if (phase > 0) {
+    return emit_join_parts(m, name, i, options, k.tile.parts, info);
+  }
+  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
-  dtype x = factor_type(&k, 0);
-  k.sum = dtype_is_int(x) ? k.ir->i32 : k.ir->f32;
-  k.sums = (int64_t)(WORDS * sizeof(int32_t) / dtype_bytes(x));
+  dtype x = k.tile.rounded ? (dtype)k.tile.rounded : hlo_type(k.g.c->operands[0]);
+  k.sum = dtype_is_int(x) ? k.ir->i32 : x == DTYPE_F64 ? k.ir->f64 : k.ir->f32;
+  k.sums = (int64_t)(EMIT_MMA_STAGE_WORDS * sizeof(int32_t) / dtype_bytes(x));
   k.threads = EMIT_WARP * k.tile.down * k.tile.across;
   if (!shape_is_empty(&k.g.c->shapes[0])) {
     emit_block_team(&k.w, (uint32_t)k.threads, (uint32_t)k.threads);

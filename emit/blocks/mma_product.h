@@ -1,11 +1,20 @@
 /* mma_product.h - dots and convolutions by tensor cores: products of matrices by warps (emit_mma).
  *
  * As in tiled_product.h, a block computes a tile of the result, and brings the factors of its rows and columns, some
- * sums at a time, into shared memory.  While its warps multiply one part, its threads load the next.  The sums then go
- * through shared memory, so that neighbouring threads store neighbouring elements.
+ * sums at a time, into shared memory.  While its warps multiply one part, the next ones are on their way: factors that
+ * are neither computed nor rounded, and of which 16 bytes lie next to each other, are copied (emit_copy_begin); others
+ * its threads load and store.  The sums then go through shared memory, so that neighbouring threads store neighbouring
+ * elements.
  *
- * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact.
- * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for. */
+ * Products of f16 and bf16 are exact and their sums f32, as in all other kernels; products and sums of bytes are exact;
+ * those of f64 are f64.
+ * The order of the sums is the device's (block.h).  f32 factors must be rounded, which has to be asked for, or split.
+ *
+ * A factor x that is split is b + s, where b is x rounded to tf32 and s is x - b rounded to tf32.  tf32 has 11
+ * significant bits, so |s| <= 2^-11 |x|, and |x - b - s| <= 2^-23 |x|.  A product of two factors is computed as
+ * b b' + b s' + s b'.  What is left out is at most (2^-22 + 2 * 2^-23) |x x'| and terms of less than 2^-32 |x x'|, so
+ * the error of a sum of n products is at most that of adding them up, and 2^-21 (1 + 2^-10) of the sum of their sizes;
+ * adding n products up in f32 may itself cost n 2^-24 of that. */
 #ifndef EMIT_BLOCKS_MMA_PRODUCT_H
 #define EMIT_BLOCKS_MMA_PRODUCT_H
 
@@ -19,6 +28,8 @@ typedef struct emit_mma_tile {
   /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  DTYPE_INVALID: they have the type of
    * the operands. */
   int64_t rounded;
+  int64_t parts; /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
+  int64_t split; /* if `rounded` is F32: whether each factor becomes a sum of two numbers of tf32 (see below) */
 } emit_mma_tile;
 
 /* The tiles that are worth trying, the largest first. */
@@ -27,11 +38,12 @@ extern const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES];
 
 /* Returns true if tensor cores can compute the contraction of `i` (emit_contraction_of).  `rounded` is as in a tile. */
 bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded);
-/* Returns the one that should be used for likely sizes.  Returns false if other kernels are better: the result has
- * few elements, or the sums are short. */
-bool emit_choose_mma_tile(const hlo_instr *i, emit_mma_tile *out);
+/* Returns the one that should be used for likely sizes; `divides`: whether sums may be divided.  Returns false if other
+ * kernels are better: the result has few elements, or the sums are short. */
+bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out);
 
-/* Writes the kernel; the config is an emit_mma_tile. */
+/* Writes the kernel, or if sums are divided two of them, which need scratch memory (emit_parts_scratch).  The config is
+ * an emit_mma_tile. */
 emit_write_fn emit_mma_product_kernel;
 
 #endif

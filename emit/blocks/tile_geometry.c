@@ -77,6 +77,31 @@ bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand) {
   return c->op == HLO_DOT ? hlo_find_int(c, contract, last) >= 0 : operand == 1;
 }
 
+/* Returns the size of the operand's innermost dimension, or 1 if it is not a constant. */
+static int64_t innermost(const emit_tile_geometry *g, uint32_t operand) {
+  const shape *s = hlo_shape(g->c->operands[operand]);
+  dim inner = s->rank ? s->dims[s->rank - 1] : 1;
+  return dim_is_const(inner) && inner > 0 ? inner : 1;
+}
+
+int64_t emit_neighbouring_sums(const emit_tile_geometry *g, uint32_t operand) {
+  if (g->c->op != HLO_DOT) { /* weights have the sums of a channel in their order */
+    return operand == 1 && dim_is_const(g->sums.total) && g->sums.total > 0 ? g->sums.total : 1;
+  }
+  hlo_attr_id contract = operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
+  int last = (int)hlo_n_ints(g->c, contract) - 1;
+  bool is_last = last >= 0 && hlo_ints(g->c, contract)[last] == hlo_rank(g->c->operands[operand]) - 1;
+  return is_last ? innermost(g, operand) : 1;
+}
+
+int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operand) {
+  hlo_attr_id contract = operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
+  hlo_attr_id batch = operand ? HLO_ATTR_RHS_BATCH : HLO_ATTR_LHS_BATCH;
+  int last = hlo_rank(g->c->operands[operand]) - 1;
+  bool is_free = g->c->op == HLO_DOT && hlo_find_int(g->c, contract, last) < 0 && hlo_find_int(g->c, batch, last) < 0;
+  return is_free ? innermost(g, operand) : 1;
+}
+
 /* --- positions --- */
 
 /* Returns an index of a space of one dimension; p is in [0, total) in all lanes. */
@@ -138,11 +163,19 @@ LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint
   return emit_factor(e, g->c, operand, at, emit_index_reshape(&e->x, flat, g->sums.n, g->sums.extents)).v;
 }
 
+LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
+                                      LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum) {
+  emit_pos zero = emit_pos_const(&e->x, 0), own = emit_pos_at(position, 1);
+  bool is_row = operand == g->row_operand;
+  emit_index *at = index_at(&e->x, g, batch, is_row ? own : zero, is_row ? zero : own);
+  emit_index *flat = flat_index(&e->x, g->sums.total, emit_pos_at(sum, 1));
+  return emit_factor_address(e, g->c, operand, at, emit_index_reshape(&e->x, flat, g->sums.n, g->sums.extents));
+}
+
 /* --- results --- */
 
-/* Returns an i1: whether the row and the column are ones of the result. */
-static LLVMValueRef is_inside(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
-                              LLVMValueRef column) {
+LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
+                               LLVMValueRef column) {
   return LLVMBuildAnd(x->w->builder, emit_icmp(x->w, LLVMIntSLT, row, emit_size(x, g->rows.total)),
                       emit_icmp(x->w, LLVMIntSLT, column, emit_size(x, g->columns.total)), "");
 }
@@ -150,7 +183,7 @@ static LLVMValueRef is_inside(const emit_indexer *x, const emit_tile_geometry *g
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum) {
   emit_element *e = &w->e;
-  LLVMBasicBlockRef after = emit_if_begin(e->w, is_inside(&e->x, g, row, column));
+  LLVMBasicBlockRef after = emit_if_begin(e->w, emit_is_in_result(&e->x, g, row, column));
   uint32_t mark = emit_table_mark(e->x.table);
   const emit_index *at = emit_tile_index(&e->x, g, batch, row, column);
   emit_element_set(e, hlo_result((hlo_instr *)g->c, 0), at,
@@ -160,15 +193,18 @@ void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMVa
   emit_if_end(e->w, after);
 }
 
-emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns) {
+emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
+                                 int64_t parts) {
   emit_indexer *x = &w->e.x;
   dim_table *t = x->sizes->table;
   dim down = dim_ceildiv(t, g->rows.total, rows), across = dim_ceildiv(t, g->columns.total, columns);
   emit_tile_step s = {.column = emit_modulo_size(x, w->begin, across)};
   LLVMValueRef line = emit_over_size(x, w->begin, across);
   s.row = emit_modulo_size(x, line, down);
-  s.batch = emit_over_size(x, line, down);
-  dim grid[] = {g->batch.total, down, across};
-  w->info->grid = emit_dims_product(x, grid, 0, 3);
+  LLVMValueRef plane = emit_over_size(x, line, down);
+  s.part = emit_modulo(x->w, plane, parts);
+  s.batch = emit_over(x->w, plane, parts);
+  dim grid[] = {g->batch.total, parts, down, across};
+  w->info->grid = emit_dims_product(x, grid, 0, 4);
   return s;
 }

@@ -36,6 +36,11 @@ emit_tile_geometry emit_tile_geometry_of(const hlo_instr *c);
 /* Returns true if neighbouring sums, not neighbouring rows or columns, are next to each other in the operand. */
 bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand);
 
+/* Returns how many neighbouring sums, or positions of a row or column, lie next to each other in the operand: those
+ * from a multiple of that number on, which is known when the code is written.  1: none are known to. */
+int64_t emit_neighbouring_sums(const emit_tile_geometry *g, uint32_t operand);
+int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operand);
+
 /* Returns the index of the contraction's result at a row and a column of a member of the batch. */
 emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                             LLVMValueRef column);
@@ -48,16 +53,27 @@ LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t s
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
                               emit_pos position, emit_pos sum);
 
+/* Returns the address of the factor, if the operand is loaded and has neighbouring ones. */
+LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
+                                      LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
+
 /* Stores the results of the kernel at a row and a column, unless they are beyond the end.  Their sum is given in the
  * type in which sums are computed. */
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum);
 
+/* Returns an i1: whether the row and the column are ones of the result. */
+LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
+                               LLVMValueRef column);
+
 /* The tiles of the result, as the steps of the grid: those of a row of tiles follow each other. */
 typedef struct emit_tile_step {
   LLVMValueRef batch, row, column; /* the numbers of the member of the batch, and of the tile in both directions */
+  LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
 } emit_tile_step;
-/* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns. */
-emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns);
+/* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns, and
+ * so many parts. */
+emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
+                                 int64_t parts);
 
 #endif

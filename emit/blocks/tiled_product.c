@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/blocks/sum_parts.h"
 #include "emit/blocks/tile_geometry.h"
 #include "emit/contraction/arithmetic.h"
 #include "emit/element/elementwise.h"
@@ -26,22 +27,37 @@ bool emit_takes_tiles(const hlo_instr *i) {
 }
 
 emit_tile emit_tile_of(int64_t rows, int64_t columns) {
-  return (emit_tile){rows, columns, rows * columns > 16 ? 8 : MOST_SUMS};
+  return (emit_tile){rows, columns, rows * columns > 16 ? 8 : MOST_SUMS, 1};
 }
 
-bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
+/* The likely size of a contraction; `sums` is 0 if sums may not be divided. */
+typedef struct size_of_all {
+  double rows, columns, batch, sums;
+} size_of_all;
+
+/* Returns how many blocks compute the result in tiles of so many rows and columns of a thread, if sums are whole; and
+ * into how many parts they should be divided. */
+static double blocks_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
+  return ceil(s->rows / (double)(SIDE * row_side)) * ceil(s->columns / (double)(SIDE * column_side)) * s->batch;
+}
+
+static int64_t parts_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
+  return emit_choose_parts(blocks_of(s, row_side, column_side), s->sums);
+}
+
+bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out) {
   enum { FEW_SUMS = 8, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
   double rows = emit_likely_size(t, g.rows.total), columns = emit_likely_size(t, g.columns.total);
-  double batch = emit_likely_size(t, g.batch.total);
-  if (emit_likely_size(t, g.sums.total) < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
+  double sums = emit_likely_size(t, g.sums.total);
+  const size_of_all size = {rows, columns, emit_likely_size(t, g.batch.total), divides ? sums : 0};
+  if (sums < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
   int64_t side = emit_is_light(i) ? MOST : MOST / 2; /* each element has a copy of the code behind the product */
-  while (side > 1 &&
-         (ceil(rows / (double)(SIDE * side)) * ceil(columns / (double)(SIDE * side)) * batch < ENOUGH_BLOCKS)) {
+  while (side > 1 && blocks_of(&size, side, side) * (double)parts_of(&size, side, side) < ENOUGH_BLOCKS) {
     side /= 2;
   }
   int64_t row_side = side, column_side = side;
@@ -52,6 +68,7 @@ bool emit_choose_tile(const hlo_instr *i, emit_tile *out) {
     column_side /= 2;
   }
   *out = emit_tile_of(row_side, column_side);
+  out->parts = parts_of(&size, row_side, column_side);
   return true;
 }
 
@@ -77,7 +94,8 @@ typedef struct kernel {
   emit_tile tile;
   dtype type;          /* of the sums */
   LLVMTypeRef element; /* of a factor */
-  LLVMValueRef thread, batch;
+  LLVMValueRef thread, batch, part;
+  emit_sum_part own; /* the sums that the block adds up */
   side rows, columns;
 } kernel;
 
@@ -186,9 +204,10 @@ static void multiply(const kernel *k, LLVMValueRef *acc) {
 static void load_first(kernel *k, int n, LLVMValueRef *v) {
   enum { ONCE = INT32_MAX };
   dim total = k->g.sums.total;
+  bool are_some = dim_is_const(total) && total > 0 && k->tile.parts == 1;
   emit_loop l;
-  LLVMValueRef some = emit_lesser(k->ir, emit_size(&k->w.e.x, total), emit_i64(k->ir, 1));
-  emit_loop_begin(k->ir, &l, emit_i64(k->ir, 0), some, ONCE, dim_is_const(total) && total > 0, n, v);
+  LLVMValueRef some = emit_lesser(k->ir, k->own.past, emit_add(k->ir, k->own.from, emit_i64(k->ir, 1)));
+  emit_loop_begin(k->ir, &l, k->own.from, some, ONCE, are_some, n, v);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   load_sides(k, l.iv, v);
   emit_table_release(k->w.e.x.table, mark);
@@ -205,8 +224,8 @@ static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
   return whole ? emit_lesser(k->ir, next, emit_i64(k->ir, total - k->tile.sums)) : next;
 }
 
-/* Writes the loop over all sums; acc[] are the thread's sums.  A step multiplies the factors that the step before has
- * loaded, so that the time of loads is that of products. */
+/* Writes the loop over the block's sums; acc[] are the thread's sums.  A step multiplies the factors that the step
+ * before has loaded, so that the time of loads is that of products. */
 static void sum_up(kernel *k, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   int n = (int)(k->rows.each * k->columns.each), n_loaded = brought(k, &k->rows) + brought(k, &k->columns);
@@ -216,7 +235,7 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
   }
   load_first(k, n_loaded, loaded);
   emit_loop l;
-  emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_size(&k->w.e.x, k->g.sums.total), k->tile.sums, false, n + n_loaded, v);
+  emit_loop_begin(ir, &l, k->own.from, k->own.past, k->tile.sums, false, n + n_loaded, v);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   emit_barrier(&k->w); /* all threads have read what is overwritten now */
   store_sides(k, l.carried + n);
@@ -234,7 +253,12 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
     LLVMValueRef row = emit_add(k->ir, k->rows.first, own_position(k, &k->rows, i));
     for (int64_t j = 0; j < k->columns.each; j++) {
       LLVMValueRef column = emit_add(k->ir, k->columns.first, own_position(k, &k->columns, j));
-      emit_store_tile_element(&k->w, &k->g, k->batch, row, column, acc[i * k->columns.each + j]);
+      LLVMValueRef sum = acc[i * k->columns.each + j];
+      if (k->tile.parts > 1) {
+        emit_store_part(&k->w, &k->g, k->batch, k->part, row, column, sum);
+      } else {
+        emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+      }
     }
   }
 }
@@ -256,20 +280,24 @@ static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, 
 
 static void begin_tile(kernel *k) {
   const emit_ir *ir = k->ir;
-  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns);
+  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns, k->tile.parts);
   LLVMValueRef lane = emit_modulo(ir, k->thread, SIDE), line = emit_over(ir, k->thread, SIDE);
   uint32_t r = k->g.row_operand;
   k->batch = step.batch;
+  k->part = step.part;
+  k->own = emit_sums_of_part(&k->w, &k->g, step.part, k->tile.parts, k->tile.sums);
   k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step.row, line);
   k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step.column, lane);
 }
 
 status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                  const void *config, uint32_t phase, emit_kernel_info *info) {
-  (void)phase;
   kernel k = {.tile = *(const emit_tile *)config};
   LLVMValueRef acc[MOST * MOST];
-  TRY(emit_writer_begin(&k.w, m, name, i, options, 0, info));
+  if (phase > 0) {
+    return emit_join_parts(m, name, i, options, k.tile.parts, info);
+  }
+  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
   k.type = emit_compute_type((dtype)k.g.c->shapes[0].type);

@@ -4,7 +4,7 @@
  * time, into memory that they share; then each thread adds up products for a few rows and columns.  Every factor is
  * read as the element emitter reads it, so operands may have any layout, and a convolution needs no padded or
  * rearranged copy (implicit GEMM).  Each sum is computed in order, by fused multiply-adds, so the result does not
- * depend on the tile.
+ * depend on the tile, unless sums are divided into parts.
  *
  * The columns are the dimensions of the result of which the innermost is one, so that neighbouring threads store
  * neighbouring elements: for a convolution of channels-first images they are the pixels. */
@@ -21,18 +21,21 @@ enum { EMIT_TILE_SIDE = 16, EMIT_TILE_MOST = 8 /* rows and columns of a thread *
 typedef struct emit_tile {
   int64_t rows, columns; /* 1, 2, 4 or 8 */
   int64_t sums;          /* how many products of each sum are computed between two barriers: 8 or 16 */
+  int64_t parts;         /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
 } emit_tile;
 
-/* Returns the tile of so many rows and columns. */
+/* Returns the tile of so many rows and columns, with whole sums. */
 emit_tile emit_tile_of(int64_t rows, int64_t columns);
 
 /* Returns true if the contraction of `i` (emit_contraction_of) can be computed in tiles. */
 bool emit_takes_tiles(const hlo_instr *i);
-/* Returns the tile that should be used for likely sizes.  Returns false if the plain loops of emit_kernel, with a
- * thread for each element, are better: the result has few elements, or the sums are short. */
-bool emit_choose_tile(const hlo_instr *i, emit_tile *out);
+/* Returns the tile that should be used for likely sizes; `divides`: whether sums may be divided.  Returns false if the
+ * plain loops of emit_kernel, with a thread for each element, are better: the result has few elements, or the sums are
+ * short. */
+bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out);
 
-/* Writes the kernel; the config is an emit_tile. */
+/* Writes the kernel, or if sums are divided two of them, which need scratch memory (emit_parts_scratch).  The config is
+ * an emit_tile. */
 emit_write_fn emit_tiled_product_kernel;
 
 #endif

@@ -1,5 +1,7 @@
 /* contract.c - dot and convolution of every type and shape, for where no library or other kernel applies.  Vectors run
  * along the result's innermost dimension, or along the contracted one if that is innermost in both operands. */
+#include <assert.h>
+
 #include "emit/element/elementwise.h"
 #include "emit/element/reduction_loop.h"
 #include "emit/element/loop_plan.h"
@@ -93,11 +95,15 @@ static emit_index *side_index(emit_element *e, const contraction *g, uint32_t si
   return x;
 }
 
-/* Returns the element of an operand; r has one dimension for each contracted one. */
-static emit_pair dot_operand(emit_element *e, const contraction *g, uint32_t side, const emit_index *r) {
+/* Returns the index of an element of an operand; r has one dimension for each contracted one. */
+static emit_index *dot_index(emit_element *e, const contraction *g, uint32_t side, const emit_index *r) {
   int n_batch = (int)hlo_n_ints(g->i, HLO_ATTR_LHS_BATCH);
   int n_free = operand(g->i, 0)->rank - n_batch - g->n;
-  return emit_value(e, g->i->operands[side], side_index(e, g, side, r, side ? n_batch + n_free : n_batch));
+  return side_index(e, g, side, r, side ? n_batch + n_free : n_batch);
+}
+
+static emit_pair dot_operand(emit_element *e, const contraction *g, uint32_t side, const emit_index *r) {
+  return emit_value(e, g->i->operands[side], dot_index(e, g, side, r));
 }
 
 static void dot_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
@@ -217,14 +223,18 @@ static emit_pair conv_image(emit_element *e, const contraction *g, const emit_in
                          : emit_value(e, i->operands[0], x);
 }
 
-static emit_pair conv_weight(emit_element *e, const contraction *g, const emit_index *r) {
+static emit_index *weight_index(emit_element *e, const contraction *g, const emit_index *r) {
   emit_index *kernel = emit_operand_index(e, g->i, 1);
   bool first = hlo_int(g->i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
   emit_axis_from(kernel, 0, g->at, first ? 1 : kernel->rank - 1);
   for (int k = 1; k < kernel->rank; k++) {
     emit_axis_from(kernel, k, r, k - 1);
   }
-  return emit_value(e, g->i->operands[1], kernel);
+  return kernel;
+}
+
+static emit_pair conv_weight(emit_element *e, const contraction *g, const emit_index *r) {
+  return emit_value(e, g->i->operands[1], weight_index(e, g, r));
 }
 
 static void conv_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
@@ -258,4 +268,16 @@ emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, con
                 : operand        ? conv_weight(e, &g, r)
                                  : conv_image(e, &g, r);
   return factor(e, i, operand, v);
+}
+
+LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at,
+                                 const emit_index *r) {
+  contraction g = {.i = i, .at = at};
+  const emit_input *in = emit_find_input(e, i->operands[operand]);
+  g.n = emit_contracted_extents(i, g.dims);
+  assert(in && !in->sizes && (i->op == HLO_DOT || operand == 1));
+  const emit_index *x = i->op == HLO_DOT ? dot_index(e, &g, operand, r) : weight_index(e, &g, r);
+  LLVMTypeRef type = emit_memory_type(e->w, hlo_type(i->operands[operand]));
+  LLVMValueRef position = emit_index_linear(&e->x, x).base;
+  return LLVMBuildInBoundsGEP2(e->w->builder, type, in->base, &position, 1, "");
 }

@@ -111,6 +111,9 @@ int emit_contracted_extents(const hlo_instr *i, dim *extents);
 /* Returns a factor of the product that belongs to the result's element at `at` and to r, an index of that space: the
  * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` of which the operand has none are not used. */
 emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at, const emit_index *r);
+/* Returns the address of that element.  The operand is an input that is loaded, and not the image of a convolution. */
+LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at,
+                                 const emit_index *r);
 
 /* Returns the emitter of an operation.  Returns NULL for elementwise operations (elementwise.h) and for those that
  * kernels do not support (emit_supports). */

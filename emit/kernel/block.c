@@ -92,24 +92,54 @@ LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask) {
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_UP, x, n); }
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n) { return exchange(w, EMIT_LANE_DOWN, x, n); }
 
+/* --- copies --- */
+
+bool emit_has_copies(const emit_target *t) { return t->mma; }
+
+void emit_copy_begin(emit_writer *w, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live) {
+  assert(emit_has_copies(w->e.w->target) && (bytes == 4 || bytes == 8 || bytes == 16));
+  ops_of(w)->copy(w->e.w, to, from, bytes, live);
+}
+
+void emit_copy_commit(emit_writer *w) {
+  assert(emit_has_copies(w->e.w->target));
+  ops_of(w)->commit(w->e.w);
+}
+
+void emit_copy_wait(emit_writer *w, unsigned groups) {
+  assert(emit_has_copies(w->e.w->target));
+  ops_of(w)->await(w->e.w, groups);
+}
+
 /* --- products of matrices --- */
 
 static bool is_byte(dtype t) { return t == DTYPE_U8 || t == DTYPE_S8; }
 
 bool emit_has_mma(const emit_target *t, dtype rows, dtype columns) {
-  bool same = rows == columns && (rows == DTYPE_F16 || rows == DTYPE_BF16 || rows == DTYPE_F32);
-  return t->mma && (same || (is_byte(rows) && is_byte(columns)));
+  bool has = rows == DTYPE_F16 || rows == DTYPE_BF16 || rows == DTYPE_F32 || rows == DTYPE_F64;
+  return t->mma && ((has && rows == columns) || (is_byte(rows) && is_byte(columns)));
 }
 
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums) {
   assert(w->uniform != EMIT_DIVERGENT && emit_has_mma(w->e.w->target, rows_type, columns_type));
+  assert(rows_type != DTYPE_F64);
   ops_of(w)->mma(w->e.w, rows_type, columns_type, rows, columns, sums, ++w->n_syncs);
+}
+
+void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums) {
+  assert(w->uniform != EMIT_DIVERGENT && emit_has_mma(w->e.w->target, DTYPE_F64, DTYPE_F64));
+  ops_of(w)->mma_f64(w->e.w, rows, column, sums, ++w->n_syncs);
 }
 
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   assert(w->uniform != EMIT_DIVERGENT && pitch % 4 == 0);
   ops_of(w)->load_fragment(w->e.w, base, pitch, words);
+}
+
+void emit_load_fragment_across(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  assert(w->uniform != EMIT_DIVERGENT && pitch % 4 == 0);
+  ops_of(w)->load_fragment_across(w->e.w, base, pitch, words);
 }
 
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x) {

@@ -44,6 +44,21 @@ LLVMValueRef emit_lane_xor(emit_writer *w, LLVMValueRef x, unsigned mask);
 LLVMValueRef emit_lane_up(emit_writer *w, LLVMValueRef x, unsigned n);
 LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
 
+/* --- copies to shared memory that are under way while a thread goes on ---
+ *
+ * A thread begins copies and makes groups of them.  It waits for groups in their order, and then sees what it has
+ * copied itself; behind a barrier that follows, the others do, too.  Until then the memory is undefined, and nobody may
+ * access it.  A thread must have waited for all of its copies when it ends. */
+/* Returns true if the target has such copies. */
+bool emit_has_copies(const emit_target *t);
+/* Begins a copy of `bytes` bytes, 4, 8 or 16, from a buffer that the kernel only reads to shared memory.  Both
+ * addresses are multiples of `bytes`.  Only the first `live` ones, an i32, are read; the others become 0. */
+void emit_copy_begin(emit_writer *w, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live);
+/* Makes a group, perhaps an empty one, of the copies that the thread has begun since it made the last one. */
+void emit_copy_commit(emit_writer *w);
+/* Waits until all of the thread's groups have arrived but the last `groups`. */
+void emit_copy_wait(emit_writer *w, unsigned groups);
+
 /* --- products of matrices by a warp ---
  *
  * A warp multiplies 16 rows by 8 columns.  Each row and each column is 8 words of 32 bits long: a word has two
@@ -59,18 +74,24 @@ LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
  * intermediate roundings, depend on the device: sums of floats may differ in their last bits from one device to
  * another, and from the emulator. */
 enum { EMIT_MMA_ROWS = 16, EMIT_MMA_COLUMNS = 8, EMIT_MMA_WORDS = 8 };
-/* Returns true if warps multiply matrices of these types: both f16, both bf16, both f32, or u8 and s8 in any
+/* Returns true if warps multiply matrices of these types: both f16, both bf16, both f32, both f64, or u8 and s8 in any
  * combination. */
 bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
 /* Adds the products to sums[4]; rows[4] and columns[2] are i32.  Control flow must be uniform for the warp, and the
  * number of threads in the block a multiple of EMIT_WARP. */
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums);
+/* The same for f64, of which a row or column has four: lane has number t of rows g and g + 8, of column g, and the same
+ * sums as above, all as f64. */
+void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums);
 /* Loads 16 rows and sets words[4], of type i32, to those words that the lane must have for emit_mma.  `base` is an
  * address of shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4. If
  * 16 columns are loaded in place of rows, words 0 and 2 are for the first 8 columns, words 1 and 3 for the others.
  * Control flow must be uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+/* Loads the same words of factors of 16 bits that lie the other way round: neighbouring rows are next to each other,
+ * and `pitch` words lie between what is neighbouring in a row. */
+void emit_load_fragment_across(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
 /* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
 
@@ -114,10 +135,17 @@ typedef struct emit_block_ops {
   LLVMValueRef (*shared)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
-  /* Implement emit_mma and emit_load_fragment. */
+  /* Implement emit_mma, emit_mma_f64, emit_load_fragment and emit_load_fragment_across. */
   void (*mma)(const emit_ir *ir, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums, uint32_t number);
+  void (*mma_f64)(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                  uint32_t number);
   void (*load_fragment)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+  void (*load_fragment_across)(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
+  /* Implement emit_copy_begin, emit_copy_commit and emit_copy_wait. */
+  void (*copy)(const emit_ir *ir, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live);
+  void (*commit)(const emit_ir *ir);
+  void (*await)(const emit_ir *ir, unsigned groups);
   /* Completes the function, whose instructions are all written, so that it can be launched as `info` says.  `syncs` is
    * the number of its barriers and exchanges. */
   void (*end)(const emit_ir *ir, const emit_kernel_info *info, uint32_t syncs);

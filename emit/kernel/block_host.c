@@ -22,7 +22,7 @@ static LLVMTypeRef host_type(const emit_ir *ir) {
 
 /* --- the members of the rt_block_thread --- */
 
-enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUES, LANES, ALLOCATE, ACCESS, N_MEMBERS };
+enum { BLOCK, NUMBER, THREADS, SYNC, FRAME, SHARED, VALUES, LANES, ALLOCATE, ACCESS, COPY, COMMIT, AWAIT, N_MEMBERS };
 enum { N_VALUES = 3 }; /* RT_BLOCK_VALUES */
 
 static LLVMTypeRef member_type(const emit_ir *ir, unsigned k) {
@@ -214,6 +214,36 @@ static void host_mma(const emit_ir *ir, dtype a, dtype b, const LLVMValueRef *ro
   }
 }
 
+enum { F64_ROWS = 2, F64_VALUES = F64_ROWS + 1, F64_FACTORS = 4 };
+_Static_assert((int)F64_VALUES <= (int)N_VALUES, "an exchange has room for the factors of a lane");
+
+/* Returns value number k of those that a lane has exchanged. */
+static LLVMValueRef f64_of_lane(const emit_ir *ir, LLVMValueRef lane, int64_t k) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, lane, emit_i64(ir, N_VALUES), ""), emit_i64(ir, k), "");
+  return LLVMBuildLoad2(b, ir->f64, LLVMBuildInBoundsGEP2(b, ir->i64, get(ir, LANES), &at, 1, ""), "");
+}
+
+static void host_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                         uint32_t number) {
+  LLVMBuilderRef b = ir->builder;
+  for (int64_t k = 0; k < F64_VALUES; k++) {
+    LLVMValueRef at = emit_i64(ir, k), to = LLVMBuildInBoundsGEP2(b, ir->i64, member(ir, VALUES), &at, 1, "");
+    LLVMBuildStore(b, k < F64_ROWS ? rows[k] : column, to);
+  }
+  suspend(ir, -(int64_t)number);
+  LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef t = LLVMBuildAnd(b, lane, emit_i64(ir, F64_FACTORS - 1), ""), row = LLVMBuildSub(b, lane, t, "");
+  for (int64_t f = 0; f < F64_FACTORS; f++) {
+    LLVMValueRef row_lane = LLVMBuildAdd(b, row, emit_i64(ir, f), "");
+    for (int64_t k = 0; k < N_SUMS; k++) { /* columns 2t and 2t + 1 */
+      LLVMValueRef column_lane = LLVMBuildMul(b, t, emit_i64(ir, 2 * F64_FACTORS), "");
+      column_lane = LLVMBuildAdd(b, column_lane, emit_i64(ir, k % 2 * F64_FACTORS + f), "");
+      sums[k] = emit_fma(ir, f64_of_lane(ir, row_lane, k / 2), f64_of_lane(ir, column_lane, F64_ROWS), sums[k]);
+    }
+  }
+}
+
 static void host_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
@@ -223,6 +253,53 @@ static void host_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pit
     LLVMValueRef at = LLVMBuildAdd(b, first, emit_i64(ir, (k % 2 ? 8 * pitch : 0) + k / 2 * 4), "");
     words[k] = LLVMBuildLoad2(b, ir->i32, LLVMBuildInBoundsGEP2(b, ir->i32, base, &at, 1, ""), "");
   }
+}
+
+static void host_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef lane = LLVMBuildAnd(b, host_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
+  LLVMValueRef row = LLVMBuildUDiv(b, lane, emit_i64(ir, 4), ""), word = LLVMBuildAnd(b, lane, emit_i64(ir, 3), "");
+  for (int k = 0; k < N_ROW_WORDS; k++) {
+    LLVMValueRef factors[2];
+    for (int f = 0; f < 2; f++) {
+      LLVMValueRef line = LLVMBuildAdd(b, LLVMBuildMul(b, word, emit_i64(ir, 2), ""), emit_i64(ir, k / 2 * 8 + f), "");
+      LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, line, emit_i64(ir, 2 * pitch), ""), row, "");
+      at = LLVMBuildAdd(b, at, emit_i64(ir, k % 2 * 8), "");
+      factors[f] = LLVMBuildLoad2(b, ir->i16, LLVMBuildInBoundsGEP2(b, ir->i16, base, &at, 1, ""), "");
+      factors[f] = LLVMBuildZExt(b, factors[f], ir->i32, "");
+    }
+    words[k] = LLVMBuildOr(b, factors[0], LLVMBuildShl(b, factors[1], LLVMConstInt(ir->i32, 16, false), ""), "");
+  }
+}
+
+/* --- copies --- */
+
+/* Writes a call of a function of the thread; args[0] is set to the thread. */
+static void call_thread(const emit_ir *ir, unsigned function, unsigned n, LLVMValueRef *args) {
+  enum { MOST = 5 };
+  LLVMTypeRef types[MOST];
+  assert(n <= MOST);
+  args[0] = LLVMGetParam(ir->function, THREAD);
+  for (unsigned k = 0; k < n; k++) {
+    types[k] = LLVMTypeOf(args[k]);
+  }
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, n, false);
+  (void)LLVMBuildCall2(ir->builder, type, get(ir, function), args, n, "");
+}
+
+static void host_copy(const emit_ir *ir, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live) {
+  if (ir->target->tells_accesses) {
+    LLVMValueRef told[] = {NULL, to, emit_i64(ir, bytes), LLVMConstInt(ir->i32, 1, false)};
+    call_thread(ir, ACCESS, 4, told);
+  }
+  LLVMValueRef args[] = {NULL, to, from, LLVMConstInt(ir->i32, bytes, false), live};
+  call_thread(ir, COPY, 5, args);
+}
+
+static void host_commit(const emit_ir *ir) { call_thread(ir, COMMIT, 1, (LLVMValueRef[1]){NULL}); }
+
+static void host_await(const emit_ir *ir, unsigned groups) {
+  call_thread(ir, AWAIT, 2, (LLVMValueRef[]){NULL, LLVMConstInt(ir->i32, groups, false)});
 }
 
 /* Writes, before all other instructions, the code by which the coroutine gets memory for its frame. */
@@ -262,11 +339,8 @@ static void tell_access(const emit_ir *ir, LLVMValueRef instruction) {
   LLVMTypeRef type = LLVMTypeOf(load ? instruction : LLVMGetOperand(instruction, 0));
   uint64_t bytes = LLVMStoreSizeOfType(LLVMGetModuleDataLayout(ir->module), type);
   LLVMPositionBuilderBefore(ir->builder, instruction);
-  LLVMTypeRef parameters[] = {ir->ptr, ir->ptr, ir->i64, ir->i32};
-  LLVMTypeRef function = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), parameters, 4, false);
-  LLVMValueRef args[] = {LLVMGetParam(ir->function, THREAD), at, emit_i64(ir, (int64_t)bytes),
-                         LLVMConstInt(ir->i32, !load, false)};
-  (void)LLVMBuildCall2(ir->builder, function, get(ir, ACCESS), args, 4, "");
+  LLVMValueRef args[] = {NULL, at, emit_i64(ir, (int64_t)bytes), LLVMConstInt(ir->i32, !load, false)};
+  call_thread(ir, ACCESS, 4, args);
 }
 
 static void tell_accesses(const emit_ir *ir) {
@@ -302,5 +376,10 @@ const emit_block_ops emit_block_host = {.type = host_type,
                                         .shared = host_shared,
                                         .exchange = host_exchange,
                                         .mma = host_mma,
+                                        .mma_f64 = host_mma_f64,
                                         .load_fragment = host_load_fragment,
+                                        .load_fragment_across = host_load_fragment_across,
+                                        .copy = host_copy,
+                                        .commit = host_commit,
+                                        .await = host_await,
                                         .end = host_end};

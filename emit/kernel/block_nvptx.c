@@ -5,6 +5,8 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 
+enum { GLOBAL_SPACE = 1, SHARED_SPACE = 3 }; /* NVPTX's address spaces */
+
 static LLVMTypeRef nvptx_type(const emit_ir *ir) {
   LLVMTypeRef types[] = {ir->ptr, ir->ptr, ir->i64};
   return LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, sizeof types / sizeof *types, false);
@@ -35,11 +37,10 @@ static void nvptx_barrier(const emit_ir *ir, uint32_t number) {
 
 /* All kernels of a module have the same symbol for the memory whose size is given at a launch. */
 static LLVMValueRef nvptx_shared(const emit_ir *ir) {
-  enum { SHARED = 3 }; /* NVPTX's address space */
   static const char name[] = "onnx_xla_shared";
   LLVMValueRef v = LLVMGetNamedGlobal(ir->module, name);
   if (!v) {
-    v = LLVMAddGlobalInAddressSpace(ir->module, LLVMArrayType2(ir->i8, 0), name, SHARED);
+    v = LLVMAddGlobalInAddressSpace(ir->module, LLVMArrayType2(ir->i8, 0), name, SHARED_SPACE);
     LLVMSetAlignment(v, EMIT_SHARED_ALIGN);
   }
   return v;
@@ -68,6 +69,28 @@ static LLVMValueRef nvptx_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMV
   low = LLVMBuildZExt(b, exchange_word(ir, rule, low, n), ir->i64, "");
   high = LLVMBuildZExt(b, exchange_word(ir, rule, high, n), ir->i64, "");
   return LLVMBuildOr(b, LLVMBuildShl(b, high, half, ""), low, "");
+}
+
+/* --- copies --- */
+
+static LLVMValueRef in_space(const emit_ir *ir, LLVMValueRef address, unsigned space) {
+  return LLVMBuildAddrSpaceCast(ir->builder, address, LLVMPointerTypeInContext(ir->context, space), "");
+}
+
+/* Copies of 16 bytes pass by the processor's own cache: what a block has copied it does not read again. */
+static void nvptx_copy(const emit_ir *ir, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live) {
+  const char *name = bytes == 4   ? "llvm.nvvm.cp.async.ca.shared.global.4.s"
+                     : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8.s"
+                                  : "llvm.nvvm.cp.async.cg.shared.global.16.s";
+  LLVMValueRef args[] = {in_space(ir, to, SHARED_SPACE), in_space(ir, from, GLOBAL_SPACE), live};
+  (void)call(ir, name, 3, args);
+}
+
+static void nvptx_commit(const emit_ir *ir) { (void)call(ir, "llvm.nvvm.cp.async.commit.group", 0, NULL); }
+
+static void nvptx_await(const emit_ir *ir, unsigned groups) {
+  LLVMValueRef n = LLVMConstInt(ir->i32, groups, false);
+  (void)call(ir, "llvm.nvvm.cp.async.wait.group", 1, &n);
 }
 
 /* --- products of matrices --- */
@@ -100,24 +123,54 @@ static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, co
   }
 }
 
-/* Lane l passes the address of the 16 bytes that are one half of a row: of row l % 16, the first half if l < 16. */
-static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+/* The instruction multiplies 8 rows. */
+static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
+                          uint32_t number) {
+  (void)number;
+  for (int half = 0; half < 2; half++) {
+    LLVMValueRef args[] = {rows[half], column, sums[2 * half], sums[2 * half + 1]};
+    LLVMValueRef both = call(ir, "llvm.nvvm.mma.m8n8k4.row.col.f64", 4, args);
+    sums[2 * half] = LLVMBuildExtractValue(ir->builder, both, 0, "");
+    sums[2 * half + 1] = LLVMBuildExtractValue(ir->builder, both, 1, "");
+  }
+}
+
+/* Loads four matrices of 8 times 8 factors of 16 bits.  Lanes 8 m to 8 m + 7 pass the addresses of the lines of matrix
+ * m, of 16 bytes each: of line number `line`, the part from word number `word` on. */
+static void load_matrices(const emit_ir *ir, const char *name, LLVMValueRef base, int64_t pitch, LLVMValueRef line,
+                          LLVMValueRef word, LLVMValueRef *words) {
   enum { WORDS = 4 };
-  static const char name[] = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16";
   LLVMBuilderRef b = ir->builder;
-  LLVMValueRef lane = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, EMIT_WARP - 1), "");
-  LLVMValueRef row = LLVMBuildAnd(b, lane, emit_i64(ir, EMIT_MMA_ROWS - 1), "");
-  LLVMValueRef half = LLVMBuildUDiv(b, lane, emit_i64(ir, EMIT_MMA_ROWS), "");
-  LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, row, emit_i64(ir, pitch), ""),
-                                 LLVMBuildMul(b, half, emit_i64(ir, WORDS), ""), "");
+  LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, line, emit_i64(ir, pitch), ""), word, "");
   LLVMValueRef address = LLVMBuildInBoundsGEP2(b, ir->i32, base, &at, 1, "");
-  unsigned id = LLVMLookupIntrinsicID(name, sizeof name - 1);
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
   LLVMTypeRef pointer = LLVMTypeOf(address);
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(ir->module, id, &pointer, 1);
   LLVMValueRef all = LLVMBuildCall2(b, LLVMGlobalGetValueType(f), f, &address, 1, "");
   for (unsigned k = 0; k < WORDS; k++) {
     words[k] = LLVMBuildExtractValue(b, all, k, "");
   }
+}
+
+/* Returns bit number `bit` of the lane's number, times n. */
+static LLVMValueRef lane_bit(const emit_ir *ir, unsigned bit, int64_t n) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef shifted = LLVMBuildLShr(b, nvptx_thread(ir), emit_i64(ir, bit), "");
+  return LLVMBuildMul(b, LLVMBuildAnd(b, shifted, emit_i64(ir, 1), ""), emit_i64(ir, n), "");
+}
+
+/* The matrices are the first halves of rows 0 to 7 and of rows 8 to 15, and then the second halves. */
+static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  LLVMValueRef row = LLVMBuildAnd(ir->builder, nvptx_thread(ir), emit_i64(ir, EMIT_MMA_ROWS - 1), "");
+  load_matrices(ir, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", base, pitch, row, lane_bit(ir, 4, 4), words);
+}
+
+/* The same matrices, each of which lies turned in memory. */
+static void nvptx_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef line = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, 7), "");
+  line = LLVMBuildAdd(b, line, lane_bit(ir, 4, 8), "");
+  load_matrices(ir, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16", base, pitch, line, lane_bit(ir, 3, 4), words);
 }
 
 /* --- the function --- */
@@ -166,5 +219,10 @@ const emit_block_ops emit_block_nvptx = {.type = nvptx_type,
                                          .shared = nvptx_shared,
                                          .exchange = nvptx_exchange,
                                          .mma = nvptx_mma,
+                                         .mma_f64 = nvptx_mma_f64,
                                          .load_fragment = nvptx_load_fragment,
+                                         .load_fragment_across = nvptx_load_fragment_across,
+                                         .copy = nvptx_copy,
+                                         .commit = nvptx_commit,
+                                         .await = nvptx_await,
                                          .end = nvptx_end};

@@ -46,7 +46,8 @@ typedef struct emit_target {
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
-  bool mma;            /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), as from sm_80 on */
+  bool mma; /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), and threads have copies to shared memory
+               under way while they go on (emit_copy_begin), both as from sm_80 on */
   bool emulated;       /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
   bool tells_accesses; /* if `emulated`: whether threads tell which memory they access, so that races can be found
                           (rt_block_thread.access of runtime/block_abi.h) */

@@ -45,6 +45,13 @@ START_TEST(first_configs) {
       {"sm_80", "f32", 4096, 512, 4096, "mma-bf16:4x2-2x4", {.reduced_precision = DTYPE_BF16}},
       {"sm_80", "f32", 4096, 512, 4096, "mma-f16:4x2-2x4", {.reduced_precision = DTYPE_F16}},
       {"sm_80", "f16", 4096, 512, 4096, "mma:4x2-2x4", {.reduced_precision = DTYPE_F32}},
+      {"sm_80", "f32", 128, 8192, 128, "tiles:4x4/16", {0}},
+      {"sm_80", "f32", 128, 8192, 128, "tiles:1x1", {.exact = true}},
+      {"sm_80", "s32", 128, 8192, 128, "tiles:4x4/16", {.exact = true}},
+      {"sm_90a", "f16", 64, 8192, 128, "mma:2x2-2x2/32", {0}},
+      {"sm_80", "f64", 4096, 512, 4096, "mma:4x2-2x4", {0}},
+      {"sm_80", "f64", 4096, 512, 4096, "tiles:8x8", {.exact = true}},
+      {"sm_75", "f64", 4096, 512, 4096, "tiles:8x8", {0}},
       {"sm_80", "c64", 64, 64, 64, "loops", {0}},
       {"sm_80", "f64", 2, 64, 2, "loops", {0}},
   };
@@ -73,8 +80,30 @@ START_TEST(names) {
     ck_assert_mem_eq(&found.tile, &configs[k].tile, found.bytes);
     ck_assert(!has(configs, k, configs[k].name));
   }
+  ck_assert(has(configs, n, "tiles:1x1/2") && has(configs, n, "mma:1x2-1x2/2"));
+  ck_assert(gpu_find_config(&o, i, "mma:2x2-2x2/16", &found) && found.mma.parts == 16 &&
+            gpu_config_phases(&found) == 2);
+  ck_assert_int_eq(gpu_config_scratch(&found, i), 16 * 4 * 100 * 300);
+  ck_assert(!gpu_find_config(&o, i, "tiles:1x1/3", &found) && !gpu_find_config(&o, i, "tiles:1x1/64", &found) &&
+            !gpu_find_config(&o, i, "tiles:1x1/2/2", &found) && !gpu_find_config(&o, i, "loops/2", &found));
   ck_assert(!gpu_find_config(&o, i, "tiles:3x3", &found));
   ck_assert(!gpu_find_config(&o, i, "", &found));
+}
+END_TEST
+
+/* Only where they are named, and where f32 may round in another way. */
+START_TEST(split_factors) {
+  gpu_config configs[GPU_MOST_CONFIGS], found;
+  gpu_config_options o = options_of("sm_80"), exact = o, old = options_of("sm_75");
+  const hlo_instr *i = dot("f32", 100, 200, 300), *half = dot("f16", 100, 200, 300);
+  const char *name = "mma-tf32x3:2x2-2x2", *parts = "mma-tf32x3:2x2-2x2/4";
+  exact.numerics.exact = true;
+  ck_assert(!has(configs, gpu_list_configs(&o, i, configs), name));
+  ck_assert(gpu_find_config(&o, i, name, &found) && found.mma.split && found.mma.rounded == DTYPE_F32);
+  ck_assert(gpu_find_config(&o, i, parts, &found) && found.mma.split && found.mma.parts == 4);
+  ck_assert_str_eq(found.name, parts);
+  ck_assert(!gpu_find_config(&exact, i, name, &found) && !gpu_find_config(&old, i, name, &found));
+  ck_assert(!gpu_find_config(&o, half, name, &found));
 }
 END_TEST
 
@@ -93,6 +122,7 @@ int main(void) {
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
   tcase_add_test(t, first_configs);
   tcase_add_test(t, names);
+  tcase_add_test(t, split_factors);
   tcase_add_test(t, only_contractions_have_configs);
   return run_suite("gpu-contraction", t);
 }

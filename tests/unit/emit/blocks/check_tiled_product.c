@@ -2,13 +2,15 @@
  * with every shape of tile, compared with the reference evaluator; which tiles are chosen. */
 #include <check.h>
 
+#include "emit/blocks/sum_parts.h"
 #include "emit/blocks/tiled_product.h"
 #include "tests/suite.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
-static const emit_tile tiles[] = {{1, 1, 16}, {2, 1, 16}, {1, 4, 16}, {4, 4, 16}, {8, 2, 16}, {8, 8, 8}};
-enum { TILES = sizeof tiles / sizeof *tiles };
+static const emit_tile tiles[] = {{1, 1, 16, 1}, {2, 1, 16, 1}, {1, 4, 16, 1}, {4, 4, 16, 1},
+                                  {8, 2, 16, 1}, {8, 8, 8, 1},  {1, 1, 16, 2}, {4, 4, 16, 8}};
+enum { TILES = 6, ALL_TILES = sizeof tiles / sizeof *tiles }; /* the last ones divide sums */
 
 static size_t tile; /* the one of this test */
 
@@ -17,6 +19,10 @@ static void tiled_way(const sizes_case *k, arena *a, const emit_target *t, sizes
   if (t->execution == EMIT_BLOCKS) {
     ck_assert(emit_takes_tiles(k->i));
     *way = (sizes_way){.write = emit_tiled_product_kernel, .config = &tiles[tile], .phases = 1};
+    if (tiles[tile].parts > 1) {
+      way->phases = 2;
+      way->scratch_bytes = emit_parts_scratch(k->i, tiles[tile].parts);
+    }
   }
 }
 
@@ -99,26 +105,30 @@ START_TEST(epilogues) {
 }
 END_TEST
 
-static bool choose(const char *text, emit_tile *out) {
+static bool choose(const char *text, bool divides, emit_tile *out) {
   sizes_cases c = {0};
   (void)sizes_add_text(&c, text);
   for (uint32_t k = 0; k < c.n; k++) {
     c.items[k].i = c.items[k].entry->roots[0].def;
   }
-  return emit_takes_tiles(c.items[0].i) && emit_choose_tile(c.items[0].i, out);
+  return emit_takes_tiles(c.items[0].i) && emit_choose_tile(c.items[0].i, divides, out);
 }
 
 START_TEST(choices) {
   emit_tile t;
-  ck_assert(!choose(DOT("f32", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]"), &t)); /* few rows */
-  ck_assert(!choose(DOT("f32", "[64,4]", "[4,64]", "[64,64]", "[1]", "[0]", "[]"), &t)); /* short sums */
-  ck_assert(choose(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), &t));
+  ck_assert(!choose(DOT("f32", "[4,64]", "[64,64]", "[4,64]", "[1]", "[0]", "[]"), false, &t)); /* few rows */
+  ck_assert(!choose(DOT("f32", "[64,4]", "[4,64]", "[64,64]", "[1]", "[0]", "[]"), false, &t)); /* short sums */
+  ck_assert(choose(DOT("f32", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), false, &t));
   ck_assert(t.rows == 1 && t.columns == 1); /* more blocks matter more than larger tiles */
-  ck_assert(choose(DOT("f32", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]"), &t));
+  ck_assert(choose(DOT("f32", "[4096,64]", "[64,4096]", "[4096,4096]", "[1]", "[0]", "[]"), false, &t));
   ck_assert(t.rows == 8 && t.columns == 8 && t.sums == 8);
-  ck_assert(choose(DOT("f32", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]"), &t));
-  ck_assert(t.rows == 1 && t.columns == 8);
-  ck_assert(!choose(DOT("c64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), &t));
+  ck_assert(choose(DOT("f32", "[16,64]", "[64,65536]", "[16,65536]", "[1]", "[0]", "[]"), false, &t));
+  ck_assert(t.rows == 1 && t.columns == 8 && t.parts == 1);
+  ck_assert(choose(DOT("f32", "[128,8192]", "[8192,128]", "[128,128]", "[1]", "[0]", "[]"), true, &t));
+  ck_assert(t.rows == 4 && t.columns == 4 && t.parts == 16);
+  ck_assert(choose(DOT("f32", "[128,8192]", "[8192,128]", "[128,128]", "[1]", "[0]", "[]"), false, &t));
+  ck_assert(t.rows == 1 && t.columns == 1 && t.parts == 1);
+  ck_assert(!choose(DOT("c64", "[64,64]", "[64,64]", "[64,64]", "[1]", "[0]", "[]"), false, &t));
 }
 END_TEST
 
@@ -126,9 +136,9 @@ int main(void) {
   TCase *t = tcase_create("tiled-product");
   tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 300);
-  tcase_add_loop_test(t, dots, 0, TILES);
-  tcase_add_loop_test(t, convolutions, 0, TILES);
-  tcase_add_loop_test(t, epilogues, 0, TILES);
+  tcase_add_loop_test(t, dots, 0, ALL_TILES);
+  tcase_add_loop_test(t, convolutions, 0, ALL_TILES);
+  tcase_add_loop_test(t, epilogues, 0, ALL_TILES);
   tcase_add_test(t, choices);
   return run_suite("tiled-product", t);
 }

@@ -32,6 +32,9 @@ frontend_sources = \
 	frontend/ops/array/shape.c \
 	frontend/ops/array/slice.c \
 	frontend/ops/array/tfidf.c \
+	frontend/ops/contrib/contrib.c \
+	frontend/ops/contrib/fused.c \
+	frontend/ops/contrib/norm.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \
@@ -96,7 +99,9 @@ frontend_files = \
 	frontend/model/tensor.h \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
+	frontend/ops/contrib/contrib.h \
 	frontend/ops/control/loop_internal.h \
+	frontend/ops/math/activation.h \
 	frontend/ops/math/fourier.h \
 	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h

@@ -202,6 +202,7 @@ script_tests = \
 	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/contrib/test-contrib \
 	tests/debug/test-gdb \
 	tests/dynamic/test-dynamic \
 	tests/dynamic/test-symbols \
@@ -470,6 +471,10 @@ tests_files = \
 	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/contrib/fused.py \
+	tests/contrib/make_cases.py \
+	tests/contrib/runtime_cases.py \
+	tests/contrib/test-contrib \
 	tests/count-cases \
 	tests/count-results \
 	tests/debug/test-gdb \

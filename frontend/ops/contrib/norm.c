@@ -1,0 +1,197 @@
+/* norm.c - the importers of layer and RMS normalisation with a sum or with embeddings before it. */
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/contrib/contrib.h"
+
+/* A normalisation over the last dimension, or over all from `axis` on. */
+typedef struct row_norm {
+  hlo_value x; /* in the type in which it is computed */
+  int axis;
+  bool centered; /* whether the mean is subtracted */
+  float epsilon;
+  hlo_value mean, inverse; /* results, with extent 1 in the normalised dimensions; mean only if `centered` */
+} row_norm;
+
+/* Returns the normalised rows, multiplied by input `gamma` and with input `beta` added if it is given, in r->x's type.
+ */
+static hlo_value normalize(const onnx_node *n, row_norm *r, uint32_t gamma, uint32_t beta) {
+  hlo_builder *b = n->b;
+  int64_t over[SHAPE_MAX_RANK];
+  uint32_t n_over = 0;
+  for (int d = r->axis; d < hlo_rank(r->x); d++) {
+    over[n_over++] = d;
+  }
+  hlo_value x = r->x;
+  if (r->centered) {
+    r->mean = onnx_mean_keep(b, x, n_over, over);
+    x = onnx_op_stretched(b, HLO_SUB, x, r->mean);
+  }
+  hlo_value square = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, x, x), n_over, over);
+  r->inverse = hlo_unary(b, HLO_RSQRT, onnx_plus(b, square, r->epsilon));
+  dtype type = hlo_type(r->x);
+  hlo_value y = onnx_op_stretched(b, HLO_MUL, x, r->inverse);
+  y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, n->in[gamma], type));
+  return onnx_has_in(n, beta) ? onnx_op_stretched(b, HLO_ADD, y, hlo_convert(b, n->in[beta], type)) : y;
+}
+
+enum { NO_INPUT = UINT32_MAX };
+
+/* SimplifiedLayerNormalization is in the standard's domain, without being in the standard.  Its result has the type of
+ * the scale. */
+status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) {
+  int64_t axis, stash;
+  row_norm r = {0};
+  TRY(CONTRIB_ATTRIBUTES(n, "axis", "epsilon", "stash_type"));
+  TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
+  const shape *x = onnx_in_shape(n, 0);
+  TRY(onnx_axis_attr(n, -1, x->rank, &axis));
+  TRY(onnx_attr_float(n->proto, "epsilon", 1e-5f, &r.epsilon));
+  TRY(onnx_attr_int_in(n->proto, "stash_type", 1, 1, 1, &stash));
+  TRY(onnx_need_dims(n, 1, "scale", x->rank - (int)axis, x->dims + axis));
+  r.axis = (int)axis;
+  r.x = onnx_widen(n->b, n->in[0]);
+  n->out[0] = hlo_convert(n->b, normalize(n, &r, 1, NO_INPUT), hlo_type(n->in[1]));
+  n->out[1] = hlo_convert(n->b, r.inverse, DTYPE_F32);
+  return NULL;
+}
+
+/* --- SkipLayerNormalization, SkipSimplifiedLayerNormalization --- */
+
+enum { INPUT, SKIP, GAMMA, BETA, BIAS }; /* without BETA, the bias is input 3 */
+
+/* Checks that skip has the input's dimensions, or has 1 or nothing in place of the first one. */
+static status check_skip(const onnx_node *n) {
+  const shape *x = onnx_in_shape(n, INPUT), *s = onnx_in_shape(n, SKIP);
+  dim_table *t = onnx_dims(n);
+  TRY(onnx_need_rank(n, SKIP, "skip", x->rank == 3 ? 2 : x->rank, x->rank));
+  int more = x->rank - s->rank;
+  bool fits = true;
+  for (int d = 0; d < s->rank; d++) {
+    bool once = x->rank == 3 && more == 0 && d == 0 && dim_known_equal(t, s->dims[0], 1);
+    fits = fits && (once || dim_equal(t, s->dims[d], x->dims[d + more]));
+  }
+  CHECK_THAT(fits, STATUS_INVALID_MODEL, "skip is %s, which does not fit input, %s", SHAPE_STR(NULL, s),
+             SHAPE_STR(NULL, x));
+  return NULL;
+}
+
+static status skip_norm(onnx_node *n, bool centered) {
+  hlo_builder *b = n->b;
+  row_norm r = {.centered = centered};
+  uint32_t bias = centered ? BIAS : BETA;
+  TRY(CONTRIB_ATTRIBUTES(n, "epsilon"));
+  TRY(onnx_attr_float(n->proto, "epsilon", 1e-12f, &r.epsilon));
+  TRY(onnx_need_rank(n, INPUT, "input", 2, 3));
+  TRY(check_skip(n));
+  const shape *x = onnx_in_shape(n, INPUT);
+  const dim *hidden = &x->dims[x->rank - 1];
+  TRY(onnx_need_dims(n, GAMMA, "gamma", 1, hidden));
+  TRY(centered ? onnx_need_dims(n, BETA, "beta", 1, hidden) : NULL);
+  TRY(onnx_need_dims(n, bias, "bias", 1, hidden));
+  dtype type = hlo_type(n->in[INPUT]);
+  r.axis = x->rank - 1;
+  r.x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[INPUT]), onnx_widen(b, n->in[SKIP]));
+  r.x = onnx_has_in(n, bias) ? onnx_op_stretched(b, HLO_ADD, r.x, onnx_widen(b, n->in[bias])) : r.x;
+  n->out[0] = hlo_convert(b, normalize(n, &r, GAMMA, centered ? BETA : NO_INPUT), type);
+  n->out[1] = r.mean; /* without one, the driver refuses a node that has this output */
+  n->out[2] = r.inverse;
+  n->out[3] = hlo_convert(b, r.x, type);
+  return NULL;
+}
+
+status onnx_import_contrib_skip_layer_normalization(onnx_node *n) { return skip_norm(n, true); }
+status onnx_import_contrib_skip_simplified_layer_normalization(onnx_node *n) { return skip_norm(n, false); }
+
+/* --- EmbedLayerNormalization --- */
+
+enum { IDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, EMBED_GAMMA, EMBED_BETA, MASK, POSITIONS };
+
+/* Returns the rows of input `table` that the numbers in input `ids` pick, in the type in which they are added. */
+static status embed(const onnx_node *n, uint32_t ids, const char *what, uint32_t table, hlo_value *out) {
+  TRY(onnx_check_below(n, n->in[ids], what, onnx_in_shape(n, table)->dims[0]));
+  *out = onnx_widen(n->b, hlo_take(n->b, n->in[table], hlo_convert(n->b, n->in[ids], DTYPE_S64), 0));
+  return NULL;
+}
+
+static status check_embeddings(const onnx_node *n) {
+  static const char *const tables[] = {"word_embedding", "position_embedding", "segment_embedding"};
+  dim_table *t = onnx_dims(n);
+  TRY(onnx_need_rank(n, IDS, "input_ids", 2, 2));
+  for (uint32_t k = WORD_TABLE; k <= EMBED_BETA; k++) {
+    TRY(k == SEGMENT_TABLE ? NULL
+                           : contrib_need_input(n, k, k < SEGMENT_TABLE ? tables[k - WORD_TABLE] : "gamma or beta"));
+  }
+  CHECK_THAT(onnx_has_in(n, SEGMENTS) == onnx_has_in(n, SEGMENT_TABLE), STATUS_INVALID_MODEL,
+             "segment_ids and segment_embedding must be given together");
+  for (uint32_t k = WORD_TABLE; k <= SEGMENT_TABLE; k++) {
+    TRY(onnx_has_in(n, k) ? onnx_need_rank(n, k, tables[k - WORD_TABLE], 2, 2) : NULL);
+  }
+  dim hidden = onnx_in_shape(n, WORD_TABLE)->dims[1];
+  for (uint32_t k = POSITION_TABLE; k <= SEGMENT_TABLE; k++) {
+    CHECK_THAT(!onnx_has_in(n, k) || dim_equal(t, onnx_in_shape(n, k)->dims[1], hidden), STATUS_INVALID_MODEL,
+               "word_embedding is %s but %s is %s; the last dimensions differ",
+               SHAPE_STR(NULL, onnx_in_shape(n, WORD_TABLE)), tables[k - WORD_TABLE],
+               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+  }
+  TRY(onnx_need_dims(n, EMBED_GAMMA, "gamma", 1, &hidden));
+  TRY(onnx_need_dims(n, EMBED_BETA, "beta", 1, &hidden));
+  const dim *ids = onnx_in_shape(n, IDS)->dims;
+  TRY(onnx_need_dims(n, SEGMENTS, "segment_ids", 2, ids));
+  TRY(onnx_need_dims(n, MASK, "mask", 2, ids));
+  if (onnx_has_in(n, POSITIONS)) {
+    TRY(onnx_need_rank(n, POSITIONS, "position_ids", 2, 2));
+    bool once = dim_known_equal(t, onnx_in_shape(n, POSITIONS)->dims[0], 1);
+    TRY(onnx_need_dims(n, POSITIONS, "position_ids", 2, (dim[]){once ? 1 : ids[0], ids[1]}));
+  }
+  return NULL;
+}
+
+/* Returns the position embeddings, [batch or 1, steps, hidden]; without position_ids they are the first rows. */
+static status embed_positions(const onnx_node *n, hlo_value *out) {
+  dim steps = onnx_in_shape(n, IDS)->dims[1];
+  const shape *table = onnx_in_shape(n, POSITION_TABLE);
+  if (onnx_has_in(n, POSITIONS)) {
+    return embed(n, POSITIONS, "position_ids", POSITION_TABLE, out);
+  }
+  CHECK_THAT(dim_at_most(onnx_dims(n), steps, table->dims[0]), STATUS_INVALID_MODEL,
+             "position_embedding is %s, which has too few rows for input_ids, %s", SHAPE_STR(NULL, table),
+             SHAPE_STR(NULL, onnx_in_shape(n, IDS)));
+  *out = onnx_insert_dim(n->b, onnx_widen(n->b, hlo_slice_dim(n->b, n->in[POSITION_TABLE], 0, 0, steps)), 0);
+  return NULL;
+}
+
+/* Returns the number of ones in each row of the mask; zeros without a mask. */
+static hlo_value count_masked(const onnx_node *n) {
+  hlo_builder *b = n->b;
+  int64_t steps = 1;
+  if (!onnx_has_in(n, MASK)) {
+    return hlo_splat(b, shape_make(DTYPE_S32, 1, onnx_in_shape(n, IDS)->dims), 0);
+  }
+  hlo_value ones = hlo_convert(b, onnx_compare_scalar(b, HLO_EQ, n->in[MASK], 1), DTYPE_S32);
+  return hlo_reduce(b, ones, HLO_REDUCE_ADD, 1, &steps);
+}
+
+status onnx_import_contrib_embed_layer_normalization(onnx_node *n) {
+  hlo_builder *b = n->b;
+  hlo_value word, position, segment;
+  int64_t kind;
+  row_norm r = {.axis = 2, .centered = true};
+  TRY(CONTRIB_ATTRIBUTES(n, "epsilon", "mask_index_type"));
+  TRY(onnx_attr_float(n->proto, "epsilon", 1e-12f, &r.epsilon));
+  TRY(onnx_attr_int_in(n->proto, "mask_index_type", 0, 0, 1, &kind)); /* it only tells whether output 1 exists */
+  TRY(check_embeddings(n));
+  TRY(embed(n, IDS, "input_ids", WORD_TABLE, &word));
+  TRY(embed_positions(n, &position));
+  r.x = onnx_op_stretched(b, HLO_ADD, word, position);
+  if (onnx_has_in(n, SEGMENTS)) {
+    TRY(embed(n, SEGMENTS, "segment_ids", SEGMENT_TABLE, &segment));
+    r.x = hlo_binary(b, HLO_ADD, r.x, segment);
+  }
+  dtype type = hlo_type(n->in[WORD_TABLE]);
+  n->out[0] = hlo_convert(b, normalize(n, &r, EMBED_GAMMA, EMBED_BETA), type);
+  n->out[1] = count_masked(n);
+  n->out[2] = hlo_convert(b, r.x, type);
+  return NULL;
+}

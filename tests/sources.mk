@@ -471,8 +471,11 @@ tests_files = \
 	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/contrib/attention.py \
 	tests/contrib/fused.py \
 	tests/contrib/make_cases.py \
+	tests/contrib/products.py \
+	tests/contrib/refusals.py \
 	tests/contrib/runtime_cases.py \
 	tests/contrib/test-contrib \
 	tests/count-cases \

@@ -26,36 +26,61 @@ class Writer:
         self.folder = folder
         self.names = {}
 
-    def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", opset=17, expected=None):
+    def run(self, op, inputs, kinds, attributes=None):
+        """ONNX Runtime's results of a node."""
+        names = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+        wanted = ["y%d" % k for k in range(len(kinds))]
+        info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(names, inputs) if n]
+        out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds)]
+        node = helper.make_node(op, names, wanted, domain=MICROSOFT, **(attributes or {}))
+        return self._session([node], info, out).run(None, {n: x for n, x in zip(names, inputs) if n})
+
+    @staticmethod
+    def _model(nodes, info, out, initializers=()):
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+        model = helper.make_model(helper.make_graph(nodes, "case", info, out, initializers), opset_imports=opsets)
+        model.ir_version = 10
+        return model
+
+    def _session(self, *parts):
+        return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), providers=["CPUExecutionProvider"])
+
+    def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True):
         """sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for one that is left out;
         constants: the numbers of the inputs that are initializers; expected: a function of a set in place of ONNX Runtime."""
-        first = sets[0]
-        given = ["" if x is None else "x%d" % k for k, x in enumerate(first)]
+        given = ["" if x is None else "x%d" % k for k, x in enumerate(sets[0])]
         wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
-        dims = {}
-        info, initializers = [], []
-        for k, x in enumerate(first):
-            if k in constants:
-                initializers.append(numpy_helper.from_array(np.asarray(x), given[k]))
-            elif x is not None:
-                sizes = list(zip(*(np.shape(s[k]) for s in sets)))
-                shape = [s[0] if len(set(s)) == 1 else dims.setdefault(s, "s%d" % len(dims)) for s in sizes]
-                info.append(helper.make_tensor_value_info(given[k], helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), shape))
-        out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds) if n]
         node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
-        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
-        model = helper.make_model(helper.make_graph([node], "case", info, out, initializers), opset_imports=opsets)
-        model.ir_version = 10
-        session = None if expected else onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-        feeds = [{n: np.asarray(s[k]) for k, n in enumerate(given) if n and k not in constants} for s in sets]
-        results = [expected(*s) if expected else session.run(None, f) for s, f in zip(sets, feeds)]
-        self._save("%s_%s" % (op, name) if name else op, model, feeds, results)
+        named = [{n: np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
+        results = expected and [expected(*s) for s in sets]
+        self.add_graph("%s_%s" % (op, name) if name else op, [node], named, {n: t for n, t in zip(wanted, kinds) if n},
+                       {given[k] for k in constants if k < len(given)}, results, one_program)
 
-    def _save(self, stem, model, feeds, results):
+    def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True):
+        """one_program: whether a program that knows no contents of inputs must serve all sets; sets: {input: array}; outputs: {output: element type}; constants: names of inputs that are initializers."""
+        dims = {}
+        info = []
+        for n, x in sets[0].items():
+            if n not in constants:
+                sizes = zip(*(s[n].shape for s in sets))
+                shape = [s[0] if len(set(s)) == 1 else dims.setdefault(s, "s%d" % len(dims)) for s in sizes]
+                info.append(helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), shape))
+        out = [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()]
+        initializers = [numpy_helper.from_array(sets[0][n], n) for n in sets[0] if n in constants]
+        feeds = [{n: x for n, x in s.items() if n not in constants} for s in sets]
+        if results is None:
+            session = self._session(nodes, info, out, initializers)
+            results = [session.run(None, f) for f in feeds]
+        self._save(name, self._model(nodes, info, out, initializers), feeds, results, dims if one_program else {})
+
+    def _save(self, stem, model, feeds, results, dims):
         self.names[stem] = self.names.get(stem, 0) + 1
         path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
         os.makedirs(path)
         onnx.save(model, os.path.join(path, "model.onnx"))
+        if dims:  # as options of onnx-xla
+            with open(os.path.join(path, "dims"), "w", encoding="ascii") as f:
+                f.write(" ".join("-d %s=%d..%d" % (n, min(s), max(s)) for s, n in dims.items()))
         for k, (feed, y) in enumerate(zip(feeds, results)):
             data = os.path.join(path, "test_data_set_%d" % k)
             os.makedirs(data)

@@ -36,9 +36,12 @@ frontend_sources = \
 	frontend/ops/contrib/attention_parts.c \
 	frontend/ops/contrib/contrib.c \
 	frontend/ops/contrib/fused.c \
+	frontend/ops/contrib/gather_block_quantized.c \
 	frontend/ops/contrib/group_query_attention.c \
+	frontend/ops/contrib/image.c \
 	frontend/ops/contrib/matmul_quantized.c \
 	frontend/ops/contrib/norm.c \
+	frontend/ops/contrib/qlinear.c \
 	frontend/ops/contrib/rotary.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \

@@ -473,8 +473,10 @@ tests_files = \
 	tests/conformance/test-conformance-old \
 	tests/contrib/attention.py \
 	tests/contrib/fused.py \
+	tests/contrib/images.py \
 	tests/contrib/make_cases.py \
 	tests/contrib/products.py \
+	tests/contrib/quantised.py \
 	tests/contrib/refusals.py \
 	tests/contrib/runtime_cases.py \
 	tests/contrib/test-contrib \

@@ -3,7 +3,9 @@ import sys
 
 import attention
 import fused
+import images
 import products
+import quantised
 from runtime_cases import Writer
 
 w = Writer(sys.argv[1])
@@ -18,3 +20,12 @@ attention.write_attention(w)
 attention.write_rotary(w)
 products.write_matmul_nbits(w)
 products.write_bytes(w)
+quantised.write_elementwise(w)
+quantised.write_reductions(w)
+quantised.write_products(w)
+quantised.write_quantisation(w)
+quantised.write_attention(w)
+quantised.write_tables(w)
+images.write_group_norms(w)
+images.write_sums(w)
+images.write_standard(w)

@@ -33,6 +33,12 @@ def bits(more=(), **attributes):
     return "MatMulNBits", inputs, 1, {"K": 32, "N": 4, "block_size": 32} | attributes
 
 
+def table(**attributes):
+    inputs = [of(6, 16, like=BYTES), of(2, like=np.zeros(1, np.int64)), of(6, 2)]
+    return "GatherBlockQuantized", inputs, 1, {"block_size": 16} | attributes
+
+
+BYTES = np.zeros(3, np.uint8)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
 CASES = [
@@ -60,6 +66,13 @@ CASES = [
     (bits([None, of(32, like=S32)]), "input g_idx is given"),
     (bits(bits=3), "weights of 3 bits are not supported"),
     (bits(weight_prepacked=1), "weight_prepacked is not supported"),
+    (table(gather_axis=1), "gather_axis 1 and quantize_axis 1 are not supported"),
+    (table(quantize_axis=0), "gather_axis 0 and quantize_axis 0 are not supported"),
+    (table(bits=3), "3 bits are not supported"),
+    (("QLinearAdd", [BYTES, of(2), None] * 2 + [of()], 1, {}), "the scale is f32[2]; it must have one element"),
+    (("QLinearConcat", [of(), BYTES, BYTES, of()], 1, {"axis": 0}), "there are 4 inputs"),
+    (("QuantizeLinear", [of(2, 3), of(3)], 1, {}), "there is no axis"),
+    (("GroupNorm", [of(1, 2, 2, 4), of(4), of(4)], 1, {"groups": 3, "activation": 0}), "it must divide the 4 channels"),
 ]
 
 

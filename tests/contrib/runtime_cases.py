@@ -43,7 +43,9 @@ class Writer:
         return model
 
     def _session(self, *parts):
-        return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
     def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True):
         """sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for one that is left out;
@@ -54,7 +56,7 @@ class Writer:
         named = [{n: np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
         results = expected and [expected(*s) for s in sets]
         self.add_graph("%s_%s" % (op, name) if name else op, [node], named, {n: t for n, t in zip(wanted, kinds) if n},
-                       {given[k] for k in constants if k < len(given)}, results, one_program)
+                       {given[k] for k in constants if k < len(given) and given[k]}, results, one_program)
 
     def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True):
         """one_program: whether a program that knows no contents of inputs must serve all sets; sets: {input: array}; outputs: {output: element type}; constants: names of inputs that are initializers."""

@@ -69,7 +69,7 @@ static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const c
   return NULL;
 }
 
-/* Returns what each query [B, heads, S, head] attends to, [B, S, hidden] in the type of the first input. */
+/* Returns what each query [B, heads, S, head] attends to, [B, S, hidden] in f32. */
 static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value k, hlo_value v, uint32_t bias,
                      uint32_t mask, const char *mask_name, bool with_starts, hlo_value *out) {
   hlo_builder *b = n->b;
@@ -84,8 +84,7 @@ static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value 
     hlo_value last = onnx_binary_dim(b, HLO_ADD, hlo_iota(b, full, 2), d->past);
     x = contrib_hide(b, x, hlo_compare(b, HLO_LE, hlo_iota(b, full, 3), last));
   }
-  x = contrib_join_heads(b, contrib_weigh(b, &d->a, x, v));
-  *out = hlo_convert(b, x, hlo_type(n->in[0]));
+  *out = contrib_join_heads(b, contrib_weigh(b, &d->a, x, v));
   return NULL;
 }
 
@@ -196,29 +195,30 @@ status onnx_import_contrib_multi_head_attention(onnx_node *n) {
   }
   n->out[1] = with_past(n, PAST_KEY, k);
   n->out[2] = with_past(n, PAST_VALUE, v);
-  return attend(n, &m.d, q, n->out[1], n->out[2], ATTENTION_BIAS, PADDING_MASK, "key_padding_mask", false, &n->out[0]);
+  hlo_value y = {0};
+  TRY(attend(n, &m.d, q, n->out[1], n->out[2], ATTENTION_BIAS, PADDING_MASK, "key_padding_mask", false, &y));
+  n->out[0] = hlo_convert(n->b, y, hlo_type(n->in[QUERY]));
+  return NULL;
 }
 
-/* --- Attention --- */
+/* --- Attention, QAttention --- */
 
-enum { INPUT, WEIGHTS, PROJECTION_BIAS, MASK_INDEX, PAST, SCORE_BIAS, PAST_SEQUENCE_LENGTH };
+enum { INPUT, WEIGHTS, PROJECTION_BIAS, NO_INPUT = UINT32_MAX };
 
 typedef struct packed {
   dense d;
-  int64_t sizes[3]; /* the numbers of columns of Q, K and V in the weights */
+  int64_t sizes[3];            /* the numbers of columns of Q, K and V in the weights */
+  uint32_t mask, past, scores; /* the numbers of inputs; NO_INPUT for one that the operator does not have */
 } packed;
 
 static status read_packed_attributes(const onnx_node *n, packed *p) {
   bool shared, rotary;
   const int64_t *sizes;
   size_t count;
-  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional", "qkv_hidden_sizes",
-                         "do_rotary", "rotary_embedding_dim", "past_present_share_buffer"));
   TRY(onnx_attr_bool(n->proto, "past_present_share_buffer", false, &shared));
   TRY(onnx_attr_bool(n->proto, "do_rotary", false, &rotary));
   CHECK_THAT(!shared && !rotary, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute %s is not supported",
              shared ? "past_present_share_buffer" : "do_rotary");
-  TRY(contrib_no_input(n, PAST_SEQUENCE_LENGTH, "past_sequence_length", "a cache with room is not supported"));
   TRY(read_dense(n, &p->d));
   TRY(onnx_need_rank(n, WEIGHTS, "weights", 2, 2));
   int64_t columns, heads = p->d.a.heads;
@@ -250,39 +250,63 @@ static status read_packed_inputs(const onnx_node *n, packed *p) {
   CHECK_THAT(dim_equal(t, x->dims[2], w->dims[0]), STATUS_INVALID_MODEL, "input is %s but weights are %s",
              SHAPE_STR(NULL, x), SHAPE_STR(NULL, w));
   TRY(onnx_need_dims(n, PROJECTION_BIAS, "bias", 1, &w->dims[1]));
-  if (onnx_has_in(n, PAST)) {
+  if (onnx_has_in(n, p->past)) {
     CHECK_THAT(p->sizes[2] == p->sizes[1], STATUS_INVALID_MODEL, "past is given, but K and V have different sizes");
-    TRY(onnx_need_rank(n, PAST, "past", 5, 5));
-    p->d.past = onnx_in_shape(n, PAST)->dims[3];
-    TRY(onnx_need_dims(n, PAST, "past", 5, (dim[]){2, a->batch, a->heads, p->d.past, a->head}));
+    TRY(onnx_need_rank(n, p->past, "past", 5, 5));
+    p->d.past = onnx_in_shape(n, p->past)->dims[3];
+    TRY(onnx_need_dims(n, p->past, "past", 5, (dim[]){2, a->batch, a->heads, p->d.past, a->head}));
   }
   a->keys = dim_add(t, p->d.past, a->steps);
   return NULL;
 }
 
-status onnx_import_contrib_attention(onnx_node *n) {
+/* Sets both outputs from the products of the input and the weights, [B, S, columns], in the type of the results. */
+static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
   hlo_builder *b = n->b;
-  packed p = {0};
-  hlo_value parts[3];
-  TRY(read_packed_attributes(n, &p));
-  TRY(read_packed_inputs(n, &p));
-  hlo_value all = hlo_matmul(b, n->in[INPUT], n->in[WEIGHTS]);
-  all = onnx_has_in(n, PROJECTION_BIAS) ? onnx_op_stretched(b, HLO_ADD, all, n->in[PROJECTION_BIAS]) : all;
+  hlo_value parts[3], y = {0};
   if (b->error) {
     return NULL;
   }
-  for (int64_t k = 0, from = 0; k < 3; from += p.sizes[k++]) {
-    parts[k] = contrib_split_heads(b, hlo_slice_dim(b, all, 2, from, from + p.sizes[k]), p.d.a.heads);
+  dtype type = hlo_type(products);
+  hlo_value bias = n->in[PROJECTION_BIAS];
+  products = onnx_has_in(n, PROJECTION_BIAS) ? onnx_op_stretched(b, HLO_ADD, products, bias) : products;
+  for (int64_t k = 0, from = 0; k < 3; from += p->sizes[k++]) {
+    parts[k] = contrib_split_heads(b, hlo_slice_dim(b, products, 2, from, from + p->sizes[k]), p->d.a.heads);
   }
   hlo_value k = parts[1], v = parts[2];
-  if (p.sizes[1] == p.sizes[2] && (onnx_has_in(n, PAST) || onnx_has_out(n, 1))) {
+  if (p->sizes[1] == p->sizes[2] && (onnx_has_in(n, p->past) || onnx_has_out(n, 1))) {
     hlo_value rows[] = {onnx_insert_dim(b, k, 0), onnx_insert_dim(b, v, 0)};
     n->out[1] = hlo_concatenate(b, 2, rows, 0);
-    if (onnx_has_in(n, PAST)) {
-      n->out[1] = hlo_concatenate(b, 2, (hlo_value[]){n->in[PAST], n->out[1]}, 3);
+    if (onnx_has_in(n, p->past)) {
+      n->out[1] = hlo_concatenate(b, 2, (hlo_value[]){n->in[p->past], n->out[1]}, 3);
       k = onnx_pick(b, n->out[1], 0, 0);
       v = onnx_pick(b, n->out[1], 0, 1);
     }
   }
-  return attend(n, &p.d, parts[0], k, v, SCORE_BIAS, MASK_INDEX, "mask_index", true, &n->out[0]);
+  TRY(attend(n, &p->d, parts[0], k, v, p->scores, p->mask, "mask_index", true, &y));
+  n->out[0] = hlo_convert(b, y, type);
+  return NULL;
+}
+
+status onnx_import_contrib_attention(onnx_node *n) {
+  packed p = {.mask = 3, .past = 4, .scores = 5};
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional", "qkv_hidden_sizes",
+                         "do_rotary", "rotary_embedding_dim", "past_present_share_buffer"));
+  TRY(contrib_no_input(n, 6, "past_sequence_length", "a cache with room is not supported"));
+  TRY(read_packed_attributes(n, &p));
+  TRY(read_packed_inputs(n, &p));
+  return attend_packed(n, &p, hlo_matmul(n->b, n->in[INPUT], n->in[WEIGHTS]));
+}
+
+/* The inputs 3, 4, 6 and 7 are the scales and zero points of the input and of the weights. */
+status onnx_import_contrib_qattention(onnx_node *n) {
+  packed p = {.mask = 5, .past = 8, .scores = NO_INPUT};
+  hlo_value in[] = {n->in[INPUT], n->in[WEIGHTS], n->in[6], n->in[7]}, products = {0};
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional", "do_rotary",
+                         "past_present_share_buffer"));
+  TRY(read_packed_attributes(n, &p));
+  TRY(read_packed_inputs(n, &p));
+  TRY(onnx_has_in(n, 6) ? onnx_need_one_element(n, 6, "input_zero_point") : NULL);
+  TRY(contrib_scaled_product(n, in, onnx_scalar_input(n, 3, "input_scale"), 4, "weight_scale", &products));
+  return attend_packed(n, &p, hlo_convert(n->b, products, hlo_type(n->in[3])));
 }

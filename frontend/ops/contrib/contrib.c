@@ -33,3 +33,17 @@ onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_val
   other.in = in;
   return other;
 }
+
+hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back) {
+  int64_t order[SHAPE_MAX_RANK];
+  int rank = x.def ? hlo_rank(x) : 0;
+  if (rank < 3) {
+    return x;
+  }
+  for (int d = 1; d < rank; d++) {
+    int next = d == rank - 1 ? 1 : d + 1, previous = d == 1 ? rank - 1 : d - 1;
+    order[d] = back ? next : previous;
+  }
+  order[0] = 0;
+  return hlo_transpose(b, x, order);
+}

@@ -157,60 +157,54 @@ status onnx_import_contrib_matmul_nbits(onnx_node *n) {
 
 /* --- products of bytes with floating-point results --- */
 
-/* Returns input k, a scale, in f32, broadcast to the product y.  It has one element or, if `by_column`, one for each
- * column. */
-static status product_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, bool by_column,
-                            hlo_value *out) {
+/* Returns input k, a scale, in f32, broadcast to the product y.  It has one element, or one for each column. */
+static status column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, hlo_value *out) {
   const shape *s = onnx_in_shape(n, k);
   bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
-  CHECK_THAT(one || by_column, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "%s is %s; only one scale is supported", what,
-             SHAPE_STR(NULL, s));
   TRY(one ? NULL : onnx_need_dims(n, k, what, 1, &y->dims[y->rank - 1]));
   *out = onnx_along(n->b, hlo_convert(n->b, n->in[k], DTYPE_F32), y, y->rank ? y->rank - 1 : 0);
   return NULL;
 }
 
-/* The zero points of A are one number; those of B one, or one for each column. */
-status onnx_import_contrib_matmul_integer_to_float(onnx_node *n) {
+status contrib_scaled_product(const onnx_node *n, const hlo_value in[4], hlo_value a_scale, uint32_t k,
+                              const char *what, hlo_value *out) {
   hlo_builder *b = n->b;
-  hlo_value in[] = {n->in[0], n->in[1], n->in[4], n->in[5]}, sx, sw;
-  TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  TRY(onnx_has_in(n, 4) ? onnx_need_one_element(n, 4, "a_zero_point") : NULL);
+  hlo_value result[2], scale;
+  if (b->error) {
+    return NULL;
+  }
   onnx_node product = contrib_as(n, 10, 4, in);
+  product.out = result;
   TRY(onnx_import_matmul_integer(&product));
   if (b->error) {
     return NULL;
   }
-  const shape *s = hlo_shape(n->out[0]);
-  shape f = shape_with_type(*s, DTYPE_F32);
-  TRY(product_scale(n, 2, "a_scale", &f, false, &sx));
-  TRY(product_scale(n, 3, "b_scale", &f, true, &sw));
-  hlo_value y = hlo_binary(b, HLO_MUL, hlo_convert(b, n->out[0], DTYPE_F32), hlo_binary(b, HLO_MUL, sx, sw));
+  shape s = shape_with_type(*hlo_shape(result[0]), DTYPE_F32);
+  TRY(column_scale(n, k, what, &s, &scale));
+  scale = hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, hlo_convert(b, a_scale, DTYPE_F32), &s), scale);
+  *out = hlo_binary(b, HLO_MUL, hlo_convert(b, result[0], DTYPE_F32), scale);
+  return NULL;
+}
+
+/* A has one scale and one zero point; B has one of each, or one for each column. */
+status onnx_import_contrib_matmul_integer_to_float(onnx_node *n) {
+  hlo_value in[] = {n->in[0], n->in[1], n->in[4], n->in[5]}, y = {0};
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(onnx_has_in(n, 4) ? onnx_need_one_element(n, 4, "a_zero_point") : NULL);
+  TRY(contrib_scaled_product(n, in, onnx_scalar_input(n, 2, "a_scale"), 3, "b_scale", &y));
   TRY(add_bias(n, 6, &y));
-  n->out[0] = hlo_convert(b, y, hlo_type(n->in[2]));
+  n->out[0] = hlo_convert(n->b, y, hlo_type(n->in[2]));
   return NULL;
 }
 
 /* A is quantised to u8 by the range of its elements. */
 status onnx_import_contrib_dynamic_quantize_matmul(onnx_node *n) {
-  hlo_builder *b = n->b;
-  hlo_value quantized[3], sw;
+  hlo_value quantized[3] = {{0}};
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
   onnx_node quantize = contrib_as(n, 11, 1, n->in);
   quantize.out = quantized;
   TRY(onnx_import_dynamic_quantize_linear(&quantize));
-  if (b->error) {
-    return NULL;
-  }
   hlo_value in[] = {quantized[0], n->in[1], quantized[2], n->in[3]};
-  onnx_node product = contrib_as(n, 10, 4, in);
-  TRY(onnx_import_matmul_integer(&product));
-  if (b->error) {
-    return NULL;
-  }
-  shape s = shape_with_type(*hlo_shape(n->out[0]), DTYPE_F32);
-  TRY(product_scale(n, 2, "b_scale", &s, true, &sw));
-  hlo_value scale = hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, quantized[1], &s), sw);
-  n->out[0] = hlo_binary(b, HLO_MUL, hlo_convert(b, n->out[0], DTYPE_F32), scale);
+  TRY(contrib_scaled_product(n, in, quantized[1], 2, "b_scale", &n->out[0]));
   return add_bias(n, 4, &n->out[0]);
 }

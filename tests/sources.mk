@@ -475,6 +475,7 @@ tests_files = \
 	tests/contrib/fused.py \
 	tests/contrib/images.py \
 	tests/contrib/make_cases.py \
+	tests/contrib/optimised_models.py \
 	tests/contrib/products.py \
 	tests/contrib/quantised.py \
 	tests/contrib/refusals.py \

@@ -30,7 +30,9 @@ static const char head[] =
     "This page is written by `onnx-xla check --list`.  %" PRIu32 " of %" PRIu32
     " operator versions are supported, on every backend.\n"
     "The versions without types are experimental operators that ONNX has withdrawn.  ONNX Runtime defines the\n"
-    "operators of com.microsoft, of which this page lists those that are supported, and SimplifiedLayerNormalization.\n"
+    "operators of com.microsoft, of which this page lists those that are supported, and version 1 of "
+    "LayerNormalization\n"
+    "and SimplifiedLayerNormalization.\n"
     "The types str (strings), opt (optionals), map and sparse (sparse tensors) are not supported.  The type seq is a "
     "sequence\n"
     "of tensors of any type; values between nodes may be sequences, but the inputs and outputs of a model must be "

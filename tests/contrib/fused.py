@@ -55,8 +55,12 @@ def write_norms(w):
         scale = floats(*dims[axis:])
         w.add("SimplifiedLayerNormalization", [[floats(*dims), scale], [floats(5, *dims[1:]), scale]], [F32, F32],
               {"axis": axis, "epsilon": 1e-3}, domain="", constants=[1])
+        w.add("LayerNormalization", [[floats(*dims), scale, floats(*dims[axis:])], [floats(5, *dims[1:]), scale, floats(*dims[axis:])]],
+              [F32, F32, F32], {"axis": axis, "epsilon": 1e-3}, domain="", constants=[1], opset=13)
     half, single = floats(2, 3, 8, dtype=np.float16), floats(8)
     w.add("SimplifiedLayerNormalization", [[half, single]], [F32], domain="")
+    w.add("LayerNormalization", [[half, single]], [F32], domain="", opset=13)
+    w.add("LayerNormalization", [[half, single.astype(np.float16), floats(8, dtype=np.float16)]], [F16], domain="", opset=13)
     w.add("SimplifiedLayerNormalization", [[half, single.astype(np.float16)]], [F16], domain="")
     hidden = 8
     gamma, beta, bias = floats(hidden), floats(hidden), floats(hidden)

@@ -36,8 +36,8 @@ class Writer:
         return self._session([node], info, out).run(None, {n: x for n, x in zip(names, inputs) if n})
 
     @staticmethod
-    def _model(nodes, info, out, initializers=()):
-        opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MICROSOFT, 1)]
+    def _model(nodes, info, out, initializers=(), opset=17):
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(helper.make_graph(nodes, "case", info, out, initializers), opset_imports=opsets)
         model.ir_version = 10
         return model
@@ -47,7 +47,7 @@ class Writer:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
-    def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True):
+    def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True, opset=17):
         """sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for one that is left out;
         constants: the numbers of the inputs that are initializers; expected: a function of a set in place of ONNX Runtime."""
         given = ["" if x is None else "x%d" % k for k, x in enumerate(sets[0])]
@@ -56,9 +56,9 @@ class Writer:
         named = [{n: np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
         results = expected and [expected(*s) for s in sets]
         self.add_graph("%s_%s" % (op, name) if name else op, [node], named, {n: t for n, t in zip(wanted, kinds) if n},
-                       {given[k] for k in constants if k < len(given) and given[k]}, results, one_program)
+                       {given[k] for k in constants if k < len(given) and given[k]}, results, one_program, opset)
 
-    def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True):
+    def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True, opset=17):
         """one_program: whether a program that knows no contents of inputs must serve all sets; sets: {input: array}; outputs: {output: element type}; constants: names of inputs that are initializers."""
         dims = {}
         info = []
@@ -71,9 +71,9 @@ class Writer:
         initializers = [numpy_helper.from_array(sets[0][n], n) for n in sets[0] if n in constants]
         feeds = [{n: x for n, x in s.items() if n not in constants} for s in sets]
         if results is None:
-            session = self._session(nodes, info, out, initializers)
+            session = self._session(nodes, info, out, initializers, opset)
             results = [session.run(None, f) for f in feeds]
-        self._save(name, self._model(nodes, info, out, initializers), feeds, results, dims if one_program else {})
+        self._save(name, self._model(nodes, info, out, initializers, opset), feeds, results, dims if one_program else {})
 
     def _save(self, stem, model, feeds, results, dims):
         self.names[stem] = self.names.get(stem, 0) + 1

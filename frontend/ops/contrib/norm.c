@@ -38,11 +38,11 @@ static hlo_value normalize(const onnx_node *n, row_norm *r, uint32_t gamma, uint
 
 enum { NO_INPUT = UINT32_MAX };
 
-/* SimplifiedLayerNormalization is in the standard's domain, without being in the standard.  Its result has the type of
- * the scale. */
-status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) {
+/* Both are in the standard's domain.  SimplifiedLayerNormalization is not in the standard; LayerNormalization is since
+ * version 17, but ONNX Runtime's optimiser writes it into older models, too.  The result has the type of the scale. */
+static status layer_norm(onnx_node *n, bool centered) {
   int64_t axis, stash;
-  row_norm r = {0};
+  row_norm r = {.centered = centered};
   TRY(CONTRIB_ATTRIBUTES(n, "axis", "epsilon", "stash_type"));
   TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
   const shape *x = onnx_in_shape(n, 0);
@@ -50,12 +50,19 @@ status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) {
   TRY(onnx_attr_float(n->proto, "epsilon", 1e-5f, &r.epsilon));
   TRY(onnx_attr_int_in(n->proto, "stash_type", 1, 1, 1, &stash));
   TRY(onnx_need_dims(n, 1, "scale", x->rank - (int)axis, x->dims + axis));
+  TRY(centered ? onnx_need_dims(n, 2, "B", x->rank - (int)axis, x->dims + axis) : NULL);
   r.axis = (int)axis;
   r.x = onnx_widen(n->b, n->in[0]);
-  n->out[0] = hlo_convert(n->b, normalize(n, &r, 1, NO_INPUT), hlo_type(n->in[1]));
-  n->out[1] = hlo_convert(n->b, r.inverse, DTYPE_F32);
+  n->out[0] = hlo_convert(n->b, normalize(n, &r, 1, centered ? 2 : NO_INPUT), hlo_type(n->in[1]));
+  n->out[1] = hlo_convert(n->b, centered ? r.mean : r.inverse, DTYPE_F32);
+  if (centered) {
+    n->out[2] = hlo_convert(n->b, r.inverse, DTYPE_F32);
+  }
   return NULL;
 }
+
+status onnx_import_contrib_layer_normalization(onnx_node *n) { return layer_norm(n, true); }
+status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) { return layer_norm(n, false); }
 
 /* --- SkipLayerNormalization, SkipSimplifiedLayerNormalization --- */
 

@@ -472,6 +472,7 @@ tests_files = \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
 	tests/contrib/attention.py \
+	tests/contrib/decoder_model.py \
 	tests/contrib/fused.py \
 	tests/contrib/images.py \
 	tests/contrib/make_cases.py \

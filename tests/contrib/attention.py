@@ -61,6 +61,7 @@ def write_group_query_attention(w):
     for window in (1, 2, 5):
         add([grouped(1, 6, [5, 7], 7), grouped(1, 9, [10, 1], 10)], {"local_window_size": window})
         add([grouped(5, None, [5], 5)], {"local_window_size": window})
+    add([grouped(5, None, [1, 4], 5)], {"local_window_size": 2})  # padding that sees nothing
     add([grouped(3, None, [3, 3], 3)], {"softcap": 1.5, "scale": 0.3})
     add([grouped(3, None, [2, 3], 3)], {"causal": 0})
     for dims in ((2, HEADS), (1, 1), (2, 1), (1, HEADS)):
@@ -72,6 +73,29 @@ def write_group_query_attention(w):
         add([grouped(1, past, [5, 4], 5, sink=floats(HEADS))], {"local_window_size": 3})
     add([grouped(1, 4, [5], 5)], {"k_quant_type": "NONE", "v_quant_type": "NONE", "smooth_softmax": 0, "softcap": 0.0})
     add([grouped(3, None, [3, 3], 3)], {}, (F32,))
+
+
+def write_normalised_heads(w):
+    """Only GPUs normalise queries and keys in the operator: what is expected is ONNX Runtime's attention of normalised ones."""
+    attributes = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, "do_rotary": 1}
+    weights = [floats(16), floats(16)]
+
+    def norm(x, weight):
+        y = x.reshape(*x.shape[:2], -1, 16).astype(np.float64)
+        y = y / np.sqrt((y ** 2).mean(-1, keepdims=True) + 1e-3) * weight
+        return y.astype(np.float32).reshape(x.shape)
+
+    def expected(q, k, *rest):
+        rest, (of_q, of_k) = list(rest[:-2]), rest[-2:]
+        while rest[-1] is None:
+            rest.pop()
+        return w.run("GroupQueryAttention", [norm(q, of_q), norm(k, of_k), *rest], (F32, F32, F32), attributes)
+
+    for steps, past, total in ((3, None, 3), (1, 4, 5), (1, 8, 6)):
+        inputs = grouped(steps, past, [total, total], total, rotary=16)
+        inputs += [None] * (14 - len(inputs)) + weights
+        w.add("GroupQueryAttention", [inputs], (F32, F32, F32), attributes | {"qk_norm_epsilon": 1e-3}, expected=expected,
+              one_program=False)
 
 
 def write_decoder(w):
@@ -135,6 +159,17 @@ def write_multi_head_attention(w):
     add([many(2, 3, 5, scores=floats(1, 1, 3, 5)), many(2, 4, 6, scores=floats(1, 1, 4, 6))])
     for bias in (None, floats(HEADS * 3 * 8)):
         add([[floats(2, 3, HEADS * 8), floats(2, HEADS, 5, 8), floats(2, HEADS, 5, 8), bias][:4 if bias is not None else 3]])
+
+
+def write_half(w):
+    """Numbers of few bits, so that the sums before softmax are exact in f16; ONNX Runtime computes in f32."""
+    def few(*dims):
+        return (ints(-2, 3, *dims) / 4).astype(np.float16)
+
+    for op, x in (("MultiHeadAttention", [few(2, 3, 32), few(2, 5, 32), few(2, 5, 32), few(96)]),
+                  ("Attention", [few(2, 3, 10), few(10, 96), few(96)])):
+        w.add(op, [x], [F16], {"num_heads": HEADS}, expected=lambda *v, op=op: [
+            y.astype(np.float16) for y in w.run(op, [x.astype(np.float32) for x in v], [F32], {"num_heads": HEADS})])
 
 
 def write_attention(w):

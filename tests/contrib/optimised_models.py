@@ -1,5 +1,6 @@
 """optimised_models.py: whole models as ONNX Runtime's optimiser and quantiser write them, compared with ONNX Runtime: a small BERT and
-a small GPT-2 (tests/e2e/transformer_models.py), and a convolutional network with random weights."""
+a small GPT-2 (tests/e2e/transformer_models.py), and a convolutional network with random weights; and a small Llama with weights of
+4 bits as exporters write it (decoder_model.py)."""
 import collections
 import os
 import sys
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import decoder_model as decoders  # noqa: E402
 import transformer_models as transformers  # noqa: E402
 from compare_ort import Report, run_ort  # noqa: E402
 
@@ -86,6 +88,8 @@ def main():
             onnx.save(model, at(name))
             fused = {"bert": ["FusedMatMul", "BiasGelu", "FusedGemm"], "gpt2": ["BiasGelu"], "network": ["FusedConv"]}[name]
             check(report, optimised(at(name), at(name + "_optimised")), fused, feeds, F32_ERROR)
+        onnx.save(decoders.decoder(), at("decoder"))
+        check(report, at("decoder"), [], [decoders.decoder_feeds(rng, *d) for d in ((1, 0, 7), (1, 7, 1), (2, 9, 1), (1, 5, 3))], F32_ERROR)
         quantization.quantize_dynamic(at("bert"), at("bert_dynamic"), weight_type=quantization.QuantType.QInt8)
         check(report, optimised(at("bert_dynamic"), at("bert_bytes")), ["DynamicQuantizeMatMul", "MatMulIntegerToFloat"], models["bert"][1],
               BYTE_ERROR)

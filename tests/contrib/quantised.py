@@ -1,6 +1,7 @@
 """Operators on quantised arrays, as the quantiser writes them."""
 import itertools
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
@@ -152,3 +153,10 @@ def write_tables(w):
                   constants=rest(4, 1))
     w.add("GatherBlockQuantized", [[data, np.array([3, 9, -10, 100], np.int32), floats(9, 3)]], [F32], {"bits": 8, "block_size": 16},
           constants=[0, 2])
+    for kind, wide in ((ml_dtypes.int4, (-8, 8)), (ml_dtypes.uint4, (0, 16))):
+        for pointed in (0, 1):
+            x = [rng.integers(*wide, (9, 48)).astype(kind), ints(-9, 9, 2, 3, dtype=np.int64), floats(9, 3)]
+            x += [rng.integers(*wide, (9, 3)).astype(kind)] if pointed else []
+            w.add("GatherBlockQuantized", [x], [F32], {"block_size": 16}, constants=rest(4, 1))
+        s, z = np.array(0.3, np.float32), rng.integers(*wide, ()).astype(kind)
+        w.add("DequantizeLinear", [[rng.integers(*wide, (5, 4)).astype(kind), s, z]], [F32], constants=[0, 1, 2])

@@ -52,7 +52,7 @@ CASES = [
     (grouped(sliding_window_cache=1), "sliding_window_cache is not supported"),
     (grouped(k_quant_type="PER_TENSOR"), "k_quant_type 'PER_TENSOR' is not supported"),
     (grouped(qk_output=1), "qk_output is not supported"),
-    (with_inputs(grouped(), {14: of(8)}), "input q_norm_weight is given"),
+    (with_inputs(grouped(), {14: of(8)}), "must be given together"),
     (with_inputs(grouped(), {12: of(1)}), "input k_scale is given"),
     (with_inputs(grouped(), {3: of(1, 2, 4, 8, like=np.zeros(1, np.int8)), 4: of(1, 2, 4, 8, like=np.zeros(1, np.int8))}),
      "a cache of another type is not supported"),

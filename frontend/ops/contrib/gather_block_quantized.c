@@ -35,7 +35,10 @@ static status read_table(const onnx_node *n, table *t) {
   TRY(onnx_const_dim(n, s->dims[1], "the last dimension of data", &stored));
   t->packed = type == DTYPE_U8 && t->bits < 8;
   t->columns = t->packed ? stored * (8 / t->bits) : stored;
-  t->blocks = (t->columns + t->block - 1) / t->block;
+  CHECK_THAT((t->block & (t->block - 1)) == 0, STATUS_INVALID_MODEL, "block_size is %" PRId64 ", no power of two",
+             t->block);
+  t->block = t->block < t->columns ? t->block : t->columns; /* so that repeated scales are few */
+  t->blocks = t->block ? (t->columns + t->block - 1) / t->block : 0;
   t->rows = s->dims[0];
   TRY(onnx_need_dims(n, SCALES, "scales", 2, (dim[]){t->rows, t->blocks}));
   int64_t points = t->packed ? (t->blocks * t->bits + 7) / 8 : t->blocks;

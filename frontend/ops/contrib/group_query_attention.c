@@ -68,8 +68,8 @@ static status read_attributes(const onnx_node *n, grouped *g) {
                        : "qk_output");
   TRY(contrib_no_input(n, K_SCALE, "k_scale", "a quantised cache is not supported"));
   TRY(contrib_no_input(n, V_SCALE, "v_scale", "a quantised cache is not supported"));
-  TRY(contrib_no_input(n, Q_NORM, "q_norm_weight", "normalised queries are not supported"));
-  TRY(contrib_no_input(n, K_NORM, "k_norm_weight", "normalised keys are not supported"));
+  CHECK_THAT(onnx_has_in(n, Q_NORM) == onnx_has_in(n, K_NORM), STATUS_INVALID_MODEL,
+             "q_norm_weight and k_norm_weight must be given together");
   TRY(contrib_read_heads(n, true, &g->a));
   TRY(onnx_attr_float(n->proto, "softcap", 0, &g->a.softcap));
   TRY(onnx_attr_bool(n->proto, "do_rotary", false, &g->rotary));
@@ -211,6 +211,25 @@ static hlo_value new_heads(const onnx_node *n, const grouped *g, uint32_t k, int
   return hlo_reshape(n->b, x, 4, (dim[]){a->batch, a->steps, heads, a->head});
 }
 
+/* Replaces x [B, S, heads, head] by the RMS normalisation of each head, scaled by input k, if that is given. */
+static status normalize_heads(const onnx_node *n, const grouped *g, uint32_t k, const char *what, hlo_value *x) {
+  hlo_builder *b = n->b;
+  int64_t over = 3;
+  float epsilon;
+  dim head = g->a.head;
+  if (!onnx_has_in(n, k)) {
+    return NULL;
+  }
+  TRY(onnx_attr_float(n->proto, "qk_norm_epsilon", 1e-6f, &epsilon));
+  TRY(onnx_need_dims(n, k, what, 1, &head));
+  hlo_value y = hlo_convert(b, *x, DTYPE_F32);
+  hlo_value square = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, y, y), 1, &over);
+  y = onnx_op_stretched(b, HLO_MUL, y, hlo_unary(b, HLO_RSQRT, onnx_plus(b, square, epsilon)));
+  y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, n->in[k], DTYPE_F32));
+  *x = hlo_convert(b, y, hlo_type(n->in[QUERY]));
+  return NULL;
+}
+
 /* Returns the cache in input `past` with the new rows x [B, kv_heads, S, head]. */
 static status add_rows(const onnx_node *n, const grouped *g, uint32_t past, hlo_value x, hlo_value *out) {
   hlo_builder *b = n->b;
@@ -297,6 +316,8 @@ status onnx_import_contrib_group_query_attention(onnx_node *n) {
   const contrib_attention *a = &g.a;
   hlo_value q = new_heads(n, &g, QUERY, 0, a->heads), k = new_heads(n, &g, KEY, a->heads, a->kv_heads);
   hlo_value v = new_heads(n, &g, VALUE, a->heads + a->kv_heads, a->kv_heads);
+  TRY(normalize_heads(n, &g, Q_NORM, "q_norm_weight", &q));
+  TRY(normalize_heads(n, &g, K_NORM, "k_norm_weight", &k));
   TRY(g.rotary ? rotate_both(n, &g, &q, &k) : NULL);
   TRY(add_rows(n, &g, PAST_KEY, hlo_transpose(b, k, swap), &present_key));
   TRY(add_rows(n, &g, PAST_VALUE, hlo_transpose(b, v, swap), &present_value));
@@ -313,7 +334,8 @@ status onnx_import_contrib_group_query_attention(onnx_node *n) {
   if (b->error) {
     return NULL;
   }
-  g.a.may_be_blind = g.window > 0 && !g.appended; /* only padding can be too far behind all keys */
+  /* Only padding can be too far from all keys. */
+  g.a.may_be_blind = g.window > 0 && !g.appended && !dim_known_equal(onnx_dims(n), a->steps, 1);
   x = contrib_weigh(b, a, contrib_hide(b, x, seen_keys(b, &g, x)), values);
   n->out[0] = hlo_convert(b, contrib_join_heads(b, x), hlo_type(n->in[QUERY]));
   n->out[1] = present_key;

@@ -51,7 +51,7 @@ def write_sums(w):
     w.add("BiasAdd", [[floats(n, 3, 6), bias, floats(n, 3, 6)] for n in (2, 5)], [F32], constants=[1], expected=lambda x, b, s: [x + b + s])
 
     def split(x, b):
-        y, gate = np.split((x + b).astype(np.float64), 2, -1)
+        y, gate = np.split(x.astype(np.float64) + b, 2, -1)
         return [(y * gate * 0.5 * (1 + erf(gate / np.sqrt(2)))).astype(x.dtype)]
 
     w.add("BiasSplitGelu", [[floats(2, s, 8), wide] for s in (3, 4)], [F32], constants=[1], expected=split)

@@ -142,6 +142,17 @@ def write_attention(w):
               [F32, F32], attributes, constants=constants)
 
 
+def write_embeddings(w):
+    for dtype, segments, masked in itertools.product((np.uint8, np.int8), (0, 1), (0, 1)):
+        tables = [quantised(dtype, n, 8) for n in (11, 6, 2)] + [quantised(dtype, 8) for _ in range(2)]
+        scales, points = [scale(rng.random() / 50 + 0.01) for _ in tables], [point(dtype) for _ in tables]
+        for x in (() if segments else (tables, scales, points)):
+            x[2] = None
+        sets = [[ints(0, 11, *d), ints(0, 2, *d) if segments else None, *tables, ints(0, 2, *d) if masked else None, *scales, *points]
+                for d in ((2, 4), (3, 5))]
+        w.add("QEmbedLayerNormalization", sets, [F32, TensorProto.INT32], {"epsilon": 1e-3}, constants=rest(18, 0, 1, 7))
+
+
 def write_tables(w):
     for bits, block, width in ((4, 16, 48), (8, 32, 64), (4, 32, 80), (8, 16, 40)):
         for pointed, dtype in itertools.product((0, 1), (np.float32, np.float16)):

@@ -14,10 +14,8 @@ typedef struct row_norm {
   hlo_value mean, inverse; /* results, with extent 1 in the normalised dimensions; mean only if `centered` */
 } row_norm;
 
-/* Returns the normalised rows, multiplied by input `gamma` and with input `beta` added if it is given, in r->x's type.
- */
-static hlo_value normalize(const onnx_node *n, row_norm *r, uint32_t gamma, uint32_t beta) {
-  hlo_builder *b = n->b;
+/* Returns the normalised rows, multiplied by gamma and with beta added if it has a def, in r->x's type. */
+static hlo_value normalize(hlo_builder *b, row_norm *r, hlo_value gamma, hlo_value beta) {
   int64_t over[SHAPE_MAX_RANK];
   uint32_t n_over = 0;
   for (int d = r->axis; d < hlo_rank(r->x); d++) {
@@ -32,11 +30,12 @@ static hlo_value normalize(const onnx_node *n, row_norm *r, uint32_t gamma, uint
   r->inverse = hlo_unary(b, HLO_RSQRT, onnx_plus(b, square, r->epsilon));
   dtype type = hlo_type(r->x);
   hlo_value y = onnx_op_stretched(b, HLO_MUL, x, r->inverse);
-  y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, n->in[gamma], type));
-  return onnx_has_in(n, beta) ? onnx_op_stretched(b, HLO_ADD, y, hlo_convert(b, n->in[beta], type)) : y;
+  y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, gamma, type));
+  return beta.def ? onnx_op_stretched(b, HLO_ADD, y, hlo_convert(b, beta, type)) : y;
 }
 
-enum { NO_INPUT = UINT32_MAX };
+/* Returns input k, or no value if it is absent. */
+static hlo_value optional(const onnx_node *n, uint32_t k) { return onnx_has_in(n, k) ? n->in[k] : (hlo_value){0}; }
 
 /* Both are in the standard's domain.  SimplifiedLayerNormalization is not in the standard; LayerNormalization is since
  * version 17, but ONNX Runtime's optimiser writes it into older models, too.  The result has the type of the scale. */
@@ -53,7 +52,7 @@ static status layer_norm(onnx_node *n, bool centered) {
   TRY(centered ? onnx_need_dims(n, 2, "B", x->rank - (int)axis, x->dims + axis) : NULL);
   r.axis = (int)axis;
   r.x = onnx_widen(n->b, n->in[0]);
-  n->out[0] = hlo_convert(n->b, normalize(n, &r, 1, centered ? 2 : NO_INPUT), hlo_type(n->in[1]));
+  n->out[0] = hlo_convert(n->b, normalize(n->b, &r, n->in[1], optional(n, 2)), hlo_type(n->in[1]));
   n->out[1] = hlo_convert(n->b, centered ? r.mean : r.inverse, DTYPE_F32);
   if (centered) {
     n->out[2] = hlo_convert(n->b, r.inverse, DTYPE_F32);
@@ -101,7 +100,7 @@ static status skip_norm(onnx_node *n, bool centered) {
   r.axis = x->rank - 1;
   r.x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[INPUT]), onnx_widen(b, n->in[SKIP]));
   r.x = onnx_has_in(n, bias) ? onnx_op_stretched(b, HLO_ADD, r.x, onnx_widen(b, n->in[bias])) : r.x;
-  n->out[0] = hlo_convert(b, normalize(n, &r, GAMMA, centered ? BETA : NO_INPUT), type);
+  n->out[0] = hlo_convert(b, normalize(b, &r, n->in[GAMMA], centered ? optional(n, BETA) : (hlo_value){0}), type);
   n->out[1] = r.mean; /* without one, the driver refuses a node that has this output */
   n->out[2] = r.inverse;
   n->out[3] = hlo_convert(b, r.x, type);
@@ -111,15 +110,38 @@ static status skip_norm(onnx_node *n, bool centered) {
 status onnx_import_contrib_skip_layer_normalization(onnx_node *n) { return skip_norm(n, true); }
 status onnx_import_contrib_skip_simplified_layer_normalization(onnx_node *n) { return skip_norm(n, false); }
 
-/* --- EmbedLayerNormalization --- */
+/* --- EmbedLayerNormalization, QEmbedLayerNormalization --- */
 
 enum { IDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, EMBED_GAMMA, EMBED_BETA, MASK, POSITIONS };
 
-/* Returns the rows of input `table` that the numbers in input `ids` pick, in the type in which they are added. */
+/* QEmbedLayerNormalization has no position_ids; its tables, gamma and beta are bytes, of which the scales are inputs
+ * Q_SCALES + k, and the zero points Q_ZERO_POINTS + k, for input WORD_TABLE + k. */
+enum { Q_SCALES = 8, Q_ZERO_POINTS = 13 };
+static bool is_quantized(const onnx_node *n) { return dtype_is_int(hlo_type(n->in[WORD_TABLE])); }
+
+/* Returns x, which is input k or rows of it, in f32. */
+static status dequantized(const onnx_node *n, uint32_t k, hlo_value x, hlo_value *out) {
+  hlo_builder *b = n->b;
+  if (!is_quantized(n)) {
+    *out = hlo_convert(b, x, DTYPE_F32);
+    return NULL;
+  }
+  uint32_t scale = Q_SCALES + k - WORD_TABLE, zero = Q_ZERO_POINTS + k - WORD_TABLE;
+  TRY(contrib_need_input(n, scale, "of a scale"));
+  TRY(contrib_need_input(n, zero, "of a zero point"));
+  TRY(onnx_need_one_element(n, scale, "a scale"));
+  TRY(onnx_need_one_element(n, zero, "a zero point"));
+  hlo_value point = hlo_convert(b, hlo_reshape(b, n->in[zero], 0, NULL), DTYPE_S32);
+  x = onnx_op_stretched(b, HLO_SUB, hlo_convert(b, x, DTYPE_S32), point);
+  *out = onnx_op_stretched(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), hlo_reshape(b, n->in[scale], 0, NULL));
+  return NULL;
+}
+
+/* Returns the rows of input `table` that the numbers in input `ids` pick, in f32. */
 static status embed(const onnx_node *n, uint32_t ids, const char *what, uint32_t table, hlo_value *out) {
   TRY(onnx_check_below(n, n->in[ids], what, onnx_in_shape(n, table)->dims[0]));
-  *out = onnx_widen(n->b, hlo_take(n->b, n->in[table], hlo_convert(n->b, n->in[ids], DTYPE_S64), 0));
-  return NULL;
+  hlo_value rows = hlo_take(n->b, n->in[table], hlo_convert(n->b, n->in[ids], DTYPE_S64), 0);
+  return dequantized(n, table, rows, out);
 }
 
 static status check_embeddings(const onnx_node *n) {
@@ -147,7 +169,7 @@ static status check_embeddings(const onnx_node *n) {
   const dim *ids = onnx_in_shape(n, IDS)->dims;
   TRY(onnx_need_dims(n, SEGMENTS, "segment_ids", 2, ids));
   TRY(onnx_need_dims(n, MASK, "mask", 2, ids));
-  if (onnx_has_in(n, POSITIONS)) {
+  if (!is_quantized(n) && onnx_has_in(n, POSITIONS)) {
     TRY(onnx_need_rank(n, POSITIONS, "position_ids", 2, 2));
     bool once = dim_known_equal(t, onnx_in_shape(n, POSITIONS)->dims[0], 1);
     TRY(onnx_need_dims(n, POSITIONS, "position_ids", 2, (dim[]){once ? 1 : ids[0], ids[1]}));
@@ -159,13 +181,14 @@ static status check_embeddings(const onnx_node *n) {
 static status embed_positions(const onnx_node *n, hlo_value *out) {
   dim steps = onnx_in_shape(n, IDS)->dims[1];
   const shape *table = onnx_in_shape(n, POSITION_TABLE);
-  if (onnx_has_in(n, POSITIONS)) {
+  if (!is_quantized(n) && onnx_has_in(n, POSITIONS)) {
     return embed(n, POSITIONS, "position_ids", POSITION_TABLE, out);
   }
   CHECK_THAT(dim_at_most(onnx_dims(n), steps, table->dims[0]), STATUS_INVALID_MODEL,
              "position_embedding is %s, which has too few rows for input_ids, %s", SHAPE_STR(NULL, table),
              SHAPE_STR(NULL, onnx_in_shape(n, IDS)));
-  *out = onnx_insert_dim(n->b, onnx_widen(n->b, hlo_slice_dim(n->b, n->in[POSITION_TABLE], 0, 0, steps)), 0);
+  TRY(dequantized(n, POSITION_TABLE, hlo_slice_dim(n->b, n->in[POSITION_TABLE], 0, 0, steps), out));
+  *out = onnx_insert_dim(n->b, *out, 0);
   return NULL;
 }
 
@@ -182,7 +205,7 @@ static hlo_value count_masked(const onnx_node *n) {
 
 status onnx_import_contrib_embed_layer_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
-  hlo_value word, position, segment;
+  hlo_value word, position, segment, gamma, beta;
   int64_t kind;
   row_norm r = {.axis = 2, .centered = true};
   TRY(CONTRIB_ATTRIBUTES(n, "epsilon", "mask_index_type"));
@@ -196,9 +219,13 @@ status onnx_import_contrib_embed_layer_normalization(onnx_node *n) {
     TRY(embed(n, SEGMENTS, "segment_ids", SEGMENT_TABLE, &segment));
     r.x = hlo_binary(b, HLO_ADD, r.x, segment);
   }
-  dtype type = hlo_type(n->in[WORD_TABLE]);
-  n->out[0] = hlo_convert(b, normalize(n, &r, EMBED_GAMMA, EMBED_BETA), type);
+  TRY(dequantized(n, EMBED_GAMMA, n->in[EMBED_GAMMA], &gamma));
+  TRY(dequantized(n, EMBED_BETA, n->in[EMBED_BETA], &beta));
+  dtype type = is_quantized(n) ? DTYPE_F32 : hlo_type(n->in[WORD_TABLE]);
+  n->out[0] = hlo_convert(b, normalize(b, &r, gamma, beta), type);
   n->out[1] = count_masked(n);
-  n->out[2] = hlo_convert(b, r.x, type);
+  if (!is_quantized(n)) {
+    n->out[2] = hlo_convert(b, r.x, type);
+  }
   return NULL;
 }

@@ -61,6 +61,11 @@ def write_group_query_attention(w):
     for window in (1, 2, 5):
         add([grouped(1, 6, [5, 7], 7), grouped(1, 9, [10, 1], 10)], {"local_window_size": window})
         add([grouped(5, None, [5], 5)], {"local_window_size": window})
+    columns = [grouped(1, 4, [3, 5], 5), grouped(1, 8, [3, 5], 5)]  # lengths as a column
+    for x in columns:
+        x[5] = x[5].reshape(2, 1)
+        x[6] = x[6].reshape(())
+        add([x])
     add([grouped(5, None, [1, 4], 5)], {"local_window_size": 2})  # padding that sees nothing
     add([grouped(3, None, [3, 3], 3)], {"softcap": 1.5, "scale": 0.3})
     add([grouped(3, None, [2, 3], 3)], {"causal": 0})

@@ -34,9 +34,9 @@ class Builder:
 def decoder(layers=2):
     b = Builder(11)
     one, axis = b.constant(np.array([1])), b.constant(np.array([1]))
-    lengths = b.op("ReduceSum", "attention_mask", axis, domain="", keepdims=0)
+    lengths = b.op("ReduceSum", "attention_mask", axis, domain="", keepdims=1)
     lengths = b.op("Cast", b.op("Sub", lengths, one, domain=""), domain="", to=TensorProto.INT32)
-    total = b.op("Cast", b.op("Gather", b.op("Shape", "attention_mask", domain=""), one, domain=""), domain="", to=TensorProto.INT32)
+    total = b.op("Cast", b.op("Gather", b.op("Shape", "attention_mask", domain=""), b.constant(np.array(1)), domain=""), domain="", to=TensorProto.INT32)
     angle = np.outer(np.arange(LONGEST), 1e4 ** (-np.arange(HEAD // 2) / (HEAD // 2)))
     tables = [b.constant(f(angle).astype(np.float32)) for f in (np.cos, np.sin)]
     table = b.constant(b.rng.integers(0, 256, (WORDS, WIDTH // 2)).astype(np.uint8))

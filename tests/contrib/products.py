@@ -27,6 +27,8 @@ def write_matmul_nbits(w):
         w.add("MatMulNBits", [[floats(m, k)] + (weights + [None] * 2)[:3] + [None, floats(n)] for m in (1, 4)][:1], [F32], exact,
               constants=constants)
     k, n = 64, 12
+    flat = [ints(0, 256, n, 2, 16, dtype=np.uint8), floats(2 * n), ints(0, 256, n, dtype=np.uint8)]  # as older exporters write them
+    w.add("MatMulNBits", [[floats(3, k)] + flat], [F32], {"K": k, "N": n, "bits": 4, "block_size": 32}, constants=[1, 2, 3])
     half = [floats(2, k, dtype=np.float16), ints(0, 256, n, 2, 16, dtype=np.uint8), floats(n, 2, dtype=np.float16)]
     w.add("MatMulNBits", [half], [F16], {"K": k, "N": n, "bits": 4, "block_size": 32}, constants=[1, 2])
 

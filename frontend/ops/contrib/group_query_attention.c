@@ -129,7 +129,7 @@ static status read_total(const onnx_node *n, grouped *g) {
   int64_t count;
   TRY(contrib_need_input(n, SEQLENS_K, "seqlens_k"));
   TRY(contrib_need_input(n, TOTAL_LENGTH, "total_sequence_length"));
-  TRY(onnx_need_dims(n, SEQLENS_K, "seqlens_k", 1, &a->batch));
+  TRY(onnx_need_dims(n, SEQLENS_K, "seqlens_k", hlo_rank(n->in[SEQLENS_K]) == 2 ? 2 : 1, (dim[]){a->batch, 1}));
   TRY(onnx_const_dims(n, TOTAL_LENGTH, "total_sequence_length", &total, &count));
   CHECK_THAT(count == 1, STATUS_INVALID_MODEL, "total_sequence_length has %" PRId64 " elements", count);
   a->keys = *total;
@@ -152,7 +152,7 @@ static status read_total(const onnx_node *n, grouped *g) {
  * are more than `length`. */
 static status read_lengths(const onnx_node *n, grouped *g) {
   hlo_builder *b = n->b;
-  hlo_value last = hlo_convert(b, n->in[SEQLENS_K], DTYPE_S64);
+  hlo_value last = hlo_reshape(b, hlo_convert(b, n->in[SEQLENS_K], DTYPE_S64), 1, &g->a.batch); /* it may be [B, 1] */
   TRY(onnx_check_below(n, n->in[SEQLENS_K], "seqlens_k", g->a.keys));
   if (g->appended) {
     hlo_value missing = onnx_binary_dim(b, HLO_ADD, hlo_unary(b, HLO_NEG, last), g->a.keys);

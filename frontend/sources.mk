@@ -32,6 +32,17 @@ frontend_sources = \
 	frontend/ops/array/shape.c \
 	frontend/ops/array/slice.c \
 	frontend/ops/array/tfidf.c \
+	frontend/ops/contrib/attention.c \
+	frontend/ops/contrib/attention_parts.c \
+	frontend/ops/contrib/contrib.c \
+	frontend/ops/contrib/fused.c \
+	frontend/ops/contrib/gather_block_quantized.c \
+	frontend/ops/contrib/group_query_attention.c \
+	frontend/ops/contrib/image.c \
+	frontend/ops/contrib/matmul_quantized.c \
+	frontend/ops/contrib/norm.c \
+	frontend/ops/contrib/qlinear.c \
+	frontend/ops/contrib/rotary.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \
@@ -96,8 +107,13 @@ frontend_files = \
 	frontend/model/tensor.h \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
+	frontend/ops/contrib/attention_parts.h \
+	frontend/ops/contrib/contrib.h \
+	frontend/ops/contrib/rotary.h \
 	frontend/ops/control/loop_internal.h \
+	frontend/ops/math/activation.h \
 	frontend/ops/math/fourier.h \
+	frontend/ops/nn/attention.h \
 	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h
 frontend_generated = \

@@ -210,6 +210,7 @@ script_tests = \
 	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/contrib/test-contrib \
 	tests/debug/test-gdb \
 	tests/dynamic/test-dynamic \
 	tests/dynamic/test-symbols \
@@ -479,6 +480,17 @@ tests_files = \
 	tests/conformance/test-conformance-devices \
 	tests/conformance/test-conformance-newer \
 	tests/conformance/test-conformance-old \
+	tests/contrib/attention.py \
+	tests/contrib/decoder_model.py \
+	tests/contrib/fused.py \
+	tests/contrib/images.py \
+	tests/contrib/make_cases.py \
+	tests/contrib/optimised_models.py \
+	tests/contrib/products.py \
+	tests/contrib/quantised.py \
+	tests/contrib/refusals.py \
+	tests/contrib/runtime_cases.py \
+	tests/contrib/test-contrib \
 	tests/count-cases \
 	tests/count-results \
 	tests/debug/test-gdb \

@@ -1,5 +1,5 @@
-/* op_page.c - writes the main part of doc/operators.md: the list of all operator versions of the standard, with their
- * types and whether they are supported. */
+/* op_page.c - writes the main part of doc/operators.md: the list of all operator versions of the standard, and of
+ * ONNX Runtime's operators that are supported, with their types. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,10 @@ static const char head[] =
     "\n"
     "This page is written by `onnx-xla check --list`.  %" PRIu32 " of %" PRIu32
     " operator versions are supported, on every backend.\n"
-    "The versions without types are experimental operators that ONNX has withdrawn.\n"
+    "The versions without types are experimental operators that ONNX has withdrawn.  ONNX Runtime defines the\n"
+    "operators of com.microsoft, of which this page lists those that are supported, and version 1 of "
+    "LayerNormalization\n"
+    "and SimplifiedLayerNormalization.\n"
     "The types str (strings), opt (optionals), map and sparse (sparse tensors) are not supported.  The type seq is a "
     "sequence\n"
     "of tensors of any type; values between nodes may be sequences, but the inputs and outputs of a model must be "

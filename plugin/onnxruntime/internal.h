@@ -174,8 +174,9 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Sets *ok to whether a node can be passed to onnx-xla: it can be written as a NodeProto, and arrays of the types of
- * its inputs, outputs and values in bodies have the same layout in ONNX Runtime and in onnx-xla.  In support.c. */
+/* Sets *ok to whether a node can be passed to onnx-xla: it can be written as a NodeProto, arrays of the types of its
+ * inputs, outputs and values in bodies have the same layout in ONNX Runtime and in onnx-xla, and it is no operator of
+ * ONNX Runtime's own domain, for which its kernels are made.  In support.c. */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Imports the chosen nodes as one model.  Clears taken[] for the nodes that cannot be imported; *n_found is their
  * number. */

@@ -62,7 +62,7 @@ static OrtStatus *bodies_possible(const ort_provider *p, const OrtNode *node, bo
 }
 
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok) {
-  *ok = !p->early || n->n_implicit == 0;
+  *ok = (!p->early || n->n_implicit == 0) && strcmp(n->domain, "com.microsoft") != 0;
   ORT_TRY(types_cross(p, n->n_in, n->in, ok));
   ORT_TRY(types_cross(p, n->n_implicit, n->implicit, ok));
   ORT_TRY(types_cross(p, n->n_out, n->out, ok));

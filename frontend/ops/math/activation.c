@@ -1,5 +1,8 @@
 /* activation.c - activation functions.  They are computed in f32 or f64, and the result is rounded to the input's type.
  */
+#include "frontend/ops/math/activation.h"
+
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -82,6 +85,8 @@ static hlo_value swish(hlo_builder *b, hlo_value x, const double *p) {
   return hlo_binary(b, HLO_MUL, x, hlo_unary(b, HLO_LOGISTIC, scaled));
 }
 
+hlo_value onnx_swish(hlo_builder *b, hlo_value x, double alpha) { return swish(b, x, &alpha); }
+
 /* The next three functions compute operators that ONNX has withdrawn. */
 static hlo_value affine(hlo_builder *b, hlo_value x, const double *p) {
   x = onnx_binary_scalar(b, HLO_MUL, x, p[0]);
@@ -128,18 +133,31 @@ static const activation activations[] = {
     {"ThresholdedRelu", 1, thresholded_relu, {{"alpha", 1}}},
 };
 
-static const activation *find_activation(const onnx_node *n) {
+/* Returns the row of a version of an operator, or NULL. */
+static const activation *find_activation(const char *name, int since) {
   const activation *found = NULL;
   for (size_t k = 0; k < sizeof activations / sizeof *activations; k++) {
-    if (strcmp(activations[k].name, n->proto->op_type) == 0 && activations[k].since <= n->since) {
+    if (strcmp(activations[k].name, name) == 0 && activations[k].since <= since) {
       found = &activations[k];
     }
   }
   return found;
 }
 
+bool onnx_activation(hlo_builder *b, const char *name, hlo_value x, const double p[2], hlo_value *y) {
+  const activation *a = find_activation(name, INT_MAX);
+  if (strcmp(name, "Tanh") == 0 || strcmp(name, "Sigmoid") == 0) {
+    *y = hlo_unary(b, *name == 'T' ? HLO_TANH : HLO_LOGISTIC, x);
+    return true;
+  }
+  if (a) {
+    *y = a->fn(b, x, p);
+  }
+  return a;
+}
+
 status onnx_import_activation(onnx_node *n) {
-  const activation *a = find_activation(n);
+  const activation *a = find_activation(n->proto->op_type, n->since);
   CHECK_THAT(a, STATUS_INTERNAL, "%s has no row in activations", n->proto->op_type);
   double p[2] = {0};
   for (int k = 0; k < 2 && a->attrs[k].name; k++) {
@@ -165,14 +183,8 @@ status onnx_import_swiglu(onnx_node *n) {
   return NULL;
 }
 
-/* Computes 0.5 x (1 + erf(x / sqrt 2)), or the approximation with tanh. */
-status onnx_import_gelu(onnx_node *n) {
-  const char *form;
-  TRY(onnx_attr_string(n->arena, n->proto, "approximate", "none", &form));
-  bool by_tanh = strcmp(form, "tanh") == 0;
-  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL, "approximate is '%s', not none or tanh", form);
-  hlo_builder *b = n->b;
-  hlo_value x = onnx_widen(b, n->in[0]), inner;
+hlo_value onnx_gelu(hlo_builder *b, hlo_value x, bool by_tanh) {
+  hlo_value inner;
   if (by_tanh) {
     hlo_value cube = hlo_binary(b, HLO_MUL, hlo_binary(b, HLO_MUL, x, x), x);
     inner = hlo_binary(b, HLO_ADD, x, onnx_binary_scalar(b, HLO_MUL, cube, 0.044715));
@@ -181,8 +193,15 @@ status onnx_import_gelu(onnx_node *n) {
     inner = hlo_unary(b, HLO_ERF, onnx_binary_scalar(b, HLO_MUL, x, M_SQRT1_2));
   }
   hlo_value half = onnx_binary_scalar(b, HLO_MUL, x, 0.5);
-  hlo_value y = hlo_binary(b, HLO_MUL, half, onnx_binary_scalar(b, HLO_ADD, inner, 1));
-  n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
+  return hlo_binary(b, HLO_MUL, half, onnx_binary_scalar(b, HLO_ADD, inner, 1));
+}
+
+status onnx_import_gelu(onnx_node *n) {
+  const char *form;
+  TRY(onnx_attr_string(n->arena, n->proto, "approximate", "none", &form));
+  bool by_tanh = strcmp(form, "tanh") == 0;
+  CHECK_THAT(by_tanh || strcmp(form, "none") == 0, STATUS_INVALID_MODEL, "approximate is '%s', not none or tanh", form);
+  n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, onnx_widen(n->b, n->in[0]), by_tanh), hlo_type(n->in[0]));
   return NULL;
 }
 

@@ -274,9 +274,8 @@ status onnx_import_rms_normalization(onnx_node *n) {
   TRY(read_row_norm(n, &r));
   hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, r.x, r.x), r.over.n, r.over.dims);
   hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, inverse_deviation(b, mean, r.epsilon));
-  hlo_value scale = n->in[1]; /* its type may differ from X's */
-  y = hlo_convert(b, y, hlo_type(scale));
-  n->out[0] = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, y, scale), hlo_type(n->in[0]));
+  hlo_value scale = n->in[1]; /* its type, which is that of the result, may differ from X's */
+  n->out[0] = onnx_op_stretched(b, HLO_MUL, hlo_convert(b, y, hlo_type(scale)), scale);
   return NULL;
 }
 

@@ -1,4 +1,6 @@
 /* attention.c - the importers of Attention, FlexAttention and RotaryEmbedding. */
+#include "frontend/ops/nn/attention.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -114,22 +116,28 @@ static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {
   return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
 }
 
-/* Multiplies x [B, Hq, S, .] by y [B, Hkv, ...], contracting x's last dimension with y's dimension `y_contract`.  For
- * each head of y there is one matrix product, whose left operand has the rows of all heads of x that use this head. */
-static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract,
-                            dim result) {
+hlo_value onnx_head_product(hlo_builder *b, hlo_value x, hlo_value y, int64_t y_contract, int64_t heads,
+                            int64_t kv_heads) {
   static const int64_t batch[] = {0, 1};
+  if (b->error) {
+    return (hlo_value){0};
+  }
   const shape *s = hlo_shape(x);
   int64_t x_contract = 3;
-  dim rows = dim_mul(b->computation->module->dims, a->q_steps, a->q_heads / a->kv_heads);
-  x = hlo_reshape(b, x, 4, (dim[]){a->batch, a->kv_heads, rows, s->dims[3]});
+  dim result[] = {s->dims[0], heads, s->dims[2], hlo_shape(y)->dims[5 - y_contract]};
+  dim rows = dim_mul(b->computation->module->dims, s->dims[2], heads / kv_heads);
+  x = hlo_reshape(b, x, 4, (dim[]){s->dims[0], kv_heads, rows, s->dims[3]});
   hlo_dot_dims d = {.n_batch = 2,
                     .lhs_batch = batch,
                     .rhs_batch = batch,
                     .n_contract = 1,
                     .lhs_contract = &x_contract,
                     .rhs_contract = &y_contract};
-  return hlo_reshape(b, hlo_dot(b, x, y, &d), 4, (dim[]){a->batch, a->q_heads, a->q_steps, result});
+  return hlo_reshape(b, hlo_dot(b, x, y, &d), 4, result);
+}
+
+static hlo_value by_kv_head(hlo_builder *b, const attention *a, hlo_value x, hlo_value y, int64_t y_contract) {
+  return onnx_head_product(b, x, y, y_contract, a->q_heads, a->kv_heads);
 }
 
 static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value x) {
@@ -253,9 +261,9 @@ status onnx_import_attention(onnx_node *n) {
   double root = sqrt(fabs((double)a.scale));
   hlo_value q = onnx_times(b, onnx_widen(b, split_heads(b, &a, n->in[Q], a.q_heads)), a.scale < 0 ? -root : root);
   hlo_value k = onnx_times(b, onnx_widen(b, key), root);
-  TRY(weigh(n, &a, by_kv_head(b, &a, q, k, 3, a.total), stages));
+  TRY(weigh(n, &a, by_kv_head(b, &a, q, k, 3), stages));
   hlo_value p = hlo_convert(b, stages[3], a.type);
-  hlo_value y = by_kv_head(b, &a, p, hlo_convert(b, value, a.type), 2, a.v_head);
+  hlo_value y = by_kv_head(b, &a, p, hlo_convert(b, value, a.type), 2);
   if (a.packed) {
     y = hlo_transpose(b, y, (int64_t[]){0, 2, 1, 3});
     y = hlo_reshape(b, y, 3, (dim[]){a.batch, a.q_steps, dim_mul(onnx_dims(n), a.v_head, a.q_heads)});
@@ -296,11 +304,11 @@ status onnx_import_flex_attention(onnx_node *n) {
   CHECK_THAT(dtype_is_float(a.softmax_type) && dtype_bytes(a.softmax_type) > 1, STATUS_INVALID_MODEL,
              "softmax_precision is %s; it must be a floating-point type", dtype_name(a.softmax_type));
   hlo_value q = hlo_convert(b, n->in[Q], a.softmax_type), k = hlo_convert(b, n->in[K], a.softmax_type);
-  hlo_value x = onnx_times(b, by_kv_head(b, &a, q, k, 3, a.kv_steps), a.scale);
+  hlo_value x = onnx_times(b, by_kv_head(b, &a, q, k, 3), a.scale);
   TRY(modify(n, "score_mod", &x));
   x = onnx_softmax(b, x, 3);
   TRY(modify(n, "prob_mod", &x));
-  hlo_value y = by_kv_head(b, &a, x, hlo_convert(b, n->in[V], a.softmax_type), 2, a.v_head);
+  hlo_value y = by_kv_head(b, &a, x, hlo_convert(b, n->in[V], a.softmax_type), 2);
   n->out[0] = hlo_convert(b, y, type);
   return NULL;
 }
@@ -361,27 +369,32 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
 }
 
 /* Returns element `which`, 0 or 1, of each pair of elements that is rotated; x is [B, S, H, D]. */
-static hlo_value half_of(hlo_builder *b, const rotary *r, hlo_value x, int which) {
-  dim half = r->rotated / 2;
-  if (!r->interleaved) {
+static hlo_value half_of(hlo_builder *b, hlo_value x, int64_t width, bool interleaved, int which) {
+  dim half = width / 2;
+  if (!interleaved) {
     return hlo_slice_dim(b, x, 3, which * half, (which + 1) * half);
   }
-  x = hlo_slice_dim(b, x, 3, 0, r->rotated);
-  x = hlo_reshape(b, x, 5, (dim[]){r->batch, r->steps, r->heads, half, 2});
-  return onnx_pick(b, x, 4, which);
+  const dim *dims = hlo_shape(x)->dims;
+  dim pairs[] = {dims[0], dims[1], dims[2], half, 2};
+  return onnx_pick(b, hlo_reshape(b, hlo_slice_dim(b, x, 3, 0, width), 5, pairs), 4, which);
 }
 
-static hlo_value rotated(hlo_builder *b, const rotary *r, hlo_value x, hlo_value cosine, hlo_value sine) {
-  hlo_value x1 = half_of(b, r, x, 0), x2 = half_of(b, r, x, 1), parts[3];
+hlo_value onnx_rotate_heads(hlo_builder *b, hlo_value x, hlo_value cosine, hlo_value sine, int64_t width,
+                            bool interleaved) {
+  if (b->error) {
+    return x;
+  }
+  hlo_value x1 = half_of(b, x, width, interleaved, 0), x2 = half_of(b, x, width, interleaved, 1), parts[3];
   parts[0] = hlo_binary(b, HLO_SUB, onnx_op_stretched(b, HLO_MUL, x1, cosine), onnx_op_stretched(b, HLO_MUL, x2, sine));
   parts[1] = hlo_binary(b, HLO_ADD, onnx_op_stretched(b, HLO_MUL, x1, sine), onnx_op_stretched(b, HLO_MUL, x2, cosine));
-  if (r->interleaved) {
+  const dim *dims = hlo_shape(x)->dims;
+  if (interleaved) {
     hlo_value pairs[] = {onnx_insert_dim(b, parts[0], 4), onnx_insert_dim(b, parts[1], 4)};
-    parts[0] = hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){r->batch, r->steps, r->heads, r->rotated});
+    parts[0] = hlo_reshape(b, hlo_concatenate(b, 2, pairs, 4), 4, (dim[]){dims[0], dims[1], dims[2], width});
   }
-  uint32_t n = r->interleaved ? 1 : 2;
-  if (r->rotated < r->head) {
-    parts[n++] = hlo_slice_dim(b, x, 3, r->rotated, r->head);
+  uint32_t n = interleaved ? 1 : 2;
+  if (dims[3] != width) {
+    parts[n++] = hlo_slice_dim(b, x, 3, width, dims[3]);
   }
   return hlo_concatenate(b, n, parts, 3);
 }
@@ -397,7 +410,8 @@ status onnx_import_rotary_embedding(onnx_node *n) {
   dim dims[] = {r.batch, r.steps, r.heads, r.head};
   x = r.packed ? hlo_reshape(b, x, 4, dims) : hlo_transpose(b, x, swap_heads);
   dtype type = hlo_type(n->in[0]);
-  hlo_value y = rotated(b, &r, onnx_widen(b, x), onnx_widen(b, cosine), onnx_widen(b, sine));
+  hlo_value y =
+      onnx_rotate_heads(b, onnx_widen(b, x), onnx_widen(b, cosine), onnx_widen(b, sine), r.rotated, r.interleaved);
   y = hlo_convert(b, y, type);
   n->out[0] = r.packed ? hlo_reshape(b, y, 3, onnx_in_shape(n, 0)->dims) : hlo_transpose(b, y, swap_heads);
   return NULL;

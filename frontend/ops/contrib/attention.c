@@ -1,0 +1,312 @@
+/* attention.c - the importers of MultiHeadAttention and of Attention, which also computes the projections. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/contrib/attention_parts.h"
+
+typedef struct dense {
+  contrib_attention a;
+  dim past; /* the number of keys before the new ones */
+  bool causal;
+  float filter; /* what is added to the scores of keys that the mask excludes */
+} dense;
+
+/* --- what both operators share --- */
+
+static status read_dense(const onnx_node *n, dense *d) {
+  TRY(contrib_read_heads(n, false, &d->a));
+  TRY(onnx_attr_bool(n->proto, "unidirectional", false, &d->causal));
+  return onnx_attr_float(n->proto, "mask_filter_value", -10000, &d->filter);
+}
+
+/* Adds the filter value to the scores that `keep`, pred of a shape that broadcasts to theirs, excludes. */
+static hlo_value filtered(hlo_builder *b, const dense *d, hlo_value scores, hlo_value keep) {
+  hlo_value zero = hlo_broadcast_to(b, hlo_scalar(b, DTYPE_F32, 0), hlo_shape(keep));
+  hlo_value filter = hlo_select(b, keep, zero, hlo_like(b, zero, d->filter));
+  return onnx_op_stretched(b, HLO_ADD, scores, filter);
+}
+
+/* Returns whether each key is before the end that x, s32[B], gives for each element of the batch; [B, 1, 1, keys]. */
+static hlo_value compare_keys(hlo_builder *b, const dense *d, hlo_comparison c, hlo_value x) {
+  int64_t batch = 0;
+  shape s = shape_make(DTYPE_S32, 4, (dim[]){d->a.batch, 1, 1, d->a.keys});
+  return hlo_compare(b, c, hlo_iota(b, s, 3), hlo_broadcast(b, x, s, &batch));
+}
+
+/* Applies mask k: flags [B, keys] or [B, S, keys], or the number of keys of each element of the batch, s32[B], which
+ * `with_starts` may be followed by the first keys, s32[2 B]. */
+static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const char *what, bool with_starts,
+                         hlo_value *scores) {
+  if (!onnx_has_in(n, k)) {
+    return NULL;
+  }
+  hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
+  const contrib_attention *a = &d->a;
+  const shape *s = onnx_in_shape(n, k);
+  hlo_value mask = n->in[k], keep;
+  CHECK_THAT(s->rank >= 1 && s->rank <= 3, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+             "%s is %s; a mask of this rank is not supported", what, SHAPE_STR(NULL, s));
+  if (s->rank == 1 && dim_equal(t, s->dims[0], a->batch)) {
+    keep = compare_keys(b, d, HLO_LT, mask);
+  } else if (s->rank == 1) {
+    CHECK_THAT(with_starts && dim_equal(t, s->dims[0], dim_mul(t, 2, a->batch)),
+               STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+               "%s is %s for a batch of %s; this form of the mask is not supported", what, SHAPE_STR(NULL, s),
+               dim_print(n->arena, t, a->batch));
+    hlo_value ends = hlo_slice_dim(b, mask, 0, 0, a->batch);
+    hlo_value starts = hlo_slice_dim(b, mask, 0, a->batch, s->dims[0]);
+    keep = hlo_binary(b, HLO_AND, compare_keys(b, d, HLO_LT, ends), compare_keys(b, d, HLO_GE, starts));
+  } else {
+    dim want[] = {a->batch, s->rank == 3 ? a->steps : a->keys, a->keys};
+    TRY(onnx_need_dims(n, k, what, s->rank, want));
+    keep = onnx_insert_dim(b, onnx_compare_scalar(b, HLO_GT, mask, 0), 1);
+    keep = s->rank == 2 ? onnx_insert_dim(b, keep, 1) : keep;
+  }
+  *scores = filtered(b, d, *scores, keep);
+  return NULL;
+}
+
+/* Returns what each query [B, heads, S, head] attends to, [B, S, hidden] in f32. */
+static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value k, hlo_value v, uint32_t bias,
+                     uint32_t mask, const char *mask_name, bool with_starts, hlo_value *out) {
+  hlo_builder *b = n->b;
+  hlo_value x = contrib_scores(b, &d->a, q, k);
+  TRY(contrib_add_bias(n, &d->a, bias, &x));
+  TRY(apply_mask(n, d, mask, mask_name, with_starts, &x));
+  if (b->error) {
+    return NULL;
+  }
+  if (d->causal) {
+    shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
+    hlo_value last = onnx_binary_dim(b, HLO_ADD, hlo_iota(b, full, 2), d->past);
+    x = contrib_hide(b, x, hlo_compare(b, HLO_LE, hlo_iota(b, full, 3), last));
+  }
+  *out = contrib_join_heads(b, contrib_weigh(b, &d->a, x, v));
+  return NULL;
+}
+
+/* --- MultiHeadAttention --- */
+
+enum { QUERY, KEY, VALUE, BIAS, PADDING_MASK, ATTENTION_BIAS, PAST_KEY, PAST_VALUE, PAST_LENGTH, CACHE_INDIRECTION };
+
+typedef struct multi_head {
+  dense d;
+  bool projected; /* whether key and value are [B, heads, keys, head] already, and have no bias */
+  dim kv_steps;
+  int64_t v_head;
+} multi_head;
+
+static status check_multi_head_inputs(const onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional"));
+  TRY(contrib_no_input(n, PAST_LENGTH, "past_sequence_length", "a cache with room is not supported"));
+  TRY(contrib_no_input(n, CACHE_INDIRECTION, "cache_indirection", "beam search is not supported"));
+  TRY(onnx_need_rank(n, QUERY, "query", 3, 5));
+  CHECK_THAT(hlo_rank(n->in[QUERY]) == 3 && onnx_has_in(n, KEY) && onnx_has_in(n, VALUE),
+             STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+             "query is %s, key and value %s; queries with packed keys and values are not supported",
+             SHAPE_STR(NULL, onnx_in_shape(n, QUERY)), onnx_has_in(n, KEY) ? "one array" : "missing");
+  CHECK_THAT(onnx_has_in(n, PAST_KEY) == onnx_has_in(n, PAST_VALUE), STATUS_INVALID_MODEL,
+             "past_key and past_value must be given together");
+  return NULL;
+}
+
+/* Reads the last dimension of an input as a constant number of elements of each head. */
+static status read_head(const onnx_node *n, uint32_t k, const char *what, int64_t heads, int64_t *out) {
+  const shape *s = onnx_in_shape(n, k);
+  TRY(onnx_const_dim(n, s->dims[s->rank - 1], what, out));
+  CHECK_THAT(*out % heads == 0 && *out > 0, STATUS_INVALID_MODEL,
+             "%s is %s; its last dimension is no multiple of %" PRId64 " heads", what, SHAPE_STR(NULL, s), heads);
+  *out /= heads;
+  return NULL;
+}
+
+static status read_multi_head(const onnx_node *n, multi_head *m) {
+  contrib_attention *a = &m->d.a;
+  TRY(read_dense(n, &m->d));
+  const shape *q = onnx_in_shape(n, QUERY), *k = onnx_in_shape(n, KEY);
+  a->batch = q->dims[0];
+  a->steps = q->dims[1];
+  TRY(read_head(n, QUERY, "query", a->heads, &a->head));
+  TRY(onnx_need_rank(n, KEY, "key", 3, 4));
+  m->projected = k->rank == 4;
+  m->kv_steps = k->dims[m->projected ? 2 : 1];
+  if (m->projected) {
+    dim rows[] = {a->batch, a->heads, m->kv_steps, a->head};
+    CHECK_THAT(!onnx_has_in(n, PAST_KEY), STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+               "key is %s and past_key is given; this is not supported", SHAPE_STR(NULL, k));
+    TRY(onnx_need_dims(n, KEY, "key", 4, rows));
+    TRY(onnx_need_dims(n, VALUE, "value", 4, rows));
+    m->v_head = a->head;
+  } else {
+    dim rows[] = {a->batch, m->kv_steps, q->dims[2]};
+    TRY(onnx_need_dims(n, KEY, "key", 3, rows));
+    TRY(onnx_need_rank(n, VALUE, "value", 3, 3));
+    TRY(read_head(n, VALUE, "value", a->heads, &m->v_head));
+    rows[2] = m->v_head * a->heads;
+    TRY(onnx_need_dims(n, VALUE, "value", 3, rows));
+  }
+  return contrib_read_scale(n, a);
+}
+
+static status read_multi_head_past(const onnx_node *n, multi_head *m) {
+  contrib_attention *a = &m->d.a;
+  dim_table *t = onnx_dims(n);
+  if (onnx_has_in(n, PAST_KEY)) {
+    TRY(onnx_need_rank(n, PAST_KEY, "past_key", 4, 4));
+    m->d.past = onnx_in_shape(n, PAST_KEY)->dims[2];
+    TRY(onnx_need_dims(n, PAST_KEY, "past_key", 4, (dim[]){a->batch, a->heads, m->d.past, a->head}));
+    TRY(onnx_need_dims(n, PAST_VALUE, "past_value", 4, (dim[]){a->batch, a->heads, m->d.past, m->v_head}));
+  }
+  a->keys = dim_add(t, m->d.past, m->kv_steps);
+  CHECK_THAT(!m->d.causal || dim_equal(t, m->kv_steps, a->steps), STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+             "unidirectional attention of %s queries to %s new keys is not supported", dim_print(n->arena, t, a->steps),
+             dim_print(n->arena, t, m->kv_steps));
+  dim all = a->heads * (2 * a->head + m->v_head);
+  return onnx_need_dims(n, BIAS, "bias", 1, &all);
+}
+
+/* Returns input k [B, S, heads * each] as [B, heads, S, each], with its part of the bias, which begins at `from`. */
+static hlo_value project(const onnx_node *n, const multi_head *m, uint32_t k, int64_t from, int64_t each) {
+  hlo_builder *b = n->b;
+  hlo_value x = n->in[k];
+  if (onnx_has_in(n, BIAS)) {
+    x = onnx_op_stretched(b, HLO_ADD, x, hlo_slice_dim(b, n->in[BIAS], 0, from, from + each * m->d.a.heads));
+  }
+  return contrib_split_heads(b, x, m->d.a.heads);
+}
+
+static hlo_value with_past(const onnx_node *n, uint32_t past, hlo_value x) {
+  return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
+}
+
+status onnx_import_contrib_multi_head_attention(onnx_node *n) {
+  multi_head m = {0};
+  TRY(check_multi_head_inputs(n));
+  TRY(read_multi_head(n, &m));
+  TRY(read_multi_head_past(n, &m));
+  int64_t hidden = m.d.a.heads * m.d.a.head;
+  hlo_value q = project(n, &m, QUERY, 0, m.d.a.head), k = n->in[KEY], v = n->in[VALUE];
+  if (!m.projected) {
+    k = project(n, &m, KEY, hidden, m.d.a.head);
+    v = project(n, &m, VALUE, 2 * hidden, m.v_head);
+  }
+  n->out[1] = with_past(n, PAST_KEY, k);
+  n->out[2] = with_past(n, PAST_VALUE, v);
+  hlo_value y = {0};
+  TRY(attend(n, &m.d, q, n->out[1], n->out[2], ATTENTION_BIAS, PADDING_MASK, "key_padding_mask", false, &y));
+  n->out[0] = hlo_convert(n->b, y, hlo_type(n->in[QUERY]));
+  return NULL;
+}
+
+/* --- Attention, QAttention --- */
+
+enum { INPUT, WEIGHTS, PROJECTION_BIAS, NO_INPUT = UINT32_MAX };
+
+typedef struct packed {
+  dense d;
+  int64_t sizes[3];            /* the numbers of columns of Q, K and V in the weights */
+  uint32_t mask, past, scores; /* the numbers of inputs; NO_INPUT for one that the operator does not have */
+} packed;
+
+static status read_packed_attributes(const onnx_node *n, packed *p) {
+  bool shared, rotary;
+  const int64_t *sizes;
+  size_t count;
+  TRY(onnx_attr_bool(n->proto, "past_present_share_buffer", false, &shared));
+  TRY(onnx_attr_bool(n->proto, "do_rotary", false, &rotary));
+  CHECK_THAT(!shared && !rotary, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute %s is not supported",
+             shared ? "past_present_share_buffer" : "do_rotary");
+  TRY(read_dense(n, &p->d));
+  TRY(onnx_need_rank(n, WEIGHTS, "weights", 2, 2));
+  int64_t columns, heads = p->d.a.heads;
+  TRY(onnx_const_dim(n, onnx_in_shape(n, WEIGHTS)->dims[1], "the last dimension of weights", &columns));
+  TRY(onnx_attr_ints(n->proto, "qkv_hidden_sizes", &sizes, &count));
+  CHECK_THAT(count == 0 || count == 3, STATUS_INVALID_MODEL, "qkv_hidden_sizes has %zu entries instead of 3", count);
+  int64_t rest = columns;
+  for (int k = 0; k < 3; k++) {
+    p->sizes[k] = count ? sizes[k] : columns / 3;
+    CHECK_THAT(p->sizes[k] >= 1 && p->sizes[k] <= rest && p->sizes[k] % heads == 0, STATUS_INVALID_MODEL,
+               "weights are %s; %" PRId64 " of their columns are no multiple of %" PRId64 " heads",
+               SHAPE_STR(NULL, onnx_in_shape(n, WEIGHTS)), p->sizes[k], heads);
+    rest -= p->sizes[k];
+  }
+  CHECK_THAT(rest == 0 && p->sizes[0] == p->sizes[1], STATUS_INVALID_MODEL,
+             "weights are %s; Q, K and V have %" PRId64 ", %" PRId64 " and %" PRId64 " columns",
+             SHAPE_STR(NULL, onnx_in_shape(n, WEIGHTS)), p->sizes[0], p->sizes[1], p->sizes[2]);
+  p->d.a.head = p->sizes[0] / heads;
+  return contrib_read_scale(n, &p->d.a);
+}
+
+static status read_packed_inputs(const onnx_node *n, packed *p) {
+  contrib_attention *a = &p->d.a;
+  dim_table *t = onnx_dims(n);
+  TRY(onnx_need_rank(n, INPUT, "input", 3, 3));
+  const shape *x = onnx_in_shape(n, INPUT), *w = onnx_in_shape(n, WEIGHTS);
+  a->batch = x->dims[0];
+  a->steps = x->dims[1];
+  CHECK_THAT(dim_equal(t, x->dims[2], w->dims[0]), STATUS_INVALID_MODEL, "input is %s but weights are %s",
+             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w));
+  TRY(onnx_need_dims(n, PROJECTION_BIAS, "bias", 1, &w->dims[1]));
+  if (onnx_has_in(n, p->past)) {
+    CHECK_THAT(p->sizes[2] == p->sizes[1], STATUS_INVALID_MODEL, "past is given, but K and V have different sizes");
+    TRY(onnx_need_rank(n, p->past, "past", 5, 5));
+    p->d.past = onnx_in_shape(n, p->past)->dims[3];
+    TRY(onnx_need_dims(n, p->past, "past", 5, (dim[]){2, a->batch, a->heads, p->d.past, a->head}));
+  }
+  a->keys = dim_add(t, p->d.past, a->steps);
+  return NULL;
+}
+
+/* Sets both outputs from the products of the input and the weights, [B, S, columns], in the type of the results. */
+static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
+  hlo_builder *b = n->b;
+  hlo_value parts[3], y = {0};
+  if (b->error) {
+    return NULL;
+  }
+  dtype type = hlo_type(products);
+  hlo_value bias = n->in[PROJECTION_BIAS];
+  products = onnx_has_in(n, PROJECTION_BIAS) ? onnx_op_stretched(b, HLO_ADD, products, bias) : products;
+  for (int64_t k = 0, from = 0; k < 3; from += p->sizes[k++]) {
+    parts[k] = contrib_split_heads(b, hlo_slice_dim(b, products, 2, from, from + p->sizes[k]), p->d.a.heads);
+  }
+  hlo_value k = parts[1], v = parts[2];
+  if (p->sizes[1] == p->sizes[2] && (onnx_has_in(n, p->past) || onnx_has_out(n, 1))) {
+    hlo_value rows[] = {onnx_insert_dim(b, k, 0), onnx_insert_dim(b, v, 0)};
+    n->out[1] = hlo_concatenate(b, 2, rows, 0);
+    if (onnx_has_in(n, p->past)) {
+      n->out[1] = hlo_concatenate(b, 2, (hlo_value[]){n->in[p->past], n->out[1]}, 3);
+      k = onnx_pick(b, n->out[1], 0, 0);
+      v = onnx_pick(b, n->out[1], 0, 1);
+    }
+  }
+  TRY(attend(n, &p->d, parts[0], k, v, p->scores, p->mask, "mask_index", true, &y));
+  n->out[0] = hlo_convert(b, y, type);
+  return NULL;
+}
+
+status onnx_import_contrib_attention(onnx_node *n) {
+  packed p = {.mask = 3, .past = 4, .scores = 5};
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional", "qkv_hidden_sizes",
+                         "do_rotary", "rotary_embedding_dim", "past_present_share_buffer"));
+  TRY(contrib_no_input(n, 6, "past_sequence_length", "a cache with room is not supported"));
+  TRY(read_packed_attributes(n, &p));
+  TRY(read_packed_inputs(n, &p));
+  return attend_packed(n, &p, hlo_matmul(n->b, n->in[INPUT], n->in[WEIGHTS]));
+}
+
+/* The inputs 3, 4, 6 and 7 are the scales and zero points of the input and of the weights. */
+status onnx_import_contrib_qattention(onnx_node *n) {
+  packed p = {.mask = 5, .past = 8, .scores = NO_INPUT};
+  hlo_value in[] = {n->in[INPUT], n->in[WEIGHTS], n->in[6], n->in[7]}, products = {0};
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional", "do_rotary",
+                         "past_present_share_buffer"));
+  TRY(read_packed_attributes(n, &p));
+  TRY(read_packed_inputs(n, &p));
+  TRY(onnx_has_in(n, 6) ? onnx_need_one_element(n, 6, "input_zero_point") : NULL);
+  TRY(contrib_scaled_product(n, in, onnx_scalar_input(n, 3, "input_scale"), 4, "weight_scale", &products));
+  return attend_packed(n, &p, hlo_convert(n->b, products, hlo_type(n->in[3])));
+}

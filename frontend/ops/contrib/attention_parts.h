@@ -1,0 +1,34 @@
+/* attention_parts.h - attention as the operators of ONNX Runtime compute it: scores of heads, what is added to them,
+ * which keys a query sees, and softmax. */
+#ifndef FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
+#define FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
+
+#include "frontend/ops/contrib/contrib.h"
+
+typedef struct contrib_attention {
+  dim batch, steps, keys; /* the numbers of queries and of keys of each element of the batch */
+  int64_t heads, kv_heads, head;
+  float scale, softcap; /* a softcap of 0 means none */
+  bool may_be_blind;    /* whether a query may see no key at all; its result is then 0 */
+  hlo_value sink; /* f32[heads]: a further score of each head, which softmax counts but whose value is 0; or no def */
+} contrib_attention;
+
+/* Reads num_heads, which must be positive, and kv_num_heads if `grouped`. */
+STATUS_MUST_USE status contrib_read_heads(const onnx_node *n, bool grouped, contrib_attention *a);
+/* Reads scale, whose default follows from a->head. */
+STATUS_MUST_USE status contrib_read_scale(const onnx_node *n, contrib_attention *a);
+
+/* Converts x [B, S, heads * .] to [B, heads, S, .], and back. */
+hlo_value contrib_split_heads(hlo_builder *b, hlo_value x, int64_t heads);
+hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
+
+/* Returns the scores of q [B, heads, S, head] and k [B, kv_heads, keys, head], in f32. */
+hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k);
+/* Adds input k, [B or 1, heads or 1, S, keys], to the scores if it is given. */
+STATUS_MUST_USE status contrib_add_bias(const onnx_node *n, const contrib_attention *a, uint32_t k, hlo_value *scores);
+/* Excludes keys that `seen`, pred with the scores' dimensions, does not have. */
+hlo_value contrib_hide(hlo_builder *b, hlo_value scores, hlo_value seen);
+/* Returns softmax of the scores times v [B, kv_heads, keys, .], as [B, heads, S, .] in f32. */
+hlo_value contrib_weigh(hlo_builder *b, const contrib_attention *a, hlo_value scores, hlo_value v);
+
+#endif

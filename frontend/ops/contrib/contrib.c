@@ -1,0 +1,49 @@
+/* contrib.c - see contrib.h. */
+#include "frontend/ops/contrib/contrib.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+status contrib_attributes(const onnx_node *n, const char *const *known) {
+  for (size_t k = 0; k < n->proto->n_attribute; k++) {
+    const char *name = n->proto->attribute[k]->name;
+    size_t j = 0;
+    while (known[j] && strcmp(known[j], name) != 0) {
+      j++;
+    }
+    CHECK_THAT(known[j], STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute '%s' is not supported", name);
+  }
+  return NULL;
+}
+
+status contrib_no_input(const onnx_node *n, uint32_t k, const char *what, const char *why) {
+  CHECK_THAT(!onnx_has_in(n, k), STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "input %s is given; %s", what, why);
+  return NULL;
+}
+
+status contrib_need_input(const onnx_node *n, uint32_t k, const char *what) {
+  CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
+  return NULL;
+}
+
+onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in) {
+  onnx_node other = *n;
+  other.since = since;
+  other.n_in = n_in;
+  other.in = in;
+  return other;
+}
+
+hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back) {
+  int64_t order[SHAPE_MAX_RANK];
+  int rank = x.def ? hlo_rank(x) : 0;
+  if (rank < 3) {
+    return x;
+  }
+  for (int d = 1; d < rank; d++) {
+    int next = d == rank - 1 ? 1 : d + 1, previous = d == 1 ? rank - 1 : d - 1;
+    order[d] = back ? next : previous;
+  }
+  order[0] = 0;
+  return hlo_transpose(b, x, order);
+}

@@ -1,0 +1,29 @@
+/* contrib.h - what importers of the domain com.microsoft share.  ONNX Runtime defines this domain; its optimiser, its
+ * quantiser and exporters write models with it. */
+#ifndef FRONTEND_OPS_CONTRIB_CONTRIB_H
+#define FRONTEND_OPS_CONTRIB_CONTRIB_H
+
+#include "frontend/import/import_helpers.h"
+
+/* Returns an error that names an attribute of the node which is not among these, so that no attribute is ignored. */
+#define CONTRIB_ATTRIBUTES(n, ...) contrib_attributes(n, (const char *const[]){__VA_ARGS__, NULL})
+STATUS_MUST_USE status contrib_attributes(const onnx_node *n, const char *const *known);
+/* Returns an error if input k is given; `why` says what is not supported. */
+STATUS_MUST_USE status contrib_no_input(const onnx_node *n, uint32_t k, const char *what, const char *why);
+/* Returns an error unless input k is given. */
+STATUS_MUST_USE status contrib_need_input(const onnx_node *n, uint32_t k, const char *what);
+
+/* Returns the node as one with other inputs and of another version, to call the importer of a standard's operator which
+ * has the same attributes.  `in` has entries up to the greatest number of inputs of that operator, and n_in are used.
+ */
+onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in);
+/* Moves the last dimension of x, the channels, behind the first one, or with `back` from there to the end.  Returns x
+ * if its rank is below 3. */
+hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back);
+/* Returns the product of in[0] and in[1], integers of 8 bits with the zero points in[2] and in[3], which may be absent,
+ * in f32.  a_scale is a scalar; input k of the node, named `what`, has the scales of in[1], one or one for each column.
+ */
+STATUS_MUST_USE status contrib_scaled_product(const onnx_node *n, const hlo_value in[4], hlo_value a_scale, uint32_t k,
+                                              const char *what, hlo_value *out);
+
+#endif

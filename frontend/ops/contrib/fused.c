@@ -1,0 +1,186 @@
+/* fused.c - the importers of operators into which ONNX Runtime's optimiser merges an activation, a bias, a transpose or
+ * a factor: FusedMatMul, FusedGemm, FusedConv and forms of Gelu. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/contrib/contrib.h"
+#include "frontend/ops/math/activation.h"
+
+/* --- forms of Gelu --- */
+
+/* Returns input 0, plus the bias in input 1 if it is given, in the type in which activations are computed.  The bias
+ * runs along the last dimension. */
+static status biased(const onnx_node *n, const char *what, hlo_value *out) {
+  hlo_builder *b = n->b;
+  *out = onnx_widen(b, n->in[0]);
+  if (onnx_has_in(n, 1)) {
+    const shape *x = onnx_in_shape(n, 0);
+    TRY(onnx_need_rank(n, 0, "the first input", 1, SHAPE_MAX_RANK));
+    TRY(onnx_need_dims(n, 1, what, 1, &x->dims[x->rank - 1]));
+    *out = onnx_op_stretched(b, HLO_ADD, *out, onnx_widen(b, n->in[1]));
+  }
+  return NULL;
+}
+
+/* Gelu, and BiasGelu with a second input. */
+status onnx_import_contrib_gelu(onnx_node *n) {
+  hlo_value x;
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(biased(n, "B", &x));
+  n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, x, false), hlo_type(n->in[0]));
+  return NULL;
+}
+
+status onnx_import_contrib_fast_gelu(onnx_node *n) {
+  hlo_value x;
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(biased(n, "bias", &x));
+  n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, x, true), hlo_type(n->in[0]));
+  return NULL;
+}
+
+status onnx_import_contrib_quick_gelu(onnx_node *n) {
+  float alpha;
+  TRY(CONTRIB_ATTRIBUTES(n, "alpha"));
+  TRY(onnx_attr_float(n->proto, "alpha", 1.702f, &alpha));
+  hlo_value y = onnx_swish(n->b, onnx_widen(n->b, n->in[0]), alpha);
+  n->out[0] = hlo_convert(n->b, y, hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* --- FusedMatMul --- */
+
+/* Returns input k as it is multiplied.  `batch` moves the first dimension before the last one, and `last` then
+ * exchanges the last two; neither does anything to a vector. */
+static status oriented(const onnx_node *n, uint32_t k, const char *what, bool batch, bool last, hlo_value *out) {
+  int rank = onnx_in_shape(n, k)->rank;
+  int64_t order[SHAPE_MAX_RANK];
+  *out = n->in[k];
+  TRY(onnx_need_rank(n, k, what, 1, SHAPE_MAX_RANK));
+  if (rank < 2) {
+    return NULL;
+  }
+  for (int d = 0; d < rank; d++) {
+    order[d] = d;
+  }
+  for (int d = 0; batch && d < rank - 1; d++) {
+    order[d] = d < rank - 2 ? d + 1 : 0;
+  }
+  if (last) {
+    int64_t first = order[rank - 2];
+    order[rank - 2] = order[rank - 1];
+    order[rank - 1] = first;
+  }
+  *out = batch || last ? hlo_transpose(n->b, *out, order) : *out;
+  return NULL;
+}
+
+/* ONNX Runtime reads the memory of a matrix A that is to be transposed as that of the transposed one if B is a vector.
+ */
+status onnx_import_contrib_fused_matmul(onnx_node *n) {
+  float alpha;
+  bool trans_a, trans_b, batch_a, batch_b;
+  hlo_value in[2];
+  TRY(CONTRIB_ATTRIBUTES(n, "alpha", "transA", "transB", "transBatchA", "transBatchB"));
+  TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
+  TRY(onnx_attr_bool(n->proto, "transA", false, &trans_a));
+  TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
+  TRY(onnx_attr_bool(n->proto, "transBatchA", false, &batch_a));
+  TRY(onnx_attr_bool(n->proto, "transBatchB", false, &batch_b));
+  CHECK_THAT(hlo_rank(n->in[1]) != 1 || !(trans_a || batch_a) || hlo_rank(n->in[0]) == 1,
+             STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "B is %s and A is transposed; this is not supported",
+             SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+  TRY(oriented(n, 0, "A", batch_a, trans_a, &in[0]));
+  TRY(oriented(n, 1, "B", batch_b, trans_b, &in[1]));
+  if (n->b->error) {
+    return NULL;
+  }
+  onnx_node product = contrib_as(n, 13, 2, in);
+  TRY(onnx_import_matmul(&product));
+  n->out[0] = onnx_times(n->b, n->out[0], alpha);
+  return NULL;
+}
+
+/* --- FusedGemm, FusedConv --- */
+
+/* An activation that may be fused, and how many parameters it has. */
+typedef struct fused_activation {
+  const char *name;
+  size_t n_parameters;
+} fused_activation;
+
+/* Applies the activation to output 0.  ONNX Runtime has no defaults for the parameters. */
+static status activate(onnx_node *n, const fused_activation *known, size_t n_known, const char *name, size_t n_given,
+                       const double *p) {
+  hlo_builder *b = n->b;
+  dtype type = hlo_type(n->in[0]);
+  const fused_activation *a = NULL;
+  for (size_t k = 0; k < n_known; k++) {
+    a = strcmp(known[k].name, name) == 0 ? &known[k] : a;
+  }
+  CHECK_THAT(a, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "activation '%s' is not supported", name);
+  CHECK_THAT(n_given == a->n_parameters, STATUS_INVALID_MODEL, "activation '%s' has %zu parameters, but %zu are given",
+             name, a->n_parameters, n_given);
+  CHECK_THAT(dtype_is_float(type), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "activation '%s' of %s is not supported",
+             name, dtype_name(type));
+  hlo_value x = onnx_widen(b, n->out[0]), y;
+  if (strcmp(name, "Clip") == 0) {
+    y = hlo_clamp(b, hlo_scalar(b, hlo_type(x), p[0]), x, hlo_scalar(b, hlo_type(x), p[1]));
+  } else {
+    CHECK_THAT(onnx_activation(b, name, x, p, &y), STATUS_INTERNAL, "there is no activation '%s'", name);
+  }
+  n->out[0] = hlo_convert(b, y, type);
+  return NULL;
+}
+
+/* The activations' parameters are in attributes of their own. */
+status onnx_import_contrib_fused_gemm(onnx_node *n) {
+  static const fused_activation known[] = {{"Relu", 0},        {"Tanh", 0},     {"Sigmoid", 0}, {"LeakyRelu", 1},
+                                           {"HardSigmoid", 2}, {"Softplus", 0}, {"Elu", 1}};
+  static const char *const names[] = {"activation_alpha", "activation_beta"};
+  const char *name;
+  double p[2] = {0};
+  size_t n_given = 0;
+  TRY(CONTRIB_ATTRIBUTES(n, "alpha", "beta", "transA", "transB", "activation", "activation_alpha", "activation_beta"));
+  TRY(onnx_attr_required(n->proto, "activation"));
+  TRY(onnx_attr_string(n->arena, n->proto, "activation", "", &name));
+  for (size_t k = 0; k < 2; k++) {
+    float v;
+    TRY(onnx_attr_float(n->proto, names[k], 0, &v));
+    p[k] = v;
+    n_given += onnx_attr_has(n->proto, names[k]);
+  }
+  CHECK_THAT(n_given != 1 || onnx_attr_has(n->proto, names[0]), STATUS_INVALID_MODEL, "%s is given without %s",
+             names[1], names[0]);
+  onnx_node gemm = contrib_as(n, 13, n->n_in, n->in);
+  TRY(onnx_import_gemm(&gemm));
+  return n->b->error ? NULL : activate(n, known, sizeof known / sizeof *known, name, n_given, p);
+}
+
+/* Z, which has Y's shape, is added before the activation. */
+status onnx_import_contrib_fused_conv(onnx_node *n) {
+  static const fused_activation known[] = {{"Relu", 0}, {"Tanh", 0},        {"Sigmoid", 0},  {"LeakyRelu", 1},
+                                           {"Clip", 2}, {"HardSigmoid", 2}, {"HardSwish", 0}};
+  const char *name;
+  const float *values;
+  double p[2] = {0};
+  size_t n_given;
+  TRY(CONTRIB_ATTRIBUTES(n, "auto_pad", "dilations", "group", "kernel_shape", "pads", "strides", "activation",
+                         "activation_params"));
+  TRY(onnx_attr_string(n->arena, n->proto, "activation", "", &name));
+  TRY(onnx_attr_floats(n->proto, "activation_params", &values, &n_given));
+  for (size_t k = 0; k < 2 && k < n_given; k++) {
+    p[k] = values[k];
+  }
+  onnx_node conv = contrib_as(n, 11, n->n_in < 3 ? n->n_in : 3, n->in);
+  TRY(onnx_import_conv(&conv));
+  if (n->b->error) {
+    return NULL;
+  }
+  const shape *y = hlo_shape(n->out[0]);
+  TRY(onnx_need_dims(n, 3, "Z", y->rank, y->dims));
+  n->out[0] = onnx_has_in(n, 3) ? hlo_binary(n->b, HLO_ADD, n->out[0], n->in[3]) : n->out[0];
+  return *name && !n->b->error ? activate(n, known, sizeof known / sizeof *known, name, n_given, p) : NULL;
+}

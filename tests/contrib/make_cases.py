@@ -1,0 +1,34 @@
+"""make_cases.py FOLDER: cases of the operators that ONNX Runtime defines, with its results."""
+import sys
+
+import attention
+import fused
+import images
+import products
+import quantised
+from runtime_cases import Writer
+
+w = Writer(sys.argv[1])
+fused.write_activations(w)
+fused.write_products(w)
+fused.write_norms(w)
+fused.write_embeddings(w)
+attention.write_group_query_attention(w)
+attention.write_normalised_heads(w)
+attention.write_decoder(w)
+attention.write_half(w)
+attention.write_multi_head_attention(w)
+attention.write_attention(w)
+attention.write_rotary(w)
+products.write_matmul_nbits(w)
+products.write_bytes(w)
+quantised.write_elementwise(w)
+quantised.write_reductions(w)
+quantised.write_products(w)
+quantised.write_quantisation(w)
+quantised.write_attention(w)
+quantised.write_embeddings(w)
+quantised.write_tables(w)
+images.write_group_norms(w)
+images.write_sums(w)
+images.write_standard(w)

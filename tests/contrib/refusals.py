@@ -1,0 +1,106 @@
+"""refusals.py PROGRAM: what the operators do not support is refused by name, and listed by `onnx-xla check`."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+F32, S32 = np.zeros(1, np.float32), np.zeros(1, np.int32)
+
+
+def of(*dims, like=F32):
+    return np.zeros(dims, like.dtype)
+
+
+def grouped(**attributes):
+    inputs = [of(1, 1, 32), of(1, 1, 16), of(1, 1, 16), of(1, 2, 4, 8), of(1, 2, 4, 8), of(1, like=S32), of(1, like=S32)]
+    return "GroupQueryAttention", inputs, 3, {"num_heads": 4, "kv_num_heads": 2} | attributes
+
+
+def with_inputs(case, more):
+    op, inputs, outputs, attributes = case
+    inputs = inputs + [None] * (max(more) + 1 - len(inputs))
+    for k, x in more.items():
+        inputs[k] = x
+    return op, inputs, outputs, attributes
+
+
+def bits(more=(), **attributes):
+    inputs = [of(1, 32), of(4, 1, 16, like=np.zeros(1, np.uint8)), of(4, 1), *more]
+    return "MatMulNBits", inputs, 1, {"K": 32, "N": 4, "block_size": 32} | attributes
+
+
+def table(**attributes):
+    inputs = [of(6, 16, like=BYTES), of(2, like=np.zeros(1, np.int64)), of(6, 2)]
+    return "GatherBlockQuantized", inputs, 1, {"block_size": 16} | attributes
+
+
+BYTES = np.zeros(3, np.uint8)
+MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
+# (operator, inputs, number of outputs, attributes), and a part of the message
+CASES = [
+    (("Gelu", [of(3)], 1, {"strange": 1}), "attribute 'strange' is not supported"),
+    (("MoE", [of(3)] * 5, 1, {}), "com.microsoft.MoE: there is no such operator"),
+    (("FusedMatMul", [of(4, 3), of(4)], 1, {"transA": 1}), "A is transposed"),
+    (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "Gelu"}), "activation 'Gelu' is not supported"),
+    (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "LeakyRelu"}), "has 1 parameters, but 0 are given"),
+    (("SkipLayerNormalization", [of(2, 3, 4), of(2, 5, 4), of(4)], 1, {}), "does not fit input"),
+    (("SkipSimplifiedLayerNormalization", [of(2, 3, 4), of(2, 3, 4), of(4)], 2, {}), "output 1 ('y1') is not supported"),
+    (grouped(sliding_window_cache=1), "sliding_window_cache is not supported"),
+    (grouped(k_quant_type="PER_TENSOR"), "k_quant_type 'PER_TENSOR' is not supported"),
+    (grouped(qk_output=1), "qk_output is not supported"),
+    (with_inputs(grouped(), {14: of(8)}), "must be given together"),
+    (with_inputs(grouped(), {12: of(1)}), "input k_scale is given"),
+    (with_inputs(grouped(), {3: of(1, 2, 4, 8, like=np.zeros(1, np.int8)), 4: of(1, 2, 4, 8, like=np.zeros(1, np.int8))}),
+     "a cache of another type is not supported"),
+    (("MultiHeadAttention", MANY + [None, of(5, like=S32)], 1, {"num_heads": 4}), "this form of the mask is not supported"),
+    (("MultiHeadAttention", MANY + [None] * 5 + [of(1, like=S32)], 1, {"num_heads": 4}), "input past_sequence_length is given"),
+    (("MultiHeadAttention", [of(1, 2, 4, 3, 8)], 1, {"num_heads": 4}), "packed keys and values are not supported"),
+    (("MultiHeadAttention", MANY, 4, {"num_heads": 4}), "output 3 ('y3') is not supported"),
+    (("Attention", [of(1, 2, 4), of(4, 24)], 1, {"num_heads": 2, "do_rotary": 1}), "do_rotary is not supported"),
+    (("Attention", [of(1, 2, 4), of(4, 24), None, of(1, 1, 8, 8, like=S32)], 1, {"num_heads": 2}), "a mask of this rank"),
+    (("RotaryEmbedding", [of(1, 2, 8), of(1, like=np.zeros(1, np.int64)), of(4, 4), of(4, 4)], 1, {"scale": 2.0}), "scale other than 1"),
+    (bits([None, of(32, like=S32)]), "input g_idx is given"),
+    (bits(bits=3), "weights of 3 bits are not supported"),
+    (bits(weight_prepacked=1), "weight_prepacked is not supported"),
+    (table(gather_axis=1), "gather_axis 1 and quantize_axis 1 are not supported"),
+    (table(quantize_axis=0), "gather_axis 0 and quantize_axis 0 are not supported"),
+    (table(bits=3), "3 bits are not supported"),
+    (("QLinearAdd", [BYTES, of(2), None] * 2 + [of()], 1, {}), "the scale is f32[2]; it must have one element"),
+    (("QLinearConcat", [of(), BYTES, BYTES, of()], 1, {"axis": 0}), "there are 4 inputs"),
+    (("QuantizeLinear", [of(2, 3), of(3)], 1, {}), "there is no axis"),
+    (("GroupNorm", [of(1, 2, 2, 4), of(4), of(4)], 1, {"groups": 3, "activation": 0}), "it must divide the 4 channels"),
+]
+
+
+def message(program, folder, op, inputs, outputs, attributes):
+    given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+    wanted = ["y%d" % k for k in range(outputs)]
+    info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(given, inputs) if n]
+    out = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in wanted]
+    node = helper.make_node(op, given, wanted, domain="com.microsoft", **attributes)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(helper.make_graph([node], "case", info, out), opset_imports=opsets)
+    model.ir_version = 10
+    path = os.path.join(folder, "model.onnx")
+    onnx.save(model, path)
+    done = subprocess.run([program, "check", path], capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case, part in CASES:
+            code, text = message(sys.argv[1], folder, *case)
+            if code == 0 or part not in text:
+                print("FAIL %s: expected '%s', got: %s" % (case[0], part, text.strip() or "nothing"))
+                failed += 1
+    print("%d refusals" % (len(CASES) - failed))
+    sys.exit(failed > 0)
+
+
+main()

@@ -1,0 +1,93 @@
+"""Cases of one node whose expected values come from ONNX Runtime.  A case may have several sets of inputs; dimensions in which these
+differ are open in the model, and have one name where they have the same sizes in each set."""
+import os
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+MICROSOFT = "com.microsoft"
+onnxruntime.set_default_logger_severity(4)
+rng = np.random.default_rng(7)
+F32, F16, S32, U8, S8 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8
+
+
+def floats(*dims, dtype=np.float32):
+    return rng.standard_normal(dims).astype(dtype)
+
+
+def ints(low, high, *dims, dtype=np.int32):
+    return rng.integers(low, high, dims).astype(dtype)
+
+
+class Writer:
+    def __init__(self, folder):
+        self.folder = folder
+        self.names = {}
+
+    def run(self, op, inputs, kinds, attributes=None):
+        """ONNX Runtime's results of a node."""
+        names = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
+        wanted = ["y%d" % k for k in range(len(kinds))]
+        info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(names, inputs) if n]
+        out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds)]
+        node = helper.make_node(op, names, wanted, domain=MICROSOFT, **(attributes or {}))
+        return self._session([node], info, out).run(None, {n: x for n, x in zip(names, inputs) if n})
+
+    @staticmethod
+    def _model(nodes, info, out, initializers=(), opset=17):
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+        model = helper.make_model(helper.make_graph(nodes, "case", info, out, initializers), opset_imports=opsets)
+        model.ir_version = 10
+        return model
+
+    def _session(self, *parts):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True, opset=17):
+        """sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for one that is left out;
+        constants: the numbers of the inputs that are initializers; expected: a function of a set in place of ONNX Runtime."""
+        given = ["" if x is None else "x%d" % k for k, x in enumerate(sets[0])]
+        wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
+        node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
+        named = [{n: np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
+        results = expected and [expected(*s) for s in sets]
+        self.add_graph("%s_%s" % (op, name) if name else op, [node], named, {n: t for n, t in zip(wanted, kinds) if n},
+                       {given[k] for k in constants if k < len(given) and given[k]}, results, one_program, opset)
+
+    def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True, opset=17):
+        """one_program: whether a program that knows no contents of inputs must serve all sets; sets: {input: array}; outputs: {output: element type}; constants: names of inputs that are initializers."""
+        dims = {}
+        info = []
+        for n, x in sets[0].items():
+            if n not in constants:
+                sizes = zip(*(s[n].shape for s in sets))
+                shape = [s[0] if len(set(s)) == 1 else dims.setdefault(s, "s%d" % len(dims)) for s in sizes]
+                info.append(helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), shape))
+        out = [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()]
+        initializers = [numpy_helper.from_array(sets[0][n], n) for n in sets[0] if n in constants]
+        feeds = [{n: x for n, x in s.items() if n not in constants} for s in sets]
+        if results is None:
+            session = self._session(nodes, info, out, initializers, opset)
+            results = [session.run(None, f) for f in feeds]
+        self._save(name, self._model(nodes, info, out, initializers, opset), feeds, results, dims if one_program else {})
+
+    def _save(self, stem, model, feeds, results, dims):
+        self.names[stem] = self.names.get(stem, 0) + 1
+        path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
+        os.makedirs(path)
+        onnx.save(model, os.path.join(path, "model.onnx"))
+        if dims:  # as options of onnx-xla
+            with open(os.path.join(path, "dims"), "w", encoding="ascii") as f:
+                f.write(" ".join("-d %s=%d..%d" % (n, min(s), max(s)) for s, n in dims.items()))
+        for k, (feed, y) in enumerate(zip(feeds, results)):
+            data = os.path.join(path, "test_data_set_%d" % k)
+            os.makedirs(data)
+            named = zip([o.name for o in model.graph.output], y)
+            for kind, arrays in (("input", feed.items()), ("output", named)):
+                for j, (n, x) in enumerate(arrays):
+                    with open(os.path.join(data, "%s_%d.pb" % (kind, j)), "wb") as f:
+                        f.write(numpy_helper.from_array(np.ascontiguousarray(x).reshape(np.shape(x)), n).SerializeToString())

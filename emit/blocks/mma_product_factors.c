@@ -31,7 +31,7 @@ static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *a
   hlo_value v = k->g.c->operands[s->operand];
   const emit_input *in = emit_find_input(&k->w.e, v);
   bool rounds = s->type != hlo_type(v) || (s->type == DTYPE_F32 && !k->tile.split);
-  if (!in || in->sizes || rounds || !emit_has_copies(k->ir->target)) {
+  if (!in || in->sizes || in->shared || rounds || !emit_has_copies(k->ir->target)) {
     return false;
   }
   int n = factors_of_chunk(s);

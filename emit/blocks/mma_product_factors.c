@@ -53,7 +53,7 @@ static emit_mma_transport choose_transport(const emit_mma_kernel *k, const emit_
     return EMIT_MMA_SINGLE;
   }
   if (s->sums_first) {
-    dim run = c->op == HLO_DOT ? inner : sums; /* a convolution's weights have all sums of a channel in their order */
+    dim run = c->op == HLO_DOT ? inner : sums; /* all weights of an output channel of a convolution are contiguous */
     return dim_is_const(run) && dim_is_const(sums) && run % factors_of_chunk(s) == 0 ? EMIT_MMA_ALONG_SUMS
                                                                                      : EMIT_MMA_SINGLE;
   }

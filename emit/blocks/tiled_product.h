@@ -1,13 +1,14 @@
 /* tiled_product.h - dots and convolutions by blocks of threads.
  *
- * A block computes a tile of the result.  Its threads bring the factors of the tile's rows and columns, some sums at a
- * time, into memory that they share; then each thread adds up products for a few rows and columns.  Every factor is
- * read as the element emitter reads it, so operands may have any layout, and a convolution needs no padded or
- * rearranged copy (implicit GEMM).  Each sum is computed in order, by fused multiply-adds, so the result does not
- * depend on the tile, unless sums are divided into parts.
+ * A block computes a tile of the result.  Its threads bring the factors of the tile's rows and columns, those of
+ * some positions along the contracted dimensions at a time, into memory that they share; then each thread adds up
+ * products for a few rows and columns.  Every factor is read as the element emitter reads it, so operands may have any
+ * layout, and a convolution needs no padded or rearranged copy (implicit GEMM).  Each sum is computed in order, by
+ * fused multiply-adds, so the result does not depend on the tile, unless sums are divided into parts.
  *
- * The columns are the dimensions of the result of which the innermost is one, so that neighbouring threads store
- * neighbouring elements: for a convolution of channels-first images they are the pixels. */
+ * The columns are those dimensions of the result (of the left operand or of the right one) to which its innermost
+ * dimension belongs, so that neighbouring threads store neighbouring elements: for a convolution of channels-first
+ * images they are the pixels. */
 #ifndef EMIT_BLOCKS_TILED_PRODUCT_H
 #define EMIT_BLOCKS_TILED_PRODUCT_H
 

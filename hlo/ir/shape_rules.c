@@ -200,7 +200,8 @@ static dim pad_expression(dim_table *dims, dim d, int64_t around, int64_t interi
   return dim_add_const(dims, dim_add(dims, d, holes), around);
 }
 
-/* The extent of a constant is computed here and not by dim_*, since intermediate results may be negative. */
+/* The padded extent of a constant dimension is computed here and not by dim_*, since intermediate results may be
+ * negative. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior) {
   if (d == DIM_OVERFLOW) {
     return DIM_OVERFLOW;

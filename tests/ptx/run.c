@@ -41,7 +41,7 @@ typedef struct block {
   uint32_t number;
   uint8_t *shared;
   size_t shared_bytes;
-  uint64_t begin, end; /* an array of the device's memory that was asked for last */
+  uint64_t begin, end; /* the bounds of the array that was accessed last, so that it need not be searched again */
   thread *threads;
   ptx_warp warp;
 } block;

@@ -113,6 +113,7 @@ frontend_files = \
 	frontend/ops/control/loop_internal.h \
 	frontend/ops/math/activation.h \
 	frontend/ops/math/fourier.h \
+	frontend/ops/math/norm.h \
 	frontend/ops/nn/attention.h \
 	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h

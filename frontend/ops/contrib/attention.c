@@ -5,6 +5,7 @@
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/attention_parts.h"
+#include "frontend/ops/nn/attention.h"
 
 typedef struct dense {
   contrib_attention a;
@@ -175,7 +176,7 @@ static hlo_value project(const onnx_node *n, const multi_head *m, uint32_t k, in
   if (onnx_has_in(n, BIAS)) {
     x = onnx_op_stretched(b, HLO_ADD, x, hlo_slice_dim(b, n->in[BIAS], 0, from, from + each * m->d.a.heads));
   }
-  return contrib_split_heads(b, x, m->d.a.heads);
+  return onnx_split_heads(b, x, m->d.a.heads);
 }
 
 static hlo_value with_past(const onnx_node *n, uint32_t past, hlo_value x) {
@@ -271,7 +272,7 @@ static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
   hlo_value bias = n->in[PROJECTION_BIAS];
   products = onnx_has_in(n, PROJECTION_BIAS) ? onnx_op_stretched(b, HLO_ADD, products, bias) : products;
   for (int64_t k = 0, from = 0; k < 3; from += p->sizes[k++]) {
-    parts[k] = contrib_split_heads(b, hlo_slice_dim(b, products, 2, from, from + p->sizes[k]), p->d.a.heads);
+    parts[k] = onnx_split_heads(b, hlo_slice_dim(b, products, 2, from, from + p->sizes[k]), p->d.a.heads);
   }
   hlo_value k = parts[1], v = parts[2];
   if (p->sizes[1] == p->sizes[2] && (onnx_has_in(n, p->past) || onnx_has_out(n, 1))) {

@@ -29,16 +29,6 @@ status contrib_read_scale(const onnx_node *n, contrib_attention *a) {
   return NULL;
 }
 
-hlo_value contrib_split_heads(hlo_builder *b, hlo_value x, int64_t heads) {
-  if (b->error) {
-    return x;
-  }
-  const shape *s = hlo_shape(x);
-  dim each = dim_floordiv(b->computation->module->dims, s->dims[2], heads);
-  x = hlo_reshape(b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, each});
-  return hlo_transpose(b, x, swap_heads);
-}
-
 hlo_value contrib_join_heads(hlo_builder *b, hlo_value x) {
   if (b->error) {
     return x;

@@ -18,8 +18,7 @@ STATUS_MUST_USE status contrib_read_heads(const onnx_node *n, bool grouped, cont
 /* Reads scale, whose default follows from a->head. */
 STATUS_MUST_USE status contrib_read_scale(const onnx_node *n, contrib_attention *a);
 
-/* Converts x [B, S, heads * .] to [B, heads, S, .], and back. */
-hlo_value contrib_split_heads(hlo_builder *b, hlo_value x, int64_t heads);
+/* Converts x [B, heads, S, .] to [B, S, heads * .]. */
 hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
 
 /* Returns the scores of q [B, heads, S, head] and k [B, kv_heads, keys, head], in f32. */

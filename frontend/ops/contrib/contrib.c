@@ -4,6 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+
 status contrib_attributes(const onnx_node *n, const char *const *known) {
   for (size_t k = 0; k < n->proto->n_attribute; k++) {
     const char *name = n->proto->attribute[k]->name;
@@ -24,6 +27,23 @@ status contrib_no_input(const onnx_node *n, uint32_t k, const char *what, const 
 status contrib_need_input(const onnx_node *n, uint32_t k, const char *what) {
   CHECK_THAT(onnx_has_in(n, k), STATUS_INVALID_MODEL, "input %s is missing", what);
   return NULL;
+}
+
+status contrib_biased(const onnx_node *n, const char *what, hlo_value *out) {
+  hlo_builder *b = n->b;
+  *out = onnx_widen(b, n->in[0]);
+  if (onnx_has_in(n, 1)) {
+    const shape *x = onnx_in_shape(n, 0);
+    TRY(onnx_need_rank(n, 0, "the first input", 1, SHAPE_MAX_RANK));
+    TRY(onnx_need_dims(n, 1, what, 1, &x->dims[x->rank - 1]));
+    *out = onnx_op_stretched(b, HLO_ADD, *out, onnx_widen(b, n->in[1]));
+  }
+  return NULL;
+}
+
+bool contrib_is_single(const onnx_node *n, uint32_t k) {
+  const shape *s = onnx_in_shape(n, k);
+  return s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
 }
 
 onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in) {

@@ -13,6 +13,12 @@ STATUS_MUST_USE status contrib_no_input(const onnx_node *n, uint32_t k, const ch
 /* Returns an error unless input k is given. */
 STATUS_MUST_USE status contrib_need_input(const onnx_node *n, uint32_t k, const char *what);
 
+/* Returns input 0, plus the bias in input 1 if it is given, in the type in which activations are computed.  The bias,
+ * named `what`, runs along the last dimension. */
+STATUS_MUST_USE status contrib_biased(const onnx_node *n, const char *what, hlo_value *out);
+/* Returns true if input k is known to be one element, as a scalar or a vector. */
+bool contrib_is_single(const onnx_node *n, uint32_t k);
+
 /* Returns the node as one with other inputs and of another version, to call the importer of a standard's operator which
  * has the same attributes.  `in` has entries up to the greatest number of inputs of that operator, and n_in are used.
  */
@@ -20,6 +26,9 @@ onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_val
 /* Moves the last dimension of x, the channels, behind the first one, or with `back` from there to the end.  Returns x
  * if its rank is below 3. */
 hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back);
+/* Returns input k, the scale of a product y or one for each of its columns, in f32 and broadcast to y. */
+STATUS_MUST_USE status contrib_column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y,
+                                            hlo_value *out);
 /* Returns the product of in[0] and in[1], integers of 8 bits with the zero points in[2] and in[3], which may be absent,
  * in f32.  a_scale is a scalar; input k of the node, named `what`, has the scales of in[1], one or one for each column.
  */

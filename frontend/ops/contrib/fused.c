@@ -10,25 +10,11 @@
 
 /* --- forms of Gelu --- */
 
-/* Returns input 0, plus the bias in input 1 if it is given, in the type in which activations are computed.  The bias
- * runs along the last dimension. */
-static status biased(const onnx_node *n, const char *what, hlo_value *out) {
-  hlo_builder *b = n->b;
-  *out = onnx_widen(b, n->in[0]);
-  if (onnx_has_in(n, 1)) {
-    const shape *x = onnx_in_shape(n, 0);
-    TRY(onnx_need_rank(n, 0, "the first input", 1, SHAPE_MAX_RANK));
-    TRY(onnx_need_dims(n, 1, what, 1, &x->dims[x->rank - 1]));
-    *out = onnx_op_stretched(b, HLO_ADD, *out, onnx_widen(b, n->in[1]));
-  }
-  return NULL;
-}
-
 /* Gelu, and BiasGelu with a second input. */
 status onnx_import_contrib_gelu(onnx_node *n) {
   hlo_value x;
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  TRY(biased(n, "B", &x));
+  TRY(contrib_biased(n, "B", &x));
   n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, x, false), hlo_type(n->in[0]));
   return NULL;
 }
@@ -36,7 +22,7 @@ status onnx_import_contrib_gelu(onnx_node *n) {
 status onnx_import_contrib_fast_gelu(onnx_node *n) {
   hlo_value x;
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  TRY(biased(n, "bias", &x));
+  TRY(contrib_biased(n, "bias", &x));
   n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, x, true), hlo_type(n->in[0]));
   return NULL;
 }

@@ -7,6 +7,7 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/attention_parts.h"
 #include "frontend/ops/contrib/rotary.h"
+#include "frontend/ops/math/norm.h"
 
 enum {
   QUERY,
@@ -223,8 +224,7 @@ static status normalize_heads(const onnx_node *n, const grouped *g, uint32_t k, 
   TRY(onnx_attr_float(n->proto, "qk_norm_epsilon", 1e-6f, &epsilon));
   TRY(onnx_need_dims(n, k, what, 1, &head));
   hlo_value y = hlo_convert(b, *x, DTYPE_F32);
-  hlo_value square = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, y, y), 1, &over);
-  y = onnx_op_stretched(b, HLO_MUL, y, hlo_unary(b, HLO_RSQRT, onnx_plus(b, square, epsilon)));
+  y = onnx_op_stretched(b, HLO_MUL, y, onnx_inverse_deviation(b, onnx_mean_square(b, y, 1, &over), epsilon));
   y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, n->in[k], DTYPE_F32));
   *x = hlo_convert(b, y, hlo_type(n->in[QUERY]));
   return NULL;

@@ -6,6 +6,7 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/contrib.h"
 #include "frontend/ops/math/activation.h"
+#include "frontend/ops/math/norm.h"
 
 /* --- GroupNorm, SkipGroupNorm --- */
 
@@ -45,10 +46,8 @@ static hlo_value normalize_groups(const onnx_node *n, const group_norm *g, hlo_v
   }
   const shape *s = hlo_shape(x);
   dim grouped[] = {s->dims[0], dim_mul(onnx_dims(n), s->dims[1], s->dims[2]), g->groups, g->channels / g->groups};
-  hlo_value y = hlo_reshape(b, x, 4, grouped);
-  y = onnx_op_stretched(b, HLO_SUB, y, onnx_mean_keep(b, y, 2, over));
-  hlo_value variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, y, y), 2, over);
-  y = onnx_op_stretched(b, HLO_MUL, y, hlo_unary(b, HLO_RSQRT, onnx_plus(b, variance, g->epsilon)));
+  onnx_moments m = onnx_moments_over(b, hlo_reshape(b, x, 4, grouped), 2, over);
+  hlo_value y = onnx_op_stretched(b, HLO_MUL, m.centered, onnx_inverse_deviation(b, m.variance, g->epsilon));
   y = hlo_reshape(b, y, 4, s->dims);
   y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, n->in[GAMMA], DTYPE_F32));
   y = onnx_op_stretched(b, HLO_ADD, y, hlo_convert(b, n->in[BETA], DTYPE_F32));
@@ -103,18 +102,11 @@ status onnx_import_contrib_skip_group_norm(onnx_node *n) {
 
 /* --- sums --- */
 
-/* Returns inputs 0 and 1, a bias along the last dimension, added in the type in which activations are computed. */
-static status biased(const onnx_node *n, hlo_value *out) {
-  TRY(onnx_need_rank(n, 0, "X", 3, 3));
-  TRY(onnx_need_dims(n, 1, "bias", 1, &onnx_in_shape(n, 0)->dims[2]));
-  *out = onnx_op_stretched(n->b, HLO_ADD, onnx_widen(n->b, n->in[0]), onnx_widen(n->b, n->in[1]));
-  return NULL;
-}
-
 status onnx_import_contrib_bias_add(onnx_node *n) {
   hlo_value x;
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  TRY(biased(n, &x));
+  TRY(onnx_need_rank(n, 0, "X", 3, 3));
+  TRY(contrib_biased(n, "bias", &x));
   TRY(onnx_need_dims(n, 2, "skip", 3, onnx_in_shape(n, 0)->dims));
   x = hlo_binary(n->b, HLO_ADD, x, onnx_widen(n->b, n->in[2]));
   n->out[0] = hlo_convert(n->b, x, hlo_type(n->in[0]));
@@ -127,7 +119,8 @@ status onnx_import_contrib_bias_split_gelu(onnx_node *n) {
   hlo_value x;
   int64_t columns;
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  TRY(biased(n, &x));
+  TRY(onnx_need_rank(n, 0, "X", 3, 3));
+  TRY(contrib_biased(n, "bias", &x));
   TRY(onnx_const_dim(n, onnx_in_shape(n, 0)->dims[2], "the last dimension of X", &columns));
   CHECK_THAT(columns % 2 == 0, STATUS_INVALID_MODEL, "X is %s; its last dimension must be even",
              SHAPE_STR(NULL, onnx_in_shape(n, 0)));

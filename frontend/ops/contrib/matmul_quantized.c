@@ -157,11 +157,8 @@ status onnx_import_contrib_matmul_nbits(onnx_node *n) {
 
 /* --- products of bytes with floating-point results --- */
 
-/* Returns input k, a scale, in f32, broadcast to the product y.  It has one element, or one for each column. */
-static status column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, hlo_value *out) {
-  const shape *s = onnx_in_shape(n, k);
-  bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
-  TRY(one ? NULL : onnx_need_dims(n, k, what, 1, &y->dims[y->rank - 1]));
+status contrib_column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y, hlo_value *out) {
+  TRY(contrib_is_single(n, k) ? NULL : onnx_need_dims(n, k, what, 1, &y->dims[y->rank - 1]));
   *out = onnx_along(n->b, hlo_convert(n->b, n->in[k], DTYPE_F32), y, y->rank ? y->rank - 1 : 0);
   return NULL;
 }
@@ -180,7 +177,7 @@ status contrib_scaled_product(const onnx_node *n, const hlo_value in[4], hlo_val
     return NULL;
   }
   shape s = shape_with_type(*hlo_shape(result[0]), DTYPE_F32);
-  TRY(column_scale(n, k, what, &s, &scale));
+  TRY(contrib_column_scale(n, k, what, &s, &scale));
   scale = hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, hlo_convert(b, a_scale, DTYPE_F32), &s), scale);
   *out = hlo_binary(b, HLO_MUL, hlo_convert(b, result[0], DTYPE_F32), scale);
   return NULL;

@@ -4,6 +4,7 @@
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/contrib.h"
+#include "frontend/ops/math/norm.h"
 
 /* A normalisation over the last dimension, or over all from `axis` on. */
 typedef struct row_norm {
@@ -21,13 +22,16 @@ static hlo_value normalize(hlo_builder *b, row_norm *r, hlo_value gamma, hlo_val
   for (int d = r->axis; d < hlo_rank(r->x); d++) {
     over[n_over++] = d;
   }
-  hlo_value x = r->x;
+  hlo_value x = r->x, square;
   if (r->centered) {
-    r->mean = onnx_mean_keep(b, x, n_over, over);
-    x = onnx_op_stretched(b, HLO_SUB, x, r->mean);
+    onnx_moments m = onnx_moments_over(b, x, n_over, over);
+    r->mean = m.mean;
+    x = m.centered;
+    square = m.variance;
+  } else {
+    square = onnx_mean_square(b, x, n_over, over);
   }
-  hlo_value square = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, x, x), n_over, over);
-  r->inverse = hlo_unary(b, HLO_RSQRT, onnx_plus(b, square, r->epsilon));
+  r->inverse = onnx_inverse_deviation(b, square, r->epsilon);
   dtype type = hlo_type(r->x);
   hlo_value y = onnx_op_stretched(b, HLO_MUL, x, r->inverse);
   y = onnx_op_stretched(b, HLO_MUL, y, hlo_convert(b, gamma, type));

@@ -184,12 +184,10 @@ status onnx_import_contrib_qlinear_concat(onnx_node *n) {
 
 /* Returns the factor of the integers' sums, f32 with the dimensions of y: alpha * a_scale * b_scale. */
 static status gemm_scale(const onnx_node *n, const shape *y, float alpha, hlo_value *out) {
-  hlo_value sx;
+  hlo_value sx, sy;
   TRY(repeated(n, 1, "a_scale", y, &sx));
-  const shape *s = onnx_in_shape(n, 4);
-  bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
-  TRY(one ? NULL : onnx_need_dims(n, 4, "b_scale", 1, &y->dims[1]));
-  *out = hlo_binary(n->b, HLO_MUL, onnx_times(n->b, sx, alpha), onnx_along(n->b, n->in[4], y, 1));
+  TRY(contrib_column_scale(n, 4, "b_scale", y, &sy));
+  *out = hlo_binary(n->b, HLO_MUL, onnx_times(n->b, sx, alpha), sy);
   return NULL;
 }
 
@@ -232,10 +230,8 @@ status onnx_import_contrib_qgemm(onnx_node *n) {
 
 /* Returns an error unless the attribute axis is given where scales along an axis are. */
 static status check_axis(const onnx_node *n) {
-  const shape *s = onnx_in_shape(n, 1);
-  bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
-  CHECK_THAT(one || onnx_attr_has(n->proto, "axis"), STATUS_INVALID_MODEL, "the scale is %s, but there is no axis",
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(contrib_is_single(n, 1) || onnx_attr_has(n->proto, "axis"), STATUS_INVALID_MODEL,
+             "the scale is %s, but there is no axis", SHAPE_STR(NULL, onnx_in_shape(n, 1)));
   return CONTRIB_ATTRIBUTES(n, "axis");
 }
 

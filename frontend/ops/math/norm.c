@@ -6,6 +6,7 @@
 #include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
+#include "frontend/ops/math/norm.h"
 
 typedef struct dim_list {
   uint32_t n;
@@ -23,27 +24,26 @@ static dim_list dims_from(int from, int rank, int except) {
   return l;
 }
 
-typedef struct moments {
-  hlo_value mean, centered, variance; /* mean and (population) variance have extent 1 in the reduced dimensions */
-} moments;
+hlo_value onnx_mean_square(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *over) {
+  return onnx_mean_keep(b, hlo_binary(b, HLO_MUL, x, x), n, over);
+}
 
-static moments moments_over(hlo_builder *b, hlo_value x, const dim_list *over) {
-  moments m;
-  m.mean = onnx_mean_keep(b, x, over->n, over->dims);
+onnx_moments onnx_moments_over(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *over) {
+  onnx_moments m;
+  m.mean = onnx_mean_keep(b, x, n, over);
   m.centered = onnx_op_stretched(b, HLO_SUB, x, m.mean);
-  m.variance = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, m.centered, m.centered), over->n, over->dims);
+  m.variance = onnx_mean_square(b, m.centered, n, over);
   return m;
 }
 
-/* Returns 1 / sqrt(variance + epsilon). */
-static hlo_value inverse_deviation(hlo_builder *b, hlo_value variance, float epsilon) {
+hlo_value onnx_inverse_deviation(hlo_builder *b, hlo_value variance, float epsilon) {
   return hlo_unary(b, HLO_RSQRT, onnx_plus(b, variance, epsilon));
 }
 
 /* Returns (x - mean) / sqrt(variance + epsilon), with the statistics over the listed dimensions, in x's type. */
 static hlo_value normalized(hlo_builder *b, hlo_value x, const dim_list *over, float epsilon) {
-  moments m = moments_over(b, x, over);
-  return onnx_op_stretched(b, HLO_MUL, m.centered, inverse_deviation(b, m.variance, epsilon));
+  onnx_moments m = onnx_moments_over(b, x, over->n, over->dims);
+  return onnx_op_stretched(b, HLO_MUL, m.centered, onnx_inverse_deviation(b, m.variance, epsilon));
 }
 
 static status read_epsilon(const onnx_node *n, float *epsilon) {
@@ -166,7 +166,7 @@ status onnx_import_batch_normalization(onnx_node *n) {
   TRY(read_batch_norm(n, &p));
   hlo_value x = onnx_widen(b, n->in[0]), mean, variance;
   if (p.training) {
-    moments m = moments_over(b, x, &p.over);
+    onnx_moments m = onnx_moments_over(b, x, p.over.n, p.over.dims);
     mean = hlo_reshape(b, m.mean, p.n_feature, p.x.dims + 1);
     variance = hlo_reshape(b, m.variance, p.n_feature, p.x.dims + 1);
     bn_train_outputs(n, &p, mean, variance);
@@ -258,8 +258,8 @@ status onnx_import_layer_normalization(onnx_node *n) {
   row_norm r;
   TRY(read_row_norm(n, &r));
   dtype type = hlo_type(n->in[0]);
-  moments m = moments_over(b, r.x, &r.over);
-  hlo_value inverse = inverse_deviation(b, m.variance, r.epsilon);
+  onnx_moments m = onnx_moments_over(b, r.x, r.over.n, r.over.dims);
+  hlo_value inverse = onnx_inverse_deviation(b, m.variance, r.epsilon);
   hlo_value y = hlo_convert(b, onnx_op_stretched(b, HLO_MUL, m.centered, inverse), type);
   y = onnx_op_stretched(b, HLO_MUL, y, n->in[1]);
   n->out[0] = onnx_has_in(n, 2) ? onnx_op_stretched(b, HLO_ADD, y, n->in[2]) : y;
@@ -272,8 +272,8 @@ status onnx_import_rms_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   row_norm r;
   TRY(read_row_norm(n, &r));
-  hlo_value mean = onnx_mean_keep(b, hlo_binary(b, HLO_MUL, r.x, r.x), r.over.n, r.over.dims);
-  hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, inverse_deviation(b, mean, r.epsilon));
+  hlo_value mean = onnx_mean_square(b, r.x, r.over.n, r.over.dims);
+  hlo_value y = onnx_op_stretched(b, HLO_MUL, r.x, onnx_inverse_deviation(b, mean, r.epsilon));
   hlo_value scale = n->in[1]; /* its type, which is that of the result, may differ from X's */
   n->out[0] = onnx_op_stretched(b, HLO_MUL, hlo_convert(b, y, hlo_type(scale)), scale);
   return NULL;

@@ -101,15 +101,19 @@ static status read_attention(const onnx_node *n, attention *a) {
 
 /* --- building --- */
 
-/* Converts packed inputs [B, S, H*D] to [B, H, S, D]. */
-static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, int64_t heads) {
-  if (!a->packed) {
+hlo_value onnx_split_heads(hlo_builder *b, hlo_value x, int64_t heads) {
+  if (b->error) {
     return x;
   }
   const shape *s = hlo_shape(x);
-  x = hlo_reshape(
-      b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, dim_floordiv(b->computation->module->dims, s->dims[2], heads)});
+  dim each = dim_floordiv(b->computation->module->dims, s->dims[2], heads);
+  x = hlo_reshape(b, x, 4, (dim[]){s->dims[0], s->dims[1], heads, each});
   return hlo_transpose(b, x, (int64_t[]){0, 2, 1, 3});
+}
+
+/* Converts packed inputs [B, S, H*D] to [B, H, S, D]. */
+static hlo_value split_heads(hlo_builder *b, const attention *a, hlo_value x, int64_t heads) {
+  return a->packed ? onnx_split_heads(b, x, heads) : x;
 }
 
 static hlo_value with_past(const onnx_node *n, hlo_value x, uint32_t past) {

@@ -4,6 +4,8 @@
 
 #include "frontend/import/importer.h"
 
+/* Converts x [B, S, heads * .] to [B, heads, S, .]. */
+hlo_value onnx_split_heads(hlo_builder *b, hlo_value x, int64_t heads);
 /* Multiplies x [B, heads, S, .] by y [B, kv_heads, ...], contracting x's last dimension with y's dimension
  * `y_contract`, 2 or 3; y's other one is the last of the result.  For each head of y there is one matrix product, whose
  * left operand has the rows of all heads of x that use this head.  kv_heads divides heads. */

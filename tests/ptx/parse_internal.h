@@ -46,8 +46,6 @@ typedef struct ptx_parser {
 
 /* Takes what is no word: spaces and comments. */
 void ptx_skip_space(ptx_parser *p);
-/* Returns the next word, or NULL before anything else. */
-const char *ptx_word(ptx_parser *p);
 /* Returns true if the next character is this one, and takes it. */
 bool ptx_take(ptx_parser *p, char c);
 /* Takes the character, which must be the next one. */

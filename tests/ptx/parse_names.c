@@ -22,7 +22,7 @@ void ptx_skip_space(ptx_parser *p) {
 static bool is_word_char(char c) { return isalnum((unsigned char)c) || strchr("_.$%", c); }
 
 /* Returns the next word, or NULL before anything else. */
-const char *ptx_word(ptx_parser *p) {
+static const char *word(ptx_parser *p) {
   ptx_skip_space(p);
   size_t n = 0;
   while (p->p[n] && is_word_char(p->p[n])) {
@@ -46,7 +46,7 @@ status ptx_need(ptx_parser *p, char c) {
 }
 
 status ptx_need_word(ptx_parser *p, const char **out) {
-  *out = ptx_word(p);
+  *out = word(p);
   NEED(*out, p, "a word is missing before '%.20s'", p->p);
   return NULL;
 }

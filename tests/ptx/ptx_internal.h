@@ -91,6 +91,11 @@ struct ptx_module {
 /* Returns true if the name of the instruction has this part. */
 bool ptx_has(const ptx_instr *i, const char *modifier);
 
+/* Returns the error that the interpreter does not know the instruction. */
+STATUS_MUST_USE static inline status ptx_unknown(const ptx_instr *i) {
+  return status_error(STATUS_UNSUPPORTED, "line %d of the PTX: the interpreter does not know %s", i->line, i->text);
+}
+
 /* The type that the instruction's operands and results have, unless it converts. */
 static inline ptx_type ptx_type_of(const ptx_instr *i) { return i->types[0]; }
 

@@ -78,10 +78,6 @@ static uint64_t of_double(ptx_type t, double x) {
 
 static bool is_float(ptx_type t) { return t.kind == PTX_FLOAT || t.kind == PTX_BFLOAT; }
 
-static status unknown(const ptx_instr *i) {
-  return status_error(STATUS_UNSUPPORTED, "line %d of the PTX: the interpreter does not know %s", i->line, i->text);
-}
-
 /* Fails unless all parts of the name are in the list. */
 static status allow(const ptx_instr *i, const char *list) {
   for (int k = 0; k < i->n_modifiers; k++) {
@@ -91,7 +87,7 @@ static status allow(const ptx_instr *i, const char *list) {
       at = strstr(at + 1, i->modifiers[k]);
     }
     if (!at) {
-      return unknown(i);
+      return ptx_unknown(i);
     }
   }
   return NULL;
@@ -144,7 +140,7 @@ static status float_op(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
   bool fused = i->op == PTX_fma || i->op == PTX_mad, other = i->op == PTX_min || i->op == PTX_max;
   bool exact = other || ptx_has(i, "rn");
   if (!exact || i->op == PTX_rem || (fused && t.bits == 16)) {
-    return unknown(i);
+    return ptx_unknown(i);
   }
   for (int k = 0; k < i->n - 1 && k < 3; k++) {
     x[k] = ptx_to_double(t, s[k]);
@@ -247,7 +243,7 @@ static status int_op(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
     }
     case PTX_brev: *d = reversed(s[0], t.bits); break;
     case PTX_prmt: *d = permuted(s[0], s[1], s[2]); break;
-    default: return unknown(i);
+    default: return ptx_unknown(i);
   }
   return NULL;
 }
@@ -267,7 +263,7 @@ static status compare_floats(const ptx_instr *i, const char *how, double x, doub
       return NULL;
     }
   }
-  return unknown(i);
+  return ptx_unknown(i);
 }
 
 static status compare_ints(const ptx_instr *i, const char *how, __int128 x, __int128 y, bool *out) {
@@ -282,14 +278,14 @@ static status compare_ints(const ptx_instr *i, const char *how, __int128 x, __in
       return NULL;
     }
   }
-  return unknown(i);
+  return ptx_unknown(i);
 }
 
 static status compare(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
   ptx_type t = ptx_type_of(i);
   bool r;
   if (i->n_modifiers != 1) { /* and combines with a third predicate */
-    return unknown(i);
+    return ptx_unknown(i);
   }
   TRY(is_float(t) ? compare_floats(i, i->modifiers[0], ptx_to_double(t, s[0]), ptx_to_double(t, s[1]), &r)
                   : compare_ints(i, i->modifiers[0], wide(t, s[0]), wide(t, s[1]), &r));
@@ -308,7 +304,7 @@ static status test_property(const ptx_instr *i, const uint64_t *s, uint64_t *d) 
   } else if (ptx_has(i, "number")) {
     *d = !isnan(x);
   } else {
-    return unknown(i);
+    return ptx_unknown(i);
   }
   return NULL;
 }
@@ -354,7 +350,7 @@ static status convert(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
   TRY(allow(i, to.kind == PTX_TF32 ? "rna" : "rn rni rzi rmi rpi sat"));
   bool saturates = ptx_has(i, "sat");
   if (i->n_types != 2 || (saturates && is_float(to))) {
-    return unknown(i);
+    return ptx_unknown(i);
   }
   if (to.kind == PTX_TF32) {
     *d = to_tf32(s[0]);
@@ -363,14 +359,14 @@ static status convert(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
     *d = is_float(to) ? of_double(to, x) : saturated(to, x);
   } else if (is_float(to)) {
     if (to.bits < 32 && from.bits > 32) {
-      return unknown(i);
+      return ptx_unknown(i);
     }
     *d = of_integer(to, wide(from, s[0]));
   } else {
     *d = saturates ? saturated(to, (double)wide(from, s[0])) : (uint64_t)wide(from, s[0]);
     *d = to.kind == PTX_SIGNED ? (uint64_t)ptx_to_signed(to.bits, *d) : *d;
   }
-  return saturates && from.bits > 32 ? unknown(i) : NULL;
+  return saturates && from.bits > 32 ? ptx_unknown(i) : NULL;
 }
 
 status ptx_scalar(const ptx_instr *i, const uint64_t *s, uint64_t *d) {

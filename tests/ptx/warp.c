@@ -4,10 +4,6 @@
 
 #include "tests/ptx/ptx_internal.h"
 
-static status unknown(const ptx_instr *i) {
-  return status_error(STATUS_UNSUPPORTED, "line %d of the PTX: the interpreter does not know %s", i->line, i->text);
-}
-
 /* --- shuffles --- */
 
 /* Operands: the value, b (how far, or which lane), c (a segment's mask and a limit), the lanes that take part. */
@@ -29,7 +25,7 @@ static status shuffle(const ptx_instr *i, ptx_warp *w) {
       from = first | (b & ~mask);
       inside = from <= last;
     } else {
-      return unknown(i);
+      return ptx_unknown(i);
     }
     from = inside ? from : lane;
     if ((w->present >> lane & 1) && from < PTX_WARP && !(w->present >> from & 1)) {
@@ -121,7 +117,7 @@ static status multiply(const ptx_instr *i, ptx_warp *w) {
   }
   /* Also "sync", "aligned" and the shape. */
   if (!s || i->n_types != 4 || !ptx_has(i, "row") || !ptx_has(i, "col") || i->n_modifiers != 5) {
-    return unknown(i);
+    return ptx_unknown(i);
   }
   ptx_type a = i->types[1], b = i->types[2], c = i->types[3];
   bool ints = c.kind == PTX_SIGNED;
@@ -129,7 +125,7 @@ static status multiply(const ptx_instr *i, ptx_warp *w) {
       of_c = s->m * s->n / PTX_WARP;
   int first_b = of_a / per, first_c = first_b + of_b / per;
   if ((c.bits != 32 && c.bits != 64) || (ints && a.bits != 8)) {
-    return unknown(i);
+    return ptx_unknown(i);
   }
   static _Thread_local double fa[16][32], fb[32][8];
   static _Thread_local int64_t ia[16][32], ib[32][8];

@@ -544,6 +544,9 @@ static void copy_parameters(work *w, void **parameters) {
   if (counts) {
     memcpy(w->buffers, parameters[0], (size_t)counts[0] * sizeof *w->buffers);
     memcpy(w->args, parameters[1], (size_t)(counts[1] ? counts[1] : 1) * sizeof *w->args);
+  } else if (w->function->ptx) {
+    memcpy(w->buffers, parameters[0], ptx_parameter_bytes(w->function->ptx, 0));
+    memcpy(w->args, parameters[1], ptx_parameter_bytes(w->function->ptx, 1));
   } else {
     copy_readable(w->buffers, parameters[0]);
     copy_readable(w->args, parameters[1]);

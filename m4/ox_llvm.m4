@@ -43,8 +43,9 @@ AC_DEFUN([OX_LLVM_FLAGS], [
 ])
 
 AC_DEFUN([OX_LLVM_TRY], [
+  ox_targets=" `"$LLVM_CONFIG" --targets-built` "
   for ox_target in X86 AArch64 ARM RISCV WebAssembly NVPTX; do
-    AS_CASE([" `"$LLVM_CONFIG" --targets-built` "], [*" $ox_target "*], [],
+    AS_CASE([$ox_targets], [*" $ox_target "*], [],
       [OX_MISSING([LLVM 19 with the target $ox_target], [llvm-19-dev], [or give --with-llvm=PREFIX-or-llvm-config])])
   done
   OX_WITH_FLAGS([LLVM], [

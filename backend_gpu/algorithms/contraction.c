@@ -151,13 +151,16 @@ static bool find_whole(const gpu_config_options *o, const hlo_instr *i, const ch
 }
 
 bool gpu_find_config(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
+  gpu_config undivided;
   char whole[sizeof out->name];
   const char *slash = strchr(name, '/');
   if (!slash || !emit_contraction_of(i) || !takes_parts(o, i)) {
     return find_whole(o, i, name, out);
   }
   snprintf(whole, sizeof whole, "%.*s", (int)(slash - name), name);
-  for (int64_t parts = 2; find_whole(o, i, whole, out) && out->write && parts <= EMIT_MOST_PARTS; parts *= 2) {
+  bool found = find_whole(o, i, whole, &undivided) && undivided.write;
+  for (int64_t parts = 2; found && parts <= EMIT_MOST_PARTS; parts *= 2) {
+    *out = undivided;
     divide(out, parts);
     if (strcmp(out->name, name) == 0) {
       return true;

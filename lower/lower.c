@@ -172,6 +172,13 @@ rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s) {
   return dense_buffer(c, RT_CONSTANT, k, 0, s);
 }
 
+rt_buffer lower_counters_buffer(lower_context *c, dim n) {
+  shape s = shape_make(DTYPE_S32, 1, &n);
+  rt_buffer b = dense_buffer(c, RT_COUNTERS, 0, 0, &s);
+  b.kept = true;
+  return b;
+}
+
 static rt_buffer slice_buffer(lower_context *c, hlo_buffer slice, const shape *s) {
   static const rt_space spaces[] = {RT_ARENA, RT_CONSTANT, RT_PARAM, RT_RESULT};
   uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index) : slice.index;

@@ -90,6 +90,8 @@ bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
 /* Returns a dense buffer over constant k. */
 rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);
+/* Returns n counters, s32 (RT_COUNTERS). */
+rt_buffer lower_counters_buffer(lower_context *c, dim n);
 /* Adds object code to the program and returns its index. */
 uint32_t lower_code(lower_context *c, rt_span object);
 

@@ -30,10 +30,13 @@ static int64_t parts_of(const gpu_config *c) {
   return c->write == emit_mma_product_kernel ? c->mma.parts : c->write ? c->tile.parts : 1;
 }
 
-uint32_t gpu_config_phases(const gpu_config *c) { return parts_of(c) > 1 ? 2 : 1; }
-
 dim gpu_config_scratch(const gpu_config *c, const hlo_instr *i) {
   return parts_of(c) > 1 ? emit_parts_scratch(i, parts_of(c)) : 0;
+}
+
+dim gpu_config_counters(const gpu_config *c, const hlo_instr *i) {
+  bool mma = c->write == emit_mma_product_kernel;
+  return parts_of(c) <= 1 ? 0 : mma ? emit_count_mma_tiles(i, &c->mma) : emit_count_tiles_of(i, &c->tile);
 }
 
 /* Sets the number of parts, and adds it to the name, which has none. */

@@ -8,8 +8,8 @@
  *   mma:RxC-DxA       mma_product.h: 16 R rows and 16 C columns for each warp, of which a block has D x A
  *   mma-T:RxC-DxA     the same with f32 factors that are rounded to T: tf32, bf16 or f16, as the options ask for
  *   mma-tf32x3:...    the same with f32 factors that are split into two numbers of tf32 each (mma_product.h); only
- * where a module says so, since how tensor cores round sums of f32 is not specified
- *   .../P             the same with each sum divided into P parts, 2 to 32, in a kernel of its own (sum_parts.h)
+ *                     where a module says so, since how tensor cores round sums of f32 is not specified
+ *   .../P             the same with each sum divided into P parts, 2 to 32 (sum_parts.h)
  *
  * All of them but mma and parts round alike, so rt_numerics.exact leaves these out, except for integers.  The number of
  * parts follows from likely sizes, not from the GPU, so that all GPUs compute the same sums. */
@@ -32,10 +32,10 @@ typedef struct gpu_config {
   size_t bytes; /* of the config of `write` */
 } gpu_config;
 
-/* Returns how many kernels compute a contraction of this config, one after the other, and the bytes of scratch memory
- * that they need together. */
-uint32_t gpu_config_phases(const gpu_config *c);
+/* Return the bytes of scratch memory, and the number of counters (RT_COUNTERS), that the kernel needs for the
+ * contraction of `i`. */
 dim gpu_config_scratch(const gpu_config *c, const hlo_instr *i);
+dim gpu_config_counters(const gpu_config *c, const hlo_instr *i);
 
 /* What configs depend on beside the contraction. */
 typedef struct gpu_config_options {

@@ -42,12 +42,12 @@ typedef union kernel_config {
   emit_block_attention attention;
 } kernel_config;
 
-/* Sets *out to what writes the kernels of `i`; its `write` is NULL if emit_kernel does.  *phases becomes their number.
- */
+/* Sets *out to what writes the kernel of `i`; its `write` is NULL if emit_kernel does.  *counters becomes the number of
+ * counters that the kernel needs. */
 static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config *c, lower_kernel_writer *out,
-                            uint32_t *phases) {
+                            dim *counters) {
   hlo_attention a;
-  *phases = 1;
+  *counters = 0;
   *out = (lower_kernel_writer){.packed = -1};
   if (hlo_attention_of_fusion(i, &a) && emit_choose_block_attention(&a, &c->attention)) {
     *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
@@ -56,7 +56,7 @@ static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config
     CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, g), STATUS_INVALID_ARGUMENT,
                "%s: there is no config '%s'", hlo_info(i)->name, i->config);
     *out = (lower_kernel_writer){g->write, i->config, &g->tile, g->bytes, 0, -1};
-    *phases = gpu_config_phases(g);
+    *counters = gpu_config_counters(g, i);
   }
   return NULL;
 }
@@ -66,15 +66,14 @@ static status emit_kernel_thunk(lower_context *c, const lowering *l, const hlo_i
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
   kernel_config config;
   lower_kernel_writer writer;
-  uint32_t phases;
-  TRY(choose_writer(l, i, &config, &writer, &phases));
+  dim counters;
+  TRY(choose_writer(l, i, &config, &writer, &counters));
   lower_bring_base(c, i);
-  for (; writer.phase < phases; writer.phase++) {
-    rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
-    t->buffers[t->n_buffers - 1].kept = writer.phase > 0; /* the scratch memory, into which the earlier one wrote */
-    TRY(lower_add_kernel(c, l->kernels, t, i, writer.write ? &writer : NULL, NULL));
+  rt_thunk *t = lower_kernel_thunk(c, l->kernels, i);
+  if (counters) {
+    lower_add_buffer(c, t, lower_counters_buffer(c, counters));
   }
-  return NULL;
+  return lower_add_kernel(c, l->kernels, t, i, writer.write ? &writer : NULL, NULL);
 }
 
 static status emit(lower_context *c, const hlo_instr *i) {

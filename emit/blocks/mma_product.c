@@ -58,6 +58,12 @@ bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) 
   return true;
 }
 
+dim emit_count_mma_tiles(const hlo_instr *i, const emit_mma_tile *tile) {
+  emit_tile_geometry g = emit_tile_geometry_of(emit_contraction_of(i));
+  return emit_count_tiles(i->parent->module->dims, &g, SIDE * tile->warp_rows * tile->down,
+                          SIDE * tile->warp_columns * tile->across);
+}
+
 /* --- the sums --- */
 
 static int64_t stage_words(const emit_mma_kernel *k) {
@@ -232,9 +238,9 @@ static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, i
   row = emit_add(ir, row_of_warp, row);
   column = emit_add(ir, column_of_warp, column);
   if (k->tile.parts > 1) {
-    emit_store_part(&k->w, &k->g, k->batch, k->part, row, column, sum);
+    emit_store_part(&k->w, &k->g, &k->step, row, column, sum);
   } else {
-    emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+    emit_store_tile_element(&k->w, &k->g, k->step.batch, row, column, sum);
   }
   emit_loop_end(ir, &l, NULL);
 }
@@ -254,6 +260,9 @@ static void store_tile(emit_mma_kernel *k, const LLVMValueRef *acc) {
     emit_barrier(&k->w);
     store_rows(k, memory, pitch, i * SIDE, at_once * SIDE);
   }
+  if (k->tile.parts > 1) {
+    emit_join_parts(&k->w, &k->g, &k->step, k->rows.extent, k->columns.extent, k->tile.parts);
+  }
 }
 
 /* --- the whole --- */
@@ -269,14 +278,13 @@ static int64_t choose_stages(const emit_mma_kernel *k) {
 static void begin_tile(emit_mma_kernel *k) {
   const emit_ir *ir = k->ir;
   int64_t high = SIDE * k->tile.warp_rows, wide = SIDE * k->tile.warp_columns;
-  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across, k->tile.parts);
+  const emit_tile_step *step = &k->step;
   uint32_t r = k->g.row_operand;
-  k->batch = step.batch;
-  k->part = step.part;
-  k->own = emit_sums_of_part(&k->w, &k->g, step.part, k->tile.parts, k->sums);
-  k->rows = emit_mma_make_side(k, r, &k->g.rows, high * k->tile.down, step.row, 0);
+  k->step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across, k->tile.parts);
+  k->own = emit_sums_of_part(&k->w, &k->g, step->part, k->tile.parts, k->sums);
+  k->rows = emit_mma_make_side(k, r, &k->g.rows, high * k->tile.down, step->row, 0);
   k->columns =
-      emit_mma_make_side(k, !r, &k->g.columns, wide * k->tile.across, step.column, emit_mma_side_words(k, &k->rows));
+      emit_mma_make_side(k, !r, &k->g.columns, wide * k->tile.across, step->column, emit_mma_side_words(k, &k->rows));
   LLVMValueRef warp = emit_warp_number(&k->w);
   k->rows.of_warp = emit_times(ir, emit_over(ir, warp, k->tile.across), high);
   k->columns.of_warp = emit_times(ir, emit_modulo(ir, warp, k->tile.across), wide);
@@ -286,12 +294,10 @@ static void begin_tile(emit_mma_kernel *k) {
 
 status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                const void *config, uint32_t phase, emit_kernel_info *info) {
+  (void)phase;
   emit_mma_kernel k = {.tile = *(const emit_mma_tile *)config};
   LLVMValueRef acc[EMIT_MAX_CARRIED];
-  if (phase > 0) {
-    return emit_join_parts(m, name, i, options, k.tile.parts, info);
-  }
-  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1, info));
+  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1 ? EMIT_PARTS_BUFFERS : 0, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
   dtype x = k.tile.rounded ? (dtype)k.tile.rounded : hlo_type(k.g.c->operands[0]);

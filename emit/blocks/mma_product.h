@@ -42,8 +42,10 @@ bool emit_takes_mma(const emit_target *t, const hlo_instr *i, dtype rounded);
  * kernels are better: the result has few elements, or the sums are short. */
 bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out);
 
-/* Writes the kernel, or if sums are divided two of them, which need scratch memory (emit_parts_scratch).  The config is
- * an emit_mma_tile. */
+/* Returns the number of the result's tiles, each of which has a counter if sums are divided. */
+dim emit_count_mma_tiles(const hlo_instr *i, const emit_mma_tile *tile);
+
+/* Writes the kernel, which has further buffers if sums are divided (sum_parts.h).  The config is an emit_mma_tile. */
 emit_write_fn emit_mma_product_kernel;
 
 #endif

@@ -148,7 +148,7 @@ static void begin_copy(emit_mma_kernel *k, const emit_mma_side *s, int number, L
   LLVMValueRef last = LLVMBuildNSWSub(ir->builder, emit_size(x, s->dims->total), emit_i64(ir, across ? n : 1), "");
   LLVMValueRef position = emit_lesser(ir, emit_add(ir, s->first, in_tile), last);
   LLVMValueRef from =
-      emit_tile_factor_address(&k->w.e, &k->g, s->operand, k->batch, position, emit_lesser(ir, sum, last_sum));
+      emit_tile_factor_address(&k->w.e, &k->g, s->operand, k->step.batch, position, emit_lesser(ir, sum, last_sum));
   LLVMValueRef live = emit_select(ir, emit_icmp(ir, LLVMIntSLT, sum, total), LLVMConstInt(ir->i32, CHUNK_BYTES, false),
                                   LLVMConstNull(ir->i32));
   emit_copy_begin(&k->w, emit_mma_word(k, to), from, CHUNK_BYTES, live);
@@ -197,7 +197,7 @@ static void load_single(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef
     LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j));
     LLVMValueRef safe = emit_within(&k->w.e.x, own, k->g.sums.total, k->sums);
     LLVMValueRef v =
-        emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
+        emit_tile_factor(&k->w.e, &k->g, s->operand, k->step.batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
     put_factor(k, s, out, j, zero_beyond(k, own, bits_of(k, s->type, v)));
   }
 }
@@ -209,7 +209,7 @@ static void load_along_sums(emit_mma_kernel *k, const emit_mma_side *s, LLVMValu
   int n = factors_of_chunk(s);
   LLVMValueRef safe = emit_lesser(k->ir, sum, emit_i64(k->ir, k->g.sums.total - n));
   x->lanes = n;
-  LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch, emit_pos_at(position, 1),
+  LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->step.batch, emit_pos_at(position, 1),
                                     emit_pos_along(emit_pos_at(safe, n), n));
   x->lanes = 1;
   LLVMValueRef words = LLVMBuildBitCast(k->ir->builder, bits_of(k, s->type, v), LLVMVectorType(k->ir->i32, CHUNK), "");
@@ -226,7 +226,7 @@ static void load_across(emit_mma_kernel *k, const emit_mma_side *s, int n, LLVMV
   for (int j = 0; j < factors_of_chunk(s); j++) {
     LLVMValueRef own = emit_add(k->ir, sum, emit_i64(k->ir, j)), safe = emit_within(x, own, k->g.sums.total, k->sums);
     x->lanes = n;
-    LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->batch,
+    LLVMValueRef v = emit_tile_factor(&k->w.e, &k->g, s->operand, k->step.batch,
                                       emit_pos_along(emit_pos_at(safe_position, n), n), emit_pos_at(safe, 1));
     x->lanes = 1;
     LLVMValueRef bits = bits_of(k, s->type, v);

@@ -49,7 +49,8 @@ typedef struct emit_mma_kernel {
   emit_mma_tile tile;
   int64_t threads, sums, stages; /* of the block; how many a stage has of each row and column; in shared memory */
   LLVMTypeRef sum;               /* the type of the sums */
-  LLVMValueRef thread, batch, part, memory;
+  LLVMValueRef thread, memory;
+  emit_tile_step step;
   emit_sum_part own; /* the sums that the block adds up */
   emit_mma_side rows, columns;
 } emit_mma_kernel;

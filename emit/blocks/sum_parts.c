@@ -5,10 +5,10 @@
 
 #include "emit/contraction/arithmetic.h"
 #include "emit/element/elementwise.h"
-#include "emit/kernel/module.h"
+#include "emit/kernel/block.h"
 
-/* A stage is 16 or 32 sums, for which a block mostly waits.  A part should take longer than the launch of the second
- * kernel does, some microseconds; 256 sums are an estimate of that, which was not measured. */
+/* A stage is 16 or 32 sums, for which a block mostly waits.  A part should take longer than storing and adding the
+ * parts does, some microseconds; 256 sums are an estimate of that, which was not measured. */
 int64_t emit_choose_parts(double blocks, double sums) {
   enum { ENOUGH_BLOCKS = 64, FEW_SUMS = 256 };
   int64_t parts = 1;
@@ -52,57 +52,62 @@ static emit_pos place_of(const emit_writer *w, const hlo_instr *c, LLVMValueRef 
   return emit_pos_add(x, before, emit_index_linear(x, at));
 }
 
-static LLVMValueRef scratch_of(const emit_writer *w) { return emit_writer_buffer(w, w->i->n_operands + w->n_results); }
+/* Returns the address in scratch memory of a part of the element at index `at` of the contraction's result. */
+static LLVMValueRef address_of(const emit_writer *w, const hlo_instr *c, LLVMValueRef part, const emit_index *at) {
+  const emit_ir *ir = w->e.w;
+  emit_pos p = place_of(w, c, part, at);
+  LLVMValueRef scratch = emit_writer_buffer(w, w->i->n_operands + w->n_results);
+  return LLVMBuildInBoundsGEP2(ir->builder, emit_register_type(ir, sum_type(c)), scratch, &p.base, 1, "");
+}
 
-void emit_store_part(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef part,
-                     LLVMValueRef row, LLVMValueRef column, LLVMValueRef sum) {
+void emit_store_part(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, LLVMValueRef row,
+                     LLVMValueRef column, LLVMValueRef sum) {
   emit_element *e = &w->e;
   LLVMBasicBlockRef after = emit_if_begin(e->w, emit_is_in_result(&e->x, g, row, column));
   uint32_t mark = emit_table_mark(e->x.table);
-  emit_pos at = place_of(w, g->c, part, emit_tile_index(&e->x, g, batch, row, column));
-  LLVMValueRef to = LLVMBuildInBoundsGEP2(e->w->builder, LLVMTypeOf(sum), scratch_of(w), &at.base, 1, "");
-  LLVMBuildStore(e->w->builder, sum, to);
+  const emit_index *at = emit_tile_index(&e->x, g, step->batch, row, column);
+  LLVMBuildStore(e->w->builder, sum, address_of(w, g->c, step->part, at));
   emit_table_release(e->x.table, mark);
   emit_if_end(e->w, after);
 }
 
-/* --- the second kernel --- */
-
-typedef struct joiner {
-  const hlo_instr *c;
-  int64_t parts;
-} joiner;
-
-static LLVMValueRef load_part(const emit_writer *w, const joiner *j, int64_t part, const emit_index *at) {
+/* Returns the sum of the parts of the element at index `at`.  All parts are loaded before the first sum, so that a
+ * thread waits only once. */
+static LLVMValueRef sum_of_parts(const emit_writer *w, const hlo_instr *c, int64_t parts, const emit_index *at) {
   const emit_ir *ir = w->e.w;
-  LLVMTypeRef t = emit_register_type(ir, sum_type(j->c));
-  emit_pos p = place_of(w, j->c, emit_i64(ir, part), at);
-  return LLVMBuildLoad2(ir->builder, t, LLVMBuildInBoundsGEP2(ir->builder, t, scratch_of(w), &p.base, 1, ""), "");
-}
-
-/* All parts are loaded before the first sum, so that a thread waits only once. */
-static void join_body(emit_writer *w, const void *data, const emit_index *at) {
-  const joiner *j = data;
-  const emit_ir *ir = w->e.w;
+  LLVMTypeRef t = emit_register_type(ir, sum_type(c));
   LLVMValueRef part[EMIT_MOST_PARTS] = {NULL};
-  for (int64_t k = 0; k < j->parts; k++) {
-    part[k] = load_part(w, j, k, at);
+  for (int64_t k = 0; k < parts; k++) {
+    part[k] = LLVMBuildLoad2(ir->builder, t, address_of(w, c, emit_i64(ir, k), at), "");
   }
   emit_pair sum = {part[0], NULL};
-  for (int64_t k = 1; k < j->parts; k++) {
-    sum = emit_reduce_combine(ir, HLO_REDUCE_ADD, sum_type(j->c), sum, (emit_pair){part[k], NULL});
+  for (int64_t k = 1; k < parts; k++) {
+    sum = emit_reduce_combine(ir, HLO_REDUCE_ADD, sum_type(c), sum, (emit_pair){part[k], NULL});
   }
-  dtype result = (dtype)j->c->shapes[0].type;
-  emit_element_set(&w->e, hlo_result((hlo_instr *)j->c, 0), at, (emit_pair){emit_narrow(ir, result, sum.v), NULL});
-  emit_store_roots(w, at);
+  return sum.v;
 }
 
-status emit_join_parts(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options, int64_t parts,
-                       emit_kernel_info *info) {
-  emit_writer w;
-  joiner j = {emit_contraction_of(i), parts};
-  TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
-  emit_nest(&w, j.c->shapes[0].rank, j.c->shapes[0].dims, 1, false, join_body, &j);
-  emit_writer_end(&w);
-  return emit_writer_check(&w);
+static LLVMValueRef counter_of(const emit_writer *w, LLVMValueRef tile) {
+  LLVMValueRef counters = emit_writer_buffer(w, w->i->n_operands + w->n_results + 1);
+  return LLVMBuildInBoundsGEP2(w->e.w->builder, w->e.w->i32, counters, &tile, 1, "");
+}
+
+void emit_join_parts(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, int64_t rows,
+                     int64_t columns, int64_t parts) {
+  emit_element *e = &w->e;
+  const emit_ir *ir = e->w;
+  LLVMValueRef last = emit_is_last_block(w, counter_of(w, step->tile), emit_i64(ir, parts));
+  LLVMBasicBlockRef unless_last = emit_if_begin(ir, last);
+  emit_loop l;
+  emit_loop_begin(ir, &l, emit_thread_number(w), emit_i64(ir, rows * columns), w->info->threads, true, 0, NULL);
+  LLVMValueRef row = emit_add(ir, emit_times(ir, step->row, rows), emit_over(ir, l.iv, columns));
+  LLVMValueRef column = emit_add(ir, emit_times(ir, step->column, columns), emit_modulo(ir, l.iv, columns));
+  LLVMBasicBlockRef after = emit_if_begin(ir, emit_is_in_result(&e->x, g, row, column));
+  uint32_t mark = emit_table_mark(e->x.table);
+  LLVMValueRef sum = sum_of_parts(w, g->c, parts, emit_tile_index(&e->x, g, step->batch, row, column));
+  emit_store_tile_element(w, g, step->batch, row, column, sum);
+  emit_table_release(e->x.table, mark);
+  emit_if_end(ir, after);
+  emit_loop_end(ir, &l, NULL);
+  emit_if_end(ir, unless_last);
 }

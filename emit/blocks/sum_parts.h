@@ -1,10 +1,10 @@
 /* sum_parts.h - products in tiles whose sums are divided among blocks (split-k): few tiles with long sums would leave
  * most of a GPU's processors without work.
  *
- * The sums of each element are divided into equally many parts.  A first kernel has a block for each tile and part, and
- * stores the parts of the elements' sums in scratch memory.  A second one adds the parts of each element in their order
- * and goes on with what follows.  So a sum depends on the number of parts and on the sizes, never on which block is
- * done first. */
+ * The sums of each element are divided into equally many parts.  There is a block for each tile and part, which stores
+ * its part of the elements' sums in scratch memory.  The block of a tile that is done last adds the parts of each
+ * element in their order, and goes on with what follows.  So a sum depends on the number of parts and on the sizes,
+ * never on which block is done last.  Each tile has a counter, by which blocks find out which one of them that is. */
 #ifndef EMIT_BLOCKS_SUM_PARTS_H
 #define EMIT_BLOCKS_SUM_PARTS_H
 
@@ -12,6 +12,10 @@
 #include "emit/kernel/compile.h"
 
 enum { EMIT_MOST_PARTS = 32 };
+
+/* How many buffers a kernel has behind the results if sums are divided: scratch memory for the parts, and the tiles'
+ * counters, s32, which are 0 before and after a launch. */
+enum { EMIT_PARTS_BUFFERS = 2 };
 
 /* Returns the number of parts that should be used where `blocks` blocks compute whole sums of `sums` products; 1: they
  * should stay whole. */
@@ -28,13 +32,14 @@ typedef struct emit_sum_part {
 emit_sum_part emit_sums_of_part(const emit_writer *w, const emit_tile_geometry *g, LLVMValueRef part, int64_t parts,
                                 int64_t step);
 
-/* Stores a part of the sum of the result's element at a row and a column in scratch memory, which is the buffer behind
- * the results, unless they are beyond the end. */
-void emit_store_part(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef part,
-                     LLVMValueRef row, LLVMValueRef column, LLVMValueRef sum);
+/* Stores a part of the sum of the result's element at a row and a column in scratch memory, unless they are beyond the
+ * end. */
+void emit_store_part(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, LLVMValueRef row,
+                     LLVMValueRef column, LLVMValueRef sum);
 
-/* Writes the second kernel. */
-STATUS_MUST_USE status emit_join_parts(emit_module *m, const char *name, const hlo_instr *i,
-                                       const emit_options *options, int64_t parts, emit_kernel_info *info);
+/* Writes what the block does after it has stored its part of a tile of so many rows and columns: if it is the last one
+ * of the tile, its threads add the parts, and store the results. */
+void emit_join_parts(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, int64_t rows,
+                     int64_t columns, int64_t parts);
 
 #endif

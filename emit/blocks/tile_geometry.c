@@ -193,6 +193,11 @@ void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMVa
   emit_if_end(e->w, after);
 }
 
+dim emit_count_tiles(dim_table *t, const emit_tile_geometry *g, int64_t rows, int64_t columns) {
+  dim plane = dim_mul(t, dim_ceildiv(t, g->rows.total, rows), dim_ceildiv(t, g->columns.total, columns));
+  return dim_mul(t, g->batch.total, plane);
+}
+
 emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
                                  int64_t parts) {
   emit_indexer *x = &w->e.x;
@@ -204,6 +209,8 @@ emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, in
   LLVMValueRef plane = emit_over_size(x, line, down);
   s.part = emit_modulo(x->w, plane, parts);
   s.batch = emit_over(x->w, plane, parts);
+  LLVMValueRef row_of_tiles = emit_add(x->w, emit_times_size(x, s.batch, down), s.row);
+  s.tile = emit_add(x->w, emit_times_size(x, row_of_tiles, across), s.column);
   dim grid[] = {g->batch.total, parts, down, across};
   w->info->grid = emit_dims_product(x, grid, 0, 4);
   return s;

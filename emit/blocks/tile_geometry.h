@@ -70,7 +70,10 @@ LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *
 typedef struct emit_tile_step {
   LLVMValueRef batch, row, column; /* the numbers of the member of the batch, and of the tile in both directions */
   LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
+  LLVMValueRef tile;               /* the number of the tile among those of all members of the batch */
 } emit_tile_step;
+/* Returns the number of tiles of so many rows and columns. */
+dim emit_count_tiles(dim_table *t, const emit_tile_geometry *g, int64_t rows, int64_t columns);
 /* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns, and
  * so many parts. */
 emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,

@@ -72,6 +72,11 @@ bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out) {
   return true;
 }
 
+dim emit_count_tiles_of(const hlo_instr *i, const emit_tile *tile) {
+  emit_tile_geometry g = emit_tile_geometry_of(emit_contraction_of(i));
+  return emit_count_tiles(i->parent->module->dims, &g, SIDE * tile->rows, SIDE * tile->columns);
+}
+
 /* --- the kernel --- */
 
 /* One side of the tile: the rows, or the columns. */
@@ -94,7 +99,8 @@ typedef struct kernel {
   emit_tile tile;
   dtype type;          /* of the sums */
   LLVMTypeRef element; /* of a factor */
-  LLVMValueRef thread, batch, part;
+  LLVMValueRef thread;
+  emit_tile_step step;
   emit_sum_part own; /* the sums that the block adds up */
   side rows, columns;
 } kernel;
@@ -127,7 +133,8 @@ static LLVMValueRef load_factor(kernel *k, const side *s, LLVMValueRef first_sum
   LLVMValueRef sum = emit_add(ir, first_sum, p.sum);
   LLVMValueRef position = emit_within(&e->x, emit_add(ir, s->first, p.position), s->dims->total, s->extent);
   LLVMValueRef safe = emit_within(&e->x, sum, k->g.sums.total, k->tile.sums);
-  LLVMValueRef v = emit_tile_factor(e, &k->g, s->operand, k->batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
+  LLVMValueRef v =
+      emit_tile_factor(e, &k->g, s->operand, k->step.batch, emit_pos_at(position, 1), emit_pos_at(safe, 1));
   if (safe == sum) {
     return v;
   }
@@ -255,11 +262,14 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
       LLVMValueRef column = emit_add(k->ir, k->columns.first, own_position(k, &k->columns, j));
       LLVMValueRef sum = acc[i * k->columns.each + j];
       if (k->tile.parts > 1) {
-        emit_store_part(&k->w, &k->g, k->batch, k->part, row, column, sum);
+        emit_store_part(&k->w, &k->g, &k->step, row, column, sum);
       } else {
-        emit_store_tile_element(&k->w, &k->g, k->batch, row, column, sum);
+        emit_store_tile_element(&k->w, &k->g, k->step.batch, row, column, sum);
       }
     }
+  }
+  if (k->tile.parts > 1) {
+    emit_join_parts(&k->w, &k->g, &k->step, k->rows.extent, k->columns.extent, k->tile.parts);
   }
 }
 
@@ -280,24 +290,21 @@ static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, 
 
 static void begin_tile(kernel *k) {
   const emit_ir *ir = k->ir;
-  emit_tile_step step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns, k->tile.parts);
+  const emit_tile_step *step = &k->step;
   LLVMValueRef lane = emit_modulo(ir, k->thread, SIDE), line = emit_over(ir, k->thread, SIDE);
   uint32_t r = k->g.row_operand;
-  k->batch = step.batch;
-  k->part = step.part;
-  k->own = emit_sums_of_part(&k->w, &k->g, step.part, k->tile.parts, k->tile.sums);
-  k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step.row, line);
-  k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step.column, lane);
+  k->step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns, k->tile.parts);
+  k->own = emit_sums_of_part(&k->w, &k->g, step->part, k->tile.parts, k->tile.sums);
+  k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step->row, line);
+  k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step->column, lane);
 }
 
 status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                  const void *config, uint32_t phase, emit_kernel_info *info) {
+  (void)phase;
   kernel k = {.tile = *(const emit_tile *)config};
   LLVMValueRef acc[MOST * MOST];
-  if (phase > 0) {
-    return emit_join_parts(m, name, i, options, k.tile.parts, info);
-  }
-  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1, info));
+  TRY(emit_writer_begin(&k.w, m, name, i, options, k.tile.parts > 1 ? EMIT_PARTS_BUFFERS : 0, info));
   k.ir = k.w.e.w;
   k.g = emit_tile_geometry_of(emit_contraction_of(i));
   k.type = emit_compute_type((dtype)k.g.c->shapes[0].type);

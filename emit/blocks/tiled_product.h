@@ -35,8 +35,10 @@ bool emit_takes_tiles(const hlo_instr *i);
  * short. */
 bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out);
 
-/* Writes the kernel, or if sums are divided two of them, which need scratch memory (emit_parts_scratch).  The config is
- * an emit_tile. */
+/* Returns the number of the result's tiles, each of which has a counter if sums are divided. */
+dim emit_count_tiles_of(const hlo_instr *i, const emit_tile *tile);
+
+/* Writes the kernel, which has further buffers if sums are divided (sum_parts.h).  The config is an emit_tile. */
 emit_write_fn emit_tiled_product_kernel;
 
 #endif

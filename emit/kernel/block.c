@@ -73,6 +73,37 @@ LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, 
   return LLVMBuildInBoundsGEP2(ir->builder, ir->i8, ops_of(w)->shared(ir), &offset, 1, "");
 }
 
+/* Adds 1 to the counter, or makes it 0 again if that was the last of `blocks` times, and stores in shared memory
+ * whether it was. */
+static void count_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks, LLVMValueRef is_last) {
+  const emit_ir *ir = w->e.w;
+  LLVMBuilderRef b = ir->builder;
+  LLVMValueRef one = LLVMConstInt(ir->i32, 1, false), zero = LLVMConstNull(ir->i32);
+  LLVMValueRef before =
+      LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, counter, one, LLVMAtomicOrderingMonotonic, /* singleThread */ false);
+  LLVMValueRef n = LLVMBuildAdd(b, LLVMBuildZExt(b, before, ir->i64, ""), emit_i64(ir, 1), "");
+  LLVMValueRef last = emit_icmp(ir, LLVMIntEQ, n, blocks);
+  LLVMBuildStore(b, LLVMBuildZExt(b, last, ir->i32, ""), is_last);
+  LLVMBasicBlockRef after = emit_if_begin(ir, last);
+  LLVMBuildStore(b, zero, counter);
+  emit_if_end(ir, after);
+}
+
+/* As in "CUDA C++ Programming Guide", "Memory Fence Functions": every thread's stores come before its fence, and all
+ * fences of a block before its count; the last block's loads come after a fence that follows its count. */
+LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks) {
+  const emit_ir *ir = w->e.w;
+  LLVMValueRef is_last = emit_shared_memory(w, ir->i32, 1, sizeof(int32_t));
+  ops_of(w)->fence(ir);
+  emit_barrier(w);
+  LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntEQ, emit_thread_number(w), emit_i64(ir, 0)));
+  count_block(w, counter, blocks, is_last);
+  emit_if_end(ir, after);
+  emit_barrier(w);
+  ops_of(w)->fence(ir);
+  return emit_icmp(ir, LLVMIntNE, LLVMBuildLoad2(ir->builder, ir->i32, is_last, ""), LLVMConstNull(ir->i32));
+}
+
 /* Exchanges x as an integer of 32 or 64 bits. */
 static LLVMValueRef exchange(emit_writer *w, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
   const emit_ir *ir = w->e.w;

@@ -31,6 +31,13 @@ LLVMValueRef emit_warp_number(const emit_writer *w);
  * memory and in buffers.  Control flow must be uniform for the block. */
 void emit_barrier(emit_writer *w);
 
+/* Returns an i1, the same for all threads of the block: whether the block is the last one of `blocks`, an i64, that
+ * call this with the same counter.  That block sees what all of them have stored in buffers before.  `counter` is the
+ * address of an i32 in a buffer (RT_COUNTERS), which must be 0 before the first block begins and is 0 again when the
+ * last one has returned from this.  Control flow must be uniform for the block.  Has two barriers, and takes shared
+ * memory. */
+LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks);
+
 /* Returns the address of n elements of shared memory, with undefined contents; a block has at most EMIT_MOST_SHARED
  * bytes, of which every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power of two,
  * at most EMIT_SHARED_ALIGN. */
@@ -133,6 +140,8 @@ typedef struct emit_block_ops {
   void (*barrier)(const emit_ir *ir, uint32_t number);
   /* Returns the address of the block's shared memory. */
   LLVMValueRef (*shared)(const emit_ir *ir);
+  /* Orders the thread's accesses of buffers for the threads of all blocks: what it did before comes first. */
+  void (*fence)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);
   /* Implement emit_mma, emit_mma_f64, emit_load_fragment and emit_load_fragment_across. */

@@ -96,6 +96,10 @@ static void suspend(const emit_ir *ir, int64_t sync) {
 
 static void host_barrier(const emit_ir *ir, uint32_t number) { suspend(ir, number); }
 
+static void host_fence(const emit_ir *ir) {
+  (void)LLVMBuildFence(ir->builder, LLVMAtomicOrderingAcquireRelease, /* singleThread */ false, "");
+}
+
 /* Returns the number of the lane whose value this thread gets. */
 static LLVMValueRef source_lane(const emit_ir *ir, emit_lane_rule rule, unsigned n) {
   LLVMBuilderRef b = ir->builder;
@@ -374,6 +378,7 @@ const emit_block_ops emit_block_host = {.type = host_type,
                                         .threads = host_threads,
                                         .barrier = host_barrier,
                                         .shared = host_shared,
+                                        .fence = host_fence,
                                         .exchange = host_exchange,
                                         .mma = host_mma,
                                         .mma_f64 = host_mma_f64,

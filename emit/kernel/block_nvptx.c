@@ -46,6 +46,8 @@ static LLVMValueRef nvptx_shared(const emit_ir *ir) {
   return v;
 }
 
+static void nvptx_fence(const emit_ir *ir) { (void)call(ir, "llvm.nvvm.membar.gl", 0, NULL); }
+
 /* Exchanges 32 bits, in a warp of which all lanes take part. */
 static LLVMValueRef exchange_word(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
   static const char *const names[] = {[EMIT_LANE_XOR] = "llvm.nvvm.shfl.sync.bfly.i32",
@@ -217,6 +219,7 @@ const emit_block_ops emit_block_nvptx = {.type = nvptx_type,
                                          .threads = nvptx_threads,
                                          .barrier = nvptx_barrier,
                                          .shared = nvptx_shared,
+                                         .fence = nvptx_fence,
                                          .exchange = nvptx_exchange,
                                          .mma = nvptx_mma,
                                          .mma_f64 = nvptx_mma_f64,

@@ -190,6 +190,7 @@ static status bind(void *data) {
   TRY(p->n_slots ? place_slots(b) : NULL);
   TRY(bind_sequence(b, &b->binding->body));
   b->program->body = b->binding->body;
+  b->binding->counter_bytes = rt_counter_bytes(&b->binding->body);
   return NULL;
 }
 

@@ -3,12 +3,16 @@
 
 #include <inttypes.h>
 
+/* Counters are made when a program runs, as many as its thunks need. */
+#define MOST_COUNTER_BYTES ((uint64_t)1 << 40)
+
 static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
   switch (b->space) {
     case RT_ARENA: return b->index == 0 ? p->arena_bytes : 0;
     case RT_CONSTANT: return b->index < p->n_constants ? p->constants[b->index].size : 0;
     case RT_PARAM: return b->index < p->n_params ? (uint64_t)shape_bytes(&p->params[b->index].shape) : 0;
     case RT_RESULT: return b->index < p->n_results ? (uint64_t)shape_bytes(&p->results[b->index].shape) : 0;
+    case RT_COUNTERS: return MOST_COUNTER_BYTES;
     default: return 0;
   }
 }
@@ -47,7 +51,9 @@ static status check_buffer(const rt_program *p, const rt_buffer *b) {
 }
 
 /* Returns true if thunks may write the buffer.  Constants and the caller's inputs are only read. */
-static bool is_writable(const rt_buffer *b) { return b->space == RT_ARENA || b->space == RT_RESULT; }
+static bool is_writable(const rt_buffer *b) {
+  return b->space == RT_ARENA || b->space == RT_RESULT || b->space == RT_COUNTERS;
+}
 
 static bool overlap(const rt_buffer *x, const rt_buffer *y) {
   return x->space == y->space && x->index == y->index && x->offset < y->offset + rt_buffer_bytes(y) &&

@@ -78,11 +78,32 @@ status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t) {
   return status_prefix(failed, "%s", label);
 }
 
+uint64_t rt_counter_bytes(const rt_sequence *s) {
+  uint64_t most = 0;
+  for (uint32_t k = 0; k < s->n; k++) {
+    const rt_thunk *t = &s->thunks[k];
+    for (uint32_t b = 0; b < t->n_buffers; b++) {
+      bool counts = t->buffers[b].space == RT_COUNTERS;
+      uint64_t end = counts ? (uint64_t)t->buffers[b].offset + rt_buffer_bytes(&t->buffers[b]) : 0;
+      most = end > most ? end : most;
+    }
+    for (uint32_t b = 0; b < t->n_bodies; b++) {
+      uint64_t inner = rt_counter_bytes(&t->bodies[b]);
+      most = inner > most ? inner : most;
+    }
+  }
+  return most;
+}
+
 /* Finds the kind of the thunk, and checks what all kinds require. */
 static status check_thunk(const rt_program *p, const rt_target *target, rt_thunk *t) {
   t->ops = find_kind(target, t->kind);
   CHECK_THAT(t->ops, STATUS_INVALID_FILE, "target %s has no thunk kind '%s'", target->name, t->kind);
   CHECK_THAT(t->n_inputs <= t->n_buffers, STATUS_INVALID_FILE, "damaged");
+  for (uint32_t k = 0; k < t->n_buffers; k++) {
+    CHECK_THAT(t->buffers[k].space != RT_COUNTERS || target->device, STATUS_INVALID_FILE, "target %s has no counters",
+               target->name);
+  }
   TRY(rt_check_thunk_sizes(p, t));
   return rt_program_is_static(p) ? rt_check_buffers(p, t) : NULL;
 }
@@ -133,6 +154,7 @@ static status create(void *data) {
     TRY(e->target->load_code(e->target->device, e->arena, p->code[k], c->code_cache, &l.code[k]));
   }
   TRY(load_sequence(&l, e->target, &p->body, 0, &e->loaded.body));
+  e->loaded.counter_bytes = rt_program_is_static(p) ? rt_counter_bytes(&e->loaded.body) : 0;
   return e->target->device ? upload_constants(e) : NULL;
 }
 
@@ -215,6 +237,7 @@ void *rt_address(const rt_run *r, const rt_buffer *b) {
   uint8_t *base = NULL;
   switch (b->space) {
     case RT_ARENA: base = r->arena; break;
+    case RT_COUNTERS: base = r->counters; break;
     case RT_CONSTANT: base = constant_address(r, b->index); break;
     case RT_PARAM: base = (uint8_t *)r->params[b->index]; break;
     case RT_RESULT: base = r->results[b->index]; break;
@@ -268,24 +291,30 @@ status rt_run_sequence(const rt_sequence *s, rt_run *r) {
   return NULL;
 }
 
-/* Sets *out to memory for a run whose arena has `bytes` bytes.  If the spare memory is too small, since an earlier run
- * had other sizes, it is freed and new memory is made. */
-static status take_run_memory(rt_executable *e, size_t bytes, rt_run_memory **out) {
+/* Sets *out to memory for a run of the binding.  If the spare memory is too small, since an earlier run had other
+ * sizes, it is freed and new memory is made. */
+static status take_run_memory(rt_executable *e, const rt_binding *b, rt_run_memory **out) {
+  size_t bytes = (size_t)b->program->arena_bytes, counter_bytes = (size_t)b->counter_bytes;
   pthread_mutex_lock(&e->lock);
   rt_run_memory *m = e->spare;
   if (m) {
     e->spare = m->next;
   }
   pthread_mutex_unlock(&e->lock);
-  if (m && m->bytes >= bytes) {
+  if (m && m->bytes >= bytes && m->counter_bytes >= counter_bytes) {
     *out = m;
     return NULL;
   }
   rt_run_memory_destroy(m);
-  return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, out);
+  return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, counter_bytes, out);
 }
 
-static void give_run_memory(rt_executable *e, rt_run_memory *m) {
+/* Keeps the memory for later runs, unless a run has failed that may have left counters other than 0. */
+static void give_run_memory(rt_executable *e, rt_run_memory *m, bool failed) {
+  if (failed && m->counters) {
+    rt_run_memory_destroy(m);
+    return;
+  }
   pthread_mutex_lock(&e->lock);
   m->next = e->spare;
   e->spare = m;
@@ -363,6 +392,7 @@ static status run_in(rt_run_memory *m, const rt_binding *b, const rt_run_options
                 .device = e->target->device,
                 .stream = m->stream,
                 .arena = m->arena,
+                .counters = m->counters,
                 .constants = e->constants,
                 .params = (const void *const *)x->in.used,
                 .results = x->out.used,
@@ -388,9 +418,9 @@ status rt_execute(const rt_binding *b, const rt_run_options *options, const void
   mem_budget *budget = options ? options->budget : NULL;
   rt_run_memory *m;
   TRY(check_options(e, options));
-  TRY(take_run_memory(e, (size_t)b->program->arena_bytes, &m));
+  TRY(take_run_memory(e, b, &m));
   status failed = run_in(m, b, options, &x);
-  give_run_memory(e, m);
+  give_run_memory(e, m, failed != NULL);
   rt_staging_give(&x.in, budget);
   rt_staging_give(&x.out, budget);
   return failed;

@@ -26,6 +26,7 @@ const rt_target *rt_executable_target(const rt_executable *e);
 typedef struct rt_binding {
   const rt_executable *executable; /* must live as long as the binding */
   const rt_program *program;       /* all of its sizes are numbers */
+  uint64_t counter_bytes;          /* how many bytes of RT_COUNTERS a run needs */
   uint64_t number;                 /* unique among the bindings that the process has made */
   rt_sequence body;                /* the program's thunks, ready to run */
   arena *arena; /* owns what the binding points to; NULL in the binding that belongs to an executable */
@@ -56,6 +57,9 @@ typedef struct rt_run_options {
  * may have the parameter's buffer. Otherwise a result overlaps no other buffer. */
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
+
+/* Returns how many bytes of RT_COUNTERS the thunks need, whose sizes are numbers. */
+uint64_t rt_counter_bytes(const rt_sequence *s);
 
 /* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
 status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t);

@@ -1,5 +1,5 @@
-/* run_memory.h - the memory of a run: its arena, and on a device its queue, memory for the caller's arrays, and
- * recordings of its work.  An executable keeps it for later runs. */
+/* run_memory.h - the memory of a run: its arena, and on a device its queue, counters, memory for the caller's arrays,
+ * and recordings of its work.  An executable keeps it for later runs. */
 #ifndef RUNTIME_EXEC_RUN_MEMORY_H
 #define RUNTIME_EXEC_RUN_MEMORY_H
 
@@ -12,19 +12,21 @@ typedef struct rt_run_memory {
   mem_budget *budget;         /* counts the arena if it is in the host's memory */
   size_t bytes;               /* the size of the arena */
   void *arena;
+  size_t counter_bytes;
+  void *counters; /* RT_COUNTERS; all bytes are 0, unless a run has failed */
   rt_stream *stream;
   uint32_t n_in, n_out;
   rt_kept *in, *out;
   rt_recordings *recordings; /* NULL if the device cannot record */
 } rt_run_memory;
 
-/* Makes memory for runs of the program whose arena has at most `bytes` bytes.  The budget must live as long as the
- * memory. */
+/* Makes memory for runs of the program whose arena and counters have at most so many bytes.  The budget must live as
+ * long as the memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
-                                            rt_run_memory **out);
+                                            size_t counter_bytes, rt_run_memory **out);
 /* NULL is allowed. */
 void rt_run_memory_destroy(rt_run_memory *m);
-/* Returns the bytes of the arena and of the memory for the caller's arrays. */
+/* Returns the bytes of the arena, of the counters and of the memory for the caller's arrays. */
 uint64_t rt_run_memory_bytes(const rt_run_memory *m);
 
 #endif

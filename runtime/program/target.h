@@ -14,7 +14,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 26 };
+enum { RT_ABI = 27 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -33,6 +33,7 @@ typedef struct rt_run {
   const rt_device *device;   /* NULL if the arrays are in the host's memory */
   rt_stream *stream;         /* the queue for the work of this run; NULL without a device */
   uint8_t *arena;
+  uint8_t *counters;         /* NULL if no thunk has any (RT_COUNTERS) */
   void *const *constants;    /* the addresses of the constants; NULL: they are at the addresses that the program has
                                 for them */
   const void *const *params; /* the addresses of the inputs */

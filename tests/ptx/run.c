@@ -152,6 +152,21 @@ static status store(thread *t, const ptx_instr *i) {
   return NULL;
 }
 
+/* Sums of integers of 32 bits only.  No two threads run at the same time, so every load and store is atomic. */
+static status add_atomically(thread *t, const ptx_instr *i) {
+  uint8_t *at;
+  uint32_t before;
+  if (!ptx_has(i, "add") || ptx_type_of(i).bits != 32 || ptx_type_of(i).kind == PTX_FLOAT) {
+    return ptx_unknown(i);
+  }
+  TRY(reach(t, i, i->space, value_of(t, &i->operands[1]), sizeof before, &at));
+  memcpy(&before, at, sizeof before);
+  uint32_t after = before + (uint32_t)value_of(t, &i->operands[2]);
+  memcpy(at, &after, sizeof after);
+  set(t, &i->operands[0], before);
+  return NULL;
+}
+
 /* --- asynchronous copies --- */
 
 static status arrive(thread *t, const ptx_instr *i, uint32_t n) {
@@ -308,6 +323,8 @@ static status step(thread *t, const ptx_instr *i) {
   switch (i->op) {
     case PTX_ld: return load(t, i);
     case PTX_st: return store(t, i);
+    case PTX_atom: return add_atomically(t, i);
+    case PTX_membar: return NULL;
     case PTX_mov: move(t, i); return NULL;
     case PTX_cvta: set(t, &i->operands[0], value_of(t, &i->operands[1])); return NULL;
     case PTX_cp: return copy_async(t, i);

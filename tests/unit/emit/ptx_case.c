@@ -88,7 +88,9 @@ static bool is_any(const char *instruction, const char *names) {
 /* Returns true unless the instruction accesses memory by a generic address, which is slower than naming the
  * kind of memory. */
 static bool names_memory(const char *instruction) {
-  return is_any(instruction, "ld.param ld.global ld.local ld.const ld.shared st.param st.global st.local st.shared") ||
+  return is_any(instruction,
+                "ld.param ld.global ld.local ld.const ld.shared st.param st.global st.local st.shared "
+                "atom.global") ||
          !is_any(instruction, "ld. st. atom. red.");
 }
 

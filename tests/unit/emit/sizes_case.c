@@ -291,7 +291,12 @@ static bool bind(const sizes_case *k, const choice *c, arena *a, hlo_module **bo
 static void run_kernels(const sizes_case *k, const choice *c, arena *a, emit_execution execution, void *const *f,
                         void **buffers, void **behind) {
   size_t scratch = (size_t)evaluate(c, k->way.scratch_bytes);
+  size_t counters = (size_t)evaluate(c, k->way.counters) * sizeof(int32_t);
   behind[0] = k->way.scratch_bytes ? guarded_memory(scratch) : NULL;
+  if (counters) {
+    behind[1] = guarded_memory(counters);
+    memset(behind[1], 0, counters);
+  }
   for (uint32_t phase = 0; phase < k->way.phases; phase++) {
     const emit_kernel_info *info = &k->info[phase];
     int64_t *sizes = ARENA_NEW_N(a, int64_t, info->n_sizes + 1);
@@ -299,6 +304,14 @@ static void run_kernels(const sizes_case *k, const choice *c, arena *a, emit_exe
       sizes[j] = evaluate(c, info->sizes[j]);
     }
     kernel_call(execution, f[phase], info, (const void *const *)buffers, sizes, evaluate(c, info->grid));
+  }
+  if (counters) {
+    const unsigned char *left = behind[1];
+    for (size_t j = 0; j < counters; j++) {
+      ck_assert_msg(left[j] == 0, "a counter is not 0 again");
+    }
+    check_surroundings(behind[1], counters, "counters");
+    guarded_free(behind[1], counters);
   }
   if (behind[0]) {
     check_surroundings(behind[0], scratch, "scratch memory");
@@ -320,8 +333,8 @@ static status run_case(sizes_case *k, const char *machine, emit_execution execut
   const char *where = arena_printf(a, "%s, %s%s%s, of\n%s", machine, k->i->op == HLO_FUSION ? "fused" : "alone",
                                    k->shares >= 0 ? ", in place," : "", choice_text(a, &c), text);
   uint32_t n = k->i->n_operands, n_results = k->i->n_results;
-  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 2); /* the last two entries are scratch memory and
-                                                                 the budget, which is NULL */
+  void **buffers = ARENA_NEW_N(a, void *, n + n_results + 3); /* the last entries are scratch memory, counters
+                                                                 and the budget, which is NULL */
   literal *args = ARENA_NEW_N(a, literal, n), *want = ARENA_NEW_N(a, literal, n_results);
   for (uint32_t p = 0; p < n; p++) {
     shape s = operand_literal(k, &c, a, p, NULL).shape;

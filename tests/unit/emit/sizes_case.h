@@ -24,6 +24,7 @@ typedef struct sizes_way {
   const void *config;
   uint32_t phases;
   dim scratch_bytes;
+  dim counters; /* how many there are behind the scratch memory; they must be 0 again when the kernels are done */
   uint64_t packed_bytes; /* if this is not 0, the second operand is passed as `pack` writes it */
   void (*pack)(const void *packing, const void *weights, void *packed);
   const void *packing;

@@ -32,8 +32,8 @@ static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_w
     ck_assert(emit_takes_mma(t, k->i, (dtype)tiles[tile].rounded));
     *way = (sizes_way){.write = emit_mma_product_kernel, .config = &tiles[tile], .phases = 1};
     if (tiles[tile].parts > 1) {
-      way->phases = 2;
       way->scratch_bytes = emit_parts_scratch(k->i, tiles[tile].parts);
+      way->counters = emit_count_mma_tiles(k->i, &tiles[tile]);
     }
   }
 }

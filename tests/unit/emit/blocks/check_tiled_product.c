@@ -20,8 +20,8 @@ static void tiled_way(const sizes_case *k, arena *a, const emit_target *t, sizes
     ck_assert(emit_takes_tiles(k->i));
     *way = (sizes_way){.write = emit_tiled_product_kernel, .config = &tiles[tile], .phases = 1};
     if (tiles[tile].parts > 1) {
-      way->phases = 2;
       way->scratch_bytes = emit_parts_scratch(k->i, tiles[tile].parts);
+      way->counters = emit_count_tiles_of(k->i, &tiles[tile]);
     }
   }
 }

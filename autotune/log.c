@@ -1,3 +1,4 @@
+/* log.c - see log.h. */
 #include "autotune/log.h"
 
 #include <fcntl.h>

@@ -43,10 +43,11 @@ void dim_set_source(dim_table *t, const char *source);
 /* Return true if a is equal to b, or at most b.  May add a guard. */
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
-/* Returns NULL if all questions were answered; otherwise the source of the first question that was not: because its
- * expression is DIM_OVERFLOW, or because the hints are so large that it cannot be evaluated at them.  The answer was
- * false without a guard, so what was made with the table may be wrong even for the sizes at hand.  The symbols of such
- * a question are pinned, so that a second attempt with the pins can be right. */
+/* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
+ * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if the hints are so large that an
+ * expression cannot be evaluated at them.  Then false was returned and no guard was added, so a module that was made
+ * with the table may be wrong even for the sizes at hand.  The symbols of a question with too large hints are pinned,
+ * so that a second attempt with these pins can be right. */
 const char *dim_unanswered(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);

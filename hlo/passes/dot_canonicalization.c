@@ -1,9 +1,9 @@
 /* dot_canonicalization.c - changes the operands of dots into the layout of a BLAS call: the batch, the free and the
  * contracted dimensions each have one stride, and either the free or the contracted ones are contiguous.
  *
- * Requires: a target that sets canonical_dots; runs after transpose_sinking, which moves all transposes into dots,
- * also those that then violate this layout.  Keeps: results.  Breaks: nothing.  Other operands are transposed to
- * [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
+ * Requires: a target that sets canonical_dots; runs after transpose_sinking, which moves all transposes into dots, also
+ * those that then violate this layout.  Keeps: results.  Breaks: nothing.  An operand without this layout is transposed
+ * to [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
  * transpose is merged with those before it, also across a reshape that merges dimensions, and usually becomes part of
  * the kernel that computes the operand. */
 #include <string.h>
@@ -38,7 +38,7 @@ static roles roles_of(const hlo_instr *dot, uint32_t k) {
 }
 
 /* Returns true if the dimensions dims[n] of an array of shape s can be merged in this order to one dimension with one
- * stride.  *close is set if the elements along it are contiguous. */
+ * stride.  *close is set to whether the elements along that one dimension are contiguous. */
 static bool is_line(const shape *s, uint32_t n, const int64_t *dims, bool *close) {
   int64_t strides[SHAPE_MAX_RANK], stride = 0, count = 1;
   shape_strides(s, strides);

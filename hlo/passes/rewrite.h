@@ -15,7 +15,8 @@ typedef struct hlo_rule_row {
   hlo_rule *rule;
 } hlo_rule_row;
 
-/* Replaces the first result of i.  Returns false if v is no value or is i itself. */
+/* Replaces all uses of the first result of i by v.  Returns false, and replaces nothing, if v is no value (def is NULL)
+ * or a result of i. */
 bool hlo_becomes(hlo_instr *i, hlo_value v);
 /* Does what hlo_becomes does, and adds one to the note `what` of the pass (hlo_pass_note). */
 bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *what);

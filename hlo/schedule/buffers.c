@@ -283,8 +283,9 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Returns true if d, an instruction of a loop's body that starts at time `first`, may write its result over the
- * parameter `param`: all users of the parameter have finished before, or are d itself, which may overwrite it. */
+/* Returns true if d, an instruction of a loop's body, may write its result over the parameter `param` of the body: all
+ * users of the parameter have finished before time `first`, from which on the memory of the result is in use, or the
+ * only unfinished user is d itself, which may overwrite the parameter. */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);

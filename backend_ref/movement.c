@@ -124,8 +124,8 @@ status ref_empty(ref_call *c) {
   return NULL;
 }
 
-/* Evaluates an array of sizes.  They must be constants: before a module with symbolic dimensions is evaluated, these
- * are replaced by numbers (hlo/ir/bind.h). */
+/* Evaluates an array of sizes, which must be constants: before a module with symbolic dimensions is evaluated, its
+ * symbols are replaced by numbers (hlo/ir/bind.h). */
 status ref_sizes(ref_call *c) {
   int64_t values[HLO_MAX_SIZES];
   int n = (int)hlo_n_ints(c->i, HLO_ATTR_ELEMENTS);

@@ -102,8 +102,8 @@ STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
 _Noreturn void guard_fail(const char *what);
 
 /* A process may contain several copies of this library, in shared objects that call each other.  A copy that opens
- * another one passes it its own guard functions (guard_adopt) before anything runs there.  Then a jump goes to the
- * innermost guard_run of the thread, whichever copy runs out of memory. */
+ * another copy gives its guard functions to the other copy (guard_adopt) before anything else runs in the other copy.
+ * Then a jump goes to the innermost guard_run of the thread, whichever copy runs out of memory. */
 typedef struct guard_owner {
   status (*run)(status (*fn)(void *), void *data);
   void (*fail)(const char *what); /* does not return */

@@ -34,7 +34,7 @@ typedef enum dim_kind {
   DIM_MOD,      /* a - b * floor(a / b) */
   DIM_MAX_OF,
   DIM_MIN_OF,
-  DIM_NEG,    /* -a, as a term of a sum; a dim as a whole is never negative */
+  DIM_NEG,    /* -a: a term of a sum, or a signed number (see below) */
   DIM_BOUNDED /* a is the constant bound, b the symbol of the true extent */
 } dim_kind;
 

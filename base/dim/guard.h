@@ -16,7 +16,8 @@ typedef enum dim_relation { DIM_EQUAL, DIM_NOT_EQUAL, DIM_AT_MOST, DIM_LESS, DIM
 /* Returns true if the numbers have this relation. */
 bool dim_relation_holds(dim_relation relation, int64_t a, int64_t b);
 
-/* a EQUAL b, a AT_MOST b, and so on.  The dims may be signed. */
+/* The condition that a and b have this relation: a is equal to b, a is at most b, and so on.  The dims may be signed.
+ */
 typedef struct dim_guard {
   dim_relation relation;
   dim a, b;

@@ -42,9 +42,9 @@ hlo_value hlo_constant(hlo_builder *b, literal l);
 hlo_value hlo_scalar(hlo_builder *b, dtype type, double value);
 hlo_value hlo_scalar_int(hlo_builder *b, dtype type, int64_t value);
 hlo_value hlo_s64s(hlo_builder *b, const int64_t *values, int64_t n);
-/* Returns a scalar of x's type, broadcast to x's shape. */
+/* Returns an array of x's type and shape whose elements are all `value`. */
 hlo_value hlo_like(hlo_builder *b, hlo_value x, double value);
-/* Returns a scalar `value`, broadcast to shape s. */
+/* Returns an array of shape s whose elements are all `value`. */
 hlo_value hlo_splat(hlo_builder *b, shape s, double value);
 
 hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);

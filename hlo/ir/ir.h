@@ -303,11 +303,10 @@ static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
 }
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
-/* Returns the bytes of all results, whose shapes must be static. */
+/* Returns the number of bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
-/* Returns the bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
- * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result
- * wrong. */
+/* Returns the number of bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
+ * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result wrong. */
 int64_t hlo_expected_bytes(const hlo_instr *i);
 /* These return the first member of i's concurrent group, and the member that follows i or NULL. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {

@@ -98,8 +98,8 @@ typedef struct moved {
   int64_t permutation[SHAPE_MAX_RANK];
 } moved;
 
-/* If x->v is a transpose or a merging reshape, changes x to its operand with a permutation that gives the same array.
- * Otherwise returns false. */
+/* If x->v is a transpose or a reshape that only merges dimensions, replaces x->v by the operand of that instruction,
+ * and x->permutation so that x is the same array except for merged dimensions.  Otherwise returns false. */
 static bool look_behind(moved *x) {
   int first[SHAPE_MAX_RANK + 1], n = 0, rank = hlo_rank(x->v);
   const hlo_instr *i = x->v.def;
@@ -191,8 +191,8 @@ static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
 
 static bool has_library(dtype t) { return t == DTYPE_F32 || t == DTYPE_S8 || t == DTYPE_U8; }
 
-/* Returns true if each element of the operand is used in so many products that transposing it costs little in
- * comparison. */
+/* Returns true if each element of an operand is used in so many products that transposing the operand costs little in
+ * comparison.  `other` is the number of the dot's other operand, and *r has the roles of its dimensions. */
 static bool is_worth_it(const hlo_instr *dot, uint32_t other, const roles *r) {
   enum { PRODUCTS = 16 };
   const shape *s = hlo_shape(dot->operands[other]);

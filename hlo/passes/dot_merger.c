@@ -124,7 +124,8 @@ static bool can_join(const projection *a, const projection *b) {
          is_list(b->dot, HLO_ATTR_RHS_CONTRACT, rhs->ints, rhs->n);
 }
 
-/* Orders projections by their first operand, and those of one operand as they are in the computation. */
+/* Orders projections by the first operands of their dots, and those with the same first operand as they are in the
+ * computation. */
 static int by_operand(const void *a, const void *b) {
   const hlo_instr *x = ((const projection *)a)->dot, *y = ((const projection *)b)->dot;
   const uint32_t xs[] = {x->operands[0].def->id, x->operands[0].index, x->id};
@@ -152,8 +153,8 @@ static hlo_value join_weights(hlo_builder *b, const projection *p, uint32_t n) {
   return hlo_concatenate(b, n, weights, free);
 }
 
-/* Returns the biases of the n projections, one after the other, as an array of one dimension.  A dot without
- * one gets -0, which changes no number. */
+/* Returns the biases of the n projections, one after the other, as an array of one dimension.  A dot without a bias
+ * gets -0, which changes no number. */
 static literal join_biases(arena *a, const projection *p, uint32_t n, int64_t columns) {
   void *data;
   dtype t = hlo_type(p->result);

@@ -12,10 +12,10 @@
  * the index of the cluster's results.  Operands of elementwise operations and reshapes have the space of their user,
  * and operands of other movement and of reductions have a new space.
  *
- * Three kinds of instructions join although their users need them in different spaces; their own operands then do not
- * join: a cheap instruction with two users; a dynamic slice whose users are slices that together read no element of it
- * twice; and a slice, or a gather at constant indices, of which a gather reads elements several times, since it
- * computes nothing but an index.
+ * Three kinds of instructions join although their users need them in different spaces; the operands of such an
+ * instruction then do not join.  They are a cheap instruction with two users; a dynamic slice whose users are slices
+ * that together read no element of it twice; and an array of which a gather reads elements several times, if that array
+ * is a slice or a gather at constant indices, which computes nothing but an index.
  *
  * A broadcast is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is
  * copied into each cluster that reads it. */
@@ -109,8 +109,8 @@ static uint32_t position(const clustering *k, const hlo_instr *i) {
   return c == NONE ? i->id : k->clusters[c].last;
 }
 
-/* Returns the cluster of the earliest user, or NONE if that user is in none.  *all says whether all users are in it
- * and no result is a root. */
+/* Returns the cluster of the earliest user, or NONE if that user is in none.  *all is set to whether all users are in
+ * that cluster and i is not a root. */
 static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *all) {
   uint32_t best = NONE, at = NONE;
   for (uint32_t j = 0; j < i->n_uses; j++) {

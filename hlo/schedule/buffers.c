@@ -240,8 +240,8 @@ static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint3
   return false;
 }
 
-/* Returns true if the result may overwrite every operand of i that belongs to the unit `memory` (a set of values that
- * share memory).  There may be several of them. */
+/* Returns true if result number `result` of i may overwrite every operand of i that belongs to the unit `memory`.
+ * Several operands may belong to it, since the values of a unit share memory. */
 static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {

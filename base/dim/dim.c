@@ -250,8 +250,8 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
-/* Divides a and b by the greatest common divisor g of b's factor and those of a's terms, except the constant term c:
- * floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
+/* Divides a and b by the greatest common divisor g of b's factor and the factors of a's terms, except the constant term
+ * c: floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   int64_t g = b->factor;
   for (int i = 0; i < a->n; i++) {

@@ -102,8 +102,8 @@ hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimen
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const dim *limits, bool from_end);
 /* Returns the seed of the run, u64[]. */
 hlo_value hlo_run_seed(hlo_builder *b);
-/* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and the
- * position. */
+/* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and of
+ * the position of each element. */
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s);
 
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);

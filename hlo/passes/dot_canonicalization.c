@@ -98,8 +98,9 @@ typedef struct moved {
   int64_t permutation[SHAPE_MAX_RANK];
 } moved;
 
-/* If x->v is a transpose or a reshape that only merges dimensions, replaces x->v by the operand of that instruction,
- * and x->permutation so that x is the same array except for merged dimensions.  Otherwise returns false. */
+/* If x->v is a transpose or a reshape that only merges dimensions, replaces x->v by its operand, and changes
+ * x->permutation so that x->v transposed by x->permutation still has the same elements in the same order.  Otherwise
+ * returns false. */
 static bool look_behind(moved *x) {
   int first[SHAPE_MAX_RANK + 1], n = 0, rank = hlo_rank(x->v);
   const hlo_instr *i = x->v.def;

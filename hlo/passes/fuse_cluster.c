@@ -78,8 +78,8 @@ static bool keeps_order(const hlo_instr *i) {
 /* Returns the space of user u's operands.  A space stands for an index (see the top of this file). */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
-/* Returns true if operand j of u should be computed by a kernel before the cluster's, since u reads it more often than
- * it has elements, or reads it only conditionally. */
+/* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it
+ * more often than it has elements, or reads it only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {

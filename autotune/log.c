@@ -1,3 +1,4 @@
+/* log.c - see log.h. */
 #include "autotune/log.h"
 
 #include <fcntl.h>
@@ -14,8 +15,8 @@
 enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
 static const char version[] = "2",
-                  /* the version number that begins a line; lines of the version before begin with `former`, and are
-                   * ignored, but do not count as damaged */
+                  /* `version` begins each line that is written.  Lines of the version before that begin with `former`;
+                   * they are ignored and do not count as damaged. */
     former[] = "1\t";
 static const char *const hows[] = {
     [AUTOTUNE_LOG_ESTIMATE] = "guess", [AUTOTUNE_LOG_FAST] = "fast", [AUTOTUNE_LOG_FULL] = "full"};

@@ -71,7 +71,8 @@ static arrangement arrange(const hlo_instr *i, const shape *s, hlo_attr_id batch
   return r;
 }
 
-/* Returns the operand transposed to [batch, second, third], with its elements converted to `class` (ref_class). */
+/* Returns the operand transposed to [BATCH, second, third], where the last two are FREE and CONTRACT in either order,
+ * with its elements converted to `class` (ref_class). */
 static const void *arranged(ref_call *c, uint32_t operand, const arrangement *r, int second, int third,
                             ref_class class) {
   const literal *l = &c->in[operand];

@@ -5,7 +5,7 @@
  * Modules must have passed the verifier; arrays may contain anything.
  *
  * Memory comes from arenas, so call these functions inside guard_run.  The budget of the arena bounds memory and time
- * (STATUS_RESOURCE).  They are thread-safe as long as nobody changes the module. */
+ * (STATUS_RESOURCE).  All functions are thread-safe as long as nobody changes the module. */
 #ifndef BACKEND_REF_EVAL_H
 #define BACKEND_REF_EVAL_H
 

@@ -124,8 +124,8 @@ status ref_empty(ref_call *c) {
   return NULL;
 }
 
-/* Evaluates an array of sizes.  They must be constants: before a module with symbolic dimensions is evaluated, these
- * are replaced by numbers (hlo/ir/bind.h). */
+/* Evaluates an array of sizes, which must be constants: before a module with symbolic dimensions is evaluated, its
+ * symbols are replaced by numbers (hlo/ir/bind.h). */
 status ref_sizes(ref_call *c) {
   int64_t values[HLO_MAX_SIZES];
   int n = (int)hlo_n_ints(c->i, HLO_ATTR_ELEMENTS);
@@ -226,8 +226,8 @@ status ref_dynamic_slice(ref_call *c) {
   return NULL;
 }
 
-/* Element k of n is put at position low + k * step.  Sets *first to the first element that is put into [0, limit), and
- * returns how many are. */
+/* Element k of n is put at position low + k * step.  Sets *first to the number of the first element that is put into
+ * [0, limit), and returns how many elements are. */
 static int64_t landing(int64_t n, int64_t low, int64_t step, int64_t limit, int64_t *first) {
   *first = low < 0 ? (-low + step - 1) / step : 0;
   int64_t end = limit - low <= 0 ? 0 : (limit - low - 1) / step + 1;

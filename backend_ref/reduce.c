@@ -82,8 +82,8 @@ ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
   return rows[r][c];
 }
 
-/* Stores the largest or smallest value of the type, which is infinite if the type has infinities.  It is stored as an
- * element of the type, so that conversions agree. */
+/* Stores the largest or smallest value of the type, which is infinite if the type has infinities, as an element of the
+ * type. ref_load then converts it like the elements of the operand. */
 static void store_extreme(dtype t, bool largest, void *element) {
   const dtype_info *info = dtype_get_info(t);
   if (info->kind == DTYPE_CLASS_FLOAT) {

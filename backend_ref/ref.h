@@ -177,7 +177,7 @@ ref_fn ref_dynamic_update_slice, ref_scatter;
 /* reduce.c, window.c, scan_sort.c, contract.c */
 ref_fn ref_reduce, ref_arg_reduce, ref_reduce_window, ref_arg_reduce_window, ref_cumulative, ref_sort, ref_nms;
 ref_fn ref_dot, ref_convolution;
-/* random.c */
+/* random.c, and ref_check of control.c */
 ref_fn ref_run_seed, ref_rng;
 ref_fn ref_check;
 /* control.c */

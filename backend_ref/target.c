@@ -74,8 +74,8 @@ typedef struct bind_call {
   const hlo_module *module;
 } bind_call;
 
-/* Returns the size that the thunk has for a symbol of its module.  A symbol that it does not have, in a damaged file,
- * is 0, which does no harm, since the shapes are compared with those of the buffers. */
+/* Returns the size that the thunk has for a symbol of its module.  If the file is damaged and the thunk has no size for
+ * a symbol, the result is 0.  That does no harm, since the shapes are then compared with those of the buffers. */
 static int64_t value_of(void *data, dim symbol) {
   const bind_call *call = data;
   const ref_op *op = call->thunk->state;

@@ -138,8 +138,8 @@ static const mem_allocator *allocator_of(const mem_budget *b) {
   return b ? b->allocator : NULL;
 }
 
-/* Most large memory holds weights and arrays, which are written as a whole.  Large pages save page faults, which can
- * take a third of the time until the first result, and TLB misses in each run. */
+/* Most large memory holds weights and arrays, which are written as a whole.  Large pages save page faults before the
+ * first result, and TLB misses in each run. */
 static void *use_large_pages(void *memory, size_t size) {
   enum { PAGE = 4096, LARGE = 1 << 18 };
   uintptr_t start = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
@@ -224,8 +224,8 @@ bool arena_holds(const arena *a, const void *data) {
 
 size_t arena_used(const arena *a) { return a->total; }
 
-/* Allocates zeroed memory.  The system's calloc is used if possible, since fresh pages are zero already and cost
- * nothing until they are written. */
+/* Allocates zeroed memory.  The system's calloc is used unless the budget has an allocator, since fresh pages are zero
+ * already and cost nothing until they are written. */
 static void *zeroed_alloc(const mem_budget *b, size_t size) {
   if (!allocator_of(b)) {
     return use_large_pages(calloc(1, size), size);

@@ -73,7 +73,8 @@ void *arena_calloc(arena *a, size_t count, size_t size) __attribute__((malloc, r
 #define ARENA_NEW(a, type) ((type *)arena_calloc((a), 1, sizeof(type)))
 #define ARENA_NEW_N(a, type, n) ((type *)arena_calloc((a), (n), sizeof(type)))
 
-/* Returns a larger copy on this arena of an array.  `old` may be NULL. */
+/* Returns new_size bytes that begin with the first old_size bytes of `old`; further bytes are zero.  `old` may be NULL
+ * if old_size is 0.  The memory of `old` is not freed. */
 void *arena_grow(arena *a, const void *old, size_t old_size, size_t new_size);
 void *arena_memdup(arena *a, const void *data, size_t size);
 char *arena_strdup(arena *a, const char *text);
@@ -101,8 +102,8 @@ STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
 _Noreturn void guard_fail(const char *what);
 
 /* A process may contain several copies of this library, in shared objects that call each other.  A copy that opens
- * another one passes it its own guard functions (guard_adopt) before anything runs there.  Then a jump goes to the
- * innermost guard_run of the thread, whichever copy runs out of memory. */
+ * another copy gives its guard functions to the other copy (guard_adopt) before anything else runs in the other copy.
+ * Then a jump goes to the innermost guard_run of the thread, whichever copy runs out of memory. */
 typedef struct guard_owner {
   status (*run)(status (*fn)(void *), void *data);
   void (*fail)(const char *what); /* does not return */

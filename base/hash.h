@@ -51,8 +51,8 @@ bool hash128_equal(hash128 a, hash128 b);
 typedef struct str_map_slot str_map_slot;
 
 /* A map from strings to pointers.  It borrows its keys, which must outlive it, and keeps no order.  The hash function
- * uses a seed of the process, so that names in a hostile file cannot be chosen to collide.  A map has at most 2^31
- * entries. */
+ * uses a seed of the process, so that names in a hostile file cannot be chosen to collide.  A map has at most 3 * 2^28
+ * entries; one more jumps to the guard (base/arena.h). */
 typedef struct str_map {
   arena *arena;
   str_map_slot *slots; /* an array whose size is a power of two; at most three quarters of it are in use */

@@ -10,13 +10,12 @@
 
 #include "base/status.h"
 
-/* The number of bytes that the compilation of one module of kernels or the creation of one oneDNN primitive takes at
- * most, on all threads that may do so at the same time.  It is many times what was observed, since checking for more
- * costs nothing. */
+/* A limit in bytes for what the compilation of one module of kernels or the creation of one oneDNN primitive takes, on
+ * all threads that may do so at the same time.  It is generous, since a check for more bytes costs no more. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
-/* The number of bytes that loading the compiler's shared library takes, with LLVM and the other libraries that it
- * loads; 170 MiB were observed. */
+/* A limit in bytes for what loading the compiler's shared library takes, with LLVM and the other libraries that it
+ * loads. */
 enum { HEADROOM_COMPILER = 224 << 20 };
 
 /* Returns STATUS_RESOURCE if the process may not map `bytes` more bytes (because of ulimit -v, ulimit -d or strict

@@ -53,7 +53,7 @@ const char *machine_architecture(void) {
 #endif
 }
 
-/* Features that the kernel tells in AT_HWCAP (word 0) or AT_HWCAP2 (word 1), by LLVM's names. */
+/* Features that the operating system reports in AT_HWCAP (word 0) or AT_HWCAP2 (word 1), by LLVM's names. */
 #if !defined(__x86_64__)
 static const struct {
   const char *name;

@@ -22,7 +22,8 @@ uint64_t machine_cache_bytes(int level);
 /* Returns the processor's architecture as in LLVM's triples, or "unknown". */
 const char *machine_architecture(void);
 
-/* A feature of processors by LLVM's name: on x86-64 a row of x86_features.def, elsewhere what the kernel tells. */
+/* A feature of processors by LLVM's name: on x86-64 a row of x86_features.def, elsewhere a feature that the operating
+ * system reports (AT_HWCAP). */
 typedef struct machine_feature {
   const char *name;
   bool here; /* whether this processor has the feature */
@@ -40,8 +41,8 @@ typedef struct machine_name {
 
 machine_name machine_processor_name(void);
 
-/* Identifies a processor by the features that CPUID and the kernel report, and by its caches.  Two processors with the
- * same identity run the same code at the same speed, as far as this can be known. */
+/* Identifies a processor by the features that CPUID and the operating system report, and by its caches.  Two processors
+ * with the same identity run the same code at the same speed, as far as this can be known. */
 typedef struct machine_identity {
   uint64_t words[25];
 } machine_identity;

@@ -7,7 +7,7 @@
 enum {
   BLOCK = 16,           /* the number of chosen boxes with which a candidate is compared at once */
   LOOK = 1 << 20,       /* the number of comparisons after which the budget is checked again */
-  AROUND_CANDIDATE = 64 /* the cost of a candidate apart from its comparisons, in comparisons */
+  AROUND_CANDIDATE = 64 /* what a candidate costs besides its comparisons, as a number of comparisons */
 };
 
 /* The boxes that are chosen in one line (one batch and class, see nms.h), with a separate array for each coordinate and

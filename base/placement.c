@@ -18,7 +18,7 @@ static int by_offset(const void *x, const void *y) {
   return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Most lists are short, and qsort calls a function for each comparison. */
+/* Sorts short lists by insertion: most lists are short, and qsort would call a function for each comparison. */
 static void sort_by_offset(live_slice **items, uint32_t n) {
   enum { FEW = 24 };
   if (n > FEW) {

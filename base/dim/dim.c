@@ -88,7 +88,7 @@ static dim append_term(dim_table *t, dim sum, const term *x) {
 
 /* Converts a polynomial to a dim.  Positive terms come first, then negative terms, then the constant; but a constant
  * comes first if it is positive and no other term is (5-n).  A negative constant becomes a DIM_NEG, so that max(2-5,0)
- * is 0; `whole` turns it into DIM_OVERFLOW where it would be a result. */
+ * is 0.  Functions whose result is a size call `whole`, which turns a negative constant into DIM_OVERFLOW. */
 static dim poly_close(dim_table *t, const poly *p) {
   if (p->overflow) {
     return DIM_OVERFLOW;
@@ -250,8 +250,8 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
-/* Divides a and b by the greatest common divisor g of b's factor and those of a's terms, except the constant term c:
- * floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
+/* Divides a and b by the greatest common divisor g of b's factor and the factors of a's terms, except the constant term
+ * c: floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   int64_t g = b->factor;
   for (int i = 0; i < a->n; i++) {

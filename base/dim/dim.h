@@ -34,7 +34,7 @@ typedef enum dim_kind {
   DIM_MOD,      /* a - b * floor(a / b) */
   DIM_MAX_OF,
   DIM_MIN_OF,
-  DIM_NEG,    /* -a, as a term of a sum; a dim as a whole is never negative */
+  DIM_NEG,    /* -a: a term of a sum, or a signed number (see below) */
   DIM_BOUNDED /* a is the constant bound, b the symbol of the true extent */
 } dim_kind;
 
@@ -66,9 +66,9 @@ dim dim_min(dim_table *t, dim a, dim b);
 /* Adds a constant that may be negative. */
 dim dim_add_const(dim_table *t, dim a, int64_t c);
 
-/* Signed numbers, such as the elements of an integer array that a model computes from sizes: seq-10, -1.  They have the
- * same handles, except that a negative constant is of kind DIM_NEG.  Whoever uses one as an extent must have asked
- * whether it is negative (base/dim/guard.h). */
+/* Arithmetic on signed numbers, such as the elements of an integer array that a model computes from sizes: seq-10, -1.
+ * A signed number is a dim, too; if it is a negative constant, it is an expression of kind DIM_NEG.  Before a signed
+ * number is used as an extent, the caller must ask whether it may be negative (base/dim/guard.h). */
 dim dim_signed_const(dim_table *t, int64_t c);
 dim dim_signed_add(dim_table *t, dim a, dim b);
 dim dim_signed_sub(dim_table *t, dim a, dim b);
@@ -76,7 +76,7 @@ dim dim_signed_mul(dim_table *t, dim a, dim b);
 /* Returns true, and sets *out, if d is a constant; it may be negative. */
 bool dim_signed_value(const dim_table *t, dim d, int64_t *out);
 
-/* Returns true if d is factor * symbol + rest with a positive factor, and sets them. */
+/* Returns true if d is factor * symbol + rest with a positive factor, and sets *symbol, *factor and *rest. */
 bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t *rest);
 
 /* Evaluates d, which may be signed, with the value that `value` returns for each symbol.  Returns false if a result is
@@ -88,10 +88,11 @@ bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, in
  * false if the result is outside of that range or a divisor is not positive. */
 bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out);
 
-/* Returns an expression of table `from` in table `to`.  `atom` is called for each symbol and each quotient, remainder,
- * maximum and minimum, from the outermost to the innermost: it returns true if it has set *out to the dim of table `to`
- * that takes its place.  If it returns false, the operands are translated; it must not do so for symbols and bounded
- * dimensions, which would become DIM_OVERFLOW. */
+/* Translates d, an expression of table `from`, to an expression of table `to`.  `atom` is called for each symbol,
+ * bounded dimension, quotient, remainder, maximum and minimum in d, from the outermost to the innermost.  It may set
+ * *out to the dim of table `to` that replaces this part of d, and return true.  If it returns false, the operands of
+ * this part are translated instead.  It must not return false for symbols and bounded dimensions, which have no
+ * operands and would become DIM_OVERFLOW. */
 typedef bool dim_atom_fn(void *data, dim d, dim *out);
 dim dim_translate(dim_table *to, const dim_table *from, dim d, dim_atom_fn *atom, void *data);
 

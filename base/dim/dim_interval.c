@@ -1,7 +1,7 @@
 /* dim_interval.c - bounds of expressions from the ranges of symbols, by interval arithmetic. */
 #include "base/dim/dim_nodes.h"
 
-/* All numbers from `least` to `most`.  -FARTHEST and FARTHEST stand for everything beyond them, too. */
+/* All numbers from `least` to `most`.  A bound of -FARTHEST or FARTHEST stands for all numbers beyond it, too. */
 typedef struct interval {
   int64_t least, most;
 } interval;

@@ -87,8 +87,8 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
-/* Returns the index + 1, as a pointer, of the symbol of that name, which is added if it is new.  The name consists of
- * allowed characters. */
+/* Returns the index of the symbol of that name in t->nodes, plus 1 and as a pointer.  The symbol is added if it is new.
+ * The name consists of allowed characters. */
 static void *intern_symbol(dim_table *t, const char *clean) {
   void **slot = str_map_put(&t->symbols, clean);
   if (!*slot) {

@@ -112,7 +112,7 @@ typedef struct reader {
   int depth;
 } reader;
 
-/* The deepest nesting of an expression.  Printed text is never deeper, since the size of expressions is limited. */
+/* The deepest nesting of operands in a text.  Deeper text is refused, so that the parser's recursion is bounded. */
 enum { DEPTH_MAX = 160 };
 
 static status parse_sum(reader *r, dim *out);

@@ -16,7 +16,8 @@ typedef enum dim_relation { DIM_EQUAL, DIM_NOT_EQUAL, DIM_AT_MOST, DIM_LESS, DIM
 /* Returns true if the numbers have this relation. */
 bool dim_relation_holds(dim_relation relation, int64_t a, int64_t b);
 
-/* a EQUAL b, a AT_MOST b, and so on.  The dims may be signed. */
+/* The condition that a and b have this relation: a is equal to b, a is at most b, and so on.  The dims may be signed.
+ */
 typedef struct dim_guard {
   dim_relation relation;
   dim a, b;
@@ -33,9 +34,8 @@ typedef struct dim_range {
   int64_t least, most;
 } dim_range;
 
-/* States that the program is only meant for sizes at which d is in [least, most]: adds guards for that, from which
- * later questions may be answered without guards of their own.  Returns false if d is a constant outside of that
- * range. */
+/* States that the program is only meant for sizes at which d is in [least, most]: adds guards for that range, and later
+ * questions may be answered from it without further guards.  Returns false if d is a constant outside of that range. */
 bool dim_set_range(dim_table *t, dim d, int64_t least, int64_t most);
 /* Sets the source of the guards that follow; the text is borrowed.  NULL means "". */
 void dim_set_source(dim_table *t, const char *source);
@@ -43,10 +43,11 @@ void dim_set_source(dim_table *t, const char *source);
 /* Return true if a is equal to b, or at most b.  May add a guard. */
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
-/* Returns NULL if all questions were answered; otherwise the source of the first question that was not: because its
- * expression is DIM_OVERFLOW, or because the hints are so large that it cannot be evaluated at them.  The answer was
- * false without a guard, so what was made with the table may be wrong even for the sizes at hand.  The symbols of such
- * a question are pinned, so that a second attempt with the pins can be right. */
+/* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
+ * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if the hints are so large that an
+ * expression cannot be evaluated at them.  Then the answer was false and no guard states it, so a module that was made
+ * with the table may be wrong even for the sizes at hand.  The symbols of a question with too large hints are pinned,
+ * so that a second attempt with these pins can be right. */
 const char *dim_unanswered(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);

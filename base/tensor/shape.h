@@ -41,7 +41,8 @@ bool shape_is_empty(const shape *s);
  * `what`. */
 STATUS_MUST_USE status shape_check(const shape *s, const char *what);
 
-/* Return the number of elements; and of bytes.  The shape must be static and must have passed shape_check. */
+/* Return the number of elements, and the number of bytes.  The shape must be static and must have passed shape_check.
+ */
 int64_t shape_elements(const shape *s);
 int64_t shape_bytes(const shape *s);
 /* Returns the product of dims[from], ..., dims[to - 1]. */

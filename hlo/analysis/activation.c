@@ -175,7 +175,8 @@ static bool recognise(const finder *f, const polynomial *y, hlo_activation *out)
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out) {
   enum { LOOKED_AT = 128 }; /* the search ends this many instructions after x */
   finder f = {.x = hlo_result(x, 0), .splat = splat ? splat : plain_splat, .data = data};
-  uint32_t open = x->n_uses; /* the uses of x and of out->members[] that are not by instructions in out->members[] */
+  uint32_t open = x->n_uses; /* the number of uses of x and of the results of out->members[] by instructions that are
+                                not in out->members[] */
   *out = (hlo_activation){.alpha = 1};
   if (x->n_results != 1 || x->n_uses < 2 || !dtype_is_float((dtype)x->shapes[0].type) || hlo_is_root(f.x)) {
     return false;
@@ -193,7 +194,7 @@ bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hl
     }
     open -= n;
     out->members[out->n++] = i;
-    if (open == 0 && recognise(&f, y, out)) { /* if it is not recognised, a multiplication by a constant may follow */
+    if (open == 0 && recognise(&f, y, out)) { /* otherwise goes on, since a multiplication by a constant may follow */
       return true;
     }
     if (i->n_uses == 0 || hlo_is_root(hlo_result(i, 0))) {

@@ -21,8 +21,8 @@ static bool is_known(hlo_value v, dim *out) {
   return true;
 }
 
-/* Does what is_known does for a value v of the condition or the body. If v is a carried value that no
- * iteration changes, its initial value is looked at. */
+/* Like is_known, for a value v inside of the condition or the body: if v is a carried value that no iteration changes,
+ * *out is the element of its initial value. */
 static bool is_known_inside(const hlo_instr *loop, hlo_value v, dim *out) {
   if (v.def->op == HLO_PARAMETER) {
     uint32_t k = (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);

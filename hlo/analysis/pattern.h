@@ -11,9 +11,9 @@
  * is a block).
  *
  * Captured values are stored in ordinary variables.  All combinations of operand orders and alternatives are tried, so
- * that a later part of the pattern can reject what an earlier part chose.  When a choice is given
- * up, its captures are undone: if hlo_match returns false, all variables have the values that they had before, and if
- * it returns true, the variables of alternatives that were not taken have theirs.
+ * that a later part of the pattern can reject what an earlier part chose.  When a choice is given up, its captures are
+ * undone: if hlo_match returns false, all variables have the values that they had before the call.  If it returns true,
+ * the variables of alternatives that were not taken have the values from before the call.
  *
  * One attempt looks at no more values than the pattern has nodes, and at the instructions that a P_BEHIND follows. Each
  * P_COMMUTE and each P_EITHER can double the number of attempts, so a pattern with k of them takes at most 2^k
@@ -85,7 +85,7 @@ static inline bool hlo_read_splat(hlo_value v, void *scalar) { return hlo_splat_
 bool hlo_match(hlo_value v, const hlo_pattern *p);
 
 /* The instructions that P_OP, P_COMMUTE and P_BEHIND matched, each before its operands.  An instruction that matched at
- * several places of the pattern is listed once for each. */
+ * several places of the pattern is listed once for each place. */
 enum { HLO_MATCHED_MOST = 64 };
 typedef struct hlo_matched {
   uint32_t n;

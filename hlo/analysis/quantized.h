@@ -37,7 +37,7 @@ bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 
 /* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
 typedef struct hlo_requantized {
-  hlo_instr *round, *addition; /* addition is the one of the zero point, NULL if there is none */
+  hlo_instr *round, *addition; /* `addition` adds the zero point; NULL if there is none */
   hlo_value v;                 /* the value that is rounded */
   double zero, low, high;
 } hlo_requantized;

@@ -43,8 +43,8 @@ hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);
 static inline hlo_attr hlo_attr_list(uint32_t n, const int64_t *ints) { return (hlo_attr){.n = n, .ints = ints}; }
 static inline hlo_attr hlo_attr_int(int64_t i) { return (hlo_attr){.i = i}; }
 
-/* Returns true for instructions that cost nothing to compute where they are used: constants of rank 0 (not
- * strings), broadcasts, iota.  Each fusion gets a copy of its own. */
+/* Returns true for instructions that cost nothing to compute where they are used: constants of rank 0 (not strings),
+ * broadcasts, iota.  Each fusion that uses such an instruction gets a copy of it. */
 bool hlo_is_free(const hlo_instr *i);
 /* Returns true for elementwise operations of a few cycles, which are faster to compute twice than to store and load. */
 bool hlo_is_cheap(const hlo_instr *i);

@@ -152,7 +152,8 @@ static hlo_value last_starts(hlo_builder *b, hlo_value indices, const hlo_gather
   return hlo_broadcast(b, list, *s, &d->index_vector_dim);
 }
 
-/* gather clamps an index so that its window fits, while scatter would ignore it; so the indices are clamped before. */
+/* gather clamps an index so that its window fits, but scatter skips an update whose window does not fit.  So the
+ * indices are clamped before the scatter. */
 void hlo_gradient_gather(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   hlo_value x = i->operands[0], indices = i->operands[1];

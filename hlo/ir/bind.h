@@ -1,4 +1,4 @@
-/* bind.h - a module with symbolic dimensions for given sizes of its inputs. */
+/* bind.h - replaces the symbolic dimensions of a module by the sizes that given inputs have. */
 #ifndef HLO_IR_BIND_H
 #define HLO_IR_BIND_H
 
@@ -19,7 +19,7 @@ STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *
 /* Replaces each dimension of the module, in shapes and in attributes, by what `map` returns for it. */
 void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data);
 
-/* Return true if no shape and no attribute of the module, or of the results of the instruction, has a symbol. */
+/* Return true if no shape and no attribute of the module, or of the instruction, contains a symbol. */
 bool hlo_is_static(const hlo_module *m);
 bool hlo_instr_is_static(const hlo_instr *i);
 

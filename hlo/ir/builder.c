@@ -489,8 +489,9 @@ hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *
   return make(b, HLO_DOT, 2, (hlo_value[]){x, y}, attrs);
 }
 
-/* If y has no batch dimensions, those of x become free dimensions of the dot, so that the common x[.., M, K] * w[K, N]
- * is one plain matrix product.  Otherwise both are broadcast to common batch dimensions. */
+/* If x is a vector or y has no batch dimensions, the batch dimensions of the other operand become free dimensions of
+ * the dot.  So the common x[.., M, K] * w[K, N] is one plain matrix product.  Otherwise both operands are broadcast to
+ * common batch dimensions. */
 hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y) {
   if (!x.def || !y.def) {
     return no_value;

@@ -42,9 +42,9 @@ hlo_value hlo_constant(hlo_builder *b, literal l);
 hlo_value hlo_scalar(hlo_builder *b, dtype type, double value);
 hlo_value hlo_scalar_int(hlo_builder *b, dtype type, int64_t value);
 hlo_value hlo_s64s(hlo_builder *b, const int64_t *values, int64_t n);
-/* Returns a scalar of x's type, broadcast to x's shape. */
+/* Returns an array of x's type and shape whose elements are all `value`. */
 hlo_value hlo_like(hlo_builder *b, hlo_value x, double value);
-/* Returns a scalar `value`, broadcast to shape s. */
+/* Returns an array of shape s whose elements are all `value`. */
 hlo_value hlo_splat(hlo_builder *b, shape s, double value);
 
 hlo_value hlo_unary(hlo_builder *b, hlo_op op, hlo_value x);
@@ -102,8 +102,8 @@ hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimen
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const dim *limits, bool from_end);
 /* Returns the seed of the run, u64[]. */
 hlo_value hlo_run_seed(hlo_builder *b);
-/* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and the
- * position. */
+/* Returns random bits of shape s, u32 or u64, which are a function of the state (u64[3], or u64[1] for mt19937) and of
+ * the position of each element. */
 hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shape s);
 
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);

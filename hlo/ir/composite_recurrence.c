@@ -19,7 +19,9 @@ typedef struct sizes {
   dim steps, batch, hidden;
 } sizes;
 
-/* The values that the loop carries: outside of the loop its operands, inside its parameters. */
+/* The values that the loop carries, which are operands of the loop outside and parameters inside: the time step, the
+ * hidden state, y so far, the inputs times w, r, the cell state, the hidden gate's recurrent bias (gru), the lengths of
+ * the sequences, and the peephole weights. */
 enum { STEP, H, Y, XW, R, C, R_BIAS, LENGTHS, PEEPHOLE, N_CARRIED };
 typedef hlo_value carried[N_CARRIED];
 
@@ -282,8 +284,8 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
     state[LENGTHS] = hlo_convert(b, r->lengths, DTYPE_S64);
   }
   state[Y] = hlo_splat(b, shape_make(hlo_type(r->x), 3, (dim[]){l->n.steps, l->n.batch, l->n.hidden}), 0);
-  /* Without time steps there is no loop: its body slices the current one out of the projection, which would
-   * be empty. */
+  /* Without time steps there is no loop, since its body would slice the current time step out of the projected inputs,
+   * which are empty. */
   if (!dim_equal(b->computation->module->dims, l->n.steps, 0) && !b->error) {
     run_loop(b, l, state);
   }

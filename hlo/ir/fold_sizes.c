@@ -74,7 +74,8 @@ static dim operate(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
   }
 }
 
-/* A conversion keeps the number if it fits into the type. */
+/* Converts a size to the type `to`.  Returns DIM_OVERFLOW if it is not known, from the algebra of dims or from hints
+ * (which adds a guard), that the type can hold the number. */
 static dim convert(dim_table *t, dim a, dtype to) {
   if (to == DTYPE_PRED) {
     return !dim_equal(t, a, 0);

@@ -166,7 +166,7 @@ struct hlo_instr {
   hlo_instr *prev, *next;
   hlo_use *uses; /* the users of all results, in no order; uses as a root are not among them */
   uint32_t n_uses, cap_uses;
-  /* In a scheduled computation: whether it may run at the same time as the instruction before it
+  /* In a scheduled computation, true if the instruction may run at the same time as the instruction before it
    * (lower/concurrent_groups.h). */
   bool concurrent;
 };
@@ -182,9 +182,9 @@ struct hlo_computation {
   uint32_t n_ids; /* set by hlo_number; all ids are less than this */
 };
 
-/* Says that a root is the size of another root: only the first elements of root `result` along `axis` are defined, and
- * this root is their number; the shape of `result` has their bound.  For an ordinary root the axis is -1.  Size roots
- * come after all ordinary ones. */
+/* Says that a root is the size of another root: the value of this root is the number of elements of root `result` that
+ * are defined along `axis`, counted from the first; the shape of `result` has an upper bound of that number.  For an
+ * ordinary root the axis is -1.  Size roots come after all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
@@ -210,7 +210,7 @@ struct hlo_module {
   const char **param_names, **result_names;
   hlo_size_of *size_of; /* for each root of the entry; NULL means that every result has the size that its shape says */
   hlo_carried *carried; /* for each root of the entry; NULL if none is carried */
-  /* Whether the target's passes have run up to assign_kernels, the last one; then compiling skips the passes. */
+  /* True if the target's passes have run, including assign_kernels, the last one; then compiling skips the passes. */
   bool kernels_assigned;
   str_map names;      /* the names of all computations that were ever made */
   uint32_t next_name; /* the number to append to the next name that is not unique */
@@ -287,7 +287,7 @@ void hlo_number(hlo_computation *c);
 /* Returns the number of boxes for which the result of a non-max-suppression has room in each line (batch and
  * class).  A limit of UINT32_MAX means no limit: then there is room for all boxes. */
 dim hlo_nms_room(const hlo_instr *i);
-/* Returns true for a dot or convolution of bytes, each operand signed or unsigned, whose sums are s32. */
+/* Returns true if both operands of i, a dot or convolution, are bytes (s8 or u8 each); then its sums are s32. */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
   for (uint32_t k = 0; k < 2; k++) {
     dtype t = hlo_type(i->operands[k]);
@@ -303,11 +303,10 @@ static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
 }
 static inline const hlo_op_info *hlo_info(const hlo_instr *i) { return hlo_op_get_info(i->op); }
 static inline bool hlo_is_control(const hlo_instr *i) { return hlo_info(i)->kind == HLO_CONTROL; }
-/* Returns the bytes of all results, whose shapes must be static. */
+/* Returns the number of bytes of all results, whose shapes must be static. */
 int64_t hlo_result_bytes(const hlo_instr *i);
-/* Returns the bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
- * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result
- * wrong. */
+/* Returns the number of bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
+ * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result wrong. */
 int64_t hlo_expected_bytes(const hlo_instr *i);
 /* These return the first member of i's concurrent group, and the member that follows i or NULL. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {

@@ -103,7 +103,8 @@ static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, in
   return span < 0 ? 0 : span / stride + 1;
 }
 
-/* Returns window_dim for a padded extent.  Negative padding may crop more than there is; then no position is left. */
+/* Returns window_dim for a padded extent.  Negative padding may remove more elements than there are; then no position
+ * is left. */
 static dim padded_window_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t size, int64_t dilation,
                              int64_t stride) {
   if (dim_is_const(d) && d + low + high < 0) {

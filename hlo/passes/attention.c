@@ -2,11 +2,11 @@
  * tile, with only the result written to memory. q, k and v are read in place, and factors of q or k become a factor of
  * the scores.
  *
- * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that this
- * reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are divided by the sum of
- * their exponentials after the product with v and not before it; several factors become one).  Breaks: the assumption
- * that every instruction is outside of a fusion.  A fusion has kind attention, and its body is one that
- * hlo_find_attention recognises, whose last instruction is the only root. */
+ * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that the
+ * kernel of an attention reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are
+ * divided by the sum of their exponentials after the product with v and not before it; several factors become one).
+ * Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind attention, and its body is
+ * one that hlo_find_attention recognises, whose last instruction is the only root. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -137,7 +137,7 @@ static void scale_any(dtype t, const char *from, int64_t n, double factor, char 
 }
 
 /* Does what scale_any does for f32, with the same results.  Most weights have this type and millions of elements, for
- * which the general conversions of scale_any would take a quarter of the time of all passes. */
+ * which the general conversions of scale_any would be slow. */
 static void scale_f32(const char *from, int64_t n, double factor, char *to) {
   for (int64_t k = 0; k < n; k++) {
     float x;

@@ -18,7 +18,7 @@ static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
   return fits ? i : NULL;
 }
 
-/* Returns the parameter of which this root has some elements updated, or NULL. */
+/* If the root is a parameter with some elements updated, returns that parameter, otherwise NULL. */
 static const hlo_instr *updated_parameter(hlo_value root) {
   hlo_value v = root;
   bool updated = false;
@@ -30,8 +30,8 @@ static const hlo_instr *updated_parameter(hlo_value root) {
   return fits ? v.def : NULL;
 }
 
-/* Adds a parameter with the shape of parameter c->parameter, but the extent `capacity` along dimension
- * c->axis. */
+/* Adds a parameter that has the shape of parameter c->parameter, except that its extent along dimension c->axis is
+ * `capacity`. */
 static hlo_instr *add_room(hlo_module *m, const hlo_carry *c, dim capacity) {
   shape s = m->entry->params[c->parameter]->shapes[0];
   uint32_t n = m->entry->n_params;
@@ -72,7 +72,7 @@ static status rewrite(hlo_module *m, const hlo_carry *c, hlo_instr *concatenatio
   return NULL;
 }
 
-/* Makes sure that the capacity has a hint if the length has one, and that a guard compares them. */
+/* Gives the capacity a hint if the length has one, and adds the guard that the length is at most the capacity. */
 static void guard_capacity(dim_table *t, dim capacity, dim length) {
   int64_t hint, wanted;
   if (dim_hint(t, length, &wanted)) {

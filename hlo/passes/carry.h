@@ -20,17 +20,16 @@ typedef struct hlo_carry {
   int axis;
 } hlo_carry;
 
-/* Makes the module carry the roots of pairs that fit.  A root that grows must be a concatenation that begins
- * with the parameter, and nothing else may use the parameter; the module has symbolic dimensions.  The
- * capacity is one new symbol for all of them; a guard says that it is large enough.  A root that does not
- * grow must be the parameter after one or more updates (dynamic-update-slice, scatter), and stays as it is.
- * Other pairs remain as they are, so that the caller must copy the root.  *n_carried becomes the number of
- * those that fit. */
+/* Makes the module carry the roots of pairs that fit.  A root that grows must be a concatenation that begins with the
+ * parameter, nothing else may use the parameter, and the module must have symbolic dimensions.  The capacity is one new
+ * symbol for all of them; a guard says that it is large enough.  A root that does not grow must be the parameter after
+ * one or more updates (dynamic-update-slice, scatter), and stays as it is.  Other pairs remain as they are, so that the
+ * caller must copy the root.  *n_carried becomes the number of those that fit. */
 STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried);
 
-/* Makes the module carry each root in the parameter of which it has some elements updated, unless something
- * is carried already.  Whoever runs the module may then pass the same memory for both.  If he passes two, the
- * parameter is copied first, as an update that is not in place does, too. */
+/* Makes the module carry each root that is a parameter with some elements updated, unless a root is carried already.
+ * Whoever runs the module may then pass the same memory for the root and for the parameter.  If their memories differ,
+ * the parameter is copied to that of the root first; an update that is not in place copies as much. */
 void hlo_carry_updates(hlo_module *m);
 
 #endif

@@ -1,9 +1,9 @@
 /* dot_canonicalization.c - changes the operands of dots into the layout of a BLAS call: the batch, the free and the
  * contracted dimensions each have one stride, and either the free or the contracted ones are contiguous.
  *
- * Requires: a target that sets canonical_dots; runs after transpose_sinking, which moves all transposes into dots,
- * also those that then violate this layout.  Keeps: results.  Breaks: nothing.  Other operands are transposed to
- * [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
+ * Requires: a target that sets canonical_dots; runs after transpose_sinking, which moves all transposes into dots, also
+ * those that then violate this layout.  Keeps: results.  Breaks: nothing.  An operand without this layout is transposed
+ * to [batch, free, contracted] or [batch, contracted, free] if that costs little in comparison with the dot.  The new
  * transpose is merged with those before it, also across a reshape that merges dimensions, and usually becomes part of
  * the kernel that computes the operand. */
 #include <string.h>
@@ -38,7 +38,7 @@ static roles roles_of(const hlo_instr *dot, uint32_t k) {
 }
 
 /* Returns true if the dimensions dims[n] of an array of shape s can be merged in this order to one dimension with one
- * stride.  *close is set if the elements along it are contiguous. */
+ * stride.  *close is set to whether the elements along that one dimension are contiguous. */
 static bool is_line(const shape *s, uint32_t n, const int64_t *dims, bool *close) {
   int64_t strides[SHAPE_MAX_RANK], stride = 0, count = 1;
   shape_strides(s, strides);
@@ -98,8 +98,9 @@ typedef struct moved {
   int64_t permutation[SHAPE_MAX_RANK];
 } moved;
 
-/* If x->v is a transpose or a merging reshape, changes x to its operand with a permutation that gives the same array.
- * Otherwise returns false. */
+/* If x->v is a transpose or a reshape that only merges dimensions, replaces x->v by its operand, and changes
+ * x->permutation so that x->v transposed by x->permutation still has the same elements in the same order.  Otherwise
+ * returns false. */
 static bool look_behind(moved *x) {
   int first[SHAPE_MAX_RANK + 1], n = 0, rank = hlo_rank(x->v);
   const hlo_instr *i = x->v.def;
@@ -191,8 +192,8 @@ static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
 
 static bool has_library(dtype t) { return t == DTYPE_F32 || t == DTYPE_S8 || t == DTYPE_U8; }
 
-/* Returns true if each element of the operand is used in so many products that transposing it costs little in
- * comparison. */
+/* Returns true if each element of an operand is used in so many products that transposing the operand costs little in
+ * comparison.  `other` is the number of the dot's other operand, and *r has the roles of its dimensions. */
 static bool is_worth_it(const hlo_instr *dot, uint32_t other, const roles *r) {
   enum { PRODUCTS = 16 };
   const shape *s = hlo_shape(dot->operands[other]);

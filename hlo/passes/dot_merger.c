@@ -3,20 +3,20 @@
  * queries, keys and values.  A bias after each dot becomes one bias.  One kernel reads the common operand
  * once, and is started once.
  *
- * Order: after batch_norm, which merges factors into weights and biases, and before attention, whose kernel
- * reads the slices in place.  Requires: no dead instructions, which would count as users.  Keeps: results,
- * except that a target may add in another order for a wider dot.  Breaks: nothing; the old weights are left
- * to dce, and the new ones are as large as these.  A dot is merged only if the users of its result can read a
- * slice, so that no kernel has to copy it out of the common result, and only if nothing but the bias could
- * run in the dot's own kernel (epilogue.c). */
+ * Order: after batch_norm, which merges factors into weights and biases, and before attention, whose kernel reads the
+ * slices in place.  Requires: no dead instructions, which would count as users.  Keeps: results, except that a target
+ * may add in another order for a wider dot.  Breaks: nothing; the old weights are left to dce, and the new weights are
+ * as large as the old ones together.  A dot is merged only if the users of its result can read a slice, so that no
+ * kernel has to copy it out of the common result, and only if nothing but the bias could run in the dot's own kernel
+ * (epilogue.c). */
 #include <stdlib.h>
 
 #include "hlo/analysis/attention.h"
 #include "hlo/analysis/pattern.h"
 #include "hlo/passes/pass.h"
 
-/* The results of merged dots are in memory until the last one has been used.  So there are no more than the three of an
- * attention and one other, such as a gate. */
+/* The results of merged dots stay in memory until the last one has been used.  So at most four dots are merged: the
+ * three projections of an attention and one other, such as a gate. */
 enum { MOST_MERGED = 4, MOST_STEPS = 8 };
 
 /* A dot and the bias after it. */
@@ -89,7 +89,8 @@ static bool has_constant_weights(const hlo_instr *i) {
 
 static int64_t columns_of(const projection *p) { return hlo_shape(p->result)->dims[hlo_rank(p->result) - 1]; }
 
-/* Returns true if v has one known number for each of the n last positions, or the same one for all of them. */
+/* Returns true if v has a constant for each of the n positions along its last dimension, or the same constant for all.
+ */
 static bool is_bias(hlo_value v, int64_t n) {
   literal splat;
   const literal *l = hlo_literal(v.def->op == HLO_BROADCAST ? v.def->operands[0] : v);
@@ -123,7 +124,8 @@ static bool can_join(const projection *a, const projection *b) {
          is_list(b->dot, HLO_ATTR_RHS_CONTRACT, rhs->ints, rhs->n);
 }
 
-/* Orders projections by their first operand, and those of one operand as they are in the computation. */
+/* Orders projections by the first operands of their dots, and those with the same first operand as they are in the
+ * computation. */
 static int by_operand(const void *a, const void *b) {
   const hlo_instr *x = ((const projection *)a)->dot, *y = ((const projection *)b)->dot;
   const uint32_t xs[] = {x->operands[0].def->id, x->operands[0].index, x->id};
@@ -151,8 +153,8 @@ static hlo_value join_weights(hlo_builder *b, const projection *p, uint32_t n) {
   return hlo_concatenate(b, n, weights, free);
 }
 
-/* Returns the biases of the n projections, one after the other, as an array of one dimension.  A dot without
- * one gets -0, which changes no number. */
+/* Returns the biases of the n projections, one after the other, as an array of one dimension.  A dot without a bias
+ * gets -0, which changes no number. */
 static literal join_biases(arena *a, const projection *p, uint32_t n, int64_t columns) {
   void *data;
   dtype t = hlo_type(p->result);

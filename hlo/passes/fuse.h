@@ -1,4 +1,4 @@
-/* fuse.h - makes fusions of instructions; shared by the passes epilogue, reduce_fusion and loop_fusion. */
+/* fuse.h - makes fusions of instructions; shared by the passes that fuse. */
 #ifndef HLO_PASSES_FUSE_H
 #define HLO_PASSES_FUSE_H
 

@@ -12,10 +12,10 @@
  * the index of the cluster's results.  Operands of elementwise operations and reshapes have the space of their user,
  * and operands of other movement and of reductions have a new space.
  *
- * Three kinds of instructions join although their users need them in different spaces; their own operands then do not
- * join: a cheap instruction with two users; a dynamic slice whose users are slices that together read no element of it
- * twice; and a slice, or a gather at constant indices, of which a gather reads elements several times, since it
- * computes nothing but an index.
+ * Three kinds of instructions join although their users need them in different spaces; the operands of such an
+ * instruction then do not join.  They are a cheap instruction with two users; a dynamic slice whose users are slices
+ * that together read no element of it twice; and an array of which a gather reads elements several times, if that array
+ * is a slice or a gather at constant indices, which computes nothing but an index.
  *
  * A broadcast is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is
  * copied into each cluster that reads it. */
@@ -78,8 +78,8 @@ static bool keeps_order(const hlo_instr *i) {
 /* Returns the space of user u's operands.  A space stands for an index (see the top of this file). */
 static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
 
-/* Returns true if operand j of u should be computed by a kernel before the cluster's, since u reads it more often than
- * it has elements, or reads it only conditionally. */
+/* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it
+ * more often than it has elements, or reads it only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
@@ -109,8 +109,8 @@ static uint32_t position(const clustering *k, const hlo_instr *i) {
   return c == NONE ? i->id : k->clusters[c].last;
 }
 
-/* Returns the cluster of the earliest user, or NONE if that user is in none.  *all says whether all users are in it
- * and no result is a root. */
+/* Returns the cluster of the earliest user, or NONE if that user is in none.  *all is set to whether all users are in
+ * that cluster and i is not a root. */
 static uint32_t earliest_cluster(const clustering *k, const hlo_instr *i, bool *all) {
   uint32_t best = NONE, at = NONE;
   for (uint32_t j = 0; j < i->n_uses; j++) {

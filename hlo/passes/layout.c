@@ -361,7 +361,7 @@ static void take(layout *l, const hlo_instr *i) {
 typedef struct group {
   int from, from_end, to, to_end; /* a reshape turns dimensions [from, from_end) of its operand into [to, to_end) of
                                      its result */
-  int64_t place; /* the lowest number that one of the operand's dimensions in this group has in held.t */
+  int64_t place;                  /* the lowest position, in held.t, of the operand's dimensions in this group */
 } group;
 
 /* a and b are different products of extents, which further factors are to make equal.  Returns true if a is

@@ -505,8 +505,8 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if the largest of the bytes q stands for the largest number: the scale must be positive, and
- * no window may consist of padding only. */
+/* Returns true if in each window the largest of the bytes q stands for the largest number: the scale must be positive,
+ * and no window may consist of padding only. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

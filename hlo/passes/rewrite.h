@@ -15,14 +15,15 @@ typedef struct hlo_rule_row {
   hlo_rule *rule;
 } hlo_rule_row;
 
-/* Replaces the first result of i.  Returns false if v is no value or is i itself. */
+/* Replaces all uses of the first result of i by v.  Returns false, and replaces nothing, if v is no value (def is NULL)
+ * or a result of i. */
 bool hlo_becomes(hlo_instr *i, hlo_value v);
 /* Does what hlo_becomes does, and adds one to the note `what` of the pass (hlo_pass_note). */
 bool hlo_becomes_noted(hlo_builder *b, hlo_instr *i, hlo_value v, const char *what);
 
-/* Walks a computation once from first to last and tries the rules of each instruction, again after a rewrite.
- * Every rule must make progress.  A sweep of n instructions stops, without an error, after 16 * (n + 64)
- * rewrites.  The budget is checked after each rewrite. */
+/* Walks a computation once from first to last and tries the rules of each instruction; after a rewrite it tries them
+ * again.  Every rule must make progress.  A sweep of n instructions stops, without an error, after 16 * (n + 64)
+ * rewrites.  The budget is checked after each rewrite and at intervals where nothing is rewritten. */
 STATUS_MUST_USE status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed);
 /* Does hlo_sweep for all computations that hlo_walked returns. */
 STATUS_MUST_USE status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed);

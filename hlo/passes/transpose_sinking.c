@@ -2,10 +2,10 @@
  * of dots and reductions and the padding of windows, or past elementwise operations until they meet and cancel.
  *
  * Requires: nothing; simplify should run before and after.  Keeps: results (sums of a reduction may be in another
- * order). Breaks: nothing.  It moves them towards the results: f(transpose(x)) becomes transpose(f(x)) if nothing else
- * uses the transpose, also if two operands are transposed alike, and the same for reshapes.  Reshapes between a
- * contraction and operations that can run in its epilogue are moved after these.  Pass layout handles the transposes
- * of convolutions. */
+ * order).  Breaks: nothing.  Transposes move towards the results: f(transpose(x)) becomes transpose(f(x)) if nothing
+ * else uses the transpose, and so does f of two operands that are transposed alike.  Reshapes move in the same way.  A
+ * reshape between a contraction and operations that can run in its epilogue is moved after these operations.  Pass
+ * layout handles the transposes of convolutions. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"

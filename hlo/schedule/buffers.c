@@ -240,8 +240,8 @@ static bool is_read_concurrently(const hlo_buffers *b, const hlo_instr *i, uint3
   return false;
 }
 
-/* Returns true if the result may overwrite every operand of i that belongs to the unit `memory` (a set of values that
- * share memory).  There may be several of them. */
+/* Returns true if result number `result` of i may overwrite every operand of i that belongs to the unit `memory`.
+ * Several operands may belong to it, since the values of a unit share memory. */
 static bool may_overwrite(const hlo_buffers *b, const hlo_instr *i, uint32_t memory, uint32_t result) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (find(b, unit_of(b, i->operands[k])) == memory && !b->rules->may_share(b->rules->data, i, k, result)) {
@@ -283,8 +283,9 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Returns true if d, an instruction of a loop's body that starts at time `first`, may write its result over the
- * parameter `param`: all users of the parameter have finished before, or are d itself, which may overwrite it. */
+/* Returns true if d, an instruction of a loop's body, may write its result over the parameter `param` of the body: all
+ * users of the parameter have finished before time `first`, from which on the memory of the result is in use, or the
+ * only unfinished user is d itself, which may overwrite the parameter. */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);

@@ -15,9 +15,9 @@ typedef struct hlo_buffer {
   dim bytes;
 } hlo_buffer;
 
-/* If a module has symbolic dimensions, its arena consists of slots, which are numbered and have no offsets: those are
- * decided for each set of sizes.  Then the index of a buffer in the arena is the number of a slot.  A slot is live from
- * time `first` to time `last`, both included. */
+/* If a module has symbolic dimensions, its arena consists of numbered slots without offsets; the offsets are decided
+ * when the program is bound to sizes.  The index of a buffer in such an arena is the number of its slot.  A slot is
+ * live from time `first` to time `last`, both included. */
 typedef struct hlo_slot {
   dim bytes;
   uint32_t first, last;
@@ -39,7 +39,7 @@ typedef struct hlo_buffer_rules {
 
 typedef struct hlo_buffers hlo_buffers;
 
-/* Returns true if x and y begin at the same byte, so that a value in x is in y without a copy. */
+/* Returns true if x and y begin at the same byte, so that a value in x need not be copied to be in y. */
 static inline bool hlo_same_slice(hlo_buffer x, hlo_buffer y) {
   return x.space == y.space && x.index == y.index && x.offset == y.offset;
 }

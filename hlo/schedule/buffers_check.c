@@ -1,5 +1,5 @@
 /* buffers_check.c - follows a scheduled module through its buffers and tracks at each point which values are intact.
- * It does not use how buffers.c made its decisions. */
+ * Of what buffers.c has computed it uses only the buffers, so that it checks them independently. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ static status run_body(checker *c, const hlo_instr *i, const hlo_computation *bo
   return NULL;
 }
 
-/* Marks each parameter of `body` as intact whose carried value is intact. */
+/* If a carried value is intact, marks the parameter of `body` that stands for it as intact, too. */
 static void give_carried(checker *c, const hlo_instr *i, const hlo_computation *body) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (is_held(c, hlo_result((hlo_instr *)i, k))) {

@@ -11,7 +11,7 @@
 typedef struct parser {
   text_in in;
   const hlo_parse_options *options;
-  int64_t budget; /* how many bytes further splats may take, whose text is shorter than their elements */
+  int64_t budget; /* how many bytes the elements of further splats may take */
   hlo_module *module;
   arena *scratch;       /* temporary memory for the whole text */
   arena *local;         /* temporary memory for one computation */

@@ -238,8 +238,8 @@ void text_put_literal(text_out *o, const literal *l, const hlo_print_options *op
   }
 }
 
-/* Refuses bytes that no other code expects: a pred other than 0 and 1, or an integer of 2 or 4 bits out of its range.
- */
+/* Refuses bytes that no other code expects: a pred other than 0 and 1, or bits that an element of fewer than 8 bits
+ * cannot have. */
 static status check_canonical(const shape *s, const unsigned char *bytes) {
   dtype t = (dtype)s->type;
   if (dtype_bytes(t) != 1 || dtype_get_info(t)->bits == 8) {
@@ -293,8 +293,8 @@ static status read_blob(text_in *in, const shape *s, const hlo_parse_options *op
   return check_canonical(s, *data);
 }
 
-/* Allocates memory for elements that the text lists one by one.  First refuses a text that is too short to
- * list so many. */
+/* Allocates memory for elements that the text lists one by one.  First refuses a text that is too short to list so
+ * many: one character of it stands for at most per_character bytes. */
 static status spelled_out(text_in *in, const shape *s, int64_t per_character, void **data) {
   int64_t left = in->end - in->at + 2;
   CHECK_THAT(shape_bytes(s) / per_character <= left, STATUS_INVALID_FILE, "%s needs more elements than there is text",

@@ -327,7 +327,8 @@ static bool make_clamp(hlo_builder *b, hlo_instr *i) {
 
 static bool is_infinity(hlo_value v, int sign) { return is_float(v) && hlo_is_splat(v, sign * (double)INFINITY); }
 
-/* Returns a bound of a clamp with shape s.  The bound may be a scalar, which other operations do not allow. */
+/* Returns `limit`, a bound of a clamp, with shape s: a scalar is broadcast, since only clamp takes scalars beside
+ * arrays. */
 static hlo_value as_operand(hlo_builder *b, hlo_value limit, const shape *s) {
   return hlo_rank(limit) == s->rank ? limit : hlo_broadcast(b, limit, *s, NULL);
 }

@@ -250,7 +250,7 @@ static bool slice_twice(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_slice(b, x->operands[0], starts, limits, strides));
 }
 
-/* Takes a slice that is within one operand of a concatenation from that operand. */
+/* A slice of a concatenation that lies within one operand becomes a slice of that operand. */
 static bool slice_of_concat(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_CONCAT || !is_fixed(i) || !shape_is_static(from_shape(i))) {

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-/* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile one
- * may not. */
-enum { SIZE_MAX_NODES = 1024 };
-
 /* --- nodes --- */
 
 dim_table *dim_table_create(arena *a) {
@@ -56,7 +52,7 @@ dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs) {
     return DIM_OVERFLOW;
   }
   uint32_t size = 1 + size_of(t, lhs) + size_of(t, rhs);
-  if (size > SIZE_MAX_NODES) {
+  if (size > DIM_MOST_NODES) {
     return DIM_OVERFLOW;
   }
   if (t->n >= t->n_slots / 2) {

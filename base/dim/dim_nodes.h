@@ -15,6 +15,10 @@
 #include "base/dim/guard.h"
 #include "base/hash.h"
 
+/* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile one
+ * may not. */
+enum { DIM_MOST_NODES = 1024 };
+
 typedef struct dim_node {
   dim_kind kind;
   /* The number of nodes if the expression is written as a tree.  It is more than twice the depth, so a limit on it

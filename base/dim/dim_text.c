@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/dim/dim.h"
+#include "base/dim/dim_nodes.h"
 
 /* --- printing --- */
 
@@ -112,8 +112,9 @@ typedef struct reader {
   int depth;
 } reader;
 
-/* The deepest nesting of operands in a text.  Deeper text is refused, so that the parser's recursion is bounded. */
-enum { DEPTH_MAX = 160 };
+/* The deepest nesting of operands in the text of an expression (dim_node.size).  Deeper text is refused, so that the
+ * parser's recursion is bounded. */
+enum { DEPTH_MAX = DIM_MOST_NODES / 2 + 1 };
 
 static status parse_sum(reader *r, dim *out);
 

@@ -78,7 +78,8 @@ status hlo_shape_nms(const hlo_instr *i, dim_table *dims, shape *results) {
   TRY(shape_need_equal(dims, "corners of a box", -1, corners->dims[2], 4));
   TRY(shape_need_equal(dims, "batches", -1, corners->dims[0], scores->dims[0]));
   TRY(shape_need_equal(dims, "boxes", -1, corners->dims[1], scores->dims[2]));
-  TRY(shape_need_fits(dims, "boxes", -1, corners->dims[1], UINT32_MAX));
+  CHECK_THAT(!dim_is_const(corners->dims[1]) || corners->dims[1] <= UINT32_MAX, INVALID, "%s boxes are too many",
+             SHAPE_STR(dims, corners));
   int64_t limit = hlo_int(i, HLO_ATTR_LIMIT);
   CHECK_THAT(limit >= 0 && limit <= UINT32_MAX, INVALID, "limit is %" PRId64, limit);
   dim lines = dim_mul(dims, scores->dims[0], scores->dims[1]);

@@ -247,7 +247,7 @@ static status check_canonical(const shape *s, const unsigned char *bytes) {
   }
   int64_t n = shape_elements(s);
   for (int64_t k = 0; k < n; k++) {
-    unsigned char again = bytes[k] & 15;
+    unsigned char again = bytes[k] & ((1 << dtype_get_info(t)->bits) - 1);
     if (!dtype_is_float(t)) {
       dtype_store_i64(t, &again, dtype_load_i64(t, &bytes[k]));
     }

@@ -133,21 +133,26 @@ END_TEST
 
 enum { LARGE = 1000 };
 
-static hlo_module *with_large_constant(void) {
-  hlo_module *m = hlo_module_create(memory, "large");
+/* Returns a module whose result is the constant. */
+static hlo_module *with_constant(literal l) {
+  hlo_module *m = hlo_module_create(memory, "constant");
   m->entry = hlo_computation_create(m, "main");
-  void *data = NULL;
-  dim n = LARGE;
-  literal l = literal_new(memory, shape_make(DTYPE_F32, 1, &n), &data);
-  for (int k = 0; k < LARGE; k++) {
-    ((float *)data)[k] = (float)k / 7;
-  }
   hlo_instr *i = hlo_instr_create(m->entry, NULL, HLO_CONSTANT, 0, NULL, 1);
   i->attrs[0].value = arena_memdup(memory, &l, sizeof l);
   no_error(hlo_infer(i));
   hlo_value root = hlo_result(i, 0);
   hlo_set_roots(m->entry, 1, &root);
   return m;
+}
+
+static hlo_module *with_large_constant(void) {
+  void *data = NULL;
+  dim n = LARGE;
+  literal l = literal_new(memory, shape_make(DTYPE_F32, 1, &n), &data);
+  for (int k = 0; k < LARGE; k++) {
+    ((float *)data)[k] = (float)k / 7;
+  }
+  return with_constant(l);
 }
 
 static status keep_blob(void *data, const literal *l, uint64_t *number) {
@@ -174,6 +179,29 @@ START_TEST(large_constants_in_full) {
   ck_assert_ptr_nonnull(strstr(text, "{0, 0.14285715, 0.2857143, "));
   again = parse(text);
   ck_assert(literal_equal(hlo_literal(m->entry->roots[0]), hlo_literal(again->entry->roots[0])));
+}
+END_TEST
+
+/* Each type in base64, with elements of all bits that it has. */
+START_TEST(base64_of_each_type) {
+  enum { N = 256 };
+  for (dtype t = DTYPE_INVALID + 1; t < DTYPE_COUNT; t++) {
+    void *data;
+    dim n = N;
+    literal l = literal_new(memory, shape_make(t, 1, &n), &data);
+    unsigned char *bytes = data;
+    size_t size = dtype_bytes(t), unused = 8 * size - (size_t)dtype_get_info(t)->bits;
+    for (size_t k = 0; k < N * size; k++) {
+      bytes[k] = (unsigned char)(k & (0xffu >> (unused < 8 ? unused : 0)));
+      if (size == 1 && !dtype_is_float(t)) { /* such as the sign of an s4 */
+        dtype_store_i64(t, &bytes[k], dtype_load_i64(t, &bytes[k]));
+      }
+    }
+    hlo_module *m = with_constant(l);
+    const char *text = print(m, NULL);
+    ck_assert_msg(strstr(text, "base64") != NULL, "%s", text);
+    ck_assert(literal_equal(hlo_literal(m->entry->roots[0]), hlo_literal(parse(text)->entry->roots[0])));
+  }
 }
 END_TEST
 
@@ -421,6 +449,7 @@ int main(void) {
   tcase_add_test(c, configs_are_part_of_an_instruction);
   tcase_add_test(c, comments_names_and_any_order_of_attributes);
   tcase_add_test(c, large_constants_in_full);
+  tcase_add_test(c, base64_of_each_type);
   tcase_add_test(c, large_constants_left_out);
   tcase_add_test(c, large_constants_elsewhere);
   tcase_add_test(c, numbers_keep_their_bits);

@@ -63,8 +63,8 @@ static status oriented(const onnx_node *n, uint32_t k, const char *what, bool ba
   return NULL;
 }
 
-/* ONNX Runtime reads the memory of a matrix A that is to be transposed as that of the transposed one if B is a vector.
- */
+/* If B is a vector and A a matrix to be transposed, ONNX Runtime does not transpose A, but reads its memory as if it
+ * were transposed already.  This case is refused. */
 status onnx_import_contrib_fused_matmul(onnx_node *n) {
   float alpha;
   bool trans_a, trans_b, batch_a, batch_b;

@@ -158,8 +158,8 @@ static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, 
   }
 }
 
-/* Computes Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon), so that both factors fold to constants if
- * the parameters are constants. */
+/* Computes Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon), so that a and B - mean * a fold to
+ * constants if the parameters are constants. */
 status onnx_import_batch_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   batch_norm p;

@@ -39,8 +39,8 @@ enum {
   WORD_STATE,
   WORD_VERSION,
   WORD_ARENA,
-  WORD_SCRATCH,    /* the address in the arena behind what is kept: intermediate values, then inputs and outputs */
-  WORD_KEPT_BYTES, /* the bytes of what is kept */
+  WORD_SCRATCH,    /* the address in the arena behind the ports that are kept, where the intermediate values begin */
+  WORD_KEPT_BYTES, /* the bytes of the ports that are kept */
   WORD_WEIGHTS,
   WORD_PARALLEL,
   WORD_USER,
@@ -57,8 +57,8 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* Inputs, or outputs with the sizes among them.  A member whose comment begins with "words" is the index of a list in
- * the context, which has a word for each port. */
+/* The inputs of a version, or its outputs; those include the sizes of other outputs.  A member whose comment begins
+ * with "words" is the index of a list in the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
@@ -108,17 +108,17 @@ typedef struct aot_host {
   uint32_t version;
   aot_ports inputs, outputs;
   uint32_t sizes, slots, slot_bytes; /* words: the program's sizes, and the offsets and sizes of its slots */
-  uint32_t kept_sizes;               /* words: the symbolic sizes of what is kept, as the last bind set them */
+  uint32_t kept_sizes; /* words: the symbolic sizes of the ports that are kept, as the last bind set them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
   uint64_t kept_bytes, arena_bytes;
   uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
-  uint32_t n_sequences;
-  uint32_t n_groups;        /* how many concurrent groups are around the sequence that is being written */
-  LLVMValueRef context;     /* the context of the function that is being written */
-  LLVMValueRef kernel_call; /* the function that calls a kernel, once it is written */
+  uint32_t n_sequences;          /* how many functions of sequences have been written; their names have the number */
+  uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
+  LLVMValueRef context;          /* the context of the function that is being written */
+  LLVMValueRef kernel_call;      /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
 } aot_host;
 
@@ -148,7 +148,7 @@ LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVM
 void aot_return(const aot_host *h, int32_t error);
 /* Writes code that returns the error if `bad` is true, and continues where it is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
-/* Returns an error whose text is `text`. */
+/* Adds a site to the object, and returns its error, whose text is `text`. */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 
@@ -169,7 +169,7 @@ LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array,
 LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address);
 /* Returns the address of element k of an array of 64-bit words. */
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
-/* Returns an internal constant. */
+/* Return the address of an internal constant with this content. */
 LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
 LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
 LLVMValueRef aot_bytes(const aot_host *h, const void *bytes, size_t n);
@@ -218,7 +218,7 @@ void aot_write_tables(aot_host *h);
 void aot_write_dispatch(aot_host *hosts);
 /* entry.c: the weights; the functions that all versions have in common. */
 void aot_write_weights(aot_object *x);
-/* Gives the weights in the object their contents, once LLVM has written it. */
+/* Copies the weights into the object file that LLVM has written, if they are to be in it. */
 STATUS_MUST_USE status aot_fill_weights(const aot_object *x, rt_span *object);
 void aot_write_entries(aot_host *hosts);
 /* header.c */

@@ -208,7 +208,7 @@ static status write_object(aot_object *x, aot_host *hosts) {
 
 status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions, const aot_options *o,
                  aot_files *out) {
-  const uint64_t most_embedded = (uint64_t)1 << 31; /* LLVM's small code model reaches no more */
+  const uint64_t most_embedded = (uint64_t)1 << 31; /* the most that LLVM's small code model can address */
   aot_object x = {.ir = emit_module_ir_of(module),
                   .arena = a,
                   .options = o,

@@ -2,8 +2,8 @@
  * that write LLVM IR.
  *
  * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
- * a number of the run.  What is known while compiling (all sizes of a program for one set of sizes) is not in the
- * context but in the code. */
+ * another number that a run needs.  What is known while compiling (all sizes of a program for one set of sizes) is not
+ * in the context but in the code. */
 #ifndef AOT_HOST_H
 #define AOT_HOST_H
 

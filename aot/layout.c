@@ -53,7 +53,7 @@ static void take_port_words(aot_host *h, aot_ports *ports) {
   take_words(h, aot_is_static(h) ? 0 : ports->n, &ports->offsets);
 }
 
-/* Returns the symbolic sizes of what is kept from run to run. */
+/* Returns the symbolic sizes of the inputs that are kept from run to run. */
 static const rt_size *kept_sizes(const aot_host *h, uint32_t *n) {
   rt_size *sizes = ARENA_NEW_N(h->arena, rt_size, (size_t)h->inputs.n * SHAPE_MAX_RANK);
   *n = 0;
@@ -92,7 +92,7 @@ static LLVMValueRef is_outside(const aot_host *h, LLVMValueRef x) {
 }
 
 /* Returns true if the product of two sizes is too large.  The product of two f64 decides, since an overflow of 64 bits
- * cannot be told by the product itself. */
+ * cannot be seen in the 64-bit product itself. */
 static LLVMValueRef is_large_product(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef x = LLVMBuildSIToFP(w, a, h->ir->f64, ""), y = LLVMBuildSIToFP(w, b, h->ir->f64, "");
@@ -198,7 +198,8 @@ static void write_symbol_checks(const aot_host *h) {
 
 /* --- the arena --- */
 
-/* The state of the function that places slots: lists of n words, and lifetimes as constants. */
+/* What the function that places the n slots reads and writes, each a list of n words: the slots' offsets and sizes, in
+ * the context, and the first and last steps of their lives, which are constants. */
 typedef struct placing {
   const aot_host *h;
   LLVMValueRef offsets, bytes, first, last, n;

@@ -280,8 +280,8 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* Compares result r with the reference.  If `moving` is set, an element may also differ by as much as the reference's
- * changes when its operands are changed slightly (movement). */
+/* Compares result r with the reference.  If `moving` is set, an element may also differ by movement_factor times what
+ * the reference's element changes by when its operands are changed slightly (movement). */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

@@ -23,8 +23,8 @@ typedef struct onnx_array {
                     parameter */
   bool asked;    /* set by an import if a size depends on the content; import again with `known` set */
   /* Bit k of open_dims is set if dimension k may be another one in the next run, and bit k of open_elements if element
-   * k of a known array of integers may.  An import with symbols (symbolic.h) makes such a dimension or element a
-   * symbol. */
+   * k of a known array of integers may have another value then.  An import with symbols (symbolic.h) makes such a
+   * dimension or element a symbol. */
   uint32_t open_dims;
   uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */
@@ -35,7 +35,7 @@ typedef struct onnx_array {
  * batch is 1). */
 typedef struct onnx_definition {
   const char *symbol, *equals;
-  const char *source; /* who needs it: the label of a node */
+  const char *source; /* the label of the node that needs the definition */
 } onnx_definition;
 
 typedef struct onnx_definitions {
@@ -115,7 +115,8 @@ STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char
 /* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.
  */
 const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
-/* Returns true if the name is an input of the function that the call leaves out, so that it has no value. */
+/* Returns true if the name is that of an input of a function which the function's call leaves out, so that it has no
+ * value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
 typedef struct onnx_names {

@@ -100,8 +100,8 @@ enum { QUERY, KEY, VALUE, BIAS, PADDING_MASK, ATTENTION_BIAS, PAST_KEY, PAST_VAL
 typedef struct multi_head {
   dense d;
   bool projected; /* whether the inputs key and value are [B, heads, keys, head] already, and get no bias */
-  dim kv_steps;
-  int64_t v_head;
+  dim kv_steps;   /* how many new keys each element of the batch has */
+  int64_t v_head; /* the number of elements of a head of V */
 } multi_head;
 
 static status check_multi_head_inputs(const onnx_node *n) {

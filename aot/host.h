@@ -133,9 +133,9 @@ static inline bool aot_is_static(const aot_host *h) { return rt_program_is_stati
 
 /* Who calls a function. */
 typedef enum aot_scope {
-  AOT_INTERNAL,  /* the version */
-  AOT_VERSIONED, /* the caller, but each version has its own (dispatch.c) */
-  AOT_GLOBAL     /* the caller */
+  AOT_INTERNAL,  /* only functions of the same version */
+  AOT_VERSIONED, /* the caller's program; if there are several versions, it calls them through dispatch.c */
+  AOT_GLOBAL     /* the caller's program */
 } aot_scope;
 
 /* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */

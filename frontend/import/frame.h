@@ -161,7 +161,7 @@ typedef struct onnx_segment {
   /* The module's parameters and results have the names of the graph's values; the additional roots for sizes of dynamic
    * dimensions (hlo_module.size_of) have no names. */
   hlo_module *module;
-  onnx_array_uses params;    /* the array that each parameter of the module is, or whose element it tells, in order */
+  onnx_array_uses params;    /* for each parameter of the module: the array that it is, or whose element it tells */
   onnx_array_uses constants; /* arrays that the module uses as constants */
   onnx_array_uses sequences; /* sequences that the segment uses element by element */
   onnx_leaving *leaving;

@@ -121,7 +121,8 @@ static status activate(onnx_node *n, const fused_activation *known, size_t n_kno
   return NULL;
 }
 
-/* The activations' parameters are in attributes of their own. */
+/* The parameters of the activation are the attributes activation_alpha and activation_beta; alpha and beta are those of
+ * Gemm. */
 status onnx_import_contrib_fused_gemm(onnx_node *n) {
   static const fused_activation known[] = {{"Relu", 0},        {"Tanh", 0},     {"Sigmoid", 0}, {"LeakyRelu", 1},
                                            {"HardSigmoid", 2}, {"Softplus", 0}, {"Elu", 1}};

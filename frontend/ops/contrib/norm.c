@@ -8,7 +8,7 @@
 
 /* A normalisation over the dimensions from `axis` on. */
 typedef struct row_norm {
-  hlo_value x; /* what is normalised, in the type in which that is computed */
+  hlo_value x; /* the array to normalise, in the type in which the normalisation is computed */
   int axis;
   bool centered; /* whether the mean is subtracted */
   float epsilon;

@@ -25,7 +25,7 @@ typedef enum aot_error {
   AOT_FIRST_SITE
 } aot_error;
 
-#define AOT_ROOM "capacity" /* the name of the dimension that says how much room there is for what grows */
+#define AOT_ROOM "capacity" /* the name of the dimension that says how large carried arrays may grow */
 
 /* A file of weights begins with a mark of the object to which it belongs: AOT_MARK_WORDS words, in a space of
  * AOT_MARK_BYTES bytes. */
@@ -57,14 +57,14 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* The inputs of a version, or its outputs; those include the sizes of other outputs.  A member whose comment begins
+/* The inputs of a version, or its outputs, among which are the sizes of other outputs.  A member whose comment begins
  * with "words" is the index of a list in the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
-  uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
+  uint32_t n_named; /* the caller knows the first n_named; the others tell elements of inputs or sizes of outputs */
   const rt_io *io;
-  const char **names; /* C identifiers of those that are named */
+  const char **names; /* C identifiers of the first n_named */
   aot_storage *storage;
   uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
   uint32_t given;    /* words: the caller's memory, or NULL */

@@ -49,7 +49,7 @@ static int64_t terms_of(const hlo_instr *i) {
 }
 
 /* What verify_tolerance_of finds out about an instruction and the instructions in its computations: the coarsest unit
- * of their results, the most terms of a sum, their number, and whether all are exact. */
+ * of a result (unit_of), the most terms of a sum, how many instructions there are, and whether all are exact. */
 typedef struct survey {
   double unit;
   int64_t terms;

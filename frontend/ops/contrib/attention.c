@@ -74,7 +74,8 @@ static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const c
 }
 
 /* Sets *out to the attention of the queries q, [B, heads, S, head], to the keys k and values v, as [B, S, hidden] in
- * f32.  `bias` and `mask` are the numbers of the inputs that are added to the scores and that exclude keys. */
+ * f32.  `bias` is the number of the input that is added to the scores, and `mask` that of the input that excludes keys.
+ */
 static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value k, hlo_value v, uint32_t bias,
                      uint32_t mask, const char *mask_name, bool with_starts, hlo_value *out) {
   hlo_builder *b = n->b;

@@ -38,8 +38,8 @@ status onnx_import_contrib_quick_gelu(onnx_node *n) {
 
 /* --- FusedMatMul --- */
 
-/* Returns input k as it is multiplied.  `batch` moves the first dimension before the last one, and `last` then
- * exchanges the last two; neither does anything to a vector. */
+/* Returns input k, transposed as the multiplication needs it.  `batch` moves the first dimension before the last one,
+ * and `last` then exchanges the last two; neither does anything to a vector. */
 static status oriented(const onnx_node *n, uint32_t k, const char *what, bool batch, bool last, hlo_value *out) {
   int rank = onnx_in_shape(n, k)->rank;
   int64_t order[SHAPE_MAX_RANK];

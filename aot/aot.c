@@ -27,7 +27,8 @@ static aot_ports ports_of(arena *a, const char *word, uint32_t n, uint32_t n_nam
                      .kept_in = ARENA_NEW_N(a, uint32_t, n)};
 }
 
-/* Returns the name of the dimension of an input, or of the element that a parameter tells. */
+/* Returns the name of a symbol: that of the input's dimension for which it stands, one for the element of an input
+ * whose value it is (rt_io.told), or AOT_ROOM. */
 static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   const aot_options *o = h->options;
@@ -67,7 +68,8 @@ static void name_dims(aot_host *h) {
   h->dims = aot_identifiers(h->arena, h->n_dims, texts);
 }
 
-/* Returns the offset of the constant in the weights.  Equal constants, also of several versions, are there once. */
+/* Returns the offset of the constant in the weights, to which it is added if they have no equal constant, of this
+ * version or of another one. */
 static uint64_t place_constant(aot_object *x, rt_span bytes) {
   for (uint32_t k = 0; k < x->n_constants; k++) {
     rt_span c = x->constants[k].bytes;
@@ -125,7 +127,7 @@ static status check_versions(uint32_t n, const aot_host *hosts) {
 
 /* --- the module --- */
 
-/* Kernels are called from the object only. */
+/* Makes the kernels internal functions, since only the object itself calls them. */
 static void hide_kernels(const emit_ir *w) {
   for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {
     if (!LLVMIsDeclaration(f)) {
@@ -206,7 +208,7 @@ static status write_object(aot_object *x, aot_host *hosts) {
 
 status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions, const aot_options *o,
                  aot_files *out) {
-  const uint64_t most_embedded = (uint64_t)1 << 31; /* LLVM's small code model reaches no more */
+  const uint64_t most_embedded = (uint64_t)1 << 31; /* the most that LLVM's small code model can address */
   aot_object x = {.ir = emit_module_ir_of(module),
                   .arena = a,
                   .options = o,

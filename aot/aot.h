@@ -2,16 +2,17 @@
  * onnx-xla.
  *
  * The object has the kernels of the program and a host program, both as machine code: what runtime/exec/ does with the
- * thunks of a loaded program is here written as LLVM IR.  It allocates nothing, has no state but the caller's, and
- * calls only functions of the C library that kernels call (runtime/kernel_externals.def).  The header that aot_write
- * returns documents the functions. */
+ * thunks of a loaded program is here written as LLVM IR.  The host program allocates nothing, keeps its state in the
+ * caller's memory, and calls only functions of the C library that kernels call (runtime/kernel_externals.def).  The
+ * header that aot_write returns documents the functions. */
 #ifndef AOT_AOT_H
 #define AOT_AOT_H
 
 #include "emit/kernel/compile.h"
 #include "runtime/program/program.h"
 
-/* An output whose value is the next run's input: the state of a stream.  Both stay in the context's memory. */
+/* An output whose value is the next run's input: the state of a stream.  The arrays of both lie in the arena, at its
+ * beginning. */
 typedef struct aot_carry {
   uint32_t output, input;
   int axis; /* the dimension along which it grows, -1 if it does not */
@@ -62,9 +63,9 @@ typedef struct aot_version {
 } aot_version;
 
 /* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
- * (backend_cpu/compile/target.h); it is for the least CPU (emit_target_baseline), and can only be destroyed afterwards.
- * The object runs the last version that the processor can run.  Call this inside guard_run.  The error is UNSUPPORTED
- * if a program has a thunk that no object can contain. */
+ * (backend_cpu/compile/target.h); its own target is the least of their CPUs (emit_target_baseline).  After this call
+ * the module can only be destroyed.  The object runs the last version that the processor can run.  Call this inside
+ * guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can contain. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
 

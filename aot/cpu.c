@@ -1,4 +1,5 @@
-/* cpu.c - see cpu.h.  On x86-64 the features are read with CPUID, and which registers the system saves with XGETBV. */
+/* cpu.c - see cpu.h.  On x86-64, CPUID tells which features the processor has, and XGETBV which registers the operating
+ * system saves. */
 #include "aot/cpu.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static LLVMValueRef cpuid(const emit_ir *w, uint32_t leaf, uint32_t subleaf) {
   return LLVMBuildCall2(w->builder, type, f, args, 2, "");
 }
 
-/* Returns the low half of XCR0, which says what registers the system saves. */
+/* Returns the low half of XCR0, which says which registers the system saves. */
 static LLVMValueRef xgetbv(const emit_ir *w) {
   static const char code[] = "xgetbv", constraints[] = "={ax},={dx},{cx}";
   LLVMTypeRef words[] = {w->i32, w->i32};
@@ -79,7 +80,8 @@ static void return_false_unless(const aot_host *h, LLVMValueRef word, uint32_t m
   aot_return_if(h, aot_compare(h, LLVMIntNE, there, wanted), LLVMConstInt(h->ir->i1, 0, 0));
 }
 
-/* Checks the features that are bits of the same word of CPUID as row `first`. */
+/* Writes a check of those `features` that are bits of the same word of CPUID as row `first`, unless an earlier row has
+ * the same word. */
 static void check_word(const aot_host *h, const char *features, uint32_t first) {
   const feature_bit *b = &bits[first];
   uint32_t mask = 0;

@@ -1,5 +1,5 @@
-/* elf.h - objects as ELF files: gives a section its contents after LLVM has written the object.  LLVM would keep
- * hundreds of megabytes of weights in memory five times and hash them. */
+/* elf.h - objects as ELF files: gives a section its contents after LLVM has written the object.  If LLVM wrote the
+ * weights too, which can be hundreds of megabytes, it would keep five copies of them in memory, and hash them. */
 #ifndef AOT_ELF_H
 #define AOT_ELF_H
 

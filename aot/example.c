@@ -5,8 +5,8 @@
 
 enum { LIKELY = 64 }; /* the size that the example takes for a symbolic dimension */
 
-/* Returns the sizes of the symbolic dimensions as arguments, each with `before` in front.  The room of what grows is
- * larger than what is there at first. */
+/* Returns sizes for the symbolic dimensions as C arguments: `first` stands before the first one, and `before` before
+ * each of the others.  The size of the room (AOT_ROOM) is larger than the others, so that carried arrays can grow. */
 static const char *sizes(const aot_host *h, const char *first, const char *before) {
   const char *text = "";
   for (uint32_t k = 0; k < h->n_dims; k++) {
@@ -16,7 +16,8 @@ static const char *sizes(const aot_host *h, const char *first, const char *befor
   return text;
 }
 
-/* Returns what the linker is told so that the program finds the library beside itself. */
+/* Returns the option for the linker by which the program finds a shared library in its own folder, or "" if none is
+ * needed. */
 static const char *link_option(const aot_options *o) {
   const char *dot = strrchr(o->file, '.');
   return dot && strcmp(dot, ".so") == 0 ? " -Wl,-rpath,'$$ORIGIN'" : "";

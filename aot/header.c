@@ -20,7 +20,7 @@ static const char *c_type(dtype t) {
   return integers[size][info->kind != DTYPE_CLASS_SIGNED];
 }
 
-/* Puts the parameters of functions that take the symbolic dimensions. */
+/* Puts the symbolic dimensions as parameters of a function; `before` stands before the first one. */
 static void put_dims(aot_lines *t, const char *before) {
   for (uint32_t k = 0; k < t->h->n_dims; k++) {
     aot_put(t, "%sint64_t dim_%s", k ? ", " : before, t->h->dims[k]);
@@ -182,8 +182,8 @@ static void put_generic(aot_lines *t) {
           p);
 }
 
-/* Puts the constants of a port's shape, where they are known: its dimensions, and its elements, which are the most that
- * there may be if dimensions depend on data. */
+/* Defines macros for those numbers of a port's shape that are constants: its dimensions, and its number of elements,
+ * which is the largest possible one if dimensions depend on data. */
 static void put_constants(aot_lines *t, const char *name, const aot_ports *ports, uint32_t port) {
   const shape *s = &ports->io[port].shape;
   if (shape_is_static(s)) {

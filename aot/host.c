@@ -11,7 +11,7 @@ enum { WORD = 8 }; /* the bytes of a word of the context */
 
 /* --- functions --- */
 
-/* Each version has its own internal functions. */
+/* If each version has its own function `name`, the symbol contains the version's number. */
 const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name) {
   bool own = scope == AOT_INTERNAL || (scope == AOT_VERSIONED && h->object->n_versions > 1);
   return own ? arena_printf(h->arena, "%s_v%" PRIu32 "_%s", h->options->prefix, h->version, name)

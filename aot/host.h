@@ -2,8 +2,8 @@
  * that write LLVM IR.
  *
  * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
- * a number of the run.  What is known while compiling (all sizes of a program for one set of sizes) is not in the
- * context but in the code. */
+ * another number that a run needs.  What is known while compiling (all sizes of a program for one set of sizes) is not
+ * in the context but in the code. */
 #ifndef AOT_HOST_H
 #define AOT_HOST_H
 
@@ -25,7 +25,7 @@ typedef enum aot_error {
   AOT_FIRST_SITE
 } aot_error;
 
-#define AOT_ROOM "capacity" /* the name of the dimension that says how much room there is for what grows */
+#define AOT_ROOM "capacity" /* the name of the dimension that says how large carried arrays may grow */
 
 /* A file of weights begins with a mark of the object to which it belongs: AOT_MARK_WORDS words, in a space of
  * AOT_MARK_BYTES bytes. */
@@ -39,8 +39,8 @@ enum {
   WORD_STATE,
   WORD_VERSION,
   WORD_ARENA,
-  WORD_SCRATCH,    /* the address in the arena behind what is kept: intermediate values, then inputs and outputs */
-  WORD_KEPT_BYTES, /* the bytes of what is kept */
+  WORD_SCRATCH,    /* the address in the arena behind the ports that are kept, where the intermediate values begin */
+  WORD_KEPT_BYTES, /* the bytes of the ports that are kept */
   WORD_WEIGHTS,
   WORD_PARALLEL,
   WORD_USER,
@@ -57,14 +57,14 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* Inputs, or outputs with the sizes among them.  A member whose comment begins with "words" is the index of a list in
- * the context, which has a word for each port. */
+/* The inputs of a version, or its outputs, among which are the sizes of other outputs.  A member whose comment begins
+ * with "words" is the index of a list in the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
-  uint32_t n_named; /* the first ones, which the caller knows: no told elements, no sizes */
+  uint32_t n_named; /* the caller knows the first n_named; the others tell elements of inputs or sizes of outputs */
   const rt_io *io;
-  const char **names; /* C identifiers of those that are named */
+  const char **names; /* C identifiers of the first n_named */
   aot_storage *storage;
   uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
   uint32_t given;    /* words: the caller's memory, or NULL */
@@ -108,17 +108,17 @@ typedef struct aot_host {
   uint32_t version;
   aot_ports inputs, outputs;
   uint32_t sizes, slots, slot_bytes; /* words: the program's sizes, and the offsets and sizes of its slots */
-  uint32_t kept_sizes;               /* words: the symbolic sizes of what is kept, as the last bind set them */
+  uint32_t kept_sizes; /* words: the symbolic sizes of the ports that are kept, as the last bind set them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
   uint64_t kept_bytes, arena_bytes;
   uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
-  uint32_t n_sequences;
-  uint32_t n_groups;        /* how many concurrent groups are around the sequence that is being written */
-  LLVMValueRef context;     /* the context of the function that is being written */
-  LLVMValueRef kernel_call; /* the function that calls a kernel, once it is written */
+  uint32_t n_sequences;          /* how many functions of sequences have been written; their names have the number */
+  uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
+  LLVMValueRef context;          /* the context of the function that is being written */
+  LLVMValueRef kernel_call;      /* the function that calls a kernel, once it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
 } aot_host;
 
@@ -133,9 +133,9 @@ static inline bool aot_is_static(const aot_host *h) { return rt_program_is_stati
 
 /* Who calls a function. */
 typedef enum aot_scope {
-  AOT_INTERNAL,  /* the version */
-  AOT_VERSIONED, /* the caller, but each version has its own (dispatch.c) */
-  AOT_GLOBAL     /* the caller */
+  AOT_INTERNAL,  /* only functions of the same version */
+  AOT_VERSIONED, /* the caller's program; if there are several versions, it calls them through dispatch.c */
+  AOT_GLOBAL     /* the caller's program */
 } aot_scope;
 
 /* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */
@@ -148,7 +148,7 @@ LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVM
 void aot_return(const aot_host *h, int32_t error);
 /* Writes code that returns the error if `bad` is true, and continues where it is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
-/* Returns an error whose text is `text`. */
+/* Adds a site to the object, and returns its error, whose text is `text`. */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 
@@ -169,7 +169,7 @@ LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array,
 LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address);
 /* Returns the address of element k of an array of 64-bit words. */
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
-/* Returns an internal constant. */
+/* Return the address of an internal constant with this content. */
 LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRef *values);
 LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
 LLVMValueRef aot_bytes(const aot_host *h, const void *bytes, size_t n);
@@ -218,7 +218,7 @@ void aot_write_tables(aot_host *h);
 void aot_write_dispatch(aot_host *hosts);
 /* entry.c: the weights; the functions that all versions have in common. */
 void aot_write_weights(aot_object *x);
-/* Gives the weights in the object their contents, once LLVM has written it. */
+/* Copies the weights into the object file that LLVM has written, if they are to be in it. */
 STATUS_MUST_USE status aot_fill_weights(const aot_object *x, rt_span *object);
 void aot_write_entries(aot_host *hosts);
 /* header.c */

@@ -11,12 +11,13 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
   h->n_words += n;
 }
 
-/* Returns true if port k has memory of its own among the ports that are kept, or among the others. */
+/* Returns true if port k has memory of its own and is one of the ports that are kept or, if `kept` is false, one of the
+ * others. */
 static bool has_own_memory(const aot_ports *ports, uint32_t k, bool kept) {
   return (ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED;
 }
 
-/* Gives the ports that are kept, or the others, memory of their own. */
+/* Gives the ports that are kept or, if `kept` is false, the others memory of their own in the arena. */
 static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
   for (uint32_t k = 0; k < ports->n; k++) {
     if (has_own_memory(ports, k, kept)) {
@@ -32,7 +33,7 @@ static void share_ports(const aot_host *h, aot_ports *ports) {
   }
 }
 
-/* Lays out the arena: what is kept, then the arena of the program, then the other inputs and outputs. */
+/* Lays out the arena: the ports that are kept, then the arena of the program, then the other inputs and outputs. */
 static void lay_out_arena(aot_host *h) {
   h->inputs.at = ARENA_NEW_N(h->arena, uint64_t, h->inputs.n);
   h->outputs.at = ARENA_NEW_N(h->arena, uint64_t, h->outputs.n);
@@ -52,7 +53,7 @@ static void take_port_words(aot_host *h, aot_ports *ports) {
   take_words(h, aot_is_static(h) ? 0 : ports->n, &ports->offsets);
 }
 
-/* Returns the symbolic sizes of what is kept from run to run. */
+/* Returns the symbolic sizes of the inputs that are kept from run to run. */
 static const rt_size *kept_sizes(const aot_host *h, uint32_t *n) {
   rt_size *sizes = ARENA_NEW_N(h->arena, rt_size, (size_t)h->inputs.n * SHAPE_MAX_RANK);
   *n = 0;
@@ -91,7 +92,7 @@ static LLVMValueRef is_outside(const aot_host *h, LLVMValueRef x) {
 }
 
 /* Returns true if the product of two sizes is too large.  The product of two f64 decides, since an overflow of 64 bits
- * cannot be told by the product itself. */
+ * cannot be seen in the 64-bit product itself. */
 static LLVMValueRef is_large_product(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef x = LLVMBuildSIToFP(w, a, h->ir->f64, ""), y = LLVMBuildSIToFP(w, b, h->ir->f64, "");
@@ -183,7 +184,8 @@ static void write_dim_checks(const aot_host *h, const aot_ports *ports) {
   }
 }
 
-/* Checks that a dimension that an argument gives is what the shape of the input says, such as a multiple of 32. */
+/* Checks the dimensions that the arguments give.  If an input's shape has an expression of a dimension in its place,
+ * such as 32*(h/32), the value of the expression must be the given size. */
 static void write_symbol_checks(const aot_host *h) {
   for (uint32_t k = 0; k < h->program->n_sizes; k++) {
     const rt_size_node *n = &h->program->sizes[k];
@@ -196,7 +198,8 @@ static void write_symbol_checks(const aot_host *h) {
 
 /* --- the arena --- */
 
-/* The state of the function that places slots: lists of n words, and lifetimes as constants. */
+/* What the function that places the n slots reads and writes, each a list of n words: the slots' offsets and sizes, in
+ * the context, and the first and last steps of their lives, which are constants. */
 typedef struct placing {
   const aot_host *h;
   LLVMValueRef offsets, bytes, first, last, n;
@@ -334,7 +337,8 @@ static LLVMValueRef checked_io_bytes(const aot_host *h, const rt_io *io) {
   return bytes;
 }
 
-/* Gives the ports that are kept, or the others, memory of their own from `at` on; returns where it ends. */
+/* Gives the ports that are kept or, if `kept` is false, the others memory of their own in the arena, from `at` on.
+ * Returns where that memory ends. */
 static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, bool kept, LLVMValueRef at) {
   for (uint32_t k = 0; k < ports->n; k++) {
     if (has_own_memory(ports, k, kept)) {
@@ -407,8 +411,8 @@ static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMBuildRet(h->ir->builder, select_value(h, bad, aot_i64(h, 0), aot_get(h, WORD_ARENA_BYTES)));
 }
 
-/* Returns whether what is kept lies in other memory, or has other sizes, than at the last bind that succeeded, and
- * notes its sizes. */
+/* Returns whether the ports that are kept lie in other memory, or have other sizes, than after the last bind that
+ * succeeded, and stores their sizes in the context. */
 static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
   LLVMValueRef other = aot_compare(h, LLVMIntNE, memory, aot_get_ptr(h, WORD_ARENA));
   uint32_t n;
@@ -422,7 +426,8 @@ static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
   return other;
 }
 
-/* Sets the arena, and where the memory for intermediate values begins in it.  What is kept begins as zeros. */
+/* Sets the arena, and where the memory for intermediate values begins in it.  If the ports that are kept lie elsewhere
+ * than before, or have other sizes, they are set to zeros. */
 static void write_arena_words(const aot_host *h, LLVMValueRef memory) {
   LLVMValueRef other = h->options->n_carried ? is_kept_elsewhere(h, memory) : NULL;
   if (aot_is_static(h)) {
@@ -438,7 +443,8 @@ static void write_arena_words(const aot_host *h, LLVMValueRef memory) {
   }
 }
 
-/* Writes int bind(context, arena, dims...).  If it fails, what is kept stays as it is for the next bind. */
+/* Writes int bind(context, arena, dims...).  If it fails, the ports that are kept stay as they are for the next bind.
+ */
 static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMTypeRef *types = ARENA_NEW_N(h->arena, LLVMTypeRef, n + 2);
   LLVMValueRef *args = ARENA_NEW_N(h->arena, LLVMValueRef, n + 1);

@@ -6,7 +6,7 @@
 #include "aot/aot.h"
 #include "base/hash.h"
 
-enum { MOST = 60 }; /* the length of an identifier from a model's name */
+enum { MOST = 60 }; /* the greatest length of an identifier that is made from a model's name */
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 

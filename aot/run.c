@@ -97,8 +97,8 @@ static void prepare_inputs(const aot_host *h) {
 }
 
 /* Sets the memory of the outputs.  An output for which the caller gave the memory of an input is computed in the port's
- * own memory, since the input is still read.  Only an output that is computed in place may lie over its parameter; if
- * it does not, it begins as a copy of the parameter. */
+ * own memory, since the input is still read.  Only an output that is computed in place may have the memory of its
+ * parameter; if it has other memory, it begins as a copy of the parameter. */
 static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
   LLVMBuilderRef w = h->ir->builder;
   for (uint32_t k = 0; k < h->outputs.n; k++) {
@@ -140,7 +140,9 @@ static LLVMValueRef step(const packing *p, int d, bool of_run) {
   return bytes;
 }
 
-/* Moves dimensions d and higher.  No element moves to a higher address, so none is overwritten before it is moved. */
+/* Writes code that moves the elements of dimensions d and higher from their places in an array of the largest
+ * dimensions to those in an array of the dimensions of the run.  No element moves to a higher address, so none is
+ * overwritten before it is moved. */
 static void move_elements(const packing *p, LLVMValueRef to, LLVMValueRef from, int d) {
   const aot_host *h = p->h;
   LLVMValueRef n = aot_dimension(h, &h->outputs, p->output, d), in = step(p, d, false), out = step(p, d, true);
@@ -167,7 +169,7 @@ static void pack_output(const aot_host *h, uint32_t k) {
   }
 }
 
-/* Makes an output that was not computed in place the next value of the input in which it is carried. */
+/* Copies an output that was not computed in place to the input in which it is carried. */
 static void keep_output(const aot_host *h, uint32_t k) {
   if (h->outputs.storage[k] == AOT_COPIED) {
     LLVMValueRef from = aot_get_ptr(h, h->outputs.used + k),

@@ -140,7 +140,8 @@ static status write_kernel(aot_host *h, const rt_thunk *t) {
   if (t->sizes[0] == 0) {
     return NULL;
   }
-  int64_t grain = h->n_groups ? INT64_MAX : c.grain; /* no loop of the caller begins within another one */
+  int64_t grain = h->n_groups ? INT64_MAX : c.grain; /* within a member of a concurrent group, a kernel is not divided:
+                                                        the caller's loops do not nest */
   LLVMValueRef grid = aot_size(h, t->sizes[0]), args = kernel_args(h, t->n_sizes - 1, t->sizes + 1);
   LLVMValueRef all[] = {h->context, kernel, kernel_buffers(h, t), args, grid, aot_i64(h, grain)};
   if (t->sizes[0] >= 0 && t->sizes[0] <= grain) {
@@ -171,7 +172,7 @@ static bool is_dense(const aot_host *h, const rt_buffer *b) {
   return b->rank == 0 || (b->rank == 1 && b->strides[0] == 1);
 }
 
-/* Copies dimensions k and higher. */
+/* Writes code that copies the elements of dimensions k and higher. */
 static void copy_dimension(const aot_host *h, LLVMValueRef to, const rt_buffer *out, LLVMValueRef from,
                            const rt_buffer *in, int k) {
   int64_t size = (int64_t)dtype_bytes((dtype)in->type);
@@ -319,7 +320,8 @@ static void call_group(const aot_host *h, uint32_t n, LLVMValueRef members) {
   aot_return_if(h, aot_compare(h, LLVMIntNE, failed, aot_error_value(h, AOT_OK)), failed);
 }
 
-/* Writes the function of the members, and goes on with the current function. */
+/* Writes the function of the members (write_members); afterwards, the function that was current before is current
+ * again. */
 static LLVMValueRef write_members_apart(aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
   LLVMValueRef function = h->ir->function, context = h->context;
   LLVMBasicBlockRef here = emit_here(h->ir);

@@ -25,7 +25,8 @@ static double unit_of(dtype type) {
   }
 }
 
-/* Returns that of rounding operands in reduced precision: DTYPE_F32 stands for tf32, which has the mantissa of f16. */
+/* Returns the largest relative error of rounding operands to the reduced precision `narrow`.  DTYPE_F32 stands for
+ * tf32, whose significand has as many bits as that of f16. */
 static double unit_of_operands(dtype narrow) { return unit_of(narrow == DTYPE_F32 ? DTYPE_F16 : narrow); }
 
 static int64_t contracted(const hlo_instr *i) {
@@ -33,7 +34,8 @@ static int64_t contracted(const hlo_instr *i) {
   return results ? (int64_t)(hlo_cost_of(i).operations / (2 * results)) : 1;
 }
 
-/* Returns the number of terms in the sum that one element is; 1 if an element is no sum. */
+/* Returns how many terms are summed for one element of a result, or an upper bound of that number; 1 if elements are
+ * not sums. */
 static int64_t terms_of(const hlo_instr *i) {
   int64_t n = i->n_operands ? shape_elements(hlo_shape(i->operands[0])) : 1, results = shape_elements(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
@@ -46,6 +48,8 @@ static int64_t terms_of(const hlo_instr *i) {
   }
 }
 
+/* What verify_tolerance_of finds out about an instruction and the instructions in its computations: the coarsest unit
+ * of a result (unit_of), the most terms of a sum, how many instructions there are, and whether all are exact. */
 typedef struct survey {
   double unit;
   int64_t terms;
@@ -145,9 +149,9 @@ static double largest(const numbers *x) {
 
 /* --- changing numbers at random --- */
 
-/* The reference is evaluated MOVES times with slightly changed numbers.  In the first DIRECTED evaluations all changes
- * are upwards, then all are downwards; these count for results of integers only.  An integer that was rounded from a
- * number near a tie may differ, and random changes might miss that. */
+/* The reference is evaluated MOVES times with slightly changed numbers.  In the first evaluation all changes are
+ * upwards, in the second all are downwards; these DIRECTED evaluations count for results of integers only.  An integer
+ * that was rounded from a number near a tie may differ, and random changes might miss that. */
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 
@@ -276,8 +280,8 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* Compares result r with the reference.  If `moving` is set, an element may also differ by as much as the reference's
- * changes when its operands are changed slightly (movement). */
+/* Compares result r with the reference.  If `moving` is set, an element may also differ by movement_factor times what
+ * the reference's element changes by when its operands are changed slightly (movement). */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

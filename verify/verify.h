@@ -26,7 +26,8 @@ typedef struct verify_options {
 } verify_options;
 
 typedef enum verify_cause {
-  /* right if compiled alone, but wrong in the program even if no result shares an operand's buffer */
+  /* the instruction is right if compiled alone, but wrong in the program even if no result shares an operand's buffer;
+   * or the results of control flow are not those of its body */
   VERIFY_UNKNOWN,
   VERIFY_KERNEL,    /* the instruction is wrong if compiled alone, with every algorithm */
   VERIFY_ALGORITHM, /* the instruction is wrong if compiled alone, but right with another algorithm */

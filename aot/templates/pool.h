@@ -12,9 +12,10 @@
 
 enum { ONNX_XLA_POOL_MOST = 64, ONNX_XLA_POOL_SPINS = 2000 };
 
-/* The caller works on a loop like the threads, closes it, and waits for those that have entered it, never for one to
- * wake up.  The loop is written only while it is closed and nobody is inside; a thread reads it only inside, after it
- * has seen it open. */
+/* The caller computes parts of a loop, as the threads do.  When no part is left, it closes the loop and waits for the
+ * threads that are inside; it never waits for a thread to wake up.  The members from `n` on, which describe the loop,
+ * are set only while `open` is 0 and no thread is inside.  A thread uses them only while it is counted in `inside`,
+ * after it has seen that `open` is 1. */
 typedef struct onnx_xla_pool {
   pthread_t threads[ONNX_XLA_POOL_MOST];
   int n_threads; /* without the caller's thread */
@@ -40,8 +41,8 @@ static inline void onnx_xla_pool_pause(void) {
 #endif
 }
 
-/* Waits until the number of the loop is another one: a short time by looking at it, since loops follow each other
- * closely, then asleep. */
+/* Waits until a loop other than number `round` begins, and returns its number: first it looks again and again, since
+ * loops often follow each other closely; after a while it sleeps. */
 static inline uint32_t onnx_xla_pool_await(onnx_xla_pool *p, uint32_t round) {
   int k;
   for (k = 1; k < ONNX_XLA_POOL_SPINS && __atomic_load_n(&p->round, __ATOMIC_SEQ_CST) == round; k++) {
@@ -107,7 +108,7 @@ static inline void onnx_xla_pool_await_others(onnx_xla_pool *p) {
   }
 }
 
-/* The onnx_xla_parallel of a pool, which is `user`. */
+/* The function for set_parallel; `user` is the pool. */
 static inline void onnx_xla_pool_run(void *user, int64_t n, int64_t grain,
                                      void (*body)(void *data, int64_t begin, int64_t end), void *data) {
   onnx_xla_pool *p = (onnx_xla_pool *)user;

@@ -22,8 +22,9 @@ typedef struct onnx_array {
   bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a
                     parameter */
   bool asked;    /* set by an import if a size depends on the content; import again with `known` set */
-  /* Bit k is set if dimension k, or element k of a known array of integers, may have another value in the
-   * next run.  An import with symbols (symbolic.h) makes it a symbol. */
+  /* Bit k of open_dims is set if dimension k may be another one in the next run, and bit k of open_elements if element
+   * k of a known array of integers may have another value then.  An import with symbols (symbolic.h) makes such a
+   * dimension or element a symbol. */
   uint32_t open_dims;
   uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */
@@ -34,7 +35,7 @@ typedef struct onnx_array {
  * batch is 1). */
 typedef struct onnx_definition {
   const char *symbol, *equals;
-  const char *source; /* who needs it: the label of a node */
+  const char *source; /* the label of the node that needs the definition */
 } onnx_definition;
 
 typedef struct onnx_definitions {
@@ -114,7 +115,8 @@ STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char
 /* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.
  */
 const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
-/* Returns true if the name is an input of the function that the call leaves out, so that it has no value. */
+/* Returns true if the name is that of an input of a function which the function's call leaves out, so that it has no
+ * value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
 typedef struct onnx_names {
@@ -129,10 +131,10 @@ void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
 typedef struct onnx_array_use {
   const char *name;
   onnx_array *array;
-  /* The elements of an array of integers that are symbols of the module, as a set: bit k stands for element
-   * k.  If it is not empty: in a list of constants, only the other elements of the array are constants of the
-   * module; in a list of parameters, the set has one element, and the parameter is not the array but tells
-   * the value of this element (onnx_told_shape). */
+  /* A set of elements of an array of integers: bit k stands for element k.  In a list of constants, these are the
+   * elements that are symbols of the module; the other elements are constants.  In a list of parameters, the set is
+   * empty if the parameter is the array itself; otherwise it has one element, whose value the parameter tells
+   * (onnx_told_shape). */
   uint64_t elements;
 } onnx_array_use;
 
@@ -159,7 +161,7 @@ typedef struct onnx_segment {
   /* The module's parameters and results have the names of the graph's values; the additional roots for sizes of dynamic
    * dimensions (hlo_module.size_of) have no names. */
   hlo_module *module;
-  onnx_array_uses params;    /* the arrays that are the module's parameters, in order, or elements of them */
+  onnx_array_uses params;    /* for each parameter of the module: the array that it is, or whose element it tells */
   onnx_array_uses constants; /* arrays that the module uses as constants */
   onnx_array_uses sequences; /* sequences that the segment uses element by element */
   onnx_leaving *leaving;
@@ -170,7 +172,7 @@ typedef struct onnx_segment {
   uint64_t *open_elements;
   bool complete;                /* whether all nodes of the frame will have run after this segment */
   const char *reason;           /* why the first deferred node is deferred */
-  onnx_definitions definitions; /* what symbols are defined as (onnx_import_open_segment) */
+  onnx_definitions definitions; /* the definitions with which onnx_import_open_segment imported the segment */
 } onnx_segment;
 
 /* Imports as many of the nodes that have not run yet as possible.  If a node needs the content of an array whose

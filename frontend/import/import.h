@@ -1,9 +1,9 @@
 /* import.h - imports an ONNX model as an HLO module.
  *
- * Importing specialises: every dimension of the module is a constant.  Symbols of the model (batch, seq) take the
- * values that the caller gives, so that shape arithmetic in the model (Shape -> Gather -> Concat -> Reshape) folds to
- * constants during the import.  A model is imported again for other sizes, which takes milliseconds, since weights are
- * not copied. */
+ * Importing specialises, unless the option `symbols` is set: every dimension of the module is a constant.  Symbols of
+ * the model (batch, seq) take the values that the caller gives, so that shape arithmetic in the model (Shape -> Gather
+ * -> Concat -> Reshape) folds to constants during the import.  A model is imported again for other sizes, which takes
+ * milliseconds, since weights are not copied. */
 #ifndef FRONTEND_IMPORT_IMPORT_H
 #define FRONTEND_IMPORT_IMPORT_H
 
@@ -38,8 +38,8 @@ typedef struct onnx_input_shape {
 typedef struct onnx_import_options {
   const onnx_dim_binding *dims; /* values for symbolic dimensions of the model */
   uint32_t n_dims;
-  /* The ranges of sizes for which symbolic dimensions are meant; the largest size of a range is the likely
-   * one. */
+  /* The sizes that symbolic dimensions may have.  A dimension to which neither `dims` nor `inputs` gives a size gets
+   * the largest size of its range. */
   const dim_range *ranges;
   uint32_t n_ranges;
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
@@ -57,8 +57,8 @@ typedef struct onnx_import_options {
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
    * fail; inputs without a shape count as missing, and so do nodes that read them. */
   onnx_findings *findings;
-  /* If not NULL, dimensions that the model leaves open stay symbols, or what these definitions say
-   * (symbolic.h). */
+  /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions by which these
+   * definitions replace them (symbolic.h). */
   const onnx_definitions *symbols;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
@@ -89,7 +89,7 @@ typedef struct onnx_sizes onnx_sizes;
 typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
 /* The reasons for which a node may be host-interpreted; onnx_ops.def explains them. */
 typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences } onnx_host;
-/* Whether an importer takes inputs with symbolic dimensions (symbolic.h). */
+/* Says whether an importer takes inputs with symbolic dimensions (`open`) or needs constant ones (symbolic.h). */
 typedef enum onnx_symbols { onnx_symbols_fixed, onnx_symbols_open } onnx_symbols;
 /* One row of onnx_ops.def: an operator from one version of its operator set on. */
 typedef struct onnx_op_row {

@@ -196,8 +196,8 @@ static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   return x;
 }
 
-/* Checks the integers of a constant against limits, some of which are symbolic.  That the smallest and the
- * largest integer are within them becomes a guard. */
+/* Checks the integers of a constant against limits, some of which are symbolic.  Guards state that the smallest and the
+ * largest integer are within the limits. */
 static status check_known(const onnx_node *n, const literal *l, const char *what, uint32_t count, const dim *limits,
                           bool from_end) {
   dim_table *t = onnx_dims(n);

@@ -29,7 +29,7 @@ hlo_value onnx_reduce_keep(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t 
  * and product. */
 hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 
-/* Combine every element of x with the number, as a scalar of x's type. */
+/* Apply the operation, or the comparison, to each element of x and the number, which is converted to x's type. */
 hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar);
 hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar);
 
@@ -38,7 +38,7 @@ hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, dou
 hlo_value onnx_of_dim(hlo_builder *b, dtype type, dim d, double factor, double term);
 /* Returns an array like x, each element of which is d. */
 hlo_value onnx_dim_like(hlo_builder *b, hlo_value x, dim d);
-/* Combines every element of x with d. */
+/* Applies the operation to each element of x and d. */
 hlo_value onnx_binary_dim(hlo_builder *b, hlo_op op, hlo_value x, dim d);
 
 /* Broadcasts the operands of an arithmetic operator to one shape.  Since version 7 this follows numpy's rule.  Before,
@@ -53,11 +53,10 @@ STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, 
  * a dimension of extent sizes[j]. */
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
-/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k
- * must be less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no
- * element may be 0.  If x is a constant, it is checked during the import instead, with the error
- * INVALID_MODEL; that symbolic limits are large enough then becomes a guard.  `what` is the standard's name of
- * x. */
+/* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be
+ * less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no element may be 0.
+ * If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; if limits are symbolic, a
+ * guard then states that they are large enough.  `what` is the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits,
                                   bool from_end);
 /* Like onnx_check, for indices x that must be in [0, size). */

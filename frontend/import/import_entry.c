@@ -110,7 +110,8 @@ static const dim_range *find_range(const bindings *b, dim symbol) {
   return NULL;
 }
 
-/* Adds the guards of a range, for a module that keeps the dimension as d. */
+/* Adds guards that d, a dimension that stays symbolic, is within the range.  Returns an error if `value`, its size at
+ * hand, is not. */
 static status keep_range(const bindings *b, const dim_range *r, dim d, int64_t value) {
   CHECK_THAT(value >= r->least && value <= r->most, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "dimension '%s' is %" PRId64 ", outside of its range, %" PRId64 " to %" PRId64, r->name, value, r->least,
@@ -120,7 +121,8 @@ static status keep_range(const bindings *b, const dim_range *r, dim d, int64_t v
   return NULL;
 }
 
-/* Replaces the symbolic dimensions of an input's shape by their values, or gives hints to the symbols. */
+/* Replaces the symbolic dimensions of an input's shape by their values or, if symbols are kept, gives them their values
+ * as hints. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
   CHECK_THAT(s->kind != SHAPE_UNRANKED, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model declares no rank for input '%s', so its shape must be given", name);

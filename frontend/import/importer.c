@@ -40,8 +40,8 @@ static const onnx_scope *body_of(const onnx_scope *s) {
   return s;
 }
 
-/* The inputs and results of earlier segments (the arrays of the frame, frame.h) from which some values are computed.
- * Where such a value depends on a capture of a body, the search continues outside of the body. */
+/* The arrays of the frame (inputs of the caller and results of earlier segments, frame.h) from which some values are
+ * computed.  Where such a value depends on a capture of a body, the search continues outside of the body. */
 typedef struct sources {
   onnx_array_uses arrays; /* arrays of the frame */
   bool more;              /* whether the values also depend on inputs of a body, such as the states of a loop */
@@ -80,7 +80,8 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
 
 /* If a required constant is computed from at most this many elements of inputs (such as a shape or a count), the import
  * computes it; the module is then valid only for these contents of the inputs.  If it is computed from more elements, a
- * segment computes it at run time: large inputs differ from run to run while the constant often stays the same. */
+ * segment computes it at run time: the contents of a large input differ from run to run, while the constant that is
+ * computed from them is often the same, so a module for each content would rarely be used again. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {

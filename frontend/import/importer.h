@@ -39,14 +39,14 @@ bool onnx_has_out(const onnx_node *n, uint32_t k);
  * input, for messages. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
 /* Notes that input k must be a constant; the node is imported again when the content is known.  The functions
- * onnx_const_* call this.  An importer that does not use them must call it itself before it returns the error
- * that the input is not a constant. */
+ * onnx_const_* call this.  An importer that uses none of them must call onnx_require_constant before it returns the
+ * error that the input is not a constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
  * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
  * constant.  Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
-/* Does what onnx_require_inputs does, but only if each of these contents would become symbols
+/* Does what onnx_require_inputs does, but only if the content of each of these inputs would become symbols
  * (onnx_input_shape.use), so that the module still serves other contents. */
 bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the

@@ -19,8 +19,8 @@ static hlo_value vector(hlo_builder *b, uint32_t n, const hlo_value *scalars) {
 
 static hlo_value u64(hlo_builder *b, uint64_t value) { return hlo_scalar_int(b, DTYPE_U64, (int64_t)value); }
 
-/* Hashes two numbers into one, u64[1]: the first number that the generator Philox gives for them as its state.
- * Different pairs practically never have the same hash. */
+/* Hashes two numbers into one, u64[1]: the first number that the generator Philox gives if its state is these two and
+ * 0.  Different pairs practically never have the same hash. */
 static hlo_value mix_one(hlo_builder *b, hlo_value key, hlo_value number) {
   hlo_value state = vector(b, 3, (hlo_value[]){key, number, u64(b, 0)});
   return hlo_rng(b, state, HLO_PHILOX, shape_make(DTYPE_U64, 1, (dim[]){1}));

@@ -89,12 +89,13 @@ bool onnx_requires_contents(const onnx_requirements *w);
 /* Looks a name up in the scope, its frame and the scopes around it.  Returns false if it is not defined, or, after
  * setting requirements.deferred, if a deferred node defines it. */
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
-/* Looks the name up in the scope's frame and the frames around that, and defines it in the scope. */
+/* Looks the name up in the scope's frame and the frames around that, and defines it in the scope.  Returns false as
+ * onnx_scope_lookup does. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
 /* Returns true if the node, or its body, reads a sequence of the frame.  If so, and if it is a function call or its row
- * of onnx_ops.def has `for_sequences`, it is host-interpreted.  Otherwise a module would depend on the length of the
- * sequence and would have to be compiled again whenever a loop appends to it. */
+ * of onnx_ops.def has `for_sequences`, it is host-interpreted.  If it were imported, its module would depend on the
+ * length of the sequence and would have to be compiled again whenever a loop appends to the sequence. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

@@ -21,7 +21,8 @@ bool onnx_holds_sizes(const shape *s) {
   return s->kind == SHAPE_ARRAY && s->rank <= 1 && counts && shape_is_static(s) && shape_elements(s) <= HLO_MAX_SIZES;
 }
 
-/* Returns the symbol for dimension or element k of an array, or what it is defined as. */
+/* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value"), or the
+ * definition of that symbol.  `value` is the size at hand, which becomes the hint. */
 static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
   const onnx_frame *f = im->frame;
   int64_t hint = value > f->least_hint ? value : f->least_hint;
@@ -50,8 +51,9 @@ static dim truth(onnx_importer *im, const char *name, dim element) {
   return !dim_equal(im->frame->dims, element, 0);
 }
 
-/* Adds the array, some of whose elements are open (onnx_array.open_elements), as an instruction `sizes`.  Its
- * open elements are symbols, which additional parameters tell; its other elements are constants. */
+/* Adds the array, some of whose elements are open (onnx_array.open_elements), as an instruction `sizes`.  For each open
+ * element there is a symbol and an additional parameter, which tells its value (onnx_told_shape); the other elements,
+ * and those that are no valid sizes, are constants. */
 static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   const literal *l = &array->value;
   dim elements[HLO_MAX_SIZES];
@@ -363,8 +365,8 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* --- the segment --- */
 
-/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's
- * inputs.  After them come the parameters that tell elements of inputs. */
+/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs.
+ * After them come the parameters that tell the values of elements of inputs (onnx_told_shape). */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;

@@ -185,8 +185,9 @@ static void define(arena *a, dim_table *t, const dim_guard *g, dim symbol, dim e
   }
 }
 
-/* Pins of symbols to constants come first, since expressions may contain these symbols.  Only one equation between
- * expressions is taken at a time, since others may follow from it. */
+/* Appends the definitions that follow from equations among the guards to *out, and returns true if there are any new
+ * ones.  Pins of symbols to constants come first, since expressions may contain these symbols.  Only one equation
+ * between expressions is taken at a time, since others may follow from it. */
 static bool take_equations(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before = out->n;
   dim symbol, equals;

@@ -21,13 +21,14 @@ STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const
 STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                                 onnx_segment *out);
 
-/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  The value
- * becomes the hint of the symbol, or of the one symbol of which it is defined to be a multiple. */
+/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  `value` is the size at
+ * hand.  If the definition is a multiple of one symbol plus a constant, that symbol gets the hint at which the
+ * definition equals `value`, unless it has a hint already. */
 STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value,
                                      dim *out);
 
 /* If the row's importer needs constant dimensions and an input of the node has symbolic ones, pins them and returns an
- * error, which ends the import; it is then repeated. */
+ * error, which ends the import; the import is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
 
 /* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */
@@ -37,12 +38,13 @@ bool onnx_pin_inputs(const onnx_node *n);
  * then constant sizes would not make a constant of it. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);
 
-/* The table in which the node's dimensions are. */
+/* Returns the table of the symbols and expressions in the dimensions of the node's module. */
 dim_table *onnx_dims(const onnx_node *n);
 
-/* Returns true if the shape has these dimensions, as far as the sizes at hand tell (base/dim/guard.h). */
+/* Returns true if the shape has these dimensions.  If that is not proven, the sizes at hand decide, and a guard records
+ * the answer (base/dim/guard.h). */
 bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims);
-/* Returns true if two shapes are equal, as far as the sizes at hand tell. */
+/* Returns true if two shapes are equal; like onnx_has_dims, it may add guards. */
 bool onnx_shapes_equal(const onnx_node *n, const shape *a, const shape *b);
 
 /* Pins the symbols in the shape of input k, which must have constant dimensions, and returns an error if there are any.

@@ -3,12 +3,12 @@
 
 #include "frontend/model/wire_scan.h"
 
-/* While protobuf-c unpacks a message, it keeps temporary lists of the message's fields, which can be larger
- * than the message itself, and frees them afterwards.  Memory of an arena is not freed before the arena is.
- * So that such lists do not stay as long as the model, each allocation of LARGE_MIN bytes or more gets an
- * arena of its own, which give_back destroys.  give_back recognises these allocations by their addresses: a
- * large allocation starts 8 bytes after a multiple of 16, all other memory of an arena at a multiple of 16.
- * (All that protobuf-c stores may be at multiples of 8.) */
+/* While protobuf-c unpacks a message, it keeps temporary lists of the message's fields, which can be larger than the
+ * message itself, and frees them afterwards.  Memory of an arena is not freed before the arena is.  So that such lists
+ * do not stay as long as the model, each allocation of LARGE_MIN bytes or more gets an arena of its own, which
+ * give_back destroys.  give_back recognises these allocations by their addresses: a large allocation starts 8 bytes
+ * after a multiple of 16, all other memory of an arena at a multiple of 16.  (Multiples of 8 suffice, since nothing
+ * that protobuf-c stores needs a larger alignment.) */
 enum { LARGE_MIN = 8 * 1024, LARGE_OFFSET = 24 };
 
 typedef struct large {

@@ -1,7 +1,6 @@
 /* gather.c - the operators that read or write elements at indices: Gather, Scatter and their variants, ReverseSequence,
  * TensorScatter.  Negative indices count from the end.  Constant indices are checked during the import, others when the
- * model runs.
- * With the option `unchecked`, an index out of range is clamped by a gather and skipped by a scatter. */
+ * model runs.  With the option `unchecked`, an index out of range is clamped by a gather and skipped by a scatter. */
 #include <inttypes.h>
 #include <string.h>
 

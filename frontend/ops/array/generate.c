@@ -129,8 +129,8 @@ status onnx_import_constant_of_shape(onnx_node *n) {
 
 /* --- Range --- */
 
-/* Returns the number of elements of a Range of integers with constant start, limit and delta; it ends before limit.  It
- * is computed exactly for all 64-bit values, without overflow. */
+/* Returns the number of elements of a Range of integers with constant start, limit and delta; limit itself is no
+ * element.  The number is exact for all 64-bit values, but at most DIM_MAX. */
 static status range_count_ints(const onnx_node *n, int64_t *count) {
   int64_t start, limit, delta;
   TRY(onnx_const_int(n, 0, "start", &start));
@@ -147,7 +147,8 @@ static status range_count_ints(const onnx_node *n, int64_t *count) {
   return NULL;
 }
 
-/* Returns input k, a scalar that is computed from sizes or a constant that is an integer, as a dim. */
+/* Returns input k, a scalar, as a dim.  It must be computed from sizes or be a constant, and its value must be an
+ * integer. */
 static status range_dim(const onnx_node *n, uint32_t k, const char *what, dim *out) {
   const dim *list;
   int64_t count;
@@ -217,8 +218,9 @@ status onnx_import_range(onnx_node *n) {
 
 /* --- windows --- */
 
-/* Element k of a window is a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N).  It is computed in f64, so that values near 0
- * are accurate.  A symmetric window of one element is NaN (0/0), as in the standard's function body. */
+/* Element k of a window is a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N), where N is the number of elements of a
+ * periodic window, and one less for a symmetric window.  It is computed in f64, so that values near 0 are accurate.  A
+ * symmetric window of one element is NaN (0/0), as in the standard's function body. */
 static const struct window {
   const char *name;
   double a0, a1, a2;

@@ -111,8 +111,8 @@ static status list_parts(const onnx_node *n, dim extent, parts *out) {
   return NULL;
 }
 
-/* Reads the input `split` and computes the number of parts.  If the parts have equal extents, their number
- * must be a constant, and therefore the extent of the axis must be one, too. */
+/* Reads the input `split` and computes the number of parts.  If the parts have equal extents, their number must be a
+ * constant, and therefore the extent of the axis must be a constant, too. */
 static status count_parts(const onnx_node *n, dim extent, parts *out) {
   *out = (parts){.each = 1};
   if (onnx_has_in(n, 1) && hlo_rank(n->in[1]) > 0) {

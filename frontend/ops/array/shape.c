@@ -194,8 +194,8 @@ static hlo_value regroup(hlo_builder *b, hlo_value x, const dim *from, const int
   return hlo_reshape(b, hlo_transpose(b, hlo_reshape(b, x, 6, from), perm), 4, to);
 }
 
-/* Reads the attribute `mode`: whether the position within the block is the outer (DCR) or the inner (CRD) part of the
- * channel number. */
+/* Reads the attribute `mode`.  Sets *inner to whether the position within the block is the inner part of the channel
+ * number (CRD) and not the outer part (DCR). */
 static status block_is_inner(const onnx_node *n, bool *inner) {
   const char *mode;
   TRY(onnx_attr_string(n->arena, n->proto, "mode", "DCR", &mode));

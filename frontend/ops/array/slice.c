@@ -290,7 +290,8 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
 
 /* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  The
  * padding consists of copies of the first or last element (edge), or is a slice of *x, reversed (reflect) or as it is
- * (wrap).  The slice must fit into the extent. */
+ * (wrap).  The slice must fit into the extent; if the extent may be too small, the dimensions of the data are pinned,
+ * and an error is returned. */
 static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;

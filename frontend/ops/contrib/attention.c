@@ -22,22 +22,25 @@ static status read_dense(const onnx_node *n, dense *d) {
   return onnx_attr_float(n->proto, "mask_filter_value", -10000, &d->filter);
 }
 
-/* Adds the filter value to the scores that `keep`, pred of a shape that broadcasts to theirs, excludes. */
+/* Adds the filter value to the scores for which `keep` is false.  `keep` is pred, of a shape that broadcasts to that of
+ * the scores. */
 static hlo_value filtered(hlo_builder *b, const dense *d, hlo_value scores, hlo_value keep) {
   hlo_value zero = hlo_broadcast_to(b, hlo_scalar(b, DTYPE_F32, 0), hlo_shape(keep));
   hlo_value filter = hlo_select(b, keep, zero, hlo_like(b, zero, d->filter));
   return onnx_op_stretched(b, HLO_ADD, scores, filter);
 }
 
-/* Returns whether each key is before the end that x, s32[B], gives for each element of the batch; [B, 1, 1, keys]. */
+/* Compares the position of each key with x, s32[B], which has a number for each element of the batch.  Returns pred[B,
+ * 1, 1, keys]. */
 static hlo_value compare_keys(hlo_builder *b, const dense *d, hlo_comparison c, hlo_value x) {
   int64_t batch = 0;
   shape s = shape_make(DTYPE_S32, 4, (dim[]){d->a.batch, 1, 1, d->a.keys});
   return hlo_compare(b, c, hlo_iota(b, s, 3), hlo_broadcast(b, x, s, &batch));
 }
 
-/* Applies mask k: flags [B, keys] or [B, S, keys], or the number of keys of each element of the batch, s32[B], which
- * `with_starts` may be followed by the first keys, s32[2 B]. */
+/* Applies the mask in input k, if it is given, to the scores.  The mask has flags, [B, keys] or [B, S, keys], or for
+ * each element of the batch the end of its keys, s32[B], or, if `with_starts` permits it, the ends and then the starts,
+ * s32[2 B]. */
 static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const char *what, bool with_starts,
                          hlo_value *scores) {
   if (!onnx_has_in(n, k)) {
@@ -70,7 +73,9 @@ static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const c
   return NULL;
 }
 
-/* Returns what each query [B, heads, S, head] attends to, [B, S, hidden] in f32. */
+/* Sets *out to the attention of the queries q, [B, heads, S, head], to the keys k and values v, as [B, S, hidden] in
+ * f32.  `bias` is the number of the input that is added to the scores, and `mask` that of the input that excludes keys.
+ */
 static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value k, hlo_value v, uint32_t bias,
                      uint32_t mask, const char *mask_name, bool with_starts, hlo_value *out) {
   hlo_builder *b = n->b;
@@ -95,9 +100,9 @@ enum { QUERY, KEY, VALUE, BIAS, PADDING_MASK, ATTENTION_BIAS, PAST_KEY, PAST_VAL
 
 typedef struct multi_head {
   dense d;
-  bool projected; /* whether key and value are [B, heads, keys, head] already, and have no bias */
-  dim kv_steps;
-  int64_t v_head;
+  bool projected; /* whether the inputs key and value are [B, heads, keys, head] already, and get no bias */
+  dim kv_steps;   /* how many new keys each element of the batch has */
+  int64_t v_head; /* the number of elements of a head of V */
 } multi_head;
 
 static status check_multi_head_inputs(const onnx_node *n) {
@@ -114,7 +119,8 @@ static status check_multi_head_inputs(const onnx_node *n) {
   return NULL;
 }
 
-/* Reads the last dimension of an input as a constant number of elements of each head. */
+/* Sets *out to the number of elements of a head in input k: its last dimension, which must be a constant, divided by
+ * `heads`. */
 static status read_head(const onnx_node *n, uint32_t k, const char *what, int64_t heads, int64_t *out) {
   const shape *s = onnx_in_shape(n, k);
   TRY(onnx_const_dim(n, s->dims[s->rank - 1], what, out));
@@ -169,7 +175,8 @@ static status read_multi_head_past(const onnx_node *n, multi_head *m) {
   return onnx_need_dims(n, BIAS, "bias", 1, &all);
 }
 
-/* Returns input k [B, S, heads * each] as [B, heads, S, each], with its part of the bias, which begins at `from`. */
+/* Returns input k [B, S, heads * each] as [B, heads, S, each], after adding its part of the bias, which begins at
+ * `from`. */
 static hlo_value project(const onnx_node *n, const multi_head *m, uint32_t k, int64_t from, int64_t each) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[k];
@@ -209,7 +216,8 @@ enum { INPUT, WEIGHTS, PROJECTION_BIAS, NO_INPUT = UINT32_MAX };
 typedef struct packed {
   dense d;
   int64_t sizes[3];            /* the numbers of columns of Q, K and V in the weights */
-  uint32_t mask, past, scores; /* the numbers of inputs; NO_INPUT for one that the operator does not have */
+  uint32_t mask, past, scores; /* the numbers of the inputs for the mask, the past and the bias of the scores; NO_INPUT
+                                  if the operator has no such input */
 } packed;
 
 static status read_packed_attributes(const onnx_node *n, packed *p) {
@@ -261,7 +269,8 @@ static status read_packed_inputs(const onnx_node *n, packed *p) {
   return NULL;
 }
 
-/* Sets both outputs from the products of the input and the weights, [B, S, columns], in the type of the results. */
+/* Sets both outputs.  `products` are the products of the input and the weights, [B, S, columns], in the type of the
+ * outputs. */
 static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
   hlo_builder *b = n->b;
   hlo_value parts[3], y = {0};

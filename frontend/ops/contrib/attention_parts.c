@@ -38,7 +38,8 @@ hlo_value contrib_join_heads(hlo_builder *b, hlo_value x) {
   return hlo_reshape(b, hlo_transpose(b, x, swap_heads), 3, (dim[]){s->dims[0], s->dims[2], all});
 }
 
-/* The scale multiplies q, which is smaller than the scores and than the keys that a cache may hold. */
+/* q is multiplied by the scale, and not the scores or the keys, since q usually has fewer elements than the scores, and
+ * than the keys if there is a cache. */
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k) {
   q = onnx_times(b, hlo_convert(b, q, DTYPE_F32), a->scale);
   hlo_value x = onnx_head_product(b, q, hlo_convert(b, k, DTYPE_F32), 3, a->heads, a->kv_heads);

@@ -6,10 +6,10 @@
 #include "frontend/ops/contrib/contrib.h"
 
 typedef struct contrib_attention {
-  dim batch, steps, keys; /* the numbers of queries and of keys of each element of the batch */
-  int64_t heads, kv_heads, head;
-  float scale, softcap; /* a softcap of 0 means none */
-  bool may_be_blind;    /* whether a query may see no key at all; its result is then 0 */
+  dim batch, steps, keys; /* the size of the batch, and how many queries (steps) and keys each of its elements has */
+  int64_t heads, kv_heads, head; /* the numbers of heads of Q and of K and V, and of the elements of a head */
+  float scale, softcap;          /* a softcap of 0 means none */
+  bool may_be_blind;             /* whether a query may see no key at all; its result is then 0 */
   hlo_value sink; /* f32[heads]: a further score of each head, which softmax counts but whose value is 0; or no def */
 } contrib_attention;
 
@@ -25,7 +25,8 @@ hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k);
 /* Adds input k, [B or 1, heads or 1, S, keys], to the scores if it is given. */
 STATUS_MUST_USE status contrib_add_bias(const onnx_node *n, const contrib_attention *a, uint32_t k, hlo_value *scores);
-/* Excludes keys that `seen`, pred with the scores' dimensions, does not have. */
+/* Sets the scores for which `seen`, pred with the scores' dimensions, is false to -infinity, so that softmax ignores
+ * them. */
 hlo_value contrib_hide(hlo_builder *b, hlo_value scores, hlo_value seen);
 /* Returns softmax of the scores times v [B, kv_heads, keys, .], as [B, heads, S, .] in f32. */
 hlo_value contrib_weigh(hlo_builder *b, const contrib_attention *a, hlo_value scores, hlo_value v);

@@ -5,7 +5,7 @@
 
 #include "frontend/import/import_helpers.h"
 
-/* Returns an error that names an attribute of the node which is not among these, so that no attribute is ignored. */
+/* Returns an error if the node has an attribute that is not among the given names, so that no attribute is ignored. */
 #define CONTRIB_ATTRIBUTES(n, ...) contrib_attributes(n, (const char *const[]){__VA_ARGS__, NULL})
 STATUS_MUST_USE status contrib_attributes(const onnx_node *n, const char *const *known);
 /* Returns an error if input k is given; `why` says what is not supported. */
@@ -19,19 +19,20 @@ STATUS_MUST_USE status contrib_biased(const onnx_node *n, const char *what, hlo_
 /* Returns true if input k is known to be one element, as a scalar or a vector. */
 bool contrib_is_single(const onnx_node *n, uint32_t k);
 
-/* Returns the node as one with other inputs and of another version, to call the importer of a standard's operator which
- * has the same attributes.  `in` has entries up to the greatest number of inputs of that operator, and n_in are used.
- */
+/* Returns a copy of the node with other inputs and another version, by which the importer of an operator of the
+ * standard that has the same attributes can be called.  `in` has as many entries as that operator may have inputs, of
+ * which the first n_in are given. */
 onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in);
 /* Moves the last dimension of x, the channels, behind the first one, or with `back` from there to the end.  Returns x
  * if its rank is below 3. */
 hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back);
-/* Returns input k, the scale of a product y or one for each of its columns, in f32 and broadcast to y. */
+/* Returns input k, named `what`, in f32 and broadcast to y, the shape of a product.  It holds one scale, or one for
+ * each column of the product. */
 STATUS_MUST_USE status contrib_column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y,
                                             hlo_value *out);
-/* Returns the product of in[0] and in[1], integers of 8 bits with the zero points in[2] and in[3], which may be absent,
- * in f32.  a_scale is a scalar; input k of the node, named `what`, has the scales of in[1], one or one for each column.
- */
+/* Sets *out to the product of in[0] and in[1], in f32.  These are integers of 8 bits with the zero points in[2] and
+ * in[3], which may be absent.  a_scale, a scalar, is the scale of in[0].  Input k of the node, named `what`, has one
+ * scale for in[1], or one for each of its columns. */
 STATUS_MUST_USE status contrib_scaled_product(const onnx_node *n, const hlo_value in[4], hlo_value a_scale, uint32_t k,
                                               const char *what, hlo_value *out);
 

@@ -38,8 +38,8 @@ status onnx_import_contrib_quick_gelu(onnx_node *n) {
 
 /* --- FusedMatMul --- */
 
-/* Returns input k as it is multiplied.  `batch` moves the first dimension before the last one, and `last` then
- * exchanges the last two; neither does anything to a vector. */
+/* Returns input k, transposed as the multiplication needs it.  `batch` moves the first dimension before the last one,
+ * and `last` then exchanges the last two; neither does anything to a vector. */
 static status oriented(const onnx_node *n, uint32_t k, const char *what, bool batch, bool last, hlo_value *out) {
   int rank = onnx_in_shape(n, k)->rank;
   int64_t order[SHAPE_MAX_RANK];
@@ -63,8 +63,8 @@ static status oriented(const onnx_node *n, uint32_t k, const char *what, bool ba
   return NULL;
 }
 
-/* ONNX Runtime reads the memory of a matrix A that is to be transposed as that of the transposed one if B is a vector.
- */
+/* If B is a vector and A a matrix to be transposed, ONNX Runtime does not transpose A, but reads its memory as if it
+ * were transposed already.  This case is refused. */
 status onnx_import_contrib_fused_matmul(onnx_node *n) {
   float alpha;
   bool trans_a, trans_b, batch_a, batch_b;
@@ -121,7 +121,8 @@ static status activate(onnx_node *n, const fused_activation *known, size_t n_kno
   return NULL;
 }
 
-/* The activations' parameters are in attributes of their own. */
+/* The parameters of the activation are the attributes activation_alpha and activation_beta; alpha and beta are those of
+ * Gemm. */
 status onnx_import_contrib_fused_gemm(onnx_node *n) {
   static const fused_activation known[] = {{"Relu", 0},        {"Tanh", 0},     {"Sigmoid", 0}, {"LeakyRelu", 1},
                                            {"HardSigmoid", 2}, {"Softplus", 0}, {"Elu", 1}};

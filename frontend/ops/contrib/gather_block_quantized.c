@@ -9,8 +9,9 @@
 enum { DATA, INDICES, SCALES, ZERO_POINTS };
 
 typedef struct table {
-  int64_t bits, block, columns, blocks; /* the elements and blocks of a row */
-  bool packed;                          /* whether bytes hold several elements, the first one in the lowest bits */
+  /* The bits of an element, the elements of a block, and the elements and the blocks of a row. */
+  int64_t bits, block, columns, blocks;
+  bool packed; /* whether bytes hold several elements, the first one in the lowest bits */
   dim rows;
 } table;
 
@@ -37,7 +38,8 @@ static status read_table(const onnx_node *n, table *t) {
   t->columns = t->packed ? stored * (8 / t->bits) : stored;
   CHECK_THAT((t->block & (t->block - 1)) == 0, STATUS_INVALID_MODEL, "block_size is %" PRId64 ", no power of two",
              t->block);
-  t->block = t->block < t->columns ? t->block : t->columns; /* so that repeated scales are few */
+  /* A row that is shorter than a block has one scale, which over_blocks then repeats for this row's elements only. */
+  t->block = t->block < t->columns ? t->block : t->columns;
   t->blocks = t->block ? (t->columns + t->block - 1) / t->block : 0;
   t->rows = s->dims[0];
   TRY(onnx_need_dims(n, SCALES, "scales", 2, (dim[]){t->rows, t->blocks}));

@@ -36,8 +36,8 @@ typedef struct grouped {
   contrib_attention a;
   bool packed; /* whether query has the keys and values, too */
   cache_kind cache;
-  /* Whether the batch is 1 and the cache dynamic.  The new rows then come right after the past, which is checked when
-   * the model runs; the present is a concatenation, so it can be carried in place. */
+  /* Whether the batch is 1 and the cache dynamic.  Then the new rows must come right after the rows of the past (a
+   * check makes sure of it when the model runs), so that the present is a concatenation and can be carried in place. */
   bool appended;
   dim past;
   hlo_value length; /* s64[B]: the number of keys of each element of the batch that are no padding */
@@ -149,8 +149,8 @@ static status read_total(const onnx_node *n, grouped *g) {
 
 /* --- positions --- */
 
-/* Computes g->length and g->start.  The first rows of a batch may be padded at the end: their start is 0, although they
- * are more than `length`. */
+/* Computes g->length and g->start.  In the first run, which has no past, the rows of a batch element may be padded at
+ * the end.  Then there are more steps than `length`, and the start is 0 instead of the negative difference. */
 static status read_lengths(const onnx_node *n, grouped *g) {
   hlo_builder *b = n->b;
   hlo_value last = hlo_reshape(b, hlo_convert(b, n->in[SEQLENS_K], DTYPE_S64), 1, &g->a.batch); /* it may be [B, 1] */
@@ -168,15 +168,15 @@ static status read_lengths(const onnx_node *n, grouped *g) {
   return NULL;
 }
 
-/* Returns the position of each step, s64[B, S], or [1, S] if all elements of the batch have the same ones. */
+/* Returns the position of each step, s64[B, S]. */
 static hlo_value step_positions(hlo_builder *b, const grouped *g) {
   shape s = shape_make(DTYPE_S64, 2, (dim[]){g->a.batch, g->a.steps});
   int64_t batch = 0;
   return hlo_binary(b, HLO_ADD, hlo_iota(b, s, 1), hlo_broadcast(b, g->start, s, &batch));
 }
 
-/* Returns the positions by which queries and keys are rotated.  Of position_ids, the first steps of all (a past of no
- * rows) use only the first element, from which they count. */
+/* Returns the positions by which queries and keys are rotated.  If there is no past, only the first element of
+ * position_ids is used, and the positions of all batch elements count up from it. */
 static status rotary_positions(const onnx_node *n, const grouped *g, hlo_value *out) {
   hlo_builder *b = n->b;
   if (!onnx_has_in(n, POSITION_IDS)) {
@@ -201,8 +201,8 @@ static status rotary_positions(const onnx_node *n, const grouped *g, hlo_value *
 
 /* --- building --- */
 
-/* Returns one of the new arrays, [B, S, heads, head]: `first` is its first head in a packed query, `k` its own input.
- */
+/* Returns the query, the key or the value of the new steps, [B, S, heads, head]: input k or, if the query is packed,
+ * its heads from number `first` on. */
 static hlo_value new_heads(const onnx_node *n, const grouped *g, uint32_t k, int64_t first, int64_t heads) {
   const contrib_attention *a = &g->a;
   hlo_value x = n->in[g->packed ? QUERY : k];
@@ -212,7 +212,7 @@ static hlo_value new_heads(const onnx_node *n, const grouped *g, uint32_t k, int
   return hlo_reshape(n->b, x, 4, (dim[]){a->batch, a->steps, heads, a->head});
 }
 
-/* Replaces x [B, S, heads, head] by the RMS normalisation of each head, scaled by input k, if that is given. */
+/* If input k is given, replaces x [B, S, heads, head] by the RMS normalisation of each head, scaled by input k. */
 static status normalize_heads(const onnx_node *n, const grouped *g, uint32_t k, const char *what, hlo_value *x) {
   hlo_builder *b = n->b;
   int64_t over = 3;
@@ -256,7 +256,7 @@ static status add_rows(const onnx_node *n, const grouped *g, uint32_t past, hlo_
   return NULL;
 }
 
-/* Returns which keys each query sees, with the dimensions of the scores x. */
+/* Returns pred with the dimensions of the scores x, which is true where the query sees the key. */
 static hlo_value seen_keys(hlo_builder *b, const grouped *g, hlo_value x) {
   static const int64_t at[] = {0, 2};
   int64_t batch = 0;
@@ -334,7 +334,7 @@ status onnx_import_contrib_group_query_attention(onnx_node *n) {
   if (b->error) {
     return NULL;
   }
-  /* Only padding can be too far from all keys. */
+  /* Only a query that is padding can be so far from all keys that the window has none of them. */
   g.a.may_be_blind = g.window > 0 && !g.appended && !dim_known_equal(onnx_dims(n), a->steps, 1);
   x = contrib_weigh(b, a, contrib_hide(b, x, seen_keys(b, &g, x)), values);
   n->out[0] = hlo_convert(b, contrib_join_heads(b, x), hlo_type(n->in[QUERY]));

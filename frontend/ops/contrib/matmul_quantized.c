@@ -23,7 +23,8 @@ static status add_bias(const onnx_node *n, uint32_t k, hlo_value *y) {
 enum { A, B, SCALES, ZERO_POINTS, G_IDX, BIAS };
 
 typedef struct bit_weights {
-  int64_t columns, sums, bits, block, n_blocks; /* B stands for a matrix [columns, sums] */
+  int64_t columns, sums, bits, block, n_blocks; /* B holds a matrix [columns, sums] of numbers of `bits` bits, whose
+                                                   rows have n_blocks blocks of `block` numbers */
 } bit_weights;
 
 static status read_bit_weights(const onnx_node *n, bit_weights *w) {
@@ -40,7 +41,7 @@ static status read_bit_weights(const onnx_node *n, bit_weights *w) {
              w->block);
   CHECK_THAT(w->bits == 2 || w->bits == 4 || w->bits == 8, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
              "weights of %" PRId64 " bits are not supported", w->bits);
-  /* It allows A to be rounded to fewer bits; here A is never rounded. */
+  /* accuracy_level allows A to be rounded to fewer bits; here A is never rounded. */
   TRY(onnx_attr_int(n->proto, "accuracy_level", 0, &accuracy));
   TRY(onnx_attr_int(n->proto, "weight_prepacked", 0, &prepacked));
   CHECK_THAT(!prepacked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "weight_prepacked is not supported");
@@ -49,7 +50,7 @@ static status read_bit_weights(const onnx_node *n, bit_weights *w) {
 }
 
 /* Returns the constant input k, unsigned numbers of w->bits bits, as `rows` lists of `count` numbers of the small type.
- * In the input, each list begins with a byte, the first number in the lowest bits. */
+ * In the input, each list begins at a byte, and the first number in a byte has the lowest bits. */
 static status unpack(const onnx_node *n, const bit_weights *w, uint32_t k, const char *what, int64_t rows,
                      int64_t count, hlo_value *out) {
   const literal *packed;
@@ -86,7 +87,8 @@ static status of_blocks(const onnx_node *n, const bit_weights *w, uint32_t k, co
   return NULL;
 }
 
-/* Returns the zero points, [columns, blocks] in s32, or in f32 if the model has them as floats; or one number. */
+/* Returns the zero points, [columns, blocks] in s32, or in f32 if the model has them as floats.  Without zero points in
+ * the model, returns their default as a scalar. */
 static status read_zero_points(const onnx_node *n, const bit_weights *w, hlo_value *out) {
   if (!onnx_has_in(n, ZERO_POINTS)) {
     *out = hlo_scalar(n->b, DTYPE_S32, (double)(1 << (w->bits - 1)));
@@ -102,7 +104,8 @@ static status read_zero_points(const onnx_node *n, const bit_weights *w, hlo_val
   return NULL;
 }
 
-/* Converts q, a constant, without constant folding, so that a target can multiply by integers. */
+/* Converts q, a constant, without constant folding, so that the integers stay in the module and a target can multiply
+ * by them. */
 static hlo_value convert_kept(hlo_builder *b, hlo_value q, dtype to) {
   hlo_eval_fn *eval = b->eval;
   b->eval = NULL;
@@ -145,7 +148,7 @@ status onnx_import_contrib_matmul_nbits(onnx_node *n) {
   TRY(dequantized(n, &w, &weights));
   hlo_value x = hlo_convert(b, n->in[A], DTYPE_F32);
   padding[last] = w.n_blocks * w.block - w.sums;
-  if (padding[last]) { /* the last block of each column is longer than what is left of A */
+  if (padding[last]) { /* K is no multiple of the block size, so that A is shorter than the blocks of a column */
     x = hlo_pad(b, x, hlo_scalar(b, DTYPE_F32, 0), none, padding, NULL);
   }
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &last, .rhs_contract = &first};

@@ -6,9 +6,9 @@
 #include "frontend/ops/contrib/contrib.h"
 #include "frontend/ops/math/norm.h"
 
-/* A normalisation over the last dimension, or over all from `axis` on. */
+/* A normalisation over the dimensions from `axis` on. */
 typedef struct row_norm {
-  hlo_value x; /* in the type in which it is computed */
+  hlo_value x; /* the array to normalise, in the type in which the normalisation is computed */
   int axis;
   bool centered; /* whether the mean is subtracted */
   float epsilon;
@@ -41,8 +41,9 @@ static hlo_value normalize(hlo_builder *b, row_norm *r, hlo_value gamma, hlo_val
 /* Returns input k, or no value if it is absent. */
 static hlo_value optional(const onnx_node *n, uint32_t k) { return onnx_has_in(n, k) ? n->in[k] : (hlo_value){0}; }
 
-/* Both are in the standard's domain.  SimplifiedLayerNormalization is not in the standard; LayerNormalization is since
- * version 17, but ONNX Runtime's optimiser writes it into older models, too.  The result has the type of the scale. */
+/* Imports LayerNormalization (centered) or SimplifiedLayerNormalization, which ONNX Runtime's optimiser writes in the
+ * standard's domain.  The standard does not have SimplifiedLayerNormalization; it has LayerNormalization since version
+ * 17, but the optimiser writes that into older models, too.  The result has the type of the scale. */
 static status layer_norm(onnx_node *n, bool centered) {
   int64_t axis, stash;
   row_norm r = {.centered = centered};
@@ -69,9 +70,10 @@ status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) { return
 
 /* --- SkipLayerNormalization, SkipSimplifiedLayerNormalization --- */
 
-enum { INPUT, SKIP, GAMMA, BETA, BIAS }; /* without BETA, the bias is input 3 */
+enum { INPUT, SKIP, GAMMA, BETA, BIAS }; /* without a beta, the bias is input 3 */
 
-/* Checks that skip has the input's dimensions, or has 1 or nothing in place of the first one. */
+/* Checks that skip has the input's dimensions, or, if the input has rank 3, has extent 1 or no dimension in place of
+ * the first one. */
 static status check_skip(const onnx_node *n) {
   const shape *x = onnx_in_shape(n, INPUT), *s = onnx_in_shape(n, SKIP);
   dim_table *t = onnx_dims(n);
@@ -105,7 +107,7 @@ static status skip_norm(onnx_node *n, bool centered) {
   r.x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[INPUT]), onnx_widen(b, n->in[SKIP]));
   r.x = onnx_has_in(n, bias) ? onnx_op_stretched(b, HLO_ADD, r.x, onnx_widen(b, n->in[bias])) : r.x;
   n->out[0] = hlo_convert(b, normalize(b, &r, n->in[GAMMA], centered ? optional(n, BETA) : (hlo_value){0}), type);
-  n->out[1] = r.mean; /* without one, the driver refuses a node that has this output */
+  n->out[1] = r.mean; /* has no def if not centered; the driver then refuses a node that lists this output */
   n->out[2] = r.inverse;
   n->out[3] = hlo_convert(b, r.x, type);
   return NULL;
@@ -118,8 +120,8 @@ status onnx_import_contrib_skip_simplified_layer_normalization(onnx_node *n) { r
 
 enum { IDS, SEGMENTS, WORD_TABLE, POSITION_TABLE, SEGMENT_TABLE, EMBED_GAMMA, EMBED_BETA, MASK, POSITIONS };
 
-/* QEmbedLayerNormalization has no position_ids; its tables, gamma and beta are bytes, of which the scales are inputs
- * Q_SCALES + k, and the zero points Q_ZERO_POINTS + k, for input WORD_TABLE + k. */
+/* QEmbedLayerNormalization has no position_ids; its tables, gamma and beta are bytes.  The scale of input WORD_TABLE +
+ * k is input Q_SCALES + k, and its zero point is input Q_ZERO_POINTS + k. */
 enum { Q_SCALES = 8, Q_ZERO_POINTS = 13 };
 static bool is_quantized(const onnx_node *n) { return dtype_is_int(hlo_type(n->in[WORD_TABLE])); }
 
@@ -181,7 +183,8 @@ static status check_embeddings(const onnx_node *n) {
   return NULL;
 }
 
-/* Returns the position embeddings, [batch or 1, steps, hidden]; without position_ids they are the first rows. */
+/* Returns the position embeddings, [batch or 1, steps, hidden]; without position_ids they are the first rows of the
+ * table. */
 static status embed_positions(const onnx_node *n, hlo_value *out) {
   dim steps = onnx_in_shape(n, IDS)->dims[1];
   const shape *table = onnx_in_shape(n, POSITION_TABLE);
@@ -214,7 +217,8 @@ status onnx_import_contrib_embed_layer_normalization(onnx_node *n) {
   row_norm r = {.axis = 2, .centered = true};
   TRY(CONTRIB_ATTRIBUTES(n, "epsilon", "mask_index_type"));
   TRY(onnx_attr_float(n->proto, "epsilon", 1e-12f, &r.epsilon));
-  TRY(onnx_attr_int_in(n->proto, "mask_index_type", 0, 0, 1, &kind)); /* it only tells whether output 1 exists */
+  /* mask_index_type only tells whether output 1 exists. */
+  TRY(onnx_attr_int_in(n->proto, "mask_index_type", 0, 0, 1, &kind));
   TRY(check_embeddings(n));
   TRY(embed(n, IDS, "input_ids", WORD_TABLE, &word));
   TRY(embed_positions(n, &position));

@@ -88,7 +88,8 @@ status onnx_import_contrib_qlinear_leaky_relu(onnx_node *n) {
   return quantize(n, y, 3, hlo_type(n->in[0]));
 }
 
-/* The inputs are the condition, X with its scale and zero point, Y with its, and those of the result. */
+/* The inputs are the condition, X, Y, each of these two followed by its scale and zero point, and the scale and zero
+ * point of the result. */
 status onnx_import_contrib_qlinear_where(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x, y, condition = n->in[0];
@@ -117,7 +118,7 @@ status onnx_import_contrib_qlinear_softmax(onnx_node *n) {
   TRY(onnx_attr_int(n->proto, "opset", 0, &opset));
   TRY(onnx_axis_attr(n, -1, s->rank, &axis));
   TRY(dequantized(n, 0, "X", &x));
-  if (opset < 13) { /* the dimensions from the axis on are one */
+  if (opset < 13) { /* softmax runs over all dimensions from the axis on together */
     dim_table *t = onnx_dims(n);
     dim matrix[] = {shape_dim_product(t, s, 0, (int)axis), shape_dim_product(t, s, (int)axis, s->rank)};
     x = hlo_reshape(b, onnx_softmax(b, hlo_reshape(b, x, 2, matrix), 1), s->rank, s->dims);
@@ -182,7 +183,8 @@ status onnx_import_contrib_qlinear_concat(onnx_node *n) {
 
 /* --- products --- */
 
-/* Returns the factor of the integers' sums, f32 with the dimensions of y: alpha * a_scale * b_scale. */
+/* Returns the factor by which the sums of integer products are multiplied, alpha * a_scale * b_scale: f32 with the
+ * dimensions of y. */
 static status gemm_scale(const onnx_node *n, const shape *y, float alpha, hlo_value *out) {
   hlo_value sx, sy;
   TRY(repeated(n, 1, "a_scale", y, &sx));
@@ -228,7 +230,7 @@ status onnx_import_contrib_qgemm(onnx_node *n) {
 
 /* --- operators of the standard with other types or layouts --- */
 
-/* Returns an error unless the attribute axis is given where scales along an axis are. */
+/* Returns an error if there are scales along an axis but no attribute `axis`, or if the node has other attributes. */
 static status check_axis(const onnx_node *n) {
   CHECK_THAT(contrib_is_single(n, 1) || onnx_attr_has(n->proto, "axis"), STATUS_INVALID_MODEL,
              "the scale is %s, but there is no axis", SHAPE_STR(NULL, onnx_in_shape(n, 1)));

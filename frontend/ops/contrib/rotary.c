@@ -1,4 +1,4 @@
-/* rotary.c - see rotary.h; the importer of RotaryEmbedding, whose positions may be one offset. */
+/* rotary.c - see rotary.h; the importer of RotaryEmbedding, whose positions may be given as one offset. */
 #include "frontend/ops/contrib/rotary.h"
 
 #include <inttypes.h>

@@ -15,8 +15,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* The highest order of a derivative that is computed by Gradient nodes of results of Gradient nodes.  The import of
- * each order repeats the imports of all lower orders. */
+/* The highest order of derivatives.  A Gradient node may differentiate the result of another one; the import of each
+ * order repeats the imports of all lower orders. */
 enum { ORDER_MAX = 8 };
 
 typedef struct gradient {
@@ -197,8 +197,8 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
   return NULL;
 }
 
-/* Imports the nodes.  A node may define a name that stands for an input of the Gradient node; after the node, the name
- * is bound to the Gradient node's value again. */
+/* Imports the nodes.  If a node defines a name that stands for an input of the Gradient node, the name is bound to that
+ * input again afterwards. */
 static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__NodeProto *const *nodes) {
   for (size_t k = 0; k < n; k++) {
     TRY(onnx_import_nodes(s, 1, &nodes[k]));

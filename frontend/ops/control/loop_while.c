@@ -119,7 +119,8 @@ static status check_states(const onnx_loop *l) {
  * trip count.  This is the largest size in bytes that such a scan output may have. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
-/* Returns true if the array is not larger than MAX_SCAN_BOUND, as far as the sizes at hand tell. */
+/* Returns true if the array is not larger than MAX_SCAN_BOUND, which becomes a guard if it is not proven for all sizes.
+ */
 static bool is_small(const onnx_node *n, const shape *s) {
   dim_table *t = onnx_dims(n);
   int64_t most = MAX_SCAN_BOUND / (int64_t)dtype_bytes((dtype)s->type);

@@ -54,8 +54,8 @@ status onnx_import_compare(onnx_node *n) {
 
 /* --- other operators of two operands, and Where --- */
 
-/* Computes a remainder with the sign of the divisor, also if it is a floating-point 0.  HLO's remainder has the sign of
- * the dividend. */
+/* Computes a remainder with the sign of the divisor, even if the remainder is a floating-point 0.  HLO's remainder has
+ * the sign of the dividend. */
 static hlo_value floor_mod(hlo_builder *b, hlo_value x, hlo_value y) {
   hlo_value r = hlo_binary(b, HLO_REM, x, y);
   if (dtype_is_unsigned(hlo_type(x))) {

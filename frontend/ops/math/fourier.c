@@ -86,8 +86,8 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
   return hlo_constant(n->b, t.l);
 }
 
-/* --- any number of points: x and the result are [rows, n, 2], of which only `rows` may be symbolic; an inverse
- * transform lacks the factor 1 / n --- */
+/* --- any number of points: x and the result are [rows, n, 2], of which only `rows` may be symbolic; the results of an
+ * inverse transform are not yet multiplied by 1 / n (transform_rows does that) --- */
 
 /* Returns the real (k = 0) or imaginary (k = 1) parts of x. */
 static hlo_value part(hlo_builder *b, hlo_value x, int64_t k) { return hlo_slice_dim(b, x, hlo_rank(x) - 1, k, k + 1); }

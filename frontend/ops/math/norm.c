@@ -75,7 +75,7 @@ typedef struct batch_norm {
   bool training;
   shape x;                    /* X's shape, with the type in which to compute */
   int n_feature;              /* the rank of the parameters */
-  int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the dimension of X */
+  int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the same dimension of X */
   dim_list over;              /* the dimensions of X over which mean and variance are computed */
 } batch_norm;
 
@@ -158,8 +158,8 @@ static void bn_train_outputs(onnx_node *n, const batch_norm *p, hlo_value mean, 
   }
 }
 
-/* Computes Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon), so that both factors fold to constants if
- * the parameters are constants. */
+/* Computes Y = X * a + (B - mean * a) with a = scale / sqrt(var + epsilon), so that a and B - mean * a fold to
+ * constants if the parameters are constants. */
 status onnx_import_batch_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   batch_norm p;

@@ -10,9 +10,9 @@ typedef struct onnx_moments {
   hlo_value mean, centered, variance;
 } onnx_moments;
 
-/* Returns those of x over the n dimensions `over`, in x's type. */
+/* Returns the moments of x over the n dimensions `over`, in x's type. */
 onnx_moments onnx_moments_over(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *over);
-/* Returns the mean of the squares of x over those dimensions, which have extent 1 in it. */
+/* Returns the mean of the squares of x over the n dimensions `over`, which stay in the result with extent 1. */
 hlo_value onnx_mean_square(hlo_builder *b, hlo_value x, uint32_t n, const int64_t *over);
 /* Returns 1 / sqrt(variance + epsilon). */
 hlo_value onnx_inverse_deviation(hlo_builder *b, hlo_value variance, float epsilon);

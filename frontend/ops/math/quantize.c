@@ -221,7 +221,7 @@ status onnx_import_dynamic_quantize_linear(onnx_node *n) {
   hlo_value low = hlo_binary(b, HLO_MIN, hlo_reduce(b, x, HLO_REDUCE_MIN, s->rank, all), zero);
   hlo_value range = hlo_binary(b, HLO_SUB, high, low);
   hlo_value scale = hlo_binary(b, HLO_DIV, range, hlo_like(b, range, 255));
-  /* If all elements are 0, so is the scale; every other divisor then gives the right result. */
+  /* If all elements are 0, so is the scale; any divisor but 0 then gives the right result. */
   hlo_value divisor = hlo_select(b, hlo_compare(b, HLO_EQ, scale, zero), hlo_like(b, scale, 1), scale);
   hlo_value point = hlo_unary(b, HLO_NEG, hlo_binary(b, HLO_DIV, low, divisor));
   point = onnx_saturate(b, point, (hlo_value){0}, DTYPE_U8);

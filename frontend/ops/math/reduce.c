@@ -61,7 +61,7 @@ static hlo_value reduce_log_sum_exp(hlo_builder *b, hlo_value x, const axis_list
 static const struct reduction {
   const char *name;
   reduction_fn *fn;
-  bool in_float; /* whether integers are converted to floats for the computation, which otherwise is exact */
+  bool in_float; /* whether integers are converted to floats; otherwise they are computed exactly */
   bool steps;    /* whether the formula rounds more than once, so that f16 and bf16 are computed in f32 */
 } reductions[] = {
     {"ReduceL1", reduce_l1, false, true},         {"ReduceL2", reduce_l2, true, true},

@@ -159,8 +159,8 @@ static hlo_value sort_by(hlo_builder *b, hlo_value keys, hlo_value column, hlo_v
 }
 
 /* Returns the row numbers of a matrix in lexicographic order of its rows, of which there is at least one; `keys` is the
- * transposed matrix (sort_keys).
- * A `while` over the columns makes a stable sort by each column, from the last to the first. */
+ * transposed matrix (sort_keys).  A `while` over the columns makes a stable sort by each column, from the last to the
+ * first. */
 static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
   hlo_value order = hlo_iota(b, list_of(DTYPE_S64, count), 0);

@@ -92,9 +92,9 @@ static void split_total_padding(onnx_window *w, int k, int64_t total) {
   w->high[k] = total - w->low[k];
 }
 
-/* Sets the padding if the node has the attribute output_shape, or auto_pad is SAME_UPPER or SAME_LOWER.
- * `full` are the result's extents without padding.  The padding must be a constant.  With SAME it is one,
- * since full - in * stride does not depend on `in`. */
+/* Sets the padding if the node has the attribute output_shape, or auto_pad is SAME_UPPER or SAME_LOWER.  `full` has the
+ * result's extents without padding.  The padding must be a constant.  With SAME it is a constant, since full - in *
+ * stride does not depend on `in`. */
 static status read_output_shape(const onnx_node *n, onnx_window *w, const dim *full, const dim *in) {
   const int64_t *wanted;
   size_t count;

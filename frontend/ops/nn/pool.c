@@ -13,8 +13,8 @@ typedef struct pool {
   onnx_window w; /* the attributes of the node */
   int rank;
   dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
-  int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode, at least how far the last window
-                                     extends past the input */
+  int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode it reaches at least to the end of the
+                                     last window */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
       dilation[SHAPE_MAX_RANK];
 } pool;
@@ -116,8 +116,9 @@ static hlo_window window_of(const pool *p) {
 
 /* --- average --- */
 
-/* Returns for each window position in dimension k the number of elements that count for the average, in x's type.
- * Elements in the padding count if include_pad is set; elements that ceil_mode adds after the padding never count. */
+/* Returns for each window position in dimension k the number of elements that count for the average, as an array of the
+ * type.  Elements in the padding count if include_pad is set; elements that ceil_mode adds after the padding never
+ * count. */
 static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad, dtype type) {
   const onnx_window *w = &p->w;
   int64_t more = include_pad ? w->low[k] + w->high[k] : 0;

@@ -9,9 +9,9 @@
 
 /* --- extents --- */
 
-/* For scales that are multiples of 1/64, floor(in * scale) is an expression of dims.  The standard's product is rounded
- * to single precision, whose 24 bits hold it exactly up to 2^18, or up to 2^24 if the scale is an integer.  Other
- * scales pin the extent. */
+/* For scales that are multiples of 1/64, floor(in * scale) is an expression of dims.  The standard rounds the product
+ * to single precision, whose 24 bits hold multiples of 1/64 exactly up to 2^18, and integers up to 2^24.  For other
+ * scales, and for products that may be larger, the extent is pinned. */
 status onnx_resize_extent(const onnx_node *n, axis_plan *p) {
   enum { PARTS = 64, LARGEST = 1 << 16, EXACT = 1 << 18 };
   dim_table *t = onnx_dims(n);
@@ -117,7 +117,7 @@ static hlo_value take(const taps *t, hlo_value x, int64_t axis, hlo_value at) {
   return hlo_take(t->b, x, hlo_convert(t->b, at, DTYPE_S64), axis);
 }
 
-/* The weight of an element at the distance `far` from the position, for the linear filter. */
+/* Returns the weight that the linear filter gives to an element at the distance `far` from the position. */
 static hlo_value linear_weight(const taps *t, hlo_value far) {
   hlo_value one = number(t, 1), away = hlo_unary(t->b, HLO_ABS, far);
   return hlo_select(t->b, hlo_compare(t->b, HLO_LT, away, one), op(t, HLO_SUB, one, away), number(t, 0));

@@ -99,7 +99,7 @@ static bool reads_once(const cpu_problem *p) {
 
 /* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
  * the columns fill only these, and for larger products some that read B, or A, less often.  Weights that are read once
- * come from memory faster in one or two streams (20 % faster than in eight, measured). */
+ * come from memory faster in one or two streams than in eight. */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;

@@ -32,7 +32,7 @@ struct emulated_block {
   int64_t number;
   emulated_thread *threads;
   void *shared;
-  uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* the values that were exchanged last, of each warp */
+  uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* of each thread: the values of its last exchange */
   gpu_race_check *races;                                  /* NULL until the kernel says what it accesses */
   bool raced;                                             /* whether `race` was found */
   gpu_race race;

@@ -116,11 +116,11 @@ double cpu_time_on_threads(double nanoseconds, uint32_t threads);
 /* Lists the configs of all algorithms on the arena, the least estimate first.  Returns their number. */
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out);
 
-/* Returns the algorithm of the config of that full name; NULL if there is none. */
+/* Returns the algorithm of the config whose full name (cpu_config_name) is `name`; NULL if there is none. */
 const cpu_algorithm *cpu_algorithm_of(const char *name);
 
-/* Finds the problem's config of that full name, even if cpu_list_configs leaves it out.  Returns false if there is
- * none. */
+/* Finds the problem's config whose full name is `name`, even if cpu_list_configs leaves it out.  Returns false if there
+ * is none. */
 bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out);
 
 /* Returns the config's full name, such as "library:p4", as it stands in an instruction's config, in the tuning log and

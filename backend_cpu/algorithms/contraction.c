@@ -509,7 +509,7 @@ static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction,
 /* Returns the contraction of bytes that the passes would make of this one, in a module of its own that has the same
  * table of sizes; NULL if it would not be valid. */
 static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
-  enum { IMAGE = 3 }; /* the channels of an image, which get a fourth one (hlo/passes/qdq_fusion.c) */
+  enum { IMAGE = 3 }; /* the number of channels to which hlo/passes/qdq_fusion.c adds a fourth one */
   hlo_module *m = hlo_module_create(a, "bytes");
   m->dims = contraction->parent->module->dims;
   hlo_computation *c = hlo_computation_create(m, "bytes");

@@ -155,7 +155,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
 typedef struct compilation {
   rt_compile_options *options; /* on the arena, since jobs use them */
   arena *arena;
-  const char *name; /* of the rt_target */
+  const char *name; /* the name of the rt_target */
   emit_target target;
   uint32_t n_more; /* further architectures, for which the same kernels are compiled */
   emit_target *more;

@@ -23,7 +23,7 @@ typedef struct queue {
 struct gpu_copies {
   char *shared;
   uint32_t shared_bytes, threads;
-  queue *queues;   /* of each thread */
+  queue *queues;   /* one for each thread */
   uint16_t *owner; /* for each word of shared memory: 1 + the thread whose copy to it is under way, or 0 */
 };
 

@@ -35,7 +35,7 @@ typedef struct gpu_cuda_info {
 /* Describes a device without opening it, for a list of devices. */
 STATUS_MUST_USE status gpu_cuda_describe(uint32_t ordinal, gpu_cuda_info *out);
 
-/* Fails if the device, whose capability this is, is too old for all code that we compile. */
+/* Fails if a device of this capability is too old for all code that we compile; `ordinal` is for the message. */
 STATUS_MUST_USE status gpu_cuda_check_capability(uint32_t ordinal, uint32_t capability);
 
 #endif

@@ -17,9 +17,10 @@ typedef int64_t rt_size;
 
 /* A node of a program's expressions of sizes: a symbol, or an operation of constants and of nodes before it. */
 typedef struct rt_size_node {
-  uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
-  rt_size a, b;     /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
-  const char *name; /* the symbol with this value, or an expression of one (32*width); otherwise NULL or "" */
+  uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
+  rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
+  /* The name of the symbol with this value, or an expression of a symbol (32*width); otherwise NULL or "". */
+  const char *name;
 } rt_size_node;
 
 /* A condition on sizes (base/dim/guard.h): the program is right only for sizes at which it holds. */

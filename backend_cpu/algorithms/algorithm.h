@@ -32,7 +32,7 @@ typedef struct cpu_problem {
   int32_t lhs, weights;
   bool constant_weights;  /* whether the weights are a constant, which can be packed while compiling */
   bool takes_sizes;       /* whether the kernel would take sizes as arguments (emit_takes_sizes) */
-  double multiplications; /* their number, for likely sizes of the symbols */
+  double multiplications; /* the number of multiplications, for likely sizes of the symbols */
   cpu_problem_options options;
 } cpu_problem;
 
@@ -85,8 +85,8 @@ typedef struct cpu_plan {
 
 struct cpu_algorithm {
   const char *name;
-  /* Whether there are configs for problems whose kernels take sizes as arguments.  If not, the functions below are not
-   * called for such problems. */
+  /* True if the algorithm has configs for problems whose kernels take sizes as arguments.  Otherwise the functions
+   * below are not called for such problems. */
   bool takes_sizes;
   /* About how long it takes to make the code of a config, measured on one thread of a Zen 4.  A library writes its code
    * while the plan is built; kernels are compiled later, on all threads. */
@@ -116,10 +116,11 @@ double cpu_time_on_threads(double nanoseconds, uint32_t threads);
 /* Lists the configs of all algorithms on the arena, the least estimate first.  Returns their number. */
 uint32_t cpu_list_configs(arena *a, const cpu_problem *p, cpu_config **out);
 
-/* Returns the algorithm of the config of that full name; NULL if there is none. */
+/* Returns the algorithm of the config whose full name (cpu_config_name) is `name`; NULL if there is none. */
 const cpu_algorithm *cpu_algorithm_of(const char *name);
 
-/* Finds the config of that name, also if it is not listed.  Returns false if the problem has none. */
+/* Finds the problem's config whose full name is `name`, even if cpu_list_configs leaves it out.  Returns false if there
+ * is none. */
 bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_config *out);
 
 /* Returns the config's full name, such as "library:p4", as it stands in an instruction's config, in the tuning log and

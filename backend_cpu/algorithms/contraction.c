@@ -337,8 +337,9 @@ static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contractio
 }
 
 /* Returns true if one library call or kernel computes the contraction, the operations that follow it up to `end`, and
- * then `last`.  Without a library "gemm" or "depthwise" does so, which take any number of steps; in small code the
- * plain loops do, too, so that no sums are kept in memory. */
+ * then `last`.  Where no library may be called, this is a kernel of "gemm" or "depthwise", which take any number of
+ * steps.  In small code (emit_target.small) the plain loops take the steps, too, so that the sums are not written to
+ * memory before the steps. */
 static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
   cpu_geometry g;
   emit_product product;
@@ -508,7 +509,7 @@ static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction,
 /* Returns the contraction of bytes that the passes would make of this one, in a module of its own that has the same
  * table of sizes; NULL if it would not be valid. */
 static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
-  enum { IMAGE = 3 }; /* the channels of an image, which get a fourth one (hlo/passes/qdq_fusion.c) */
+  enum { IMAGE = 3 }; /* the number of channels to which hlo/passes/qdq_fusion.c adds a fourth one */
   hlo_module *m = hlo_module_create(a, "bytes");
   m->dims = contraction->parent->module->dims;
   hlo_computation *c = hlo_computation_create(m, "bytes");
@@ -528,8 +529,8 @@ static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype l
   return bad ? NULL : i;
 }
 
-/* Returns true if a generated kernel should multiply bytes in this contraction: that of "gemm" or "depthwise", or in
- * small code the plain loops, since bytes take a quarter of the memory of f32. */
+/* Returns true if a generated kernel should multiply bytes in this contraction: a kernel of "gemm" or "depthwise", or
+ * in small code (emit_target.small) the plain loops, since bytes take a quarter of the memory of f32. */
 static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
   enum { NARROWEST = 4 }; /* lanes of a vector of dot4 groups */
   emit_product product;
@@ -558,9 +559,8 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
 }
 
 /* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are
- * multiplied, since reading them takes most of the time.  Measured for 1024 x 4096 weights of 4 bits, relative to the
- * time in f32: 0.2 (weights from memory) to 0.8 (from the last cache) for one row, 1.15 to 1.25 for 8 to 32 rows.  With
- * --exact this is not allowed, since scaling the sum of a block rounds differently from scaling each weight. */
+ * multiplied, since reading them takes most of the time (doc/measurements/cpu-quantised.md).  With --exact this is not
+ * allowed, since scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
   const cpu_asked *about = data;

@@ -46,7 +46,7 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
   dim_table *t = dims_of(p);
   double columns = emit_likely_size(t, g->columns),
-         vectors = ceil(columns / (double)g->lanes); /* the last vector of a group may hold one column only */
+         vectors = ceil(columns / (double)g->lanes); /* the last vector may have fewer columns than lanes */
   double padded = p->multiplications / fmax(columns, 1) * (vectors * (double)g->lanes);
   double work = padded / (double)g->lanes * (0.15 + 0.015 * loads);
   work += emit_likely_size(t, emit_product_scratch(t, g)) * 0.1;
@@ -99,7 +99,7 @@ static bool reads_once(const cpu_problem *p) {
 
 /* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
  * the columns fill only these, and for larger products some that read B, or A, less often.  Weights that are read once
- * come from memory faster in one or two streams (20 % faster than in eight, measured). */
+ * come from memory faster in one or two streams than in eight. */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;

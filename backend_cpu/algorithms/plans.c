@@ -138,8 +138,8 @@ typedef struct building {
   cpu_plan *plan; /* NULL if it could not be built */
 } building;
 
-/* A job.  Failures other than of memory are dropped, since add_rest then builds the plan again, and fails, too, or
- * takes another config. */
+/* The function of a job that builds the plan of a library call.  Only the failure to get memory is returned.  After any
+ * other failure there is no plan, so add_rest tries to build it again, and fails, too, or takes another config. */
 static status build_call(void *data) {
   building *b = data;
   status s = build_named(b->arena, &b->problem, &b->plan);

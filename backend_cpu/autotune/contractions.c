@@ -135,7 +135,8 @@ static status list_configs(void *data, arena *a, const hlo_instr *i, autotune_pr
   cpu_problem p;
   cpu_config *configs;
   *out = (autotune_problem){0};
-  /* Times for some sizes tell too little about all sizes, so estimates decide there. */
+  /* A problem whose sizes are not constants gets no configs to time, since times for some sizes tell too little about
+   * other sizes: estimates choose its config. */
   if (!cpu_problem_of(i, t->options, &p) || p.takes_sizes) {
     return NULL;
   }

@@ -113,8 +113,9 @@ static void give_plain(const lowering *l, const literal *given, const literal *t
   }
 }
 
-/* Allocates memory for packed weights.  If weights are shared, programs for other shapes may have packed the same, and
- * *fresh is false.  `how` identifies the packing. */
+/* Sets *out to memory for packed weights.  If another program of the session has packed the same weights in the same
+ * way, *out is the memory with those, and *fresh is false; otherwise the caller must fill it.  `how` identifies the
+ * packing. */
 static status packed_memory(const lowering *l, const literal *plain, rt_span how, uint64_t bytes, void **out,
                             bool *fresh) {
   const rt_sharing *sharing = l->options->sharing;

@@ -38,7 +38,7 @@ status cpu_convolution_load(rt_thunk *t, rt_loader *l);
 status cpu_dot_load(rt_thunk *t, rt_loader *l);
 status cpu_contraction_run(const rt_thunk *t, rt_run *r);
 
-/* How many bytes of scratch memory are enough.  A sort needs CPU_SORT_PART_BYTES for each part, and CPU_SORT_BYTES for
+/* The scratch memory of sorts and suppressions.  A sort needs CPU_SORT_PART_BYTES for each part, and CPU_SORT_BYTES for
  * each element of a line in each part.  A non-maximum suppression needs what base/nms.h says for each part,
  * CPU_NMS_LINE_BYTES for each line, and CPU_NMS_BYTES. */
 enum {

@@ -91,7 +91,7 @@ static bool takes_activation(void *data, const hlo_instr *contraction, const hlo
   return emit_takes_tiles(contraction);
 }
 
-/* Tensor cores multiply bytes; other kernels would take as long as for f32. */
+/* Bytes are multiplied only by tensor cores, since other kernels take as long for bytes as for f32. */
 static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   const pass_data *p = data;
   emit_mma_tile tile;
@@ -155,7 +155,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
 typedef struct compilation {
   rt_compile_options *options; /* on the arena, since jobs use them */
   arena *arena;
-  const char *name; /* of the rt_target */
+  const char *name; /* the name of the rt_target */
   emit_target target;
   uint32_t n_more; /* further architectures, for which the same kernels are compiled */
   emit_target *more;
@@ -241,8 +241,8 @@ static status compile_host(struct hlo_module *m, const rt_compile_options *optio
   return compile_for(&c, m, out);
 }
 
-/* Sets *out to the architectures to compile for: what the options say, otherwise that of the first GPU.  "host" is code
- * for this processor, for a driver that emulates a GPU. */
+/* Sets *out to the names of the architectures to compile for: those in the options, otherwise that of the first GPU.
+ * The name "host" means code for this processor, which only a driver that emulates a GPU can load. */
 static status choose_architectures(const rt_compile_options *o, arena *a, const char **out) {
   gpu_cuda_info info;
   *out = o->cpu;

@@ -10,20 +10,20 @@ typedef struct copy {
   char *to;
   const char *from;
   int32_t bytes, live;
-  uint32_t group; /* its number, from 0 on */
+  uint32_t group; /* the number of the thread's group that the copy is in, from 0 on */
 } copy;
 
 /* The copies of a thread, in the order in which they began: items [first, n) have not arrived. */
 typedef struct queue {
   copy *items;
   uint32_t first, n, cap;
-  uint32_t groups; /* how many were made */
+  uint32_t groups; /* how many groups the thread has made */
 } queue;
 
 struct gpu_copies {
   char *shared;
   uint32_t shared_bytes, threads;
-  queue *queues;   /* of each thread */
+  queue *queues;   /* one for each thread */
   uint16_t *owner; /* for each word of shared memory: 1 + the thread whose copy to it is under way, or 0 */
 };
 

@@ -1,10 +1,10 @@
 /* block_copies.h - copies of an emulated block's threads to shared memory that arrive only when they are waited for
  * (rt_block_thread.copy).
  *
- * On a GPU a copy arrives at any time between its begin and the wait for it.  Here its place is filled with 0xFF bytes
- * when it begins, and it reads and arrives as late as possible, so that a kernel that waits too little computes wrong
- * numbers.  What no result would show is found as a fault: an access to, or a second copy into, memory to which a copy
- * is under way, and a thread that ends before its copies have arrived. */
+ * On a GPU a copy arrives at any time between its begin and the wait for it.  Here its destination is filled with 0xFF
+ * bytes when it begins, and it reads and arrives as late as possible, so that a kernel that waits too little computes
+ * wrong numbers.  Some mistakes would change no result, so these functions find them: an access to, or a second copy
+ * into, memory to which a copy is under way, and a thread that ends before its copies have arrived. */
 #ifndef BACKEND_GPU_RUNTIME_BLOCK_COPIES_H
 #define BACKEND_GPU_RUNTIME_BLOCK_COPIES_H
 
@@ -19,22 +19,23 @@ void gpu_copies_destroy(gpu_copies *c); /* NULL is allowed */
 
 typedef enum gpu_copy_result {
   GPU_COPY_BEGUN,
-  GPU_COPY_OUTSIDE, /* it is not a copy of 4, 8 or 16 bytes to a multiple of as many in shared memory */
+  GPU_COPY_OUTSIDE, /* the size is not 4, 8 or 16 bytes, or no multiple of it in shared memory is the destination */
   GPU_COPY_TWICE,   /* another copy to the same place is under way */
   GPU_COPY_NO_MEMORY
 } gpu_copy_result;
-/* Begins a copy of a thread: the first `live` bytes of `from`, and zeros. */
+/* Begins a copy of `bytes` bytes by a thread: the first `live` bytes of `from`, then zeros. */
 gpu_copy_result gpu_copies_begin(gpu_copies *c, uint32_t thread, void *to, const void *from, int32_t bytes,
                                  int32_t live);
-/* Makes a group of the copies that the thread has begun since it made the last one. */
+/* Makes a group of the copies that the thread has begun since its last group. */
 void gpu_copies_commit(gpu_copies *c, uint32_t thread);
-/* Lets the oldest copy of the thread arrive that is in none of its last `groups` groups.  Returns false if there is
- * none; otherwise sets *to and *bytes to where it has arrived. */
+/* Lets the oldest copy of the thread arrive that is in none of its last `groups` groups.  Returns false if there is no
+ * such copy; otherwise sets *to and *bytes to the destination of the copy. */
 bool gpu_copies_arrive(gpu_copies *c, uint32_t thread, int32_t groups, void **to, int32_t *bytes);
 
-/* Returns true, and the thread, if a copy to one of the bytes [at, at + bytes) is under way. */
+/* Returns true and sets *thread to the thread that began it, if a copy to one of the bytes [at, at + bytes) is under
+ * way. */
 bool gpu_copies_pending(const gpu_copies *c, const void *at, int64_t bytes, uint32_t *thread);
-/* Returns true, and a thread, if a copy of any thread has not arrived. */
+/* Returns true and sets *thread to the first thread with such a copy, if a copy has not arrived. */
 bool gpu_copies_left(const gpu_copies *c, uint32_t *thread);
 
 #endif

@@ -6,8 +6,8 @@
 #include "backend_gpu/runtime/device.h"
 
 /* Sets *out to the device with this number, as the driver counts them (CUDA_VISIBLE_DEVICES), which lives as long as
- * the process.  Nothing is asked of the driver yet: the first function that needs the device opens it, and its failure
- * tells if there is no driver, or no such device.
+ * the process.  The driver is not called yet: the first function that needs the device opens it, and fails if there is
+ * no driver, or no such device.
  *
  * The device is that of the process: it uses the primary context, which other libraries of the process share, and
  * leaves it current in threads that call the device's functions.  An error by which the driver gives a context up, such
@@ -24,8 +24,8 @@ typedef struct gpu_cuda_info {
   uint32_t processors;   /* how many streaming multiprocessors there are */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
   uint32_t cuda_version; /* of the driver: 12040 is CUDA 12.4 */
-  /* The newest architecture that we compile for and whose code it runs, such as "sm_90"; "" if it is too old for all
-   * of them. */
+  /* The newest architecture that we compile for and whose code the device runs, such as "sm_90"; "" if the device is
+   * too old for all of them. */
   char architecture[8];
   double operations; /* the most f32 operations in a second, of which a multiply-add is two; 0 if the driver does not
                         tell */
@@ -35,7 +35,7 @@ typedef struct gpu_cuda_info {
 /* Describes a device without opening it, for a list of devices. */
 STATUS_MUST_USE status gpu_cuda_describe(uint32_t ordinal, gpu_cuda_info *out);
 
-/* Fails if the device, whose capability this is, is too old for all code that we compile. */
+/* Fails if a device of this capability is too old for all code that we compile; `ordinal` is for the message. */
 STATUS_MUST_USE status gpu_cuda_check_capability(uint32_t ordinal, uint32_t capability);
 
 #endif

@@ -14,7 +14,7 @@
 typedef struct gpu_architecture {
   uint32_t capability; /* ten times the compute capability */
   bool exact;          /* whether the code uses what only this GPU has: sm_90a */
-  bool ptx;            /* whether it is PTX, which the driver compiles for later GPUs, or a cubin, machine code */
+  bool ptx;            /* true: PTX, which the driver can also compile for later GPUs; false: a cubin (machine code) */
 } gpu_architecture;
 
 #define NVPTX "nvptx64-nvidia-cuda "
@@ -176,7 +176,8 @@ static status read_attribute(cuda_device *d, const gpu_function *f, CUfunction_a
   return NULL;
 }
 
-/* Reads what limits launches.  A kernel may have more than 48 KB of shared memory only if that was set. */
+/* Reads what limits launches, and allows the kernel as much shared memory as the device has.  Without that, the driver
+ * allows 48 KB. */
 static status read_limits(cuda_device *d, gpu_function *f) {
   uint32_t declared;
   TRY(read_attribute(d, f, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, &f->most_threads));

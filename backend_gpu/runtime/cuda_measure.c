@@ -53,7 +53,7 @@ static uint32_t lanes_of(uint32_t capability) {
   return capability == 60 || capability == 70 || capability == 72 || capability == 75 || capability == 80 ? 64 : 128;
 }
 
-/* Memory transfers twice in a cycle of its clock. */
+/* Computes the bytes from the clock of the memory, which transfers data twice in a cycle. */
 status cuda_read_peak(cuda_device *d, uint32_t capability, double *operations, double *bytes) {
   uint32_t processors, kilohertz, memory_kilohertz, bits;
   TRY(cuda_read_attribute(d, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &processors));

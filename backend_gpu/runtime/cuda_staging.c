@@ -1,5 +1,5 @@
-/* cuda_staging.c - copies between the host and CUDA's devices through page-locked memory.  Only such memory is copied
- * while the host goes on; the driver would copy from pageable memory in the caller's time. */
+/* cuda_staging.c - copies between the host and CUDA's devices through page-locked memory.  The driver copies only such
+ * memory while the host goes on; a copy of pageable memory would make the caller wait. */
 #include <string.h>
 
 #include "backend_gpu/runtime/cuda_device.h"

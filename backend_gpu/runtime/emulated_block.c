@@ -21,8 +21,8 @@ typedef struct emulated_thread {
 
 /* What is wrong with a kernel's copies. */
 typedef struct copy_fault {
-  const char *what; /* NULL: nothing */
-  uint32_t thread, other;
+  const char *what;       /* NULL: nothing */
+  uint32_t thread, other; /* the thread that is at fault, and the one that began the copy */
   const void *at;
 } copy_fault;
 
@@ -32,12 +32,12 @@ struct emulated_block {
   int64_t number;
   emulated_thread *threads;
   void *shared;
-  uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* the values that were exchanged last, of each warp */
+  uint64_t lanes[RT_BLOCK_MOST_THREADS][RT_BLOCK_VALUES]; /* the values of each thread's last exchange */
   gpu_race_check *races;                                  /* NULL until the kernel says what it accesses */
   bool raced;                                             /* whether `race` was found */
   gpu_race race;
   gpu_copies *copies; /* NULL until a thread begins one */
-  copy_fault fault;   /* the first one */
+  copy_fault fault;   /* the first fault */
 };
 
 static _Noreturn void out_of_memory(void) { guard_fail("out of memory for the threads of an emulated block"); }

@@ -20,7 +20,7 @@ typedef struct gpu_blocks {
   const int64_t *args;
   int64_t steps;
   uint32_t threads, shared_bytes; /* of each block */
-  gpu_order order;                /* of warps, and of the threads in each */
+  gpu_order order;                /* the order in which the warps run, and the threads of a warp */
 } gpu_blocks;
 
 /* Runs blocks [begin, end).  An INTERNAL error says in which block threads wait at different barriers, or wait for

@@ -20,7 +20,7 @@ typedef uint64_t event;
 
 /* The accesses to a byte. */
 typedef struct trace {
-  event write, read; /* the last ones */
+  event write, read; /* the last write, and the last read */
   event near;        /* the last read by another thread of the warp that has done `read` */
   event far;         /* a read by another warp, since the barrier that came before `read` */
 } trace;

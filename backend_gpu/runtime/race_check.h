@@ -20,18 +20,17 @@ typedef struct gpu_race {
   bool both_write;
 } gpu_race;
 
-/* Returns NULL if there is no memory.  A check remembers what one block after the other accesses. */
+/* Returns NULL if there is no memory.  One check can serve several blocks, one after the other. */
 gpu_race_check *gpu_race_check_create(void);
 void gpu_race_check_destroy(gpu_race_check *c); /* NULL is allowed */
 
-/* All threads of the block have waited for each other, or another block begins. */
+/* Must be called when all threads of the block have waited for each other, and when another block begins. */
 void gpu_race_check_barrier(gpu_race_check *c);
-/* The threads of the warp that runs have waited for each other.  When another warp goes on, this must be called, too.
- */
+/* Must be called when the threads of the running warp have waited for each other, and when another warp goes on. */
 void gpu_race_check_exchange(gpu_race_check *c);
 
-/* A thread accesses bytes [at, at + bytes).  Sets *found and returns true if that is a race.  Sets *no_memory if it
- * cannot be remembered. */
+/* Must be called for each access of a thread, to the bytes [at, at + bytes).  Sets *found and returns true if the
+ * access and an earlier one are a race.  Sets *no_memory to whether there is no memory to remember the access. */
 bool gpu_race_check_access(gpu_race_check *c, uint32_t thread, const void *at, int64_t bytes, bool writes,
                            gpu_race *found, bool *no_memory);
 

@@ -29,9 +29,9 @@ struct oxla_model {
 /* The thread of a run, on which executions that oxla_start begins take place. */
 typedef struct api_worker api_worker;
 
-/* Whether a run is to be cancelled.  If cancelling is switched on during an execution, it stays on for this execution
- * even if it is switched off before the execution notices it.  The reason is that parts of an execution check it at
- * different times, and all must see the same. */
+/* The bits of oxla_run.cancelled.  If cancelling is switched on during an execution, it stays on for this execution
+ * even if it is switched off before the execution notices it.  The reason is that the parts of an execution read the
+ * bits at different times, and all parts must find the same. */
 typedef enum api_cancel {
   API_CANCEL_ON = 1,  /* the last oxla_cancel switched it on */
   API_CANCEL_MET = 2, /* it was on at some time since api_begin */
@@ -90,19 +90,20 @@ STATUS_MUST_USE status api_check_idle(const oxla_run *run);
 void api_worker_destroy(api_worker *w);
 /* --- carried outputs (carry.c) --- */
 
-/* Returns the number of the carried output whose output, or whose input, has this index; the number of carried outputs
- * if there is none. */
+/* Return an index of run->carried: that of the output with this index, and that of the output which is carried in the
+ * input with this index.  If there is none, they return the number of carried outputs. */
 uint32_t api_carried_output(const oxla_run *run, size_t output);
 uint32_t api_carried_input(const oxla_run *run, size_t input);
 /* Returns true if the value of this input is in memory of the run. */
 bool api_is_carried(const oxla_run *run, size_t input);
 /* Forgets the value of an input which the caller sets anew. */
 void api_drop_carried(oxla_run *run, size_t input);
-/* Before an execution of run->compiled: puts the values of carried inputs into memory as the program needs it. */
+/* Puts the values of carried inputs into memory as run->compiled needs it.  Must be called before each execution. */
 STATUS_MUST_USE status api_place_carried(oxla_run *run);
-/* After an execution: makes carried outputs the values of their inputs. */
+/* Makes carried outputs the values of their inputs.  Must be called after each execution. */
 void api_advance_carried(oxla_run *run);
-/* Sets the data of output k, which is carried, to a copy without room. */
+/* Sets the data of the carried output k, of shape *s, to a copy that has no room to grow, unless it has data
+ * already. */
 STATUS_MUST_USE status api_pack_carried(oxla_run *run, uint32_t k, const shape *s);
 void api_free_carried(oxla_run *run);
 

@@ -140,7 +140,7 @@ typedef struct oxla_device {
   int id; /* the number of a CUDA device; otherwise 0 */
 } oxla_device;
 
-/* In which direction oxla_device_copy copies. */
+/* The direction in which oxla_device_copy copies. */
 typedef enum oxla_copy { OXLA_TO_DEVICE = 1, OXLA_FROM_DEVICE = 2, OXLA_WITHIN_DEVICE = 3 } oxla_copy;
 
 /* --- options: how a model is loaded --- */
@@ -249,11 +249,11 @@ typedef struct oxla_options {
    * were never written; OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs, a handler
    * for SIGSEGV is installed. */
   int check_memory;
-  /* When sizes get a program of their own that is tuned (`tune`).  "auto" (default): in the background, with low
-   * priority and while no execution is in progress.  The first execution does not wait for it.  If the model leaves
-   * sizes open, one program serves all of them, and only those that come often get one of their own.  Later executions
-   * use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of sizes is
-   * compiled and tuned before it first runs. */
+  /* Says when a program for one set of sizes is compiled and tuned (`tune`).  "auto" (default): in the background, with
+   * low priority and while no execution is in progress.  The first execution does not wait for it.  If the model leaves
+   * sizes open, one program serves all of them, and only sizes that come often get a program of their own.  Later
+   * executions use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of
+   * sizes is compiled and tuned before it first runs. */
   const char *specialise;
   /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions:
    * code, steps, memory of runs, and weights in forms that no other program uses.  Those that were not used
@@ -440,9 +440,9 @@ oxla_error *oxla_device_copy(oxla_model *model, oxla_copy direction, void *to, c
 
 struct DLManagedTensor; /* declared by DLPack's dlpack.h */
 
-/* Sets an input to a tensor of DLPack in host memory, or in that of the model's device, whose rows are contiguous.  It
- * is not copied.  If this succeeds, the run owns the tensor and calls its deleter when the input is set anew or the run
- * is destroyed; otherwise the caller keeps it. */
+/* Sets an input to a tensor of DLPack, which must be row-major and contiguous, in host memory or in the memory of the
+ * model's device.  The tensor is not copied.  If this succeeds, the run owns the tensor and calls its deleter when the
+ * input is set anew or the run is destroyed; otherwise the caller keeps the tensor. */
 oxla_error *oxla_set_input_dlpack(oxla_run *run, const char *name, struct DLManagedTensor *tensor);
 /* Takes an output, as oxla_take_output does, and returns it as a tensor of DLPack.  The tensor is in host
  * memory or, after oxla_set_device_output(run, name, NULL, 0), in the device's.  The caller frees it by
@@ -484,14 +484,14 @@ typedef struct oxla_gpu {
 oxla_error *oxla_gpu_count(int *out);
 /* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is
  * compiled for the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that
- * is older than GPU 0, set it to that GPU's architecture. */
+ * is older than GPU 0, set oxla_options.cpu to that GPU's architecture. */
 oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */
 
-/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If none has been
- * tuned yet, begins with the sizes of the last execution.  Executions that begin later use the tuned program, so a
- * caller that measures times calls this after the first execution. */
+/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If no program has
+ * been tuned yet, one is tuned first, for the sizes of the last execution.  Executions that begin later use the tuned
+ * program, so a caller that measures times calls this after the first execution. */
 void oxla_await_tuned(oxla_model *model);
 
 typedef enum oxla_profile_format {

@@ -27,7 +27,7 @@ static void print_values(const char *what, const rt_io *io, uint32_t n) {
   fputs("\n", stdout);
 }
 
-/* Prints what a program for many sizes has in place of one arena. */
+/* Prints the sizes of a program for many sizes, and the number of slots of its arena, which has no fixed size. */
 static void print_sizes(const rt_program *p) {
   printf("  %-10s for many sizes: %" PRIu32 " expressions, %" PRIu32 " slots in the arena\n", "sizes", p->n_sizes,
          p->n_slots);

@@ -4,8 +4,9 @@
 
 #include "plugin/cli/options.h"
 
-/* Reads what --shape and --input say about the inputs of a model.  An entry has a type if its shape is known,
- * and data if its values are.  Fails if an option names an input that the model does not have. */
+/* Reads what --shape and --input say about the inputs of a model.  Sets *out to a literal for each input: its shape has
+ * an element type only if the options give the shape, and its data is NULL unless they give the values.  Fails if an
+ * option names an input that the model does not have. */
 STATUS_MUST_USE status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena *a, literal **out);
 
 /* Fills the inputs that have no data yet and take at most `bytes` bytes with random numbers from --seed. */

@@ -111,7 +111,7 @@ static status check_files(const cli_args *args, arena *a) {
   return NULL;
 }
 
-/* Fails if the file to which the weights are written exists already and is not such a file: it may be
+/* Fails if the file to which the weights are to be written exists already and is not a file of weights: it may be
  * external data of the model. */
 static status check_weights(const char *path, arena *a) {
   const uint8_t *bytes;

@@ -7,7 +7,7 @@
 #include "base/tensor/literal.h"
 
 /* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.
- * `raw` is the type for npy_parse. */
+ * `raw` is the type of elements that a .npy file has as bytes without a type (npy_parse). */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
 /* Writes DIR/output_K.npy if `format` is "npy", otherwise DIR/output_K.pb by cli_format_pb.  Makes the folder
  * if it does not exist. */

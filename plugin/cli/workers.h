@@ -26,8 +26,8 @@ typedef struct cli_workers {
   void *data;
 } cli_workers;
 
-/* Returns when all jobs are done.  The process must have no threads.  After an interrupt (SIGINT, SIGTERM) all jobs are
- * killed and *signal is its number, otherwise 0. */
+/* Returns when all jobs are done.  The process must have only one thread.  After SIGINT or SIGTERM all jobs are killed
+ * and *signal is the number of the signal; otherwise *signal is 0. */
 STATUS_MUST_USE status cli_run_workers(const cli_workers *w, arena *a, int *signal);
 
 #endif

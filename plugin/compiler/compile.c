@@ -124,8 +124,8 @@ static status compile_and_keep(void *data) {
   return NULL;
 }
 
-/* Carries the outputs that the caller names.  If he names none, he may still pass one memory for an input and an output
- * which is this input with some elements updated. */
+/* Carries the outputs that the caller names.  If none are named, outputs that are an input with some elements updated
+ * are carried, since the caller may pass one memory for both. */
 static status carry_outputs(arena *a, const compile_request *r, hlo_module *m) {
   if (r->n_carried == 0) {
     hlo_carry_updates(m);

@@ -54,8 +54,8 @@ typedef struct compiler_carry {
   int axis;
 } compiler_carry;
 
-/* The size that open dimensions are likely to have if nothing is known of them.  Not 1, which is special as a batch, a
- * length or an image. */
+/* The size that is assumed for open dimensions if nothing is known of them.  It is not 1, since a batch, a length or a
+ * width of 1 is a special case. */
 enum { COMPILER_LIKELY_SIZE = 64 };
 
 /* How to compile a model. */
@@ -74,9 +74,8 @@ typedef struct compile_request {
    * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
    */
   const void *const *values;
-  /* Whether the program is to serve all sizes (frontend/import/symbolic.h). The sizes of `inputs` are then
-   * only hints.
-   * */
+  /* Whether the program is to serve all sizes (frontend/import/symbolic.h).  Then the sizes of `inputs` are only
+   * hints. */
   bool all_sizes;
   /* Whether the dimensions in `dims` are fixed to their sizes although the program is to serve all sizes of
    * the others. */
@@ -221,8 +220,8 @@ typedef struct compiler_api {
   void (*segments_destroy)(segmented_model *p);
   /* Runs the model once.  `outputs` has an entry for each of the model's outputs. */
   status (*segments_run)(segmented_model *p, const segments_run_options *run, compiler_array *outputs);
-  /* Returns the bytes of the model's file, which stay the model's.  The error is UNSUPPORTED if the model is HLO text
-   * or has external data or constants beside its file. */
+  /* Returns the bytes of the model's file, which are borrowed from the model.  The error is UNSUPPORTED if the model is
+   * HLO text or has external data or constants beside its file. */
   status (*bytes)(const compiler_model *s, rt_span *out);
   /* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The error is the
    * first of these: all unsupported operators together, an error of the import, an output whose type or shape differs

@@ -17,7 +17,7 @@ typedef struct opened_model {
   const hlo_module *hlo;
 } opened_model;
 
-/* For which inputs an imported module is valid. */
+/* Says for which inputs an imported module is valid. */
 typedef struct compiler_validity {
   const void **values; /* for each input: its contents if the module is valid for these only, otherwise NULL */
   /* for each input: how many of its elements, from the first on, have a further parameter that tells their

@@ -158,8 +158,8 @@ static status compile(making *m, bool general) {
   return rt_executable_create(x->program, p->backend->target, &loading, &x->executable);
 }
 
-/* Returns true if the module's parameters have the shapes of the frame's arrays.  They may have others: a
- * symbol that the import pinned has its hint as value, which may differ from the size at hand. */
+/* Returns true if the module's parameters have the shapes of the frame's arrays.  The shapes may differ, since the
+ * import replaces a symbol that it pins by its hint, which need not be the size at hand. */
 static bool is_for_arrays(const making *m) {
   const hlo_computation *entry = m->out->info.module->entry;
   bool same = true;
@@ -183,7 +183,7 @@ static status make_guarded(void *data) {
   note_uses(x);
   bool general = !hlo_is_static(x->info.module);
   bool nothing = note_literals(x);
-  /* without a binding nothing would check the guards */
+  /* a segment that computes nothing gets no binding, so nothing would check its guards */
   CHECK_THAT(!general || !nothing, STATUS_UNSUPPORTED, "the segment computes nothing");
   CHECK_THAT(general || is_for_arrays(m), STATUS_UNSUPPORTED, "the segment is for other sizes");
   return nothing ? NULL : compile(m, general);

@@ -43,8 +43,8 @@ typedef struct segment {
   rt_program *program;  /* NULL if there is nothing to compute */
   rt_weight_pool *pool; /* has constants and code of the program; NULL if nothing is shared */
   rt_executable *executable;
-  bool general;              /* whether the program is for all sizes; the shapes of parameters in `uses` are
-                                then not those that it needs */
+  bool general;              /* whether the program is for all sizes: then parameters may have other shapes than
+                                those in `uses` */
   segment_binding *bindings; /* of a general program */
   uint32_t n_results, runs;  /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
   uint64_t last_used;

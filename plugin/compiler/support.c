@@ -196,8 +196,8 @@ static void check_nodes(check_support *c) {
   status_free(failed);
 }
 
-/* Imports the model for all sizes, and notes which nodes pin sizes, or why that is not possible.  The backend may still
- * decline to compile it so. */
+/* Imports the model for all sizes, and adds notes that say which nodes pin sizes, or why this import is not possible.
+ * Even after a successful import, the backend may decline to compile the module for all sizes. */
 static void check_sizes(check_support *c) {
   hlo_module *m;
   onnx_definitions found = {0};

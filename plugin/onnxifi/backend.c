@@ -7,8 +7,8 @@ ifi_defaults ifi_the_defaults = {.log_level = ONNXIFI_LOG_LEVEL_WARNING};
 
 /* --- compatibility --- */
 
-/* Clients ask with models that often are a single node, and in which initializers have no values.  A size that depends
- * on such a value is checked only when the graph is initialised. */
+/* Clients often ask about a model that is a single node, whose initializers have no values.  A size that depends on
+ * such a value is checked only when the graph is initialised. */
 onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize, const void *onnxModel) {
   const ifi_id *id = ifi_id_of(backendID);
   if (!id || !onnxModel || onnxModelSize == 0) {

@@ -65,9 +65,9 @@ ONNXIFI_FUNCTION(onnxGetExtensionFunctionAddress, onnxBackendID backendID, const
 
 /* --- extension functions --- */
 
-/* Does onnxSetGraphIO and onnxRunGraph in one call, for inputs that are ready; the graph's own inputs and outputs do
- * not change.  Several threads may do this with one graph at a time. traceEvents, which may be NULL, is filled in
- * before the output event is signalled. */
+/* Does onnxSetGraphIO and onnxRunGraph in one call, for inputs that are ready.  The inputs and outputs that
+ * onnxSetGraphIO has set for the graph do not change.  Several threads may call this for one graph at the same time.
+ * traceEvents, which may be NULL, is filled in before the output event is signalled. */
 typedef onnxStatus(ONNXIFI_ABI *onnxSetIOAndRunGraphFunction)(
     onnxGraph graph, uint32_t inputsCount, const foxiTensorDescriptorV1 *inputDescriptors, uint32_t outputsCount,
     const foxiTensorDescriptorV1 *outputDescriptors, onnxMemoryFenceV1 *outputFence, onnxTraceEventList *traceEvents);

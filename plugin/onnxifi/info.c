@@ -73,7 +73,8 @@ static onnxStatus get_rates(const ifi_id *id, ifi_rates *out) {
   return id->gpu || id->is_reference ? ONNXIFI_STATUS_SUCCESS : ifi_measure_rates(out);
 }
 
-/* The memory of a processor's backend is that which the processor reads; how fast a GPU reads it is not known. */
+/* Gets the rate `type`.  A backend on the CPU computes in the CPU's memory, so both bandwidths are one number; how fast
+ * a GPU reads the CPU's memory is not known. */
 static onnxStatus rate_info(const ifi_id *id, onnxBackendInfo type, uint64_t *out) {
   ifi_rates rates;
   onnxStatus s = get_rates(id, &rates);

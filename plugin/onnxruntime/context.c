@@ -104,8 +104,8 @@ static OrtStatus *open_beside(const ort_provider *p, const ort_graph *g, const c
   return *file < 0 ? ort_fail(p, "onnx-xla: cannot open %s", path) : NULL;
 }
 
-/* Reads the attribute's bytes into mapped memory, at the beginning of a page, so that nothing copies them again.  The
- * size that ONNX Runtime returns may include a terminating zero, so its last `counted_too_much` bytes are dropped. */
+/* Reads the attribute's bytes into mapped memory, at the beginning of a page, so that nothing copies them again.
+ * counted_too_much is 1 if the size that ONNX Runtime returns includes a terminating zero, otherwise 0. */
 static OrtStatus *map_attribute(const ort_provider *p, const OrtNode *node, const char *name, size_t counted_too_much,
                                 ort_span *out, size_t *size) {
   const OrtOpAttr *a = NULL;

@@ -11,8 +11,8 @@
 
 #include "plugin/onnxruntime/internal.h"
 
-/* An oxla_run that no thread is using now.  The number of runs is the largest number of executions that there ever were
- * at the same time. */
+/* An oxla_run that no thread is using now.  A run is made only if all others are in use, and none is destroyed before
+ * the partition. */
 typedef struct idle_run {
   struct idle_run *next;
   oxla_run *run;
@@ -173,8 +173,8 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
   uint64_t last = r->sizes;
   ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  if (r->sizes != last) { /* the model may have been compiled for these sizes; that has read the mapped weights,
-                             which need not stay in memory */
+  if (r->sizes != last) { /* a program may have been compiled for these sizes, which reads mapped weights that need
+                             not stay in memory afterwards */
     ort_kept_drop(&f->kept);
   }
   ORT_TRY(place_outputs(f, context, run, open));
@@ -184,7 +184,8 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
 
 /* --- verification --- */
 
-/* Runs the reference, if there is one.  That comes before the run, which may write outputs over inputs. */
+/* Runs the reference model, if there is one.  This must be done before the run that it verifies, since that may write
+ * outputs over inputs. */
 static OrtStatus *run_reference(const fused *f, OrtKernelContext *context, oxla_run **out) {
   if (!f->reference) {
     return NULL;

@@ -30,8 +30,8 @@ typedef struct ort_options {
 #define PUBLIC_OPTION(member, type, name, argument) ort_##type name;
 #include "runtime/program/compile_options.def"
   ort_text backend; /* "cpu", "ref" or the path of a backend */
-  /* the backend in the place of a device that cannot be used, as oxla_options.fallback; "" means that this is an error
-   */
+  /* the backend that is used if the device of `backend` cannot be used (oxla_options.fallback); "" means that opening
+   * then fails */
   ort_text fallback;
   /* the folder for compiled programs and the tuning log; "" means that only the tuning log is kept, in the default
    * folder */
@@ -108,7 +108,8 @@ typedef struct ort_values {
   size_t n, capacity;
 } ort_values;
 
-/* The values that some nodes read and none of them computes, each once: those that are constants, and the others. */
+/* The values that some nodes read and none of them computes, each once.  `constants` has those whose data is known
+ * before a run, `inputs` has the others. */
 typedef struct ort_partition_values {
   const ort_provider *p;
   ort_values inputs, constants;
@@ -174,9 +175,9 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Sets *ok to whether a node can be passed to onnx-xla: it can be written as a NodeProto, arrays of the types of its
- * inputs, outputs and values in bodies have the same layout in ONNX Runtime and in onnx-xla, and it is no operator of
- * ONNX Runtime's own domain, for which its kernels are made.  In support.c. */
+/* Sets *ok to whether a node can be passed to onnx-xla.  It must be possible to write it as a NodeProto; arrays of the
+ * types of its inputs, outputs and values in bodies must have the same layout in ONNX Runtime and in onnx-xla; and it
+ * must not be of the domain com.microsoft, whose operators are not in ONNX.  In support.c. */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
 /* Imports the chosen nodes as one model.  Clears taken[] for the nodes that cannot be imported; *n_found is their
  * number. */
@@ -192,8 +193,9 @@ OrtStatus *ort_compare(const ort_provider *p, const char *name, const oxla_tenso
 /* Reads a whole file; the caller frees the bytes. */
 OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, size_t *size);
 /* Compiled models in nodes of ONNX models (context.c). ort_is_context returns true if the node holds a model that this
- * provider compiled. ort_context_open opens it, either as a file, in *file, or in mapped memory, as the first *size
- * bytes of *mapped; otherwise *file is -1 or *mapped is empty.  Both must be released also after a failure.
+ * provider compiled.  ort_context_open opens that model: it sets *file if the model is in a file, or *mapped and *size
+ * if the node itself contains it; the model is then the first *size bytes of *mapped.  It leaves the other one as the
+ * caller has set it: *file to -1, *mapped to an empty span.  The caller releases both, also after a failure.
  * ort_context_write makes a node that holds `bytes`. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
 OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,

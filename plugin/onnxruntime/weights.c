@@ -1,9 +1,9 @@
 /* weights.c - keeps large constants as long as a partition lives, since ONNX Runtime frees its own copies after
  * compiling.
  *
- * Most of them are in the model's file or in files of external data, which ONNX Runtime names.  Those files are mapped
- * and used: if compiling packs the constants, only the packed ones stay in memory, since the pages of the file can be
- * dropped.  Other constants are copied. */
+ * Most constants are in the model's file or in files of external data, whose names ONNX Runtime tells.  They are read
+ * from these files, which are mapped.  A compiled program often has a packed copy of a constant; the pages of the
+ * mapped original can then leave memory, which those of a copy could not.  Other constants are copied. */
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>

@@ -99,8 +99,8 @@ static status load(arena *a, const rt_program *p, rt_executable **out) {
   return NULL;
 }
 
-/* Loads the program if it serves these shapes; otherwise *out stays NULL, and *refused says why if it is for many
- * sizes. */
+/* Loads the program if it serves these shapes.  Otherwise *out stays NULL, and if the program is for many sizes,
+ * *refused says why it does not serve these. */
 static status try_program(arena *a, const rt_program *p, const shape *shapes, const rt_binding **out, status *refused) {
   rt_executable *e;
   rt_binding *b;
@@ -137,7 +137,8 @@ static status no_such_program(const runner_file *f, const literal *inputs) {
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-/* Tries the programs for one set of sizes, or those for many, the last one first, as a session does. */
+/* Tries the programs for one set of sizes (is_static), or those for many, the last one in the file first, as a session
+ * does. */
 static status find(arena *a, const runner_file *f, const literal *inputs, bool is_static, const rt_binding **out,
                    status *refused) {
   uint32_t n = f->source->n_inputs;
@@ -178,7 +179,7 @@ typedef struct running {
   literal *outputs;
 } running;
 
-/* Makes memory for the results of a program.  Those that are sizes are behind the outputs of the model. */
+/* Makes memory for the results of a program: the outputs of the model, and then sizes of outputs (rt_io.is_size). */
 static void **make_results(const running *r) {
   const rt_program *p = r->binding->program;
   void **results = ARENA_NEW_N(r->arena, void *, p->n_results);

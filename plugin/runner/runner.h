@@ -20,8 +20,8 @@ STATUS_MUST_USE status runner_open(arena *a, const char *path, bool verify, runn
  * shape has another type or rank than the input. */
 STATUS_MUST_USE status runner_shape_inputs(const runner_file *f, literal *inputs);
 
-/* Finds the program for these inputs, which have values, loads it, and binds it to their sizes if it is for many.  It
- * is kept until the arena is destroyed.  The other programs of the file are not loaded. */
+/* Finds the program for these inputs, which have values, loads it, and binds it to their sizes if it is for many sizes.
+ * It is kept until the arena is destroyed.  The other programs of the file are not loaded. */
 STATUS_MUST_USE status runner_load(arena *a, const runner_file *f, const literal *inputs, const rt_binding **out);
 
 /* Runs a program and sets outputs[], one for each output of the model, to the results, which are on the arena. */

@@ -7,22 +7,23 @@
 #include "plugin/session/store.h"
 
 /* Sets *out to the folder `wanted`; if that is NULL, to $ONNX_XLA_CACHE, $XDG_CACHE_HOME/onnx-xla or
- * $HOME/.cache/onnx-xla.  An empty name means that there is no cache.  The folder is created with mode 0700
- * if it does not exist.  *out is NULL if there is no cache.  *why, on the arena, is then the reason if that
- * is unexpected (the folder belongs to another user, others may write to it, or it cannot be created),
- * otherwise NULL. */
+ * $HOME/.cache/onnx-xla.  An empty name means that there is no cache.  The folder is created with mode 0700 if it does
+ * not exist.  *out is NULL if there is no cache.  If that is because the folder cannot be used (it belongs to another
+ * user, others may write to it, or it cannot be created), *why is the reason, on the arena; otherwise *why is NULL. */
 void session_cache_folder(arena *a, const char *wanted, const char **out, const char **why);
 
-/* Opens the store of programs in the cache folder of a session.  Returns false if there is none; *why is as above, or
- * says why the store cannot be opened. */
+/* Opens the store of programs in the cache folder of a session.  Returns false if there is none.  *why is then as that
+ * of session_cache_folder, or says why the store cannot be opened. */
 bool session_cache_open_store(arena *a, const session_options *o, content_store *out, const char **why);
 
-/* Reads "off", "fast" or "full" (NULL means $ONNX_XLA_TUNE, or fast) and finds the tuning log in the cache folder. */
+/* Sets o->tune and o->tune_log, which is a file in the cache folder.  `tune` is "off", "known", "fast" or "full"; NULL
+ * means "off" if results must be deterministic, otherwise $ONNX_XLA_TUNE or "fast".  `cache` and *why are the arguments
+ * `wanted` and `why` of session_cache_folder. */
 STATUS_MUST_USE status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
                                           const char **why);
 
-/* Reads "fp32" (or NULL), "tf32", "bf16" or "fp16" into o->numerics.reduced_precision.  To be called after
- * session_set_tuning, since reduced precision is chosen by measuring it. */
+/* Reads "fp32" (or NULL), "tf32", "bf16" or "fp16" into o->numerics.reduced_precision.  Must be called after
+ * session_set_tuning: bf16 and fp16 are errors if tuning is off, since measuring decides where they are used. */
 STATUS_MUST_USE status session_set_precision(const char *precision, rt_compile_options *o);
 
 #endif

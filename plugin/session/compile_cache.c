@@ -242,8 +242,8 @@ static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
-/* Copies the program to `a`.  The copy uses the weights that the weight pool has, and those in the mapped file that the
- * pool does not have; the file then stays mapped. */
+/* Copies the program, which is in a mapped file, to `a`.  Weights are not copied: the copy uses those in the weight
+ * pool, and for others those in the file, which then stays mapped. */
 static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
@@ -320,8 +320,8 @@ const rt_program *compile_cache_find(session *s, const session_inputs *inputs, r
 
 /* --- kernels of all models --- */
 
-/* The code that a compilation made is also kept by itself, in a folder for all models with the same options.  So a
- * model whose layers have the sizes of another model's needs few kernels of its own. */
+/* Kernels that a compilation made are also stored without their program, in a folder that all models with the same
+ * options share.  So a model with layers of the same sizes as those of an earlier model finds most of its kernels. */
 enum { MOST_KERNEL_FILES = 64 };
 
 typedef struct sharing {
@@ -447,7 +447,8 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
   }
 }
 
-/* Returns true if `weights` has at least half of the bytes of the program's constants. */
+/* Returns true if the program's constants that are in `weights`, too, have at least half of the bytes of all its
+ * constants. */
 static bool has_most(const rt_program *weights, const rt_program *p) {
   uint64_t all = 0, there = 0;
   for (uint32_t k = 0; k < p->n_constants; k++) {

@@ -20,7 +20,7 @@ void compile_cache_close(session *s);
 const hash_secret *compile_cache_secret(const session *s);
 
 /* Returns the program for these inputs, on `a`, if the folder has one that was tuned with `tune` or more thoroughly;
- * otherwise NULL.  *tuned is how it was tuned. */
+ * otherwise NULL.  Sets *tuned to the way in which the program was tuned. */
 const rt_program *compile_cache_find(session *s, const session_inputs *inputs, rt_tune tune, arena *a, rt_tune *tuned);
 /* Removes the program that compile_cache_find returned last, because it could not be used. */
 void compile_cache_forget(session *s);
@@ -28,11 +28,12 @@ void compile_cache_forget(session *s);
  */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
-/* Adds to the weight pool kernels that compilations of any model with the same options left in the cache's
- * folder, those that were used last.  They remain in the pool until its next collection.  The caller has
- * taken the turn (session_take_turn). */
+/* Adds kernels to the weight pool that were put into the cache's folder when any model was compiled with the same
+ * options.  If there are many, only those that were used last are added.  They remain in the pool until its next
+ * collection.  The caller has taken the turn (session_take_turn). */
 void compile_cache_map_kernels(session *s, rt_weight_pool *pool);
-/* Stores the first n code objects of a program for others.  Failures are ignored.  Thread-safe. */
+/* Stores the first n code objects of a program as kernels for compile_cache_map_kernels.  Failures are ignored.
+ * Thread-safe. */
 void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n);
 
 /* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted

@@ -16,11 +16,11 @@
 typedef struct compile_cache compile_cache;
 typedef struct specialisation specialisation;
 
-/* When the first program of a session is tuned by measuring. */
+/* The values of the option that says when the first program of a session is tuned by measuring. */
 typedef enum specialise {
-  SPECIALISE_AUTO, /* in the background, while the untuned program runs already */
-  SPECIALISE_OFF,
-  SPECIALISE_FULL /* before the first run */
+  SPECIALISE_AUTO, /* in the background, while the untuned program serves runs */
+  SPECIALISE_OFF,  /* never */
+  SPECIALISE_FULL  /* before the first run */
 } specialise;
 
 /* Programs, and the sum of their bytes. */
@@ -59,8 +59,8 @@ struct session {
   program_list bindings;     /* of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
-  /* The programs in `compiled` and `bindings` by the hashes of their shapes, in n_table lists, a power of 2; without
-   * memory for a table all of them are in the list `unhashed`. */
+  /* A hash table of the programs in `compiled` and `bindings`, by their shapes: n_table lists, where n_table is a power
+   * of 2.  If there was no memory for a table, n_table is 0 and all programs are in the list `unhashed`. */
   session_program **table, *unhashed;
   uint32_t n_table;
   uint64_t weights;         /* the bytes of the constants of the program that has the most */
@@ -78,14 +78,14 @@ struct session {
   segmented_model *segments;    /* the segments of a model that runs segment by segment; NULL as long as there are
                                    none */
   /* begun: the number of runs and compilations that have begun so far; busy: the number of those that are in progress.
-   * What specialise.c compiles in the background is not counted */
+   * What specialise.c compiles in the background is not counted. */
   atomic_uint_fast64_t begun;
   atomic_uint busy;
   specialise specialise;
   specialisation *specialisation; /* the tuning of a program in the background, which may have ended; NULL if none
                                      was begun */
   uint32_t n_specialised;         /* the number of tunings that were begun */
-  mem_budget specialising;        /* the budget of that tuning, nested in `budget` */
+  mem_budget specialising;        /* the budget of `specialisation`, nested in `budget` */
   double patience;                /* the seconds that all measurements of a tuning together may wait for runs to end */
   /* the list of programs that tuned ones have replaced and that callers still use, and their number */
   program_list replaced;
@@ -94,11 +94,11 @@ struct session {
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
-/* Return the shape and the data of parameter k of a program, which is an input, tells the content of one, or is memory
- * with room. */
+/* Return the shape and the data of parameter k of a program.  A parameter is an input of the model, or behind these: a
+ * size that is an element of an input (rt_io.told), or memory with room for a carried output. */
 shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
 const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
-/* Raises *inputs->room to what the program needs for these inputs. */
+/* Raises *inputs->room to at least what the program needs for these inputs. */
 STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p);
 /* Returns the number of carried outputs that the program writes in place; 0 for NULL. */
 uint32_t session_carried_in_place(const session *s, const rt_program *p);
@@ -120,11 +120,11 @@ void session_end_turn(session *s);
  * count these (begun, busy). */
 void session_begin_work(session *s);
 void session_end_work(session *s);
-/* Opens the model itself if only the cache's description has been read so far.  The caller has the turn. */
+/* Opens the model itself if only its description in the cache has been read so far.  The caller has the turn. */
 STATUS_MUST_USE status session_need_model(session *s);
-/* Makes a session_program of a program.  `p` is NULL for a model that runs segment by segment.  It is no
- * error if only another machine can run the program (session_program.elsewhere).  Takes over the arena, also
- * after a failure.  The caller has the turn. */
+/* Makes a session_program of the program `p`, which is NULL for a model that runs segment by segment.  It is no
+ * error if only another machine can run the program (session_program.elsewhere).  Takes over the arena of the program,
+ * also after a failure.  The caller has the turn. */
 STATUS_MUST_USE status session_make_program(session *s, const rt_program *p, arena *a, session_program **out);
 /* Puts the program `with` in the place of `old`, which is freed when it has no users.  The caller has the
  * turn. */
@@ -134,8 +134,8 @@ void session_replace_program(session *s, session_program *old, session_program *
 void session_add_program(session *s, session_program *c);
 /* Returns the program for these inputs, or NULL.  The caller holds the lock. */
 session_program *session_find_program(session *s, const session_inputs *inputs);
-/* Adds the program to the session, with one user, and frees those that were not used for the longest time if
- * programs take too much memory (session_options.program_memory).  The caller has the turn. */
+/* Adds the program to the session, with the caller as its user.  Then frees the programs that were not used for the
+ * longest time, as long as programs take too much memory (session_options.program_memory).  The caller has the turn. */
 void session_keep_program(session *s, session_program *c);
 /* session_free_program frees a program that is in no list of the session, session_free_programs all programs
  * of the session. */
@@ -144,17 +144,16 @@ void session_free_programs(session *s);
 
 /* Returns true if the options allow programs for all sizes, which are never tuned. */
 bool session_allows_general(const session *s);
-/* Returns true if these inputs, the model and the options leave a size open. */
+/* Returns true if these inputs, the model and the options together leave the size of a dimension open. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
 /* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  The
  * caller has the turn (session_take_turn). */
 bool session_wants_general(const session *s, const session_inputs *inputs);
 /* Adds a program for all sizes to the session.  The caller has the turn. */
 void session_add_general(session *s, session_program *c);
-/* Sets *out to a program for these inputs that is a binding of one for all sizes, or to NULL if none serves
- * them; then *refused, which must be NULL before, says why the first program does not, if there is one.
- * `refused` may be NULL. The binding is not added to the session's list of programs.  The caller has the
- * turn. */
+/* Binds a program for all sizes to these inputs and sets *out to the binding, which is not yet in the session's list of
+ * programs.  If no program serves the inputs, *out is NULL and *refused says why one of them does not; it stays NULL if
+ * none was tried.  `refused` may be NULL; otherwise *refused must be NULL before the call.  The caller has the turn. */
 STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
 /* Writes a line to the session's log, if there is one. */

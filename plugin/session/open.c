@@ -238,7 +238,8 @@ status session_open_model(const session *s, compiler_model **out) {
 
 const char *session_default_backend(void) { return cpu_target.name; }
 
-/* This library has the targets that run what was compiled; the compiler library has others. */
+/* The targets of the processor and of GPUs are in this library, since programs can run without the compiler library.
+ * The compiler library has the other ones. */
 status session_find_target(const char *backend, const rt_target **out) {
   const compiler_api *c;
   const rt_backend *b;
@@ -269,8 +270,8 @@ static status try_device(const rt_device *d) {
   return NULL;
 }
 
-/* Changes to the backend options.fallback if the first one's device cannot be used.  An unknown name of this
- * backend is an error even if it is not needed. */
+/* Changes to the backend options.fallback if the device of options.backend cannot be used.  An unknown name in
+ * options.fallback is always an error. */
 static status fall_back(session *s) {
   const rt_device *d = s->target->device;
   const rt_target *other;

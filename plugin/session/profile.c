@@ -160,7 +160,7 @@ static status run_all(session *s, const session_program *c, const uint64_t *seed
   return NULL;
 }
 
-/* Binds a program for all sizes to the inputs repeatedly, as for sizes that are new, and measures that. */
+/* Binds a program for all sizes to the inputs repeatedly, as session_compile does for new sizes, and measures that. */
 static status time_bindings(session *s, const session_inputs *inputs, run_profile *out) {
   enum { MOST = 2000 };
   const double most_seconds = 0.2;

@@ -6,7 +6,7 @@
 #include "plugin/session/profile.h"
 #include "runtime/program/size_text.h"
 
-/* Writes a JSON string.  Bytes that are not UTF-8 and control characters become '?'. */
+/* Writes a JSON string.  Control characters, and bytes that are not UTF-8, become '?'. */
 static void put_text(FILE *f, const char *text) {
   putc('"', f);
   for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
@@ -68,7 +68,7 @@ static void put_groups(FILE *f, const char *key, const run_profile_groups *g) {
   fputs("]", f);
 }
 
-/* Writes a pair of a JSON object, and what follows it. */
+/* Writes a member of a JSON object, and then `end`. */
 static void put_pair(FILE *f, const char *key, const char *text, const char *end) {
   put_named_text(f, key, text);
   fputs(end, f);

@@ -71,7 +71,7 @@ static session_program **chain_of(session *s, uint64_t hash) {
   return s->n_table ? &s->table[hash & (s->n_table - 1)] : &s->unhashed;
 }
 
-/* Doubles the number of lists if they have become long.  Without memory they stay long. */
+/* Doubles the number of lists in the hash table.  If there is no memory for that, nothing changes. */
 static void grow_table(session *s) {
   enum { FEWEST = 16 };
   uint32_t n = s->n_table ? 2 * s->n_table : FEWEST;
@@ -149,8 +149,8 @@ session_program *session_find_program(session *s, const session_inputs *inputs) 
 
 /* --- programs that were replaced --- */
 
-/* Removes a program from the list of those that were replaced, if one has no users any more, and returns it; otherwise
- * NULL.  The caller holds the lock. */
+/* Removes a program without users from s->replaced and returns it, or returns NULL if there is none.  The caller holds
+ * the lock. */
 static session_program *take_replaced(session *s) {
   session_program *c = s->replaced.first;
   while (c && c->users) {
@@ -164,7 +164,7 @@ static session_program *take_replaced(session *s) {
 }
 
 /* Returns true if running the program reads a mapped file: if its constants are in one, if it is from a .oxla file, or
- * if segments are compiled from the model. */
+ * if it is NULL, since segments are compiled from the model's file during a run. */
 static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
@@ -255,7 +255,7 @@ static session_program *take_compiled(session *s) {
   return oldest;
 }
 
-/* Does the same for bindings. */
+/* Like take_compiled, for bindings.  Their list begins with the one that was used last. */
 static session_program *take_binding(session *s) {
   session_program *c = s->bindings.bytes > most_bytes_of_bindings(s) ? s->bindings.last : NULL;
   while (c && c->users) {
@@ -322,8 +322,8 @@ void session_free_programs(session *s) {
 
 /* --- carried outputs (oxla_options.carried) ---
  *
- * A program for all sizes that writes some of them in place has parameters behind those of the inputs: memory with
- * room. */
+ * A program for all sizes may write carried outputs in place.  For each of them it has a parameter behind those of the
+ * inputs: the memory, which has room for more elements than the output has now. */
 
 /* Returns the pair whose output is carried in parameter k of the program, or NULL. */
 static const compiler_carry *pair_of(const session *s, const rt_program *p, uint32_t k) {
@@ -466,7 +466,7 @@ static bool shapes_of(const session *s, const session_inputs *inputs, const rt_p
   return known;
 }
 
-/* Checks that a program which only another machine can load serves these sizes. */
+/* Checks that the program serves these sizes.  It need not be loaded, which may be possible on another machine only. */
 static status check_sizes(const rt_program *p, const shape *shapes) {
   int64_t *values = malloc((p->n_sizes + (size_t)1) * sizeof *values);
   status failed = values ? rt_sizes_evaluate(p, shapes, values) : status_error(STATUS_RESOURCE, "out of memory");

@@ -1,8 +1,8 @@
 /* ranges.c - compiles programs ahead of time for the ranges of sizes of the options (session_options.ranges). */
 #include "plugin/session/internal.h"
 
-/* Gives dimensions with a range the sizes of a corner: the least if the bit of the range is set, otherwise the largest.
- */
+/* Sets the sizes of the dimensions that have ranges.  Bit k of `corner` says which size range k gives: the least if the
+ * bit is set, otherwise the largest. */
 static void move_to_corner(const session *s, const model_value *v, uint32_t corner, shape *x) {
   for (int d = 0; d < x->rank; d++) {
     const dim_range *r = session_range_of(s, v, d);
@@ -12,8 +12,8 @@ static void move_to_corner(const session *s, const model_value *v, uint32_t corn
   }
 }
 
-/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The given
- * contents are used only for inputs that have the given shape at this corner. */
+/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The contents in `told`
+ * are used only for inputs whose shape at this corner is that in `told`. */
 static status compile_corner(session *s, const session_inputs *told, uint32_t corner, arena *a) {
   session_inputs inputs = *told;
   uint32_t n = s->source->n_inputs;

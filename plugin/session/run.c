@@ -80,7 +80,7 @@ static bool is_written_to_given(const session_output *o, const rt_io *io, const 
   return o->given && (!o->is_over_input || (io->in_place && params[io->carried - 1] == o->given));
 }
 
-/* Fails if the output is to be in the device's memory, and the host would have to move it there afterwards. */
+/* Fails if the output is to be in the device's memory but the program cannot write it there directly. */
 static status check_place(const session_output *o, const rt_io *io, const void *const *params, bool open) {
   CHECK_THAT(!o->on_device || !open, STATUS_UNSUPPORTED,
              "output '%s' has a size that the model computes; it can be had in host memory only", io->name);
@@ -293,7 +293,7 @@ shape session_program_output(const session *s, const session_program *c, uint32_
   if (!c->program) {
     return s->source->outputs[k].shape;
   }
-  /* a program for all sizes that only another machine can bind has sizes that are not numbers */
+  /* if only another machine can bind the program, its sizes may be expressions, which rt_any_sizes replaces by -1 */
   shape out = rt_any_sizes(result_shape(&c->program->results[k], session_keeps_output(s, c->program, k)));
   for (uint32_t i = k + 1; i < c->program->n_results; i++) {
     if (c->program->results[i].is_size && c->program->results[i].sized == k) {

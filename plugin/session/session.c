@@ -199,9 +199,9 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
   return NULL;
 }
 
-/* Returns how much to tune for the next shapes.  With "fast", only the first program of a session is timed, so that new
- * shapes do not take seconds; and the first program is timed here only if its caller waits for that (SPECIALISE_FULL).
- * The caller holds the lock. */
+/* Returns how much to tune for the next shapes.  With RT_TUNE_FAST only the first program of a session is tuned by
+ * measuring, so that new shapes do not take seconds; and session_compile measures it only with SPECIALISE_FULL, since
+ * otherwise specialise.c does so in the background.  The caller holds the lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
   return wanted == RT_TUNE_FAST && (s->compiled.n || s->n_generals || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN
@@ -310,7 +310,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   return session_bind(s, c->inputs, &c->out, NULL);
 }
 
-/* Like compile_general; but a model that cannot be compiled for all sizes is no error, unless an option says so. */
+/* Calls compile_general if a program for all sizes is wanted.  That the model cannot be compiled so is an error only if
+ * options.keep_open requires it; otherwise s->exact_reason is set. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;
@@ -446,7 +447,7 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
     session_free_program(s, c.out);
     c.out = NULL;
   }
-  rt_weight_pool_collect(s->weight_pool); /* frees weights of programs that failed or were only tried */
+  rt_weight_pool_collect(s->weight_pool); /* frees weights that no program uses, such as those of failed compilations */
   *out = c.out;
   if (!failed && s->options.log) {
     session_log_compiled(s, inputs, c.out);
@@ -500,9 +501,9 @@ static status await_end(session *s, const session_inputs *inputs) {
   return session_await_turn(s, PATIENCE);
 }
 
-/* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL; the caller then
- * has the turn (session_take_turn) and must compile one.  For a .oxla file this is an error.  The caller holds the
- * lock. */
+/* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL and takes the
+ * turn (session_take_turn) for the caller, who then binds or compiles one; but this is an error for a .oxla file
+ * without programs for all sizes.  The caller holds the lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     *out = session_find_program(s, inputs);

@@ -50,8 +50,8 @@ typedef struct session_options {
   uint32_t n_ranges;
   /* The value of dimensions that neither dims, ranges nor a run's inputs give; 0 means that they are an error. */
   int64_t open_dim;
-  /* Whether such dimensions stay open, with open_dim as their hint.  The program is then for all their sizes,
-   * and it is an error if the model cannot be compiled so. */
+  /* Whether the dimensions that get open_dim stay open: the program is then for all their sizes, with open_dim as the
+   * likely one, and compiling fails if that is not possible. */
   bool keep_open;
   uint64_t max_memory; /* the limit in bytes of everything that the session does, including runs; 0 means no limit */
   mem_budget *outer;   /* a budget that also counts the session's memory; NULL if there is none */
@@ -65,9 +65,8 @@ typedef struct session_options {
   uint64_t cache_bytes; /* the limit in bytes of the programs in the cache folder; 0 means CONTENT_STORE_GIGABYTES */
   /* Whether checksums of constants are compared when a compiled file, or a program in the cache folder, is opened. */
   bool verify;
-  void (*log)(void *data, session_log_level level,
-              /* Is called from any thread, during compilations by one thread at a time; may be NULL. */
-              const char *line);
+  /* Receives each line of the log, possibly from several threads at once; may be NULL. */
+  void (*log)(void *data, session_log_level level, const char *line);
   void *log_data;
   mem_allocator allocator; /* for the memory that the session's budget counts; zeros mean the system's allocator */
 } session_options;
@@ -87,10 +86,10 @@ typedef struct session_program {
   uint64_t last_used;        /* the value of session.clock at the last use; the clock counts uses */
   const rt_program *program; /* NULL if sizes depend on what the model computes, so that it runs segment by segment */
   rt_executable *executable; /* NULL if none is needed, or if `elsewhere` or `general` is set */
-  /* The program for all sizes of which `program` is a binding, or which it is itself if only another machine can bind
-   * it; NULL if this is a program of its own. */
+  /* The program for all sizes to which this binding belongs; NULL if this is not a binding.  If only another machine
+   * can bind it, `binding` is NULL and `program` is that of `general`. */
   struct session_program *general;
-  const rt_binding *binding; /* what a run executes; NULL if there is no executable, or if it serves all sizes */
+  const rt_binding *binding; /* what a run executes; NULL if there is no executable, or if `program` is for all sizes */
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
@@ -153,8 +152,8 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
-/* Compiles programs for all sizes of the session's ranges: for the likely sizes and those of all corners of
- * the ranges, and keeps them.  *out is the program for the inputs, as session_compile returns it. */
+/* Compiles programs for all sizes until the likely sizes and the least and largest sizes of the session's ranges, in
+ * all combinations, are served (ranges.c).  *out is the program for the inputs, as session_compile returns it. */
 STATUS_MUST_USE status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
@@ -165,10 +164,11 @@ bool session_program_is_replaced(const session_program *c);
 /* Returns the programs for all sizes, the newest first (session_program.next), or NULL if there are none.  They stay
  * until the session is closed. */
 const session_program *session_generals(session *s);
-/* Returns why each set of sizes gets a program of its own although the model leaves sizes open; NULL if it does not. */
+/* Returns why each set of sizes gets a program of its own although the model leaves sizes open; NULL if programs for
+ * all sizes are possible, as far as is known. */
 const char *session_exact_reason(session *s);
-/* Waits until no program is being tuned in the background any more.  If none was, and the last sizes may get a program
- * of their own, begins to tune that. */
+/* Waits until no program is being tuned in the background any more.  If no tuning was begun so far, first begins to
+ * tune a program for the last sizes, if they may get one of their own. */
 void session_await_tuned(session *s);
 /* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
  * .oxla file. */
@@ -192,7 +192,8 @@ typedef struct session_output {
   void *own; /* grows if necessary and remains from run to run */
   size_t own_bytes;
 } session_output;
-/* Makes o->own at least `bytes` bytes large; its contents may be lost. */
+/* Makes o->own at least `bytes` bytes large; its contents may be lost.  `what` and `name` are for the error message, as
+ * in rt_memory_take. */
 STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what,
                                               const char *name);
 /* Frees o->own. */
@@ -208,8 +209,8 @@ STATUS_MUST_USE status session_run(session *s, const session_program *c, const u
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run
  * determines.  The shape has no type if not even that is known. */
 shape session_program_output(const session *s, const session_program *c, uint32_t k);
-/* Write a .oxla file with all programs that the session holds, to a path or to a stream.  Wait until none is being
- * tuned in the background. */
+/* Write a .oxla file with all programs that the session holds, to a path or to a stream.  Before that, they do what
+ * session_await_tuned does. */
 STATUS_MUST_USE status session_save(session *s, const char *path);
 STATUS_MUST_USE status session_save_stream(session *s, FILE *f);
 
@@ -230,7 +231,7 @@ STATUS_MUST_USE status session_write_object(session *s, const session_inputs *in
 STATUS_MUST_USE status session_open_compiler(const compiler_api **out);
 /* Sets `path` to the file that session_open_compiler would open.  Returns false if there is none. */
 bool session_compiler_path(char path[PATH_MAX]);
-/* Returns the device of the session's target; NULL: arrays are in host memory. */
+/* Returns the device of the session's target; NULL means that arrays are in host memory. */
 const rt_device *session_device(const session *s);
 /* Returns the name of the backend that is used if none is asked for. */
 const char *session_default_backend(void);

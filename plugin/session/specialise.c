@@ -2,8 +2,9 @@
  *
  * Two threads share the work.  The outer one has the usual priority, since it takes the session's turn
  * (session_take_turn, a lock), for which other threads may wait.  The inner one compiles with low priority.  It needs
- * the turn only until the model is imported: it shares weights and kernels with the first program by a weight pool of
- * its own, whose arrays the session's pool takes over in the end.
+ * the turn only until the model is imported, since it does not touch the session's weight pool: it has a pool of its
+ * own, which contains the weights and kernels of the first program, and whose new arrays the session's pool takes over
+ * in the end.
  *
  * Measuring competes with all that runs on the machine, so only one session of a process at a time does it. */
 #include "plugin/session/specialise.h"
@@ -62,7 +63,7 @@ status specialise_read(const char *word, specialise *out) {
 
 static atomic_int exiting;    /* set when the process ends */
 static atomic_uint n_alive;   /* the number of specialisations whose threads have not ended, in the process `home` */
-static atomic_int home, slot; /* slot: the process in which a session measures now, or 0 */
+static atomic_int home, slot; /* slot: the process whose session measures now (take_slot); 0 if none does */
 
 static void sleep_for(int64_t nanoseconds) { (void)nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL); }
 
@@ -109,7 +110,7 @@ static void count_alive(void) {
 
 static bool is_cancelled(const specialisation *x) { return budget_expired(&x->s->specialising); }
 
-/* Waits until no run or compilation has been in progress for a short time, at most for a second. */
+/* Waits until no run or compilation has been in progress for a short time, but for no more than a second. */
 static void let_runs_begin(const specialisation *x) {
   enum { MOST = 1000000000 };
   for (int64_t idle = 0, all = 0; idle < SETTLED && all < MOST && !is_cancelled(x); all += PAUSE) {

@@ -1,10 +1,10 @@
 /* specialise.h - compiles and tunes programs in the background.
  *
  * The first run of a model does not wait for measurements: its program is compiled with the algorithms that the tuning
- * log and estimates choose, for all sizes if the model leaves some open.  Then a thread with low priority compiles it
- * once more for the sizes at hand and measures, as long as no run is in progress.  When it is done, the tuned program
- * takes the place of the first one between two runs.  If the first program is for all sizes, that begins when its first
- * sizes have come a few times, and later for other sizes that come often. */
+ * log and estimates choose, for all sizes if the model leaves some open.  Then a thread with low priority compiles the
+ * model once more for the sizes of that run, and measures algorithms while no run is in progress.  Between two later
+ * runs the tuned program takes the place of the first one.  If the first program is for all sizes, tuning begins only
+ * when its first sizes have come a few times; other sizes that come often get tuned programs later. */
 #ifndef PLUGIN_SESSION_SPECIALISE_H
 #define PLUGIN_SESSION_SPECIALISE_H
 
@@ -21,18 +21,17 @@ void specialise_end_at_exit(void);
  * has untuned contractions.  The caller has the turn (session_take_turn). */
 bool specialise_would(const session *s);
 /* Returns true if the program is one that specialise_begin should tune at once.  The caller has the turn
- * (session_take_turn).
- * */
+ * (session_take_turn). */
 bool specialise_wants(const session *s, const session_program *c);
-/* Starts to tune the program, which the session has.  If there is no memory or no thread for it, nothing
- * happens.  The caller has the turn (session_take_turn). */
+/* Starts to tune the program, which is in one of the session's lists.  If there is no memory or no thread for that,
+ * nothing happens.  The caller has the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
 /* Counts a run of a binding of a program for all sizes.  If its sizes have come often (the first ones: a few times),
  * begins to tune a program for them, unless another thread has the turn, or another program is being tuned. */
 void specialise_after_run(session *s, session_program *c);
-/* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds.  But if the program
- * is provisional and the session has a cache, the model is compiled once more, without measurements, so that the next
- * process finds a better program there. */
+/* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds.  It takes longer if
+ * the program is provisional (rt_compile_options) and the session has a cache: the model is then compiled once more,
+ * without measurements, so that the next process finds a better program in the cache. */
 void specialise_end(session *s);
 
 #endif

@@ -166,7 +166,8 @@ static status read_image(void *data) {
                           &g->image);
 }
 
-/* Maps a file, and marks it as used.  Weights are marked after their program, so they are not removed before it. */
+/* Maps a file, and marks it as used.  Weights get a later time than their program, so that they are not removed before
+ * it. */
 static rt_image *get(content_store *c, arena *a, const char *folder, const char *made, content_kind kind) {
   name n = file_name(folder, made, kind);
   struct timespec start;

@@ -1,4 +1,4 @@
-/* store.h - a folder of compiled models.  When a model is started again, its program is mapped from there.
+/* store.h - a folder of compiled models.  When a model is opened again, its program is mapped from there.
  *
  *   FOLDER/                 must have mode 0700 and belong to this user, since a .oxla file is native code
  *     secret                the secret under which all keys are hashed (fingerprint.h)
@@ -11,9 +11,9 @@
  *                           second key of what was compiled
  *
  * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
- * does not match is ignored.  Adding a program removes those that have not been used for the longest time, until the
- * folder is within its size.  Several processes may use the folder at once, and one may clear it meanwhile: mapped
- * files stay valid. */
+ * does not match its key is ignored.  Adding a program removes files that have not been used for the longest time,
+ * until the folder is within its limit.  Several processes may use the folder at once, and one may clear it meanwhile:
+ * mapped files stay valid. */
 #ifndef PLUGIN_SESSION_STORE_H
 #define PLUGIN_SESSION_STORE_H
 
@@ -51,18 +51,18 @@ typedef struct content_store_entry {
 /* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
  * one of these files does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
-/* Does the same for a file of weights, on which programs can be based. */
+/* Does the same for the file of weights that the model's programs share. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
 /* Does the same for an entry of content_store_list. */
 rt_image *content_store_get_entry(content_store *c, arena *a, const content_store_entry *e);
-/* Stores a program.  A full disk is not an error.  The file gets its own key as text in place of image.producer, so
- * that content_store_get can check that the file belongs to the key. */
+/* Store a program, weights or kernels.  Errors, such as that of a full disk, leave no file.  The file gets its own key
+ * as text in place of image.producer, so that content_store_get can check that the file belongs to the key. */
 STATUS_MUST_USE status content_store_put(content_store *c, content_key model, content_key program, rt_image image);
 STATUS_MUST_USE status content_store_put_weights(content_store *c, content_key model, content_key weights,
                                                  rt_image image);
 STATUS_MUST_USE status content_store_put_kernels(content_store *c, content_key options, content_key kernels,
                                                  rt_image image);
-/* Returns the store as a place for code, as long as it is open.  Thread-safe. */
+/* Returns functions that find and keep code in the store.  They are thread-safe, and valid as long as it is open. */
 rt_code_cache content_store_code(content_store *c);
 void content_store_remove(content_store *c, content_key model, content_key program);
 

@@ -135,7 +135,7 @@ int64_t rt_branch_of(dtype type, const void *index, uint32_t n) {
 
 static status run_conditional(const rt_thunk *t, rt_run *r) {
   dtype type = (dtype)t->buffers[0].type;
-  int32_t index; /* or a pred, in its first byte */
+  int32_t index; /* if the type is DTYPE_PRED, the pred is in its first byte */
   TRY(r->checker ? rt_checker_decide(r->checker, t) : NULL);
   TRY(rt_memory_read(r, &index, rt_address(r, &t->buffers[0]), dtype_bytes(type)));
   return rt_run_sequence(&t->bodies[rt_branch_of(type, &index, t->n_bodies)], r);

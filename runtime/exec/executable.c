@@ -25,7 +25,7 @@ struct rt_executable {
   const rt_target *target;
   void **constants;     /* the constants on the device; NULL if there is no device */
   uint32_t n_constants; /* how many of them have been taken so far (rt_device_constant_take) */
-  rt_binding loaded;    /* thunks with `ops` and `state`; the program's binding, if all sizes are numbers */
+  rt_binding loaded;    /* the loaded thunks; if all sizes are numbers, this is the program's only binding */
   pthread_mutex_t lock; /* guards `spare` */
   rt_run_memory *spare;
 };

@@ -42,8 +42,9 @@ typedef struct rt_run_options {
   struct rt_profiler *profiler;
   uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
   bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
-  /* Which of the inputs and outputs are in the memory of the target's device, ready when the run begins; NULL: none.
-   * Those at a multiple of RT_ARRAY_ALIGN are used in place. */
+  /* For each input and each output, whether its array is in the memory of the target's device; NULL: no array is.  An
+   * input there must be complete when the run begins.  An array in the device's memory is used in place if
+   * its address is a multiple of RT_ARRAY_ALIGN, otherwise it is copied. */
   const bool *params_on_device, *results_on_device;
   /* If not NULL, this function runs the program's thunks instead of rt_run_sequence, so that it can examine memory
    * between them (rt_memory_read). */

@@ -6,7 +6,7 @@
 
 enum { RT_ARRAY_ALIGN = 64 }; /* the alignment of every space (rt_space) in bytes, which kernels rely on */
 
-/* Allocates memory of the device, or if that is NULL, of the host.  Only the host's is counted by the budget.  The
+/* Allocates memory of the device, or of the host if `d` is NULL.  The budget counts only memory of the host.  The
  * message of a failure says that there is no memory for `what`, followed by `name` in quotes if it is not NULL. */
 STATUS_MUST_USE status rt_memory_take(const rt_device *d, mem_budget *budget, size_t bytes, const char *what,
                                       const char *name, void **out);
@@ -20,8 +20,8 @@ STATUS_MUST_USE status rt_device_constant_take(const rt_device *d, rt_stream *s,
                                                void **out);
 void rt_device_constant_give(const rt_device *d, const void *data, size_t bytes);
 
-/* Copies bytes between arrays of the target, which may overlap: on the host if `device` is NULL, otherwise as the
- * stream's next work. */
+/* Copies bytes to an array that may overlap the source: on the host, at once, if `d` is NULL; otherwise in the given
+ * direction, as the next work of the stream. */
 STATUS_MUST_USE status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void *to, const void *from,
                                       size_t bytes);
 

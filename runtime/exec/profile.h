@@ -54,8 +54,8 @@ void rt_profiler_end(rt_profiler *p);
 /* Returns what was measured until the last rt_profiler_end.  It is valid until the next rt_profiler_begin. */
 const rt_profile *rt_profiler_result(const rt_profiler *p);
 
-/* rt_profile_enter must be called before each thunk of a profiled run, and rt_profile_leave, with what it returned,
- * after the thunk. */
+/* rt_profile_enter must be called before each thunk of a profiled run.  After the thunk, rt_profile_leave must be
+ * called with the mark that rt_profile_enter returned. */
 typedef struct rt_profile_mark {
   uint32_t thunk;
   uint64_t begin, inside;

@@ -169,7 +169,8 @@ static status record(const segment *g, rt_run *r, rt_recording **out) {
   return status_first(failed, broken);
 }
 
-/* Runs a segment of r->recorder.  That array may move while bodies of control flow run. */
+/* Runs segment `at` of r->recorder.  It works on a copy of the segment, since bodies of control flow add segments when
+ * they run, which may move the array of segments. */
 static status run_segment(uint32_t at, rt_run *r) {
   segment g = r->recorder->segments[at];
   if (!g.recordable) {

@@ -20,12 +20,12 @@
 typedef struct rt_recordings rt_recordings;
 
 STATUS_MUST_USE status rt_recordings_create(const rt_device *d, rt_recordings **out);
-/* All work of the queue must be done.  NULL is allowed. */
+/* Must be called when no work is left in the queue.  NULL is allowed. */
 void rt_recordings_destroy(rt_recordings *all);
 
 /* Sets r->recorder if the run's work is to be recorded or is recorded already.  The first run with a set of addresses
- * is not recorded, since a device may create things when it is first used, which is not possible while it records.  All
- * work of earlier runs must be done. */
+ * is not recorded, since a device may create things when it is first used, which is not possible while it records.  No
+ * work of earlier runs may be left to do. */
 STATUS_MUST_USE status rt_recordings_find(rt_recordings *all, const rt_binding *b, rt_run *r);
 
 /* Runs the thunks of a sequence in a run that has a recorder. */

@@ -20,9 +20,10 @@ typedef struct rt_staging {
 } rt_staging;
 
 /* Provides staging memory for those of the n arrays at `given` that need it.  `io` describes the arrays, and
- * `on_device`, if not NULL, tells which of them are in the device's memory.  Staging memory on a device is that of
- * `kept`, which is replaced where it is too small.  `params` has the addresses of the inputs if the arrays are outputs,
- * and is NULL otherwise.  rt_staging_give frees what is not kept, also after a failure. */
+ * `on_device`, if not NULL, tells which of them are in the device's memory.  On a device, the staging memory of array k
+ * is kept[k].memory, which is replaced if it is too small.  `params` has the addresses of the inputs if the arrays are
+ * outputs, and is NULL if they are inputs.  rt_staging_give frees staging memory of the host; it must be called even if
+ * rt_staging_take fails. */
 STATUS_MUST_USE status rt_staging_take(rt_staging *s, const rt_device *d, rt_kept *kept, mem_budget *budget, uint32_t n,
                                        const rt_io *io, void *const *given, const bool *on_device,
                                        const void *const *params);
@@ -31,8 +32,8 @@ void rt_staging_give(rt_staging *s, mem_budget *budget);
 /* Copies the arrays at `given` into staging memory (RT_UPLOAD) or out of it (RT_DOWNLOAD), within the device if they
  * are in its memory. */
 STATUS_MUST_USE status rt_staging_copy(const rt_staging *s, rt_stream *stream, void *const *given, rt_copy direction);
-/* Fills the memory of results that are computed in place with the contents of their parameters, the arrays of `in`,
- * unless it is the same memory. */
+/* Copies the contents of a parameter into each result that is computed in place of it (rt_io.in_place), unless both
+ * have the same memory.  `in` describes the parameters, and `params` has their addresses. */
 STATUS_MUST_USE status rt_staging_fill_carried(const rt_staging *out, const rt_staging *in, rt_stream *stream,
                                                const void *const *params);
 

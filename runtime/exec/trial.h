@@ -39,7 +39,8 @@ typedef struct trial trial;
  * Fails if the thunk fails, or if it makes a wrong access. */
 STATUS_MUST_USE status trial_run(checked_run *c, arena *a, const rt_thunk *t, rt_run *r, bool out_of_place, wild kind,
                                  trial **out);
-/* Return the contents of buffer k after the run; and, for outputs, those before the run. */
+/* trial_buffer returns the contents of buffer k after the run.  trial_before returns those that an output k had before
+ * the run. */
 const uint8_t *trial_buffer(const trial *t, uint32_t k);
 const uint8_t *trial_before(const trial *t, uint32_t k);
 

@@ -136,7 +136,7 @@ struct rt_stream {
   bool busy, ending;
   status failed; /* the first failure since the last wait; the work after it is left out */
   unsigned random;
-  rt_recording *recording; /* gets the submitted work; NULL if it is done.  Only the stream's user accesses this. */
+  rt_recording *recording; /* gets the submitted work; NULL: the queue does.  Only the stream's user accesses this. */
 };
 
 static _Atomic uint32_t longest_delay;

@@ -1,10 +1,11 @@
 /* emulated_device.h - a device whose work is done by threads of the host, for targets that run on the host what is
  * meant for a device, and for tests.
  *
- * Its memory can be touched only while work of one of its streams is done: a process that reads or writes it at another
- * time is ended by a signal.  New memory is full of 0xFF bytes, which are NaN in all types of floats.  Each stream has
- * a thread, so work is done late, as on a real device.  A recording fails if it contains what CUDA forbids in one:
- * waits, and copies from or to host memory, which may be used for something else at the next replay. */
+ * Its memory can be touched only while work of one of its streams is running: a process that reads or writes it at
+ * another time is ended by a signal.  New memory is full of 0xFF bytes, which are NaN in all types of floats.  Each
+ * stream has a thread, so work is done some time after it was submitted, as on a real device.  A recording fails if it
+ * contains what CUDA forbids in one: waits, and copies from or to host memory, which may be used for something else at
+ * the next replay. */
 #ifndef RUNTIME_HOST_EMULATED_DEVICE_H
 #define RUNTIME_HOST_EMULATED_DEVICE_H
 

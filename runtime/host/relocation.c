@@ -1,5 +1,5 @@
-/* relocation.c - what each type of relocation does.  Each machine has a part, of which one is compiled; the functions
- * before them are inline since not every machine uses all of them. */
+/* relocation.c - what each type of relocation does.  There is a part for each machine, and only the part for this
+ * machine is compiled.  The functions before the parts are inline, since not every part uses all of them. */
 #include "runtime/host/relocation.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static inline bool fits(int64_t v, unsigned bits) {
   return v >= -((int64_t)1 << (bits - 1)) && v < (int64_t)1 << (bits - 1);
 }
 
-/* Writes a number of 4 or 8 bytes.  Fails if it is to have 4 and does not fit into them as a signed number. */
+/* Writes `value` as a number of 4 or 8 bytes.  Fails if `bytes` is 4 and the value is no signed 32-bit number. */
 static inline status put(const rt_patch *p, uint64_t value, unsigned bytes) {
   if (p->room < bytes) {
     return outside(p);

@@ -7,8 +7,8 @@
 
 typedef struct rt_roofline {
   uint32_t threads;
-  bool is_device; /* whether these are peaks of a device; they do not depend on threads, so those for one and for all
-                     are equal */
+  bool is_device; /* whether these are the peaks of a device: they do not depend on threads, so the numbers for one
+                     thread and for all threads are equal */
   /* F32 multiply-adds in registers per second, each counted as two operations: on one thread, and on all. */
   double flops_one, flops_all;
   double read_one, read_all; /* bytes read from memory per second: on one thread, and on all */

@@ -18,7 +18,7 @@ uint32_t rt_thread_pool_threads(const rt_thread_pool *p);
 /* Calls fn(data, begin, end) for ranges that cover [0, n), on several threads, and returns when all are done.  `grain`
  * is the smallest size of a range.  The caller does all work alone if n is less than 2*grain, or if the pool is busy
  * with another caller's loop or with a loop from which this function is called.  So no caller waits for another's loop,
- * and no core is idle for that. */
+ * and no core is idle because of such a wait. */
 void rt_parallel_for(rt_thread_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data);
 

@@ -1,5 +1,5 @@
-/* code_bundle.c - see code_bundle.h.  A bundle is the mark, the number of codes, and for each the machine and the
- * bytes. */
+/* code_bundle.c - see code_bundle.h.  A bundle is the mark, the number of codes, and the machine and the bytes of each
+ * code. */
 #include "runtime/program/code_bundle.h"
 
 enum { MOST_CODES = 64 };

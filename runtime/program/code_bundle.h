@@ -21,7 +21,8 @@ rt_span rt_code_bundle_write(arena *a, uint32_t n, const rt_bundled_code *codes)
 
 /* Returns true if the code is a bundle. */
 bool rt_code_is_bundle(rt_span code);
-/* Sets *out to the codes of a bundle, which comes from a file.  They are borrowed; the list is on the arena. */
+/* Sets *out to the *n codes of a bundle, which may come from a damaged file.  The list is on the arena; the codes are
+ * borrowed from the bundle. */
 STATUS_MUST_USE status rt_code_bundle_read(arena *a, rt_span bundle, uint32_t *n, const rt_bundled_code **out);
 
 #endif

@@ -8,7 +8,7 @@
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
  * its index in the program of the base.  A program for many sizes has the number MANY_SIZES in place of the size of its
- * arena, and behind that its nodes, guards, definitions and slots. */
+ * arena, followed by the nodes of its sizes, its guards, definitions and slots. */
 #include "runtime/program/image_internal.h"
 
 #include <inttypes.h>

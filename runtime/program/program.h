@@ -17,9 +17,10 @@ typedef int64_t rt_size;
 
 /* A node of a program's expressions of sizes: a symbol, or an operation of constants and of nodes before it. */
 typedef struct rt_size_node {
-  uint8_t op;       /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
-  rt_size a, b;     /* the operands; of DIM_SYMBOL the number of a parameter and of the dimension that is the size */
-  const char *name; /* the symbol with this value, or an expression of one (32*width); otherwise NULL or "" */
+  uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
+  rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
+  /* The name of the symbol with this value, or an expression of a symbol (32*width); otherwise NULL or "". */
+  const char *name;
 } rt_size_node;
 
 /* A condition on sizes (base/dim/guard.h): the program is right only for sizes at which it holds. */
@@ -136,11 +137,12 @@ typedef struct rt_io {
   uint32_t sized;
   uint8_t axis;
   /* For a result that is the next value of a parameter of the same shape: the number of that parameter plus 1; 0 for
-   * others.  The same memory may be passed for both.  If in_place is set, the result is computed over what its memory
-   * contains, which is the parameter's contents: nothing but what changes is written. */
+   * others.  The same memory may be passed for both.  If in_place is set, the result's memory contains the parameter's
+   * contents before the first thunk runs, and the program writes only the elements that change. */
   uint32_t carried;
   bool in_place;
-  /* Whether a carried result has room for more: only the first `length` elements along `axis` are defined. */
+  /* Whether the array of a carried result has room to grow: only its first `length` elements along `axis` are
+   * defined. */
   bool has_room;
   rt_size length;
 } rt_io;
@@ -176,8 +178,8 @@ size_t rt_thunk_write_label(const rt_program *p, const rt_thunk *t, char text[RT
 const char *rt_thunk_label(arena *a, const rt_program *p, const rt_thunk *t);
 
 rt_span rt_program_code_name(const rt_program *p, uint32_t k);
-/* Return the name of constant k; and the index of the constant with this name and size, or n_constants if there is
- * none. */
+/* rt_program_name returns the name of constant k, which may be empty.  rt_program_find returns the index of the
+ * constant with this name and size, or n_constants if there is none. */
 rt_span rt_program_name(const rt_program *p, uint32_t k);
 uint32_t rt_program_find(const rt_program *p, rt_span name, uint64_t size);
 
@@ -221,8 +223,8 @@ rt_span rt_get_bytes(rt_reader *r);    /* borrowed */
 /* Returns INVALID_FILE if a read failed or if bytes are left that were not read.  The message begins with `what`. */
 STATUS_MUST_USE status rt_reader_end(const rt_reader *r, const char *what);
 
-/* For buffers whose sizes are numbers.  Return the number of elements; and the number of bytes from the first to the
- * last element, 0 for an empty array. */
+/* These are for buffers whose sizes are numbers.  rt_buffer_elements returns the number of elements, rt_buffer_bytes
+ * the number of bytes from the first to the last element, which is 0 for an empty array. */
 int64_t rt_buffer_elements(const rt_buffer *b);
 int64_t rt_buffer_bytes(const rt_buffer *b);
 /* Returns true if the buffer is row-major without gaps. */

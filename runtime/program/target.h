@@ -56,7 +56,7 @@ typedef struct rt_loader {
   rt_code **code;          /* one for each object of the program */
 } rt_loader;
 
-/* Which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
+/* Says which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
   RT_READS_WHILE_WRITING, /* the default; no input: inputs are read in any order, or more than once, while outputs are
                              written */
@@ -80,15 +80,15 @@ typedef struct rt_thunk_kind {
    * t->state by a new state on the arena, which lives as long as the binding.  Many threads may bind one program at
    * once. */
   status (*bind)(rt_thunk *t, arena *a);
-  /* Whether the kind works in host memory even if the target has a device.  Its buffers are then copied to the host for
-   * the call, after all work before it is done, and what it writes is copied back. */
+  /* True if the kind works in host memory even if the target has a device.  Then the call waits until all earlier work
+   * of the run is done, the thunk's buffers are copied to the host, and what the thunk writes is copied back. */
   bool on_host;
   /* Returns true if `run` does no more than put work into the queue of a device, which is the same work for all runs of
    * the thunk with the same addresses.  Such work may be recorded.  NULL: it never is. */
   bool (*is_recordable)(const rt_thunk *t, const rt_run *r);
 } rt_thunk_kind;
 
-/* In which direction bytes are copied. */
+/* The direction in which bytes are copied. */
 typedef enum rt_copy { RT_UPLOAD, RT_DOWNLOAD, RT_ON_DEVICE } rt_copy;
 
 /* A device: memory that the host cannot access, and queues of work on it.  A thunk puts its work into the run's queue
@@ -136,8 +136,8 @@ struct rt_device {
 
 /* Keeps code from one process to the next, for targets whose driver compiles the code of programs when it is loaded. */
 typedef struct rt_code_cache {
-  /* Returns the code that was kept for this source, whole and on the arena; no bytes if there is none.  `compiler` is a
-   * text of everything else on which compiled code depends. */
+  /* Returns the compiled code that was kept for this source, on the arena; an empty span if there is none.  `compiler`
+   * is a text of everything else on which compiled code depends. */
   rt_span (*find)(void *data, arena *a, const char *compiler, rt_span source);
   /* Keeps compiled code, in place of what was kept for this source.  Failures are ignored. */
   void (*keep)(void *data, const char *compiler, rt_span source, rt_span compiled);
@@ -149,8 +149,8 @@ typedef struct rt_target {
   const char *name;
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
-  /* Whether programs may be stored in files, where they are found by a key: a hash of what they were compiled from.
-   * Then programs must depend on nothing else, except on the versions that `libraries` returns. */
+  /* True if programs may be stored in files, where they are found by a key: a hash of what they were compiled from.
+   * Such programs must depend on nothing but what is hashed and the versions that `libraries` returns. */
   bool keeps_programs;
   /* Returns the versions of the libraries that the target's programs call, as text.  It may be NULL or return NULL if
    * there are none. */
@@ -158,8 +158,8 @@ typedef struct rt_target {
   /* Returns an error if this machine, or the target's device, cannot run code that was compiled for `cpu`
    * (rt_program.cpu).  A target that can always run it has NULL here. */
   status (*check_cpu)(const rt_device *d, const char *cpu);
-  /* Loads code of a program, such as an object file, which stays loaded until the arena is destroyed.  What has to be
-   * compiled for that may be kept in the cache; NULL: there is none. */
+  /* Loads code of a program, such as an object file, which stays loaded until the arena is destroyed.  If a driver must
+   * compile the code first, the result may be kept in `cache`, which may be NULL. */
   status (*load_code)(const rt_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
   /* The device in whose memory the arrays of programs are.  NULL means the host's memory. */
   const rt_device *device;

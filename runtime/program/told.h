@@ -1,8 +1,9 @@
 /* told.h - parameters that tell the contents of inputs (rt_io.told).
  *
  * Sizes may depend on the content of an input that is a short list of integers, such as the shape to which a Reshape
- * reshapes.  A program for many sizes has such elements as symbols.  As symbols stand for dimensions of parameters, it
- * has a parameter u8[a,0] for each element a, which has no elements itself. */
+ * reshapes.  A program for many sizes has a symbol for each element of such a list.  As symbols stand for dimensions of
+ * parameters, the program has one more parameter for each element: its shape is u8[a,0] if the element's value is a, so
+ * it takes no memory. */
 #ifndef RUNTIME_PROGRAM_TOLD_H
 #define RUNTIME_PROGRAM_TOLD_H
 

@@ -40,8 +40,8 @@ void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data
  * Returns NULL if memory runs out. */
 void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *fresh);
 
-/* Return the array with this name, or NULL if there is none; and the name of an array (borrowed), which is empty if the
- * array is not in the pool. */
+/* rt_weight_pool_find returns the array with this name, or NULL if there is none.  rt_weight_pool_name returns the name
+ * of an array (borrowed), which is empty if the array is not in the pool. */
 const void *rt_weight_pool_find(const rt_weight_pool *s, rt_span name, uint64_t bytes);
 rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 

@@ -1,13 +1,17 @@
 /* ranges.c - compiles programs ahead of time for the ranges of sizes of the options (session_options.ranges). */
 #include "plugin/session/internal.h"
 
-/* Sets the sizes of the dimensions that have ranges.  Bit k of `corner` says which size range k gives: the least if the
- * bit is set, otherwise the largest. */
+/* Programs are compiled for all corners of the first MOST_RANGES ranges; each further range has its largest size. */
+enum { MOST_RANGES = 4 };
+
+/* Sets the sizes of the dimensions that have ranges.  Bit k of `corner` says which size range k gives, if it is one of
+ * the first MOST_RANGES: the least if the bit is set, otherwise the largest. */
 static void move_to_corner(const session *s, const model_value *v, uint32_t corner, shape *x) {
   for (int d = 0; d < x->rank; d++) {
     const dim_range *r = session_range_of(s, v, d);
     if (r) {
-      x->dims[d] = corner >> (r - s->options.ranges) & 1 ? r->least : r->most;
+      int64_t k = r - s->options.ranges;
+      x->dims[d] = k < MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
     }
   }
 }
@@ -45,9 +49,6 @@ typedef struct corners {
 } corners;
 
 static status compile_corners(void *data) {
-  /* Programs are compiled for all corners of the first MOST_RANGES ranges; each further range has its largest
-   * size. */
-  enum { MOST_RANGES = 4 };
   corners *x = data;
   uint32_t n = x->s->options.n_ranges < MOST_RANGES ? x->s->options.n_ranges : MOST_RANGES;
   x->arena = arena_create(&x->s->budget);

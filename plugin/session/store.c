@@ -216,7 +216,7 @@ void content_store_remove(content_store *c, content_key model, content_key progr
   char folder[CONTENT_KEY_TEXT], made[CONTENT_KEY_TEXT];
   content_key_text(model, folder);
   content_key_text(program, made);
-  (void)unlinkat(c->models, file_name(folder, made, false).text, 0);
+  (void)unlinkat(c->models, file_name(folder, made, CONTENT_PROGRAM).text, 0);
 }
 
 static status put(content_store *c, content_key model, content_key key, content_kind kind, rt_image image) {

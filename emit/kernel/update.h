@@ -12,7 +12,7 @@ bool emit_updates_in_place(const emit_writer *w);
 /* Combines the element of the updates of the scatter `i` at `from` with the element of the result at `to`, which is
  * inside of the array, and stores it there; in w->e.x.lanes lanes. */
 void emit_scatter_element(emit_writer *w, const hlo_instr *i, const emit_index *to, const emit_index *from);
-/* Returns an i1: whether the whole window that begins at `starts` lies in the operand. */
+/* Returns an i1 that is true if the whole window that begins at `starts` lies in the operand. */
 LLVMValueRef emit_scatter_fits(const emit_writer *w, const hlo_instr *i, const emit_window_dims *d,
                                const emit_pos *starts);
 /* Writes the kernel of a scatter for blocks of threads. */

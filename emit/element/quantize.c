@@ -8,8 +8,8 @@
 #include "emit/element/element.h"
 
 typedef struct quantization {
-  hlo_value v, zero; /* v is the number that is rounded; `zero` is the zero point, the same for all elements (.def is
-                        NULL if there is none) */
+  hlo_value v, zero; /* v is the number that is rounded; `zero` is the zero point, the same for all elements; zero.def
+                        is NULL if there is none */
   bool is_known;     /* whether zero is the constant `number` */
   double number, low, high;
 } quantization;

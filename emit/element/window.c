@@ -29,7 +29,8 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window does. */
+/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window reaches
+ * outside. */
 static bool leaves(const windows *g, int k) {
   if (!dim_is_const(g->at->dims[k]) || !dim_is_const(operand(g->i, 0)->dims[k])) {
     return g->low[k] > 0 || g->high[k] > 0;

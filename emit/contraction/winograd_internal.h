@@ -57,8 +57,8 @@ static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRe
 
 /* --- memory: f32 --- */
 
-/* Returns the address that is `at` elements after `base`.  It may lie outside of the array if it is that of a position
- * in the padding, which is not read; so the GEP is not `inbounds`. */
+/* Returns the address that is `at` elements after `base`.  The address of a position in the padding, which is not read,
+ * may lie outside of the array, so the GEP is not `inbounds`. */
 static inline LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
 }

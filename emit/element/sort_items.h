@@ -10,11 +10,9 @@
 #include "emit/element/element.h"
 
 /* Sets dims to [outer, n, inner]: n is the extent of the sorted dimension, `outer` and `inner` are the products of the
- * extents outside and inside of it.
- * */
+ * extents outside and inside of it. */
 void emit_sort_dims(const hlo_instr *sort, dim dims[3]);
-/* Returns the bytes of an item.  Half of them hold the key, the other half the position.  No item has all bits set.
- * */
+/* Returns the bytes of an item.  Half of them hold the key, the other half the position.  No item has all bits set. */
 int64_t emit_sort_item_bytes(const hlo_instr *sort);
 /* Returns the number of low bits in which two keys can differ; the bits above are 0 in all keys. */
 int64_t emit_sort_key_bits(dtype t);

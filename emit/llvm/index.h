@@ -128,8 +128,7 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c);
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
 /* The first returns true if all lanes are known to be in [from, to), the second if all lanes are known to be outside of
- * that range.
- * */
+ * that range. */
 static inline bool emit_pos_inside(emit_pos a, int64_t from, int64_t to) {
   return a.least < a.past && a.least >= from && a.past <= to;
 }

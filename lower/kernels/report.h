@@ -1,4 +1,5 @@
-/* report.h - the numbers of a compilation's report that any backend which compiles kernels has. */
+/* report.h - the parts of a compilation's report (rt_report) that all backends share whose kernels lower/kernels/
+ * compiles. */
 #ifndef LOWER_KERNELS_REPORT_H
 #define LOWER_KERNELS_REPORT_H
 

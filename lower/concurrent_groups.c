@@ -114,7 +114,7 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
   lower_time e;
   uint32_t n = 0;
   double sum = 0, longest = 0, one_by_one = 0;
-  bool near = true; /* whether all instructions from `first` to `i` are members or free, so that `i` moves not far */
+  bool near = true; /* whether all instructions from `first` to `i` are members or free; then `i` hardly moves */
   hlo_instr *i = first;
   for (int k = 0; i && k < WINDOW && n < MOST; k++, i = i->next) {
     if (is_free(s->backend, i)) {

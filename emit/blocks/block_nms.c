@@ -135,7 +135,7 @@ static LLVMValueRef find_candidates(suppression *s, LLVMValueRef floor) {
 }
 
 /* Removes from the thread's candidates the chosen box and those that it suppresses, and returns the largest key of the
- * others. */
+ * remaining candidates. */
 static LLVMValueRef remove_suppressed(suppression *s, LLVMValueRef which, const emit_nms_box *chosen,
                                       LLVMValueRef overlap) {
   const emit_ir *ir = s->ir;
@@ -224,7 +224,7 @@ static void move_words(suppression *s, LLVMValueRef from, LLVMValueRef to, LLVMV
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Moves the rows of all lines to the front of the first result, and returns how many words they are. */
+/* Moves the rows of all lines to the front of the first result, and returns the number of their words. */
 static LLVMValueRef join(suppression *s) {
   const emit_ir *ir = s->ir;
   LLVMValueRef none = emit_i64(ir, 0), row = emit_i64(ir, ROW);

@@ -329,8 +329,8 @@ static LLVMValueRef rank_in_runs(const sorter *s, LLVMValueRef list, int64_t run
   return l.carried[0];
 }
 
-/* Moves item number `place` of a line to its position in the merged run.  The last phase stores the elements that
- * belong to the item in place of the item. */
+/* Moves item number `place` of a line to its position in the merged run.  In the last phase the elements that belong to
+ * the item are stored, and not the item. */
 static void merge_item(sorter *s, uint32_t phase, LLVMValueRef line, LLVMValueRef place) {
   const emit_ir *ir = s->ir;
   int64_t run = s->p.room;

@@ -36,7 +36,7 @@ typedef struct emit_level {
   dim n, a, b;
 } emit_level;
 
-/* A block of this many rows and vectors. */
+/* The size of a block: the number of rows, and of vectors of columns. */
 typedef struct emit_product_block {
   int64_t rows, vectors;
 } emit_product_block;

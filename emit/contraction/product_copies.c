@@ -177,8 +177,8 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  They pack the rows that they
- * visit; `to` is the address to which the first of them is packed. */
+/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  The loops pack the rows that
+ * they visit; `to` is the address to which the first of these rows is packed. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

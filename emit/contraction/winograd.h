@@ -69,9 +69,9 @@ typedef struct emit_winograd_options {
   int64_t cache_bytes; /* the size of a core's own cache */
 } emit_winograd_options;
 
-/* Makes a plan for a convolution (without regard to its epilogue).  Returns false if it is not f32, has groups,
- * strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a constant, if m +
- * r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
+/* Makes a plan for a convolution (without regard to its epilogue).  Returns false if the convolution is not f32, has
+ * groups, strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a
+ * constant, if m + r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */

@@ -3,7 +3,7 @@
  *
  * Elements become unsigned keys of the same order, so that one code serves all types.  An item is a key with the
  * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs, and
- * no two of a line are equal. */
+ * no two items of a line are equal. */
 #ifndef EMIT_ELEMENT_SORT_ITEMS_H
 #define EMIT_ELEMENT_SORT_ITEMS_H
 

@@ -59,8 +59,8 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Returns true if there is padding. *inside is then set to an i1 that says whether the windows of all lanes contain
- * none of it, or to NULL if no such condition can be written. */
+/* Returns true if there is padding. *inside is then set to an i1 that is true if the windows of all lanes contain no
+ * padding, or to NULL if no such condition can be written. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   bool padded = false, known = e->slow == 0;
   *inside = NULL;

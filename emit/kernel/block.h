@@ -1,9 +1,9 @@
 /* block.h - what code for blocks of threads does beyond the code of one thread: the threads that compute a step of the
  * grid together, barriers, shared memory, and exchanges of values in a warp.
  *
- * A GPU and a CPU that emulates its threads get the same instructions but for emit_block_ops, so that they compute the
- * same bits.  runtime/block_abi.h describes the functions.  Only the files that implement emit_block_ops know for which
- * of the two code is written.
+ * A GPU and a CPU that emulates its threads get the same instructions, except those that emit_block_ops writes, so that
+ * they compute the same bits. runtime/block_abi.h describes the functions.  Only the files that implement
+ * emit_block_ops know for which of the two code is written.
  *
  * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  A
  * thread that takes a path which others do not take must not wait for them: w->uniform (writer.h) says which threads
@@ -91,8 +91,8 @@ void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column,
  * 16 columns are loaded in place of rows, words 0 and 2 are for the first 8 columns, words 1 and 3 for the others.
  * Control flow must be uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
-/* Loads the same words of factors of 16 bits that lie the other way round: neighbouring rows are next to each other,
- * and `pitch` words lie between what is neighbouring in a row. */
+/* Loads the same words, for factors of 16 bits that are transposed in memory: factors of neighbouring rows are next to
+ * each other, and neighbouring factors of a row are `pitch` words apart. */
 void emit_load_fragment_across(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
 /* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);

@@ -231,7 +231,7 @@ static LLVMValueRef list_updates(scatter *s, LLVMValueRef first) {
   return total;
 }
 
-/* Applies update number k of the list to those of its elements that belong to this thread. */
+/* Applies update number k of the list to the elements of the hit row that belong to this thread. */
 static void apply(const scatter *s, LLVMValueRef k) {
   const emit_ir *ir = s->ir;
   emit_table *table = s->w->e.x.table;

@@ -130,7 +130,7 @@ static void place_line(emit_writer *w, const dim *total, int lanes, emit_body_fn
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Returns among which threads it is sure that all of them have a step if one of them has. */
+/* Returns the uniformity of the code of a step: among which threads either all have a step or none has one. */
 static emit_uniformity uniform_in_step(const emit_writer *w) {
   const emit_kernel_info *info = w->info;
   return info->step_threads == 1               ? EMIT_DIVERGENT

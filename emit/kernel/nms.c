@@ -107,7 +107,7 @@ static void set_part(suppression *s, LLVMValueRef scratch, LLVMValueRef part) {
 /* --- candidates: a heap of keys; the largest key is the best candidate --- */
 
 /* Puts `key` at the free position k of the heap of n keys, or below it, so that the heap is in order again.  Both
- * children are always read; the position of a child that does not exist is replaced by the last one of the heap. */
+ * children are always read; the position of a child that does not exist is replaced by the heap's last position. */
 static void sift(const suppression *s, LLVMValueRef n, LLVMValueRef k, LLVMValueRef key) {
   const emit_ir *ir = s->ir;
   LLVMValueRef zero = emit_i64(ir, 0), last = emit_intrinsic2(ir, "llvm.smax", plus(s, n, -1), zero);
@@ -281,7 +281,7 @@ static void move_words(const suppression *s, LLVMValueRef from, LLVMValueRef to,
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Moves the rows of all lines to the front of the first result, and returns how many they are. */
+/* Moves the rows of all lines to the front of the first result, and returns the number of these rows. */
 static LLVMValueRef join(const suppression *s) {
   const emit_ir *ir = s->ir;
   LLVMValueRef none = emit_i64(ir, 0);

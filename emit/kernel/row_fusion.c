@@ -50,8 +50,7 @@ struct emit_row_fusion {
   bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
                    row, `vector` rows at once */
   int vector;
-  bool tail_first;      /* whether the last phase reads a result that it overwrites, so that the last vector is computed
-                           first */
+  bool tail_first; /* whether the last phase may read memory that it overwrites; then the last vector comes first */
   const emit_index *at; /* the index of the row */
 };
 

@@ -148,8 +148,8 @@ static void combine_elements(const emit_writer *w, const void *data, LLVMValueRe
 }
 
 /* Writes the next elements of the line, from position `first` on. `carry` holds the sum of all earlier elements, and
- * becomes the sum of these and the earlier ones.  A thread whose position is after the end of the line loads the last
- * element, and stores nothing. */
+ * becomes the sum of all elements up to the last of these.  A thread whose position is after the end of the line loads
+ * the last element, and stores nothing. */
 static void block_elements(emit_writer *w, const emit_lines *g, const emit_scan *s, const emit_index *line,
                            LLVMValueRef first, LLVMValueRef *carry) {
   const emit_ir *ir = w->e.w;

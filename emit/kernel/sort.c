@@ -245,7 +245,8 @@ static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
   return l.carried[0];
 }
 
-/* Adds items from position *k of the line on to x[0..*m), as long as there is room, but only those below the limit. */
+/* Appends to x[0..*m) the items that are below the limit, from position *k of the line on, as long as there is room.
+ * Advances *k and *m. */
 static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValueRef *k, LLVMValueRef *m) {
   emit_writer *w = s->w;
   const emit_ir *ir = s->ir;

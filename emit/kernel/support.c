@@ -256,8 +256,8 @@ static bool stores_rows(const hlo_row_space *s, const hlo_computation *c) {
   return false;
 }
 
-/* Returns true if a row-wise fusion may overwrite v, a full array (hlo_is_full): a step reads only the row of v that it
- * writes, and after the first store only at the position that is stored. */
+/* Returns true if a row-wise fusion may overwrite v, a full array (hlo_is_full): a step reads only that row of v which
+ * it writes, and once it has begun to store, reads v only at the position that it stores next. */
 static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
   readings r = {0};
   for (const hlo_instr *i = c->first; i; i = i->next) {

@@ -28,7 +28,7 @@ enum {
   TALL_COLUMN = 512, /* blocks of taller columns have more warps */
   TALL_COLUMN_WARPS = 16,
   FEW_COLUMNS = 16,      /* fewer columns are not worth the lanes of a warp, and are reduced like rows */
-  MANY_COLUMNS = 1 << 17 /* so many columns keep a GPU busy with a thread each */
+  MANY_COLUMNS = 1 << 17 /* this many columns keep a GPU busy if a thread computes each */
 };
 
 /* What the threads of a team need to combine their values. */

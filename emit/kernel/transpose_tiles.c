@@ -19,8 +19,8 @@ typedef struct tiles {
   int n_turned;
   const hlo_instr *turned[MAX_TURNED]; /* the transposes, all of one shape and permutation, or the operation that
                                           interleaves columns */
-  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
-                       innermost in the operand */
+  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the dimension that
+                       is innermost in the operand */
   dim dims[SHAPE_MAX_RANK];
   int side;
   bool few; /* whether the result has few columns, which are interleaved, and is not computed in squares */
@@ -39,8 +39,8 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
-/* Sets t's dimensions to the result's dimensions with more than one element, of which those are merged that are
- * neighbours in the operand as well.  Returns false if the innermost dimension stays the innermost. */
+/* Sets t's dimensions to those dimensions of the result that have more than one element, and merges neighbours that are
+ * also neighbours in the operand.  Returns false if the innermost dimension stays the innermost. */
 static bool merge(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int64_t last = -2;

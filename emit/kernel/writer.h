@@ -20,8 +20,9 @@ typedef struct emit_writer {
   LLVMValueRef *results; /* the pointers to the results */
   bool *shared;          /* for each result, whether it is in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options, but never NULL */
-  /* Not NULL if the only result is an in-place update, of which the kernel writes only the changed part of the array in
-   * its buffer; the root is then that part.  NULL means that whole results are written. */
+  /* Not NULL if the only result is an in-place update of an array that is already in the result's buffer.  The kernel
+   * then writes only the changed part of the array, and the root is that part.  NULL means that whole results are
+   * written. */
   const hlo_in_place_update *place;
   int64_t rows;            /* see emit_options */
   LLVMValueRef begin, end; /* the steps of the grid that the call or thread computes; there may be none */

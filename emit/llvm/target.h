@@ -31,8 +31,7 @@ typedef struct emit_target {
   bool fma;         /* whether a fused multiply-add is an instruction; if not, LLVM would call libm */
   bool f64; /* whether f64 has instructions, both for arithmetic and for what `fma` and `rounding` state; if not,
                functions of the compiler's runtime library are called */
-  int maximum_bits; /* the width of the widest floats of which LLVM can write llvm.maximum and llvm.minimum: 0, 32, 64
-                     */
+  int maximum_bits; /* the bits of the widest floats for which LLVM can write llvm.maximum and llvm.minimum, or 0 */
   bool f16;         /* whether conversions between f16 and f32 are instructions; if not, they are integer arithmetic */
   bool rounding;    /* whether floor, ceil, trunc and roundeven are instructions */
   bool scalef;      /* whether x 2^n is an instruction for vectors of all widths (AVX-512) */
@@ -69,16 +68,16 @@ void emit_target_make_small(emit_target *t);
 emit_target emit_target_baseline(const emit_target *t);
 
 /* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target: `cpu` is sm_75, sm_80, sm_86, sm_87, sm_89, sm_90 or
- * sm_90a.  Code for one of them also runs on later GPUs, except that for sm_90a, which runs on no other. */
+ * sm_90a.  Code for one of these GPUs also runs on later ones, except that code for sm_90a runs on no other GPU. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
 /* Describes this machine's CPU as one that emulates blocks of threads.  Kernels compute the same bits as on a GPU,
  * except that NaNs may differ in their signs and payloads.  A CPU without the instructions for that is UNSUPPORTED. */
 STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
 
-/* Returns t->features in the form that LLVM needs: after the features of the architecture's least CPU and, on x86-64,
- * followed by the features of base/x86_features.def that are not listed, which are disabled, since listed ones may
- * imply them: "+avx2,...,-avx512f". */
+/* Returns the features of `t` in the form that LLVM needs, such as "+avx2,...,-avx512f": the features of the
+ * architecture's least CPU, then t->features, then, on x86-64, all other features of base/x86_features.def, which are
+ * disabled, since LLVM would enable those that listed features imply. */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
 
 /* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", and with

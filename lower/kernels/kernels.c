@@ -257,8 +257,8 @@ typedef struct wanted {
   kernel *kernel;
 } wanted;
 
-/* Returns true if the object called `name` contains the kernel of `data`, a wanted.  In this case, copies the kernel's
- * symbol and info from the name (name_object). */
+/* Returns true if the object called `name` contains the kernel to which `data`, a struct wanted, points.  Then copies
+ * the kernel's symbol and info from the name (name_object). */
 static bool find_in_object(void *data, rt_span name) {
   const wanted *want = data;
   kernel *x = want->kernel;

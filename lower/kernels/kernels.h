@@ -76,8 +76,9 @@ uint32_t lower_shares_of(const rt_compile_options *o);
  * operation. */
 STATUS_MUST_USE status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs, uint32_t shares, uint32_t threads,
                                              lower_object_code *out);
-/* Writes all kernels into this LLVM module instead, which the caller completes and compiles, and runs the other jobs.
- * `prefix` is put before the names of the kernels.  lower_kernels_attach may be called afterwards. */
+/* Writes all kernels into `module`, which the caller completes and compiles, in place of lower_kernels_compile, and
+ * runs the other jobs. `prefix` is put before the names of the kernels. lower_kernels_attach may be called afterwards.
+ */
 STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads, const char *prefix,
                                            emit_module *module);
 /* Returns the LLVM IR or assembly of all kernels as one text, for the first target. */

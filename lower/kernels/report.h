@@ -1,5 +1,5 @@
-/* report.h - the parts of a compilation's report (rt_report) that all backends share whose kernels lower/kernels/
- * compiles. */
+/* report.h - the parts of a compilation's report (rt_report) that are the same for all backends that use
+ * lower/kernels/. */
 #ifndef LOWER_KERNELS_REPORT_H
 #define LOWER_KERNELS_REPORT_H
 

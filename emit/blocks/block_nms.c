@@ -24,9 +24,9 @@ typedef struct suppression {
   const emit_ir *ir;
   const hlo_instr *i;
   dim lines, classes, boxes, limit;
-  uint32_t threads;                /* of a block */
+  uint32_t threads;                /* the number of threads in a block */
   LLVMValueRef thread;             /* the number of the thread in its block */
-  LLVMValueRef line, batch, class; /* of the block */
+  LLVMValueRef line, batch, class; /* the line that the block computes */
   LLVMValueRef counts, keys; /* in scratch memory: the numbers of chosen boxes of all lines; the keys of this line */
 } suppression;
 

@@ -30,7 +30,7 @@ typedef struct plan {
   int64_t room; /* how many items a list in shared memory has */
   bool fits, front;
   uint32_t merges;
-  uint32_t threads; /* of a block that sorts */
+  uint32_t threads; /* the number of threads in a block that sorts */
 } plan;
 
 static plan plan_of(const hlo_instr *i, const emit_sort *s) {

@@ -12,7 +12,7 @@
 
 #include "emit/kernel/writer.h"
 
-/* Some dimensions of the contraction's result, or of the space over which is summed, counted by one number. */
+/* Some dimensions of the contraction's result, or of the space that sums run over, counted by one number. */
 typedef struct emit_tile_group {
   int n, of[SHAPE_MAX_RANK];
   dim extents[SHAPE_MAX_RANK];
@@ -27,7 +27,7 @@ typedef struct emit_tile_geometry {
    * result, which is all of the rows or of the columns, is counted within one group.  -1 means that there is one group.
    */
   int channel;
-  emit_tile_group sums; /* the space over which is summed (emit_contracted_extents); `of` is not used */
+  emit_tile_group sums; /* the space that sums run over (emit_contracted_extents); `of` is not used */
 } emit_tile_geometry;
 
 /* Returns true if the contraction of `i` (emit_contraction_of) has this geometry. */
@@ -35,7 +35,7 @@ bool emit_has_tile_geometry(const hlo_instr *i);
 /* Sets the geometry of the contraction c. */
 emit_tile_geometry emit_tile_geometry_of(const hlo_instr *c);
 
-/* Returns true if the operand's innermost dimension is one over which is summed, and not one of its rows or columns. */
+/* Returns true if the operand's innermost dimension is one that sums run over, and not one of its rows or columns. */
 bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand);
 
 /* Return how many neighbouring factors are known to be contiguous in the operand, the first of which is at a multiple
@@ -56,8 +56,8 @@ LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t s
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
                               emit_pos position, emit_pos sum);
 
-/* Returns the address of such a factor.  The operand must be an input that is loaded, and not the image of a
- * convolution. */
+/* Returns the address of the factor that emit_tile_factor returns for one lane.  The operand must be an input that is
+ * loaded, and not the image of a convolution. */
 LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
                                       LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
 

@@ -150,8 +150,8 @@ static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int 
   return emit_times_size(&k->w->e.x, column, k->p->b_column);
 }
 
-/* Packs `size` rows of the panel, from the row of B on that is s elements after `from`. `size` is 1 or the number of
- * lanes.  In the second case B is read column by column, as vectors along the sum, which are transposed. */
+/* Packs `size` rows of the panel, beginning with the row of B that is s elements after `from`. `size` is 1 or the
+ * number of lanes.  In the second case B is read column by column, as vectors along the sum, which are transposed. */
 static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
                       int size) {
   const emit_ir *w = k->w->e.w;

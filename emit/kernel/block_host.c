@@ -316,7 +316,7 @@ static void begin_coroutine(const emit_ir *ir) {
   set(ir, FRAME, call(ir, "llvm.coro.begin", NULL, 2, (LLVMValueRef[]){id, memory}));
 }
 
-/* --- telling accesses, so that races can be found (rt_block_thread.access) --- */
+/* --- reporting loads and stores, so that races can be found (rt_block_thread.access) --- */
 
 /* Returns true if it is visible in the code that no other thread writes to that address: the memory belongs to the
  * parameters, to the thread's stack or to a constant. */

@@ -11,7 +11,7 @@
 
 typedef struct emit_module emit_module;
 
-/* The module is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
+/* Creates a module, which is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
 STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out);
 /* Frees the module before its arena is destroyed.  NULL is allowed. */
 void emit_module_destroy(emit_module *m);

@@ -125,7 +125,7 @@ static int64_t stack_of(const pools *p) {
   return room < STACK_BYTES ? room : STACK_BYTES;
 }
 
-/* Returns the length of a block that is as long as a row, or about as long if that is not a constant. */
+/* Returns the length of a block that is as long as a row, or about as long if the length of a row is not a constant. */
 static int64_t whole_block(const pools *p) {
   const double longest = STACK_BYTES;
   dim width = width_of(p);

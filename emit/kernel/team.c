@@ -99,10 +99,10 @@ static void join_block(emit_team *t, const emit_reduction_loop *f, LLVMValueRef 
   join_lanes(j, f, j->warps, acc);
 }
 
-/* Combines the values of the threads of the same lane in all warps.  Each thread leaves its value in shared memory, in
- * a row for each warp that is one place longer than needed, so that a column lies in different banks.  Then the threads
- * of a warp take some whole columns, and leave the combined values in those columns of the first row, which no other
- * warp has read. */
+/* Combines, for each lane number, the values of the threads with that number in all warps.  Each thread leaves its
+ * value in shared memory, in a row for each warp that is one place longer than needed, so that a column lies in
+ * different banks.  Then the threads of a warp take some whole columns, and leave the combined values in those columns
+ * of the first row, which no other warp has read. */
 static void join_columns(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc) {
   enum { PITCH = EMIT_WARP + 1 };
   joint *j = t->data;

@@ -14,7 +14,7 @@ enum {
   DEPTH = 4,                 /* how many levels of operands are moved to an earlier place together with a member */
   FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved to an earlier place */
   LONG_NANOSECONDS = 200000, /* kernels that take longer than this use all threads well by themselves */
-  ROUNDS = 8                 /* the assumed number of iterations of each loop */
+  ROUNDS = 8                 /* the number of iterations that is assumed for each loop */
 };
 
 /* The state of the search.  Arrays are indexed by instruction id.  times[] is valid where is_known[] is true; done[] is
@@ -23,7 +23,7 @@ typedef struct search {
   const lower_backend *backend;
   hlo_computation *c;
   lower_time *times;
-  bool *is_known, *done, *is_member; /* is_member: whether the instruction is in that group */
+  bool *is_known, *done, *is_member; /* is_member: whether the instruction is in the group that is being made */
 } search;
 
 /* Returns true if the instruction has no thunk: a parameter, a constant or a view. */
@@ -62,8 +62,9 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 
 static bool is_small(const hlo_instr *i) { return hlo_expected_bytes(i) <= FAR_BYTES; }
 
-/* Returns true if all operands of `i` are computed before the group, or can be moved before it.  These can be moved:
- * views, constants and, if the group consists of control flow (`computes`), instructions with small results. */
+/* Returns true if all operands of `i` are computed before the group, or can be moved before it.  Views and constants
+ * can be moved; if the group consists of control flow (`computes`), so can instructions that are not control flow and
+ * have small results. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
@@ -107,12 +108,13 @@ static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   }
 }
 
-/* Finds the members of the group that begins with `first`.  Returns their number, 1 if a group would not be faster. */
+/* Finds the members of the group that begins with `first`.  Returns the number of members, or 1 if a group would not be
+ * faster. */
 static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **members) {
   lower_time e;
   uint32_t n = 0;
   double sum = 0, longest = 0, one_by_one = 0;
-  bool near = true; /* whether all instructions from `first` on are members, so that `i` need not be moved far */
+  bool near = true; /* whether all instructions from `first` to `i` are members or free; then `i` hardly moves */
   hlo_instr *i = first;
   for (int k = 0; i && k < WINDOW && n < MOST; k++, i = i->next) {
     if (is_free(s->backend, i)) {

@@ -63,8 +63,8 @@ static status copy_part(void *data) {
   return NULL;
 }
 
-/* Copies an array before the program is first used (lower_backend.later).  A long array is copied in parts by several
- * threads. */
+/* Copies an array now, or later by lower_backend.later, but before the program is first used.  A long array is copied
+ * in parts by several threads. */
 static void copy_later(lower_context *c, void *to, const void *from, uint64_t bytes) {
   const lower_backend *b = c->backend;
   const uint64_t part = (uint64_t)8 << 20;
@@ -79,8 +79,8 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
   }
 }
 
-/* Returns the session's copy of the array, which is made if there is none.  An array that lives as long as the session
- * is not copied.  *name is set to the name of the shared array. */
+/* Returns the session's copy of the array in the weight pool, which is made if there is none.  An array that lives as
+ * long as the session is not copied, but returned itself. *name is set to the name of the shared array. */
 static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
@@ -233,8 +233,8 @@ rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *
   t->origin = origin_of(c, i);
   provenance_tell(&c->provenance, i, t);
   t->note = operations_of(c->a, i);
-  /* a copy may move only a part of the array, so no cost is stated for it; a profile derives it from the sizes of its
-   * buffers */
+  /* a copy may move only a part of the array, so no cost is stated for its thunk; a profile derives the cost from the
+   * sizes of the thunk's buffers */
   if (strcmp(kind, "copy") != 0) {
     hlo_cost cost = hlo_cost_of(i);
     t->operations = cost.operations;
@@ -410,8 +410,8 @@ static status lower_sequence(lower_context *c, const hlo_computation *comp, rt_s
 
 /* --- preparing the module --- */
 
-/* Returns the value in whose buffer v is.  It differs from v if v is a view, or if it is a value that a loop carries
- * without changing it. */
+/* Returns the value in whose buffer v is.  It is another value than v if v is a view, or the result of a loop that
+ * carries the value without changing it. */
 static hlo_value underlying(const lower_backend *b, hlo_value v) {
   for (;;) {
     if (v.def->op == HLO_WHILE && hlo_callee(v.def, 1)->roots[v.index].def == hlo_callee(v.def, 1)->params[v.index]) {

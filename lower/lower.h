@@ -10,7 +10,7 @@
 typedef struct lower_context lower_context;
 struct size_table; /* lower/sizes.h */
 
-/* The time that it takes to start a parallel loop on other threads, and to wait for them at its end. */
+/* The time in nanoseconds that it takes to start a parallel loop on other threads, and to wait for these at its end. */
 enum { LOWER_FORK_NANOSECONDS = 700 };
 
 /* The estimated nanoseconds that an instruction takes on one thread (serial), and on all threads if nothing else runs
@@ -21,14 +21,14 @@ typedef struct lower_time {
 
 typedef struct lower_backend {
   const char *target;
-  /* Whether the functions below take instructions with symbolic dimensions, and the kinds of the thunks can be bound
-   * (rt_thunk_kind.bind).  Otherwise a module with such dimensions is refused. */
+  /* Whether the functions below take instructions with symbolic dimensions, and the kinds of the backend's thunks have
+   * rt_thunk_kind.bind.  Otherwise a module with such dimensions is refused. */
   bool takes_symbols;
   /* Appends the thunks that compute `i`.  It is called for all instructions except parameters, constants, views, while,
    * conditional, check and run-seed. */
   status (*emit)(lower_context *c, const hlo_instr *i);
   /* Returns true if result `result` may be in the same buffer as operand `operand`, provided that no other operand is
-   * there.  NULL means that no result may be. */
+   * in that buffer.  NULL means that no result may share a buffer with an operand. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
   /* Returns the order in which the thunks of `i` read and write, with which the answers of may_share are compared.
    * NULL means HLO_READS_WHILE_WRITING. */
@@ -37,14 +37,14 @@ typedef struct lower_backend {
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
   /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  The last buffer
-   * of the thunk is that memory.  NULL means that no instruction needs any. */
+   * of the thunk is that memory.  NULL means that no instruction needs scratch memory. */
   dim (*scratch)(void *data, const hlo_instr *i);
-  /* Returns the estimated time of `i`, which is not control flow.  NULL means that all instructions run one after the
-   * other. */
+  /* Returns the estimated time of `i`, which is not control flow.  If the member is NULL, all instructions run one
+   * after the other. */
   lower_time (*time)(void *data, const hlo_instr *i);
   uint32_t threads; /* the number of threads that a run will use */
-  /* Receives work that must be done, on any thread, before the program is used.  NULL means that such work is done at
-   * once. */
+  /* Receives work that must be done, on any thread, before the program is used.  If the member is NULL, such work is
+   * done at once. */
   void (*later)(void *data, double nanoseconds, status (*run)(void *run_data), void *run_data);
   /* as in rt_compile_options: no result may share an operand's buffer, and may_share is not called */
   bool out_of_place;
@@ -57,8 +57,8 @@ typedef struct lower_backend {
 } lower_backend;
 
 /* Schedules the module, assigns buffers and makes the program on `a`.  Sets those numbers of the report that concern
- * the arena (rt_report.arena_bytes and others).  *sizes becomes the table of the program's sizes, to which the caller
- * may add more; it then calls size_table_finish.  `sizes` may be NULL if no more are needed. */
+ * the arena (rt_report.arena_bytes and others). *sizes becomes the table of the program's sizes, to which the caller
+ * may add further ones; the caller then calls size_table_finish. `sizes` may be NULL if no further sizes are needed. */
 STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, arena *a, struct size_table *sizes,
                                      rt_program **out, rt_report *report);
 
@@ -86,7 +86,8 @@ const rt_size *lower_symbols(lower_context *c, uint32_t *n);
 const rt_size *lower_sizes(lower_context *c, uint32_t n, const dim *dims);
 /* Sets *out to the scratch memory of `i`.  Returns false if it has none. */
 bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
-/* Adds a constant that the backend made, such as packed weights, to the program and returns its index. */
+/* Adds a constant that the backend made, such as packed weights, to the program and returns its index.  The program may
+ * refer to `data` without copying it. */
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
 /* Returns a dense buffer over constant k. */
 rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);

@@ -5,7 +5,7 @@
 #include "hlo/ir/ir.h"
 #include "runtime/program/program.h"
 
-/* The expressions of sizes of a program that is being made.  Each is in it once. */
+/* The expressions for the sizes of a program that is being made.  Each expression is in the table once. */
 typedef struct size_table {
   arena *arena;
   const hlo_module *module;
@@ -13,7 +13,7 @@ typedef struct size_table {
   uint32_t cap;
   uint32_t *numbers; /* for the handle d of a dimension, at -(d + 1): the number of its node plus 1, or 0 */
   uint32_t n_numbers;
-  dim missing; /* a symbol that no input tells, or a dimension that no size can express; 0 if there is none */
+  dim missing; /* a symbol that no input's shape determines, or a dimension that no size can express; 0: none */
 } size_table;
 
 size_table size_table_make(arena *a, const hlo_module *m, rt_program *p);
@@ -22,7 +22,7 @@ size_table size_table_make(arena *a, const hlo_module *m, rt_program *p);
  * `missing` is set. */
 rt_size size_table_get(size_table *t, dim d);
 
-/* Returns the sizes of the symbols that dimensions of inputs tell, each once. */
+/* Returns the sizes of the *n symbols that dimensions of inputs determine, each symbol once. */
 const rt_size *size_table_symbols(size_table *t, uint32_t *n);
 
 /* Adds the guards of the module to the program. */

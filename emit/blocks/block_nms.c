@@ -1,9 +1,9 @@
 /* block_nms.c - see block_nms.h.
  *
- * A block chooses the boxes of a line (one batch and class).  In each round it takes the best candidate that is left,
- * and compares all others with it: those that it suppresses are no candidates any longer.  So a candidate that is taken
- * was compared with all boxes chosen before, as by the other targets, and each thread needs only its own candidates.  A
- * second kernel of one block joins the lists of all lines. */
+ * A block chooses the boxes of a line (one batch and class).  In each round it chooses the best candidate that is left,
+ * compares all other candidates with it, and removes those that it suppresses.  So a box that is chosen was compared
+ * with all boxes chosen before, as on the other targets, and each thread needs only its own candidates.  A second
+ * kernel of one block joins the lists of all lines. */
 #include "emit/blocks/block_nms.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 
 enum {
   WORD = 8,      /* bytes of a candidate's key, and of the number of boxes that are chosen in a line */
-  AT_LEAST = 64, /* bytes of scratch memory, also if there is no line */
+  AT_LEAST = 64, /* bytes that are added to the scratch memory, so that it is not empty if there is no line */
   MOST_THREADS = 512,
   JOIN_THREADS = 256,
   ROW = 3 /* words of a row of the first result: batch, class and box */
@@ -24,10 +24,10 @@ typedef struct suppression {
   const emit_ir *ir;
   const hlo_instr *i;
   dim lines, classes, boxes, limit;
-  uint32_t threads;                /* of a block */
-  LLVMValueRef thread;             /* the thread in its block */
-  LLVMValueRef line, batch, class; /* of the block */
-  LLVMValueRef counts, keys;       /* in scratch memory: of all lines, of this line */
+  uint32_t threads;                /* the number of threads in a block */
+  LLVMValueRef thread;             /* the number of the thread in its block */
+  LLVMValueRef line, batch, class; /* the line that the block computes */
+  LLVMValueRef counts, keys; /* in scratch memory: the numbers of chosen boxes of all lines; the keys of this line */
 } suppression;
 
 static suppression suppression_of(const hlo_instr *i) {
@@ -74,7 +74,8 @@ static LLVMBasicBlockRef begin_first_thread(const suppression *s) {
   return emit_if_begin(s->ir, emit_icmp(s->ir, LLVMIntEQ, s->thread, emit_i64(s->ir, 0)));
 }
 
-/* Begins the kernel's steps, which `threads` threads of a block compute.  Returns what end_steps takes. */
+/* Begins the code of the kernel's steps, each of which a block of `threads` threads computes.  Returns the block that
+ * emit_if_end takes at the end. */
 static LLVMBasicBlockRef begin_steps(suppression *s, uint32_t threads) {
   s->threads = threads;
   emit_block_team(&s->w, threads, threads);
@@ -119,7 +120,7 @@ static LLVMValueRef end_boxes(suppression *s, emit_loop *l, uint32_t mark, LLVMV
   return l->carried[0];
 }
 
-/* Stores the keys of the thread's boxes, 0 for those that are no candidates, and returns the largest of them. */
+/* Stores the keys of the thread's boxes, 0 for boxes that are no candidates, and returns the largest key. */
 static LLVMValueRef find_candidates(suppression *s, LLVMValueRef floor) {
   const emit_ir *ir = s->ir;
   emit_loop l;
@@ -134,7 +135,7 @@ static LLVMValueRef find_candidates(suppression *s, LLVMValueRef floor) {
 }
 
 /* Removes from the thread's candidates the chosen box and those that it suppresses, and returns the largest key of the
- * others. */
+ * remaining candidates. */
 static LLVMValueRef remove_suppressed(suppression *s, LLVMValueRef which, const emit_nms_box *chosen,
                                       LLVMValueRef overlap) {
   const emit_ir *ir = s->ir;
@@ -206,8 +207,9 @@ static void write_choice(suppression *s) {
 
 /* --- joining the lines --- */
 
-/* Moves n words of the first result from `from` down to `to`, which is not behind it.  All threads have read their
- * words before one of them writes, and what they write was read before. */
+/* Moves n words of the first result from position `from` down to `to`, which is at most `from`.  In each round, all
+ * threads have read their words before any of them writes, and they overwrite only words that were read in this round
+ * or before. */
 static void move_words(suppression *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMValueRef rows = s->w.results[0];
@@ -222,7 +224,7 @@ static void move_words(suppression *s, LLVMValueRef from, LLVMValueRef to, LLVMV
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Moves the rows of all lines to the front of the first result, and returns how many words they are. */
+/* Moves the rows of all lines to the front of the first result, and returns the number of their words. */
 static LLVMValueRef join(suppression *s) {
   const emit_ir *ir = s->ir;
   LLVMValueRef none = emit_i64(ir, 0), row = emit_i64(ir, ROW);

@@ -5,8 +5,8 @@
 #include "emit/kernel/compile.h"
 #include "emit/kernel/special.h"
 
-/* Writes the kernels of what emit_nms_kernel computes, in as many phases; without a config.  Returns the bytes of their
- * scratch memory. */
+/* The first writes kernels that compute what those of emit_nms_kernel do, in as many phases (EMIT_NMS_PHASES).  It does
+ * not use its config.  The second returns the bytes of scratch memory of these kernels. */
 emit_write_fn emit_block_nms_kernel;
 dim emit_block_nms_scratch(const hlo_instr *i);
 

@@ -3,11 +3,11 @@
  * What is sorted are items (emit/element/sort_items.h), no two of which are equal, so that any network sorts stably.  A
  * block sorts a list in shared memory by a bitonic network.  There are three ways:
  *   - A line that fits into shared memory is sorted there.
- *   - If only few of the first elements are wanted, a block gathers items until there is no more room, sorts them, and
- *     from then on gathers only those that come before the last wanted one.
- *   - Otherwise blocks sort pieces of the lines.  Then kernels merge some runs to one: a thread for each item looks up
- *     in each of the runs how many items come before its own.  The last of them merges all that are left, and stores
- *     the elements in place of the items. */
+ *   - If only few of the first elements are wanted, a block gathers items until the list is full, sorts it, and from
+ *     then on gathers only items that come before the last wanted one.
+ *   - Otherwise blocks sort pieces of the lines, and further kernels merge WAYS sorted runs to one each time.  There, a
+ *     thread for each item looks up in each of the runs how many items come before its own.  The last kernel merges all
+ *     runs that are left, and stores the elements that belong to the items. */
 #include "emit/blocks/block_sort.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 enum {
   SHARED = 32768, /* the bytes of the list in shared memory */
   MOST_THREADS = 512,
-  FRONT_SHARE = 4, /* the wanted items may be this part of the list */
+  FRONT_SHARE = 4, /* at most 1 / FRONT_SHARE of the list's items may be wanted ones */
   WAYS = 16,       /* how many runs are merged to one */
   MOST_MERGES = 3
 };
@@ -30,7 +30,7 @@ typedef struct plan {
   int64_t room; /* how many items a list in shared memory has */
   bool fits, front;
   uint32_t merges;
-  uint32_t threads; /* of a block that sorts */
+  uint32_t threads; /* the number of threads in a block that sorts */
 } plan;
 
 static plan plan_of(const hlo_instr *i, const emit_sort *s) {
@@ -55,7 +55,7 @@ static plan plan_of(const hlo_instr *i, const emit_sort *s) {
 
 uint32_t emit_block_sort_phases(const hlo_instr *i, const emit_sort *s) { return 1 + plan_of(i, s).merges; }
 
-/* There are two lists of all items, to and from which runs are merged in turns. */
+/* If there are several merges, there are two lists of all items: each merge reads one list and writes the other. */
 dim emit_block_sort_scratch(const hlo_instr *i, const emit_sort *s) {
   dim_table *t = i->parent->module->dims;
   plan p = plan_of(i, s);
@@ -96,7 +96,7 @@ static void store(const sorter *s, LLVMValueRef base, LLVMValueRef k, LLVMValueR
   emit_sort_store(&s->line, s->item, base, k, v);
 }
 
-/* Returns how many items of list number `number` in scratch memory come before the line. */
+/* Returns the address at which the items of the line begin in list number `number` in scratch memory. */
 static LLVMValueRef line_list(const sorter *s, uint32_t number, LLVMValueRef line) {
   LLVMValueRef lines = plus(s, line, LLVMBuildNSWMul(s->ir->builder, size(s, s->p.lines), emit_i64(s->ir, number), ""));
   LLVMValueRef scratch = emit_writer_buffer(&s->w, s->i->n_operands + s->i->n_results);
@@ -104,16 +104,16 @@ static LLVMValueRef line_list(const sorter *s, uint32_t number, LLVMValueRef lin
   return emit_sort_address(&s->line, s->item, scratch, first);
 }
 
-/* Begins a loop over those of [0, n) that are the thread's. */
+/* Begins a loop over the numbers in [0, n) that belong to this thread: its own number plus multiples of p.threads. */
 static void begin_own(const sorter *s, emit_loop *l, LLVMValueRef n) {
   emit_loop_begin(s->ir, l, s->thread, n, s->p.threads, false, 0, NULL);
 }
 
 /* --- the network --- */
 
-/* Compares the pairs of items of a step of the network.  An item is compared with the one whose number differs in the
- * bits of `mask`, of which `half` is the highest.  The lesser one of both gets the lower number, also if the other one
- * would be behind the end of the list. */
+/* Compares the pairs of items of a step of the network.  An item is compared with the item whose number differs in the
+ * bits of `mask`, of which `half` is the highest, and the lesser item gets the lower number.  Numbers from m on have no
+ * items; they count as larger than all items, so that nothing is exchanged with them. */
 static void compare_pairs(const sorter *s, LLVMValueRef m, LLVMValueRef pairs, LLVMValueRef half, LLVMValueRef mask) {
   const emit_ir *ir = s->ir;
   LLVMBuilderRef b = ir->builder;
@@ -140,9 +140,9 @@ static LLVMValueRef power_of_two(const sorter *s, LLVMValueRef m) {
   return LLVMBuildShl(b, emit_i64(s->ir, 1), minus(s, emit_i64(s->ir, 64), zeros), "");
 }
 
-/* Sorts the first m items of the list, which all threads have stored.  In each round sorted runs of `run` / 2 items
- * become runs of `run`: the first step compares the items from both ends, and the others halves of halves.  Ends with a
- * barrier. */
+/* Sorts the first m items of the list, which the threads have stored together.  In each round, pairs of sorted runs of
+ * `run` / 2 items become sorted runs of `run` items: the first step compares the first item of a pair with the last one
+ * and so on, and each further step compares items at half the distance of the step before.  Ends with a barrier. */
 static void sort_list(sorter *s, LLVMValueRef m) {
   const emit_ir *ir = s->ir;
   LLVMBuilderRef b = ir->builder;
@@ -209,8 +209,8 @@ static LLVMValueRef phi2(const emit_ir *ir, LLVMValueRef x, LLVMBasicBlockRef fr
   return phi;
 }
 
-/* Adds to the m items of the list those from position `first` on that are below the limit, one of which each thread
- * looks at.  Returns how many items there are then. */
+/* Each thread looks at one item, from position `first` of the line on.  The items that are below the limit are added to
+ * the m items of the list.  Returns the new number of items. */
 static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMValueRef limit) {
   const emit_ir *ir = s->ir;
   LLVMValueRef n = size(s, s->p.n), place = plus(s, first, s->thread), total;
@@ -224,13 +224,14 @@ static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMVa
   return plus(s, m, total);
 }
 
-/* Sorts the *m items, and keeps the wanted ones.  *limit becomes the last of these if there are enough. */
+/* Sorts the *m items of the list, and reduces *m to the wanted ones.  If there are as many as are wanted, *limit
+ * becomes the last of them. */
 static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
   const emit_ir *ir = s->ir;
   LLVMValueRef wanted = size(s, s->p.wanted);
   sort_list(s, *m);
   *m = lesser(s, *m, wanted);
-  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* at least 1, as no item is above the limit */
+  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: any item is below the first limit */
   *limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, *m, wanted), last, *limit);
 }
 
@@ -304,7 +305,7 @@ static void write_sort(sorter *s) {
 /* Returns how many of the m sorted items from x on come before `item`. */
 static LLVMValueRef count_before(const sorter *s, LLVMValueRef x, LLVMValueRef m, LLVMValueRef item) {
   const emit_ir *ir = s->ir;
-  emit_while l; /* the items before carried[0] come before it, those from carried[1] on do not */
+  emit_while l; /* the items before carried[0] come before `item`, those from carried[1] on do not */
   emit_while_begin(ir, &l, 2, (LLVMValueRef[]){emit_i64(ir, 0), m});
   LLVMValueRef from = l.carried[0], to = l.carried[1];
   emit_while_test(ir, &l, emit_icmp(ir, LLVMIntSLT, from, to));
@@ -328,7 +329,8 @@ static LLVMValueRef rank_in_runs(const sorter *s, LLVMValueRef list, int64_t run
   return l.carried[0];
 }
 
-/* Moves item number `place` of a line to where it belongs after runs are merged. */
+/* Moves item number `place` of a line to its position in the merged run.  In the last phase the elements that belong to
+ * the item are stored, and not the item. */
 static void merge_item(sorter *s, uint32_t phase, LLVMValueRef line, LLVMValueRef place) {
   const emit_ir *ir = s->ir;
   int64_t run = s->p.room;

@@ -85,7 +85,7 @@ static int64_t innermost(const emit_tile_geometry *g, uint32_t operand) {
 }
 
 int64_t emit_neighbouring_sums(const emit_tile_geometry *g, uint32_t operand) {
-  if (g->c->op != HLO_DOT) { /* weights have the sums of a channel in their order */
+  if (g->c->op != HLO_DOT) { /* the weights of an output channel are contiguous, in the order of the sum */
     return operand == 1 && dim_is_const(g->sums.total) && g->sums.total > 0 ? g->sums.total : 1;
   }
   hlo_attr_id contract = operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT;
@@ -104,7 +104,7 @@ int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operan
 
 /* --- positions --- */
 
-/* Returns an index of a space of one dimension; p is in [0, total) in all lanes. */
+/* Returns the index p of a space of one dimension of `total` elements; p is in [0, total) in all lanes. */
 static emit_index *flat_index(emit_indexer *x, dim total, emit_pos p) {
   dim *extent = ARENA_NEW_N(x->w->arena, dim, 1);
   *extent = total;
@@ -113,7 +113,7 @@ static emit_index *flat_index(emit_indexer *x, dim total, emit_pos p) {
   return flat;
 }
 
-/* Sets the axes of `at` along the dimensions of a group, whose position as one is p. */
+/* Sets the axes of `at` along the dimensions of a group to the position that is number p in the group. */
 static void set_axes(emit_indexer *x, const emit_tile_group *g, emit_pos p, emit_index *at) {
   if (g->n == 0) {
     return;

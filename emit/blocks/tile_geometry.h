@@ -1,17 +1,18 @@
-/* tile_geometry.h - a dot or convolution as a product of two matrices for each member of a batch, of which blocks of
- * threads compute tiles.
+/* tile_geometry.h - a dot or convolution as a product of two matrices for each member of a batch.  Blocks of threads
+ * compute tiles of these products.
  *
- * The columns are the dimensions of the result of which the innermost is one, so that neighbouring threads store
- * neighbouring elements: for a convolution of channels-first images they are the pixels.  The sums run over the
- * contracted dimensions, or over the channels and taps of a convolution (implicit GEMM).  Rows, columns, sums and batch
- * are each counted by one number, and every factor is read as the element emitter reads it, so operands may have any
- * layout, may be computed, and need no padded or rearranged copy. */
+ * The result's innermost dimension is one of those that are counted as columns, so that neighbouring threads store
+ * neighbouring elements: for a convolution of channels-first images the columns are the pixels.  Each element of the
+ * result is a sum over the contracted dimensions, or over the channels and taps of a convolution (implicit GEMM); a
+ * position in the space of these dimensions is called `sum` here.  Rows, columns, positions in a sum and members of the
+ * batch are each counted by one number.  Factors are read by the element emitter, so operands may have any layout, may
+ * be computed, and need no padded or rearranged copy. */
 #ifndef EMIT_BLOCKS_TILE_GEOMETRY_H
 #define EMIT_BLOCKS_TILE_GEOMETRY_H
 
 #include "emit/kernel/writer.h"
 
-/* Some dimensions of the contraction's result, or of the space over which is summed, as one. */
+/* Some dimensions of the contraction's result, or of the space that sums run over, counted by one number. */
 typedef struct emit_tile_group {
   int n, of[SHAPE_MAX_RANK];
   dim extents[SHAPE_MAX_RANK];
@@ -22,10 +23,11 @@ typedef struct emit_tile_geometry {
   const hlo_instr *c;   /* the contraction */
   uint32_t row_operand; /* the operand that has the rows; the other one has the columns */
   emit_tile_group rows, columns, batch;
-  /* A convolution of several groups has no dimension for them: they are the batch, and `channel`, the only dimension of
-   * rows or of columns, counts the channels of one group.  -1: there is one group. */
+  /* A convolution of several groups has no dimension for the groups: they are the batch, and dimension `channel` of the
+   * result, which is all of the rows or of the columns, is counted within one group.  -1 means that there is one group.
+   */
   int channel;
-  emit_tile_group sums; /* the space over which is summed (emit_contracted_extents); `of` is not used */
+  emit_tile_group sums; /* the space that sums run over (emit_contracted_extents); `of` is not used */
 } emit_tile_geometry;
 
 /* Returns true if the contraction of `i` (emit_contraction_of) has this geometry. */
@@ -33,11 +35,12 @@ bool emit_has_tile_geometry(const hlo_instr *i);
 /* Sets the geometry of the contraction c. */
 emit_tile_geometry emit_tile_geometry_of(const hlo_instr *c);
 
-/* Returns true if neighbouring sums, not neighbouring rows or columns, are next to each other in the operand. */
+/* Returns true if the operand's innermost dimension is one that sums run over, and not one of its rows or columns. */
 bool emit_has_sums_innermost(const hlo_instr *c, uint32_t operand);
 
-/* Returns how many neighbouring sums, or positions of a row or column, lie next to each other in the operand: those
- * from a multiple of that number on, which is known when the code is written.  1: none are known to. */
+/* Return how many neighbouring factors are known to be contiguous in the operand, the first of which is at a multiple
+ * of that number: factors along the sum, or along the operand's rows or columns.  1 means that none are known to be
+ * contiguous. */
 int64_t emit_neighbouring_sums(const emit_tile_geometry *g, uint32_t operand);
 int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operand);
 
@@ -45,37 +48,38 @@ int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operan
 emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                             LLVMValueRef column);
 
-/* Returns p, or the last position before n if p is not less.  p is less than n rounded up to a multiple of `step`. */
+/* Returns p, or n - 1 if p is not less than n. p is less than n rounded up to a multiple of `step`. */
 LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t step);
 
-/* Returns the factors that an operand contributes to sums `sum` of rows `position`, if it has the rows, or of columns,
- * in the type of the sums, in e->x.lanes lanes.  All numbers must be in range. */
+/* Returns, in e->x.lanes lanes and in the type of the sums, an operand's factors at the positions `sum`. `position` is
+ * the number of the row if the operand has the rows, otherwise of the column.  All numbers must be in range. */
 LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint32_t operand, LLVMValueRef batch,
                               emit_pos position, emit_pos sum);
 
-/* Returns the address of the factor, if the operand is loaded and has neighbouring ones. */
+/* Returns the address of the factor that emit_tile_factor returns for one lane.  The operand must be an input that is
+ * loaded, and not the image of a convolution. */
 LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
                                       LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
 
-/* Stores the results of the kernel at a row and a column, unless they are beyond the end.  Their sum is given in the
- * type in which sums are computed. */
+/* Stores the results of the kernel at a row and a column, unless these are beyond the end. `sum` is the contraction's
+ * element there, in the type in which sums are computed. */
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                              LLVMValueRef column, LLVMValueRef sum);
 
-/* Returns an i1: whether the row and the column are ones of the result. */
+/* Returns an i1 that is true if the row and the column are in the result. */
 LLVMValueRef emit_is_in_result(const emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef row,
                                LLVMValueRef column);
 
-/* The tiles of the result, as the steps of the grid: those of a row of tiles follow each other. */
+/* The tile of the result that a step of the grid computes.  The steps of one row of tiles follow each other. */
 typedef struct emit_tile_step {
-  LLVMValueRef batch, row, column; /* the numbers of the member of the batch, and of the tile in both directions */
+  LLVMValueRef batch, row, column; /* the number of the batch's member; the tile's numbers along rows and columns */
   LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
   LLVMValueRef tile;               /* the number of the tile among those of all members of the batch */
 } emit_tile_step;
 /* Returns the number of tiles of so many rows and columns. */
 dim emit_count_tiles(dim_table *t, const emit_tile_geometry *g, int64_t rows, int64_t columns);
-/* Divides the number of the step that the block computes, and sets the grid, for tiles of so many rows and columns, and
- * so many parts. */
+/* Returns the tile of the step that the block computes, and sets the grid, for tiles of `rows` rows and `columns`
+ * columns whose sums are divided into `parts` parts. */
 emit_tile_step emit_tile_step_of(emit_writer *w, const emit_tile_geometry *g, int64_t rows, int64_t columns,
                                  int64_t parts);
 

@@ -15,13 +15,13 @@ static inline LLVMValueRef emit_times(const emit_ir *w, LLVMValueRef x, int64_t 
 }
 
 /* Returns x / n, rounded down. x is not negative.  The division is hidden from LLVM's loop passes (emit_opaque), which
- * would otherwise spend long on taking it apart. */
+ * would otherwise spend much time on it. */
 static inline LLVMValueRef emit_over(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : emit_opaque(w, LLVMBuildUDiv(w->builder, x, emit_i64(w, n), ""));
 }
 
 /* Returns the remainder of x / n. x is not negative.  The division is hidden from LLVM's loop passes (emit_opaque),
- * which would otherwise spend long on taking it apart. */
+ * which would otherwise spend much time on it. */
 static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }

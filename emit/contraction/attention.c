@@ -9,11 +9,11 @@
 #include "emit/element/view.h"
 
 enum {
-  LEAST_ROWS = 8,       /* the fewest rows of q: with fewer, most time goes into reading k and v, and packing reads k
-                           twice */
+  LEAST_ROWS = 8, /* the fewest rows of q: with fewer rows, reading k and v takes most of the time, and packing k means
+                     reading it twice */
   TILE_ELEMENTS = 8192, /* a tile's scores take at most 32 KB of stack */
-  WIDEST = 1024, /* a limit for the width of a row of v, so that a step of the grid, after which a run can be cancelled,
-                    is short */
+  WIDEST = 1024, /* a limit for the width of a row of v, so that a step of the grid is short: a run can be cancelled
+                    only between steps */
 };
 
 /* --- layout of the operands --- */
@@ -84,7 +84,7 @@ bool emit_attention_is_static(const hlo_attention *a) {
 /* --- sizes of tiles and blocks --- */
 
 /* Chooses tiles that are one or two register blocks high.  As few rows as possible should be computed twice (the last
- * tile overlaps the one before it), and blocks should be high, since a higher block loads less for each
+ * tile overlaps the tile before it), and register blocks should be high, since a higher block loads less for each
  * multiplication. */
 static void cut_rows(emit_attention *c) {
   int64_t most = min_i64(TILE_ELEMENTS / c->stride, c->rows);

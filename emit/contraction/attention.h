@@ -2,11 +2,11 @@
  * of a tile stay in the first-level cache.
  *
  * A step of the grid computes a tile: some rows of q of one batch.  It computes the scores q k' by register blocks
- * (gemm.h), the exponentials of each row for the softmax, and their product with v, and divides each row of that by the
- * sum of its exponentials. q, k and v are read in place, whatever their strides; if the keys are not contiguous in k,
- * another kernel first packs k as panels (product.h).  The result's bits depend neither on the number of threads nor on
- * the tiles.  If the last tile would have fewer rows than the others, it begins earlier, so some rows are computed
- * twice, with the same result. */
+ * (gemm.h), the exponentials of each row for the softmax, and the product of the exponentials with v, and divides each
+ * row of that product by the sum of the row's exponentials. q, k and v are read in place, whatever their strides; if
+ * the keys are not contiguous in k, another kernel first packs k as panels (product.h).  The result's bits depend
+ * neither on the number of threads nor on the tiles.  If the last tile would have fewer rows than the others, it begins
+ * earlier, so some rows are computed twice, with the same result. */
 #ifndef EMIT_CONTRACTION_ATTENTION_H
 #define EMIT_CONTRACTION_ATTENTION_H
 
@@ -29,11 +29,11 @@ typedef struct emit_attention {
   int64_t qk_rows, qk_vectors, pv_rows, pv_vectors, pv_lanes, lanes;
 } emit_attention;
 
-/* The first returns true if all numbers are f32, the second if all sizes are constants. */
+/* The first returns true if all values of the attention are f32, the second if all sizes are constants. */
 bool emit_attention_is_f32(const hlo_attention *a);
 bool emit_attention_is_static(const hlo_attention *a);
 
-/* The bytes of stack that the kernels of this file and of flash_attention.h may take. */
+/* The bytes of stack that a kernel of this file or of flash_attention.h may take. */
 enum { EMIT_ATTENTION_STACK = 192 << 10 };
 
 /* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, a target whose

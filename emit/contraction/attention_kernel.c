@@ -18,14 +18,15 @@ typedef struct kernel {
   LLVMValueRef tile, inverses; /* `tile` holds the scores of some rows, and later their exponentials; `inverses`
                                   holds for each row the number that is subtracted from its scores before the
                                   exponential (hlo_attention's shift), and later 1 / the sum of its exponentials */
-  LLVMValueRef q, k, v,
-      out;          /* addresses for this step: the first row of q and out, the first element of the batch of k and v */
-  LLVMValueRef row; /* the number of the tile's first row, counted over all batches */
+  LLVMValueRef q, k, v, out;   /* addresses for this step: of the tile's first row in q and in the result, and of the
+                                  first element of the batch in k and v */
+  LLVMValueRef row;            /* the number of the tile's first row, counted over all batches */
 } kernel;
 
 /* --- products of a tile --- */
 
-/* C = A B for the rows of a tile, in blocks of `rows` rows by at most `vectors` vectors of columns. */
+/* A product C = A B for the rows of a tile, which is computed in blocks of `rows` rows by at most `vectors` vectors of
+ * columns. */
 typedef struct product {
   int64_t rows, vectors, lanes, n_vectors, sums;
   LLVMValueRef a, b;
@@ -167,7 +168,7 @@ static LLVMValueRef finish_scores(kernel *k, LLVMValueRef row) {
   return emit_join_lanes(w, l.carried[0], lanes, emit_larger);
 }
 
-/* Replaces each element x of the row by e^(x - shift) and returns the sum of these. */
+/* Replaces each element x of the row by e^(x - shift), and returns the sum of these exponentials. */
 static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   const emit_ir *w = k->w.e.w;
   int lanes = (int)k->c->lanes;
@@ -183,8 +184,8 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   return emit_join_lanes(w, l.carried[0], lanes, emit_sum);
 }
 
-/* Writes the softmax as two loops over the rows, so that the processor overlaps the work of several rows.  In one loop,
- * each row would wait for its maximum and then for its sum. */
+/* Writes the softmax as two loops over the rows, so that the processor overlaps the work of several rows.  If there
+ * were only one loop, each row would wait first for its maximum and then for its sum. */
 static void write_softmax(kernel *k) {
   emit_element *e = &k->w.e;
   const emit_ir *w = e->w;

@@ -18,7 +18,7 @@ typedef struct depthwise {
   LLVMValueRef x, weights;
   LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
   int lanes;
-  bool overlaps; /* whether an element of a result may be computed twice, since no result overwrites an operand */
+  bool overlaps; /* whether elements of results may be computed twice; this is so if no result overwrites an operand */
 } depthwise;
 
 /* A tile while it is written: `vectors` vectors of channels by `width` positions of a row of the result. */
@@ -72,8 +72,8 @@ static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
 
-/* Returns an address that may lie outside of the array, as long as nothing is read there; so the GEP is not
- * inbounds. */
+/* Returns the address of element `at` after `base`.  It may lie outside of the array if nothing is read there, so the
+ * GEP is not inbounds. */
 static LLVMValueRef address(const depthwise *g, dtype t, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, t), base, &at, 1, "");
 }
@@ -193,8 +193,9 @@ static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMV
 
 /* --- the epilogue --- */
 
-/* Sets the value of the convolution at `index` to the sum.  If the operands are bytes, the sum is converted to s32;
- * where the epilogue would convert that to f32, the sum itself is used. */
+/* Declares the sum to be the value of the convolution at `index`.  If the operands are bytes, the sum is converted to
+ * s32.  Where the epilogue converts the convolution to f32, the f32 sum itself is used as the result of that
+ * conversion. */
 static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
   if (g->input == g->type) {
@@ -312,7 +313,7 @@ static void write_position(depthwise *g, const row *r, LLVMValueRef place) {
 }
 
 /* Writes a row whose length is an argument: tiles of positions [first, last), all of whose taps are inside of the
- * input, then the other positions one by one.  The last tile may overlap the one before it, unless a result overwrites
+ * input, then the other positions one by one.  The last tile may overlap the tile before it, unless a result overwrites
  * an operand. */
 static void write_row_of_size(depthwise *g, const row *r) {
   const emit_depthwise *p = &g->p;
@@ -438,8 +439,9 @@ static void write_items(depthwise *g) {
   g->w.info->grid = dim_mul(table(g), p->images, p->parts * tiles);
 }
 
-/* Returns the number of lanes for vectors of channels.  The last vector may overlap the one before, whose channels it
- * then computes again.  That is not allowed if a result overwrites an operand. */
+/* Returns the number of lanes for vectors of channels.  The last vector may overlap the vector before it and compute
+ * some of its channels again.  That is not allowed if a result overwrites an operand; vectors must then divide the
+ * channels. */
 static int lanes_of(const depthwise *g) {
   int lanes = (int)g->p.lanes;
   while (!g->overlaps && g->p.channels % lanes) {

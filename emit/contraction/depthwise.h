@@ -12,8 +12,8 @@
  * are exact in f32.  The sums are converted to s32, unless the epilogue starts by converting them to f32.
  *
  * The number of images and their sizes may be arguments of the kernel.  A row whose length is an argument has two kinds
- * of tiles: those of `width` positions whose taps are all inside of the input, and for the other positions tiles of
- * one, whose taps are a loop.
+ * of tiles: tiles of `width` positions, whose taps are all inside of the input, and for all other positions tiles of
+ * one position, whose taps are a loop.
  *
  * At most two of the spatial dimensions may have an extent other than 1.  Products are always added in the order of the
  * taps, so that a result's bits depend neither on the tiles nor on the number of threads.
@@ -35,7 +35,8 @@ typedef struct emit_depthwise {
   int64_t channels, taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result for rows, and for positions in a row; 0 means that there is none */
   int64_t weights; /* which operand is the weights; the kernel reads them packed */
-  /* Set by emit_depthwise_choose.  Equal bytes of these and of `weights` mean equal kernels for equal instructions. */
+  /* Set by emit_depthwise_choose.  If these members and `weights` have equal bytes, the kernels for equal instructions
+   * are equal. */
   int64_t lanes, vectors, width, parts; /* `parts` is the number of parts into which the grid divides the rows */
 } emit_depthwise;
 
@@ -48,8 +49,8 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
  * padding. */
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads);
-/* Copies to *chosen those members on which the kernel's code depends besides the instruction, and sets all others to
- * 0. */
+/* Copies to *chosen the members on which the kernel's code depends besides the instruction, and sets all other members
+ * to 0. */
 void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d);
 
 /* Returns the likely number of multiplications. */
@@ -68,15 +69,15 @@ STATUS_MUST_USE status emit_depthwise_write(emit_module *m, const char *name, co
 
 /* --- tiles of a row --- */
 
-/* A run of `n` tiles of `width` positions, one after the other, the first at position `first`.  `inside` tells whether
- * all their taps are inside of the input, which is so in every run of several tiles. */
+/* A run of `n` tiles of `width` positions, one after the other, the first at position `first`. `inside` is true if all
+ * their taps are inside of the input; it is always true in a run of several tiles. */
 typedef struct emit_depthwise_run {
   int64_t first, width, n;
   bool inside;
 } emit_depthwise_run;
 enum { EMIT_DEPTHWISE_RUNS = 12 };
-/* Returns true if the length of a row and that of the input's rows are constants, so that rows are divided into runs.
- */
+/* Returns true if the lengths of the result's rows and of the input's rows are constants, so that rows are divided into
+ * runs. */
 static inline bool emit_depthwise_has_runs(const emit_depthwise *d) {
   return dim_is_const(d->out[1]) && dim_is_const(d->in[1]);
 }

@@ -9,7 +9,7 @@
 #include "emit/element/view.h"
 
 enum {
-  TILE_ROWS = 48,        /* about how many rows share a copy of a block of keys */
+  TILE_ROWS = 48,        /* the approximate number of rows of a tile, which share a copy of a block of keys */
   TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take about 32 KB of stack each */
   BLOCK_VECTORS = 2,     /* the vectors of a row of a register block */
   BLOCK_ROWS = 12,       /* the most rows of a register block */
@@ -22,7 +22,7 @@ static dim_table *dims_of(const hlo_attention *a) { return a->pv->parent->module
 /* --- layout --- */
 
 /* Extends a matrix by an inner dimension of n elements that are `step` apart: each of its *count rows (or columns),
- * which are *distance apart, becomes n rows.  Returns false if the rows then do not all have the same distance. */
+ * which are *distance apart, becomes n rows (or columns).  Returns false if these do not all have the same distance. */
 static bool add_dim(dim_table *t, dim n, dim step, dim *count, dim *distance) {
   bool merges = *distance == dim_mul(t, n, step);
   if (n == 1) {
@@ -46,7 +46,8 @@ static bool is_listed(const hlo_attr *list, int d) {
 }
 
 /* Sets the matrices of an array with these strides.  Its dimensions in `batch` count the matrices.  If by_rows, its
- * dimensions in `contracted` are the rows and all others the columns; otherwise it is the other way round. */
+ * dimensions in `contracted` are the rows and all others the columns; otherwise the dimensions in `contracted` are the
+ * columns. */
 static bool set_matrices(dim_table *t, const shape *s, const dim *strides, const hlo_attr *batch,
                          const hlo_attr *contracted, bool by_rows, emit_flash_matrix *m) {
   m->rows = m->columns = m->row_step = m->column_step = 1;

@@ -2,9 +2,9 @@
  * kernel takes as arguments.
  *
  * As in FlashAttention, a step of the grid computes some rows of q of one batch (a tile) for one block of keys after
- * the other.  For each row it keeps the largest score so far, the sum of the exponentials, and the sum of the values
- * times these.  If a block has a larger score, both sums are multiplied by a factor.  So a step needs the same memory
- * for every number of keys.  The result is divided by the sum at the end.
+ * the other.  For each row it keeps the largest score so far, the sum of the exponentials, and the sum of the rows of
+ * v, each times its exponential.  If a block has a larger score, both sums are multiplied by a factor.  So a step needs
+ * the same memory for every number of keys.  At the end the second sum is divided by the first.
  *
  * A tile of many rows copies a block of k as panels (product.h) and multiplies by register blocks (gemm.h).  A tile of
  * few rows, as in a step of a decoder, reads k in place, since it would wait for the copy.  The result's bits do not
@@ -18,7 +18,7 @@
 /* Where an operand or the result lies in its array, as a matrix for each batch.  Distances are counted in elements. */
 typedef struct emit_flash_matrix {
   dim offset;  /* where the first matrix begins */
-  int n_batch; /* the dimensions over which the batches are counted, and the distances along them */
+  int n_batch; /* the number of dimensions of the batches; their extents and the distances along them follow */
   dim batch[SHAPE_MAX_RANK], batch_step[SHAPE_MAX_RANK];
   dim rows, columns;
   dim row_step, column_step;
@@ -32,7 +32,7 @@ typedef struct emit_flash_attention {
    * k is never read in place, because its rows are not contiguous or do not divide into wide vectors. */
   int64_t lanes, v_lanes, k_lanes;
   int64_t block_rows, block_vectors, v_vectors; /* the sizes of register blocks: rows, and vectors of keys and of v */
-  int64_t tile_rows, tile_keys;                 /* the most rows of a tile, the most keys of a block */
+  int64_t tile_rows, tile_keys;                 /* the largest number of rows of a tile, and of keys of a block */
 } emit_flash_attention;
 
 /* Describes the kernel for an attention.  Returns false if there is none: it needs batches, queries or keys whose

@@ -9,15 +9,15 @@ typedef struct emit_flash {
   emit_writer w;
   emit_flash_attention c;
   hlo_attention a;
-  /* Memory of a step.  `rows` holds the tile's rows of q.  `scores` holds the scores of the tile's rows and a block's
-   * keys, and later their exponentials.  `panels` holds the block of k.  `values` holds for each row the sum of the
-   * values times the exponentials.  The last four have one number for each row: the largest score, what is subtracted
-   * from the scores before the exponential (hlo_attention's shift), the sum of the exponentials, and the factor of the
-   * sums so far. */
+  /* Memory of a step. `rows` holds the tile's rows of q. `scores` holds the scores of the tile's rows and a block's
+   * keys, and later their exponentials. `panels` holds the block of k. `values` holds for each row of the tile the sum
+   * of the rows of v, each times its exponential.  The last four have one number for each row of the tile: the largest
+   * score, the number that is subtracted from the scores before the exponential (hlo_attention's shift), the sum of the
+   * exponentials, and the factor by which the sums of the earlier blocks are multiplied. */
   LLVMValueRef rows, scores, panels, values;
   LLVMValueRef maxima, shifts, totals, factors;
-  /* The tile: the addresses of the first row of q and of out, and of the first key of the batch; the number of its
-   * first row, counted over all batches; the number of its rows; and whether these are few (an i1). */
+  /* The tile: the addresses of the first row of q and of out, and of the first key of the batch; the number of the
+   * tile's first row, counted over all batches; how many rows the tile has; and an i1 that is true if these are few. */
   LLVMValueRef q, k, v, out, row, n_rows, few;
   LLVMValueRef key, n_keys; /* the first key of the block and the number of its keys */
 } emit_flash;

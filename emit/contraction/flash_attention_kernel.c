@@ -9,7 +9,8 @@
 #include "emit/kernel/module.h"
 #include "emit/llvm/math.h"
 
-/* The largest number of rows of a tile for which k is read in place: a copy would take longer than the products. */
+/* The largest number of rows of a tile for which k is read in place.  For so few rows a copy of k would take longer
+ * than the products. */
 enum { FEW_ROWS = 4 };
 
 static dim_table *table(const emit_flash *f) { return f->w.e.x.sizes->table; }
@@ -99,13 +100,13 @@ static LLVMValueRef finish_scores(emit_flash *f, LLVMValueRef row, LLVMValueRef 
   return most;
 }
 
-/* Returns the shift, or 0 in place of -infinity, which the shift is as long as all scores are masked (-infinity). Minus
- * 0 such scores are still -infinity and their exponentials 0, as if the keys were not there. */
+/* Returns the shift, or 0 if it is -infinity, as it is while all scores so far are masked (-infinity).  With 0 as the
+ * shift, masked scores stay -infinity and their exponentials are 0, as if the keys were not there. */
 static LLVMValueRef usable(const emit_ir *w, LLVMValueRef shift) {
   return emit_select(w, emit_fcmp(w, LLVMRealOEQ, shift, emit_f(shift, -INFINITY)), emit_f(shift, 0), shift);
 }
 
-/* Replaces each element x of the row by e^(x - shift) and returns the sum of these. */
+/* Replaces each element x of the row by e^(x - shift), and returns the sum of these exponentials. */
 static LLVMValueRef raise(const emit_flash *f, LLVMValueRef row, LLVMValueRef end, LLVMValueRef shift) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)f->c.lanes;
@@ -221,8 +222,8 @@ static void values_of_few(const emit_flash *f) { write_values_by(f, 1, EMIT_GEMM
 
 /* --- tiles --- */
 
-/* Writes a loop that copies the tile's rows of q to f->rows.  Up to `padded` rows, which are whole register blocks,
- * copies of the last row fill up the rest. */
+/* Writes a loop that copies the tile's rows of q to f->rows.  The rows from n_rows to `padded`, which completes the
+ * last register block, become copies of the tile's last row. */
 static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   const emit_ir *w = f->w.e.w;
   int lanes = (int)min_i64(f->c.lanes, f->c.sums & -f->c.sums);
@@ -237,7 +238,7 @@ static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Sets the maxima, shifts and sums of the rows to what they are before the first key. */
+/* Sets the maxima, shifts and sums of the rows to their values before the first block of keys. */
 static void clear_sums(const emit_flash *f, LLVMValueRef padded) {
   const emit_ir *w = f->w.e.w;
   LLVMValueRef zero = emit_f_of(w->f32, 0), none = emit_f_of(w->f32, -INFINITY);

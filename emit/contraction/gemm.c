@@ -35,10 +35,10 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
 }
 
 /* Estimates how many cycles a product of m rows and `columns` column vectors takes for each k.  A cycle does two
- * multiplications or two loads; whichever takes more cycles in all counts in full, and the other one in part.  Each k
- * takes at least the latency of a multiplication, and at least the time in which its part of B comes from the
- * second-level cache, 48 bytes a cycle: blocks of one or two rows read B so often that they wait for it (2x128 was
- * measured at 0.7 of the speed of 6x64 for sums of 3,072). */
+ * multiplications or two loads; of these two kinds, the one that takes more cycles in all counts in full, and the other
+ * one in part.  Each k takes at least the latency of a multiplication, and at least the time in which its part of B
+ * comes from the second-level cache, 48 bytes a cycle: blocks of one or two rows read B so often that they wait for it.
+ */
 static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector_bytes) {
   const double latency = 4, cache_bytes = 48;
   double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);
@@ -102,8 +102,8 @@ static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {
   LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
 }
 
-/* Prefetches the cache line that is g->ahead + `at` elements after `base` into the second-level cache.  Prefetches into
- * the first-level cache at this rate made Winograd's products a quarter slower. */
+/* Prefetches the cache line that is g->ahead + `at` elements after `base` into the second-level cache.  Prefetching
+ * into the first-level cache at this rate would make Winograd's products slower. */
 static void prefetch_ahead(const emit_ir *w, const emit_gemm *g, LLVMValueRef base, int64_t at) {
   LLVMTypeRef element = emit_memory_type(w, g->type);
   LLVMValueRef far = LLVMBuildGEP2(w->builder, element, base, (LLVMValueRef[]){g->ahead}, 1, "");
@@ -272,7 +272,7 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
 enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
 
 /* Returns how many k an iteration of the loop handles: at most `most`, about 32 multiplications, and whole bytes of
- * small integers.  More makes the code no faster, and compiling slower. */
+ * small integers.  Handling more k in an iteration makes the code no faster, and compiling slower. */
 static int choose_unroll(const emit_gemm *g, int most) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < most && unroll * 2 * n <= 32) {
@@ -305,7 +305,7 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   } else {
     whole = 0;
   }
-  for (int64_t j = 0; j < k - whole; j++) { /* the remaining k, fewer than two iterations' worth */
+  for (int64_t j = 0; j < k - whole; j++) { /* the remaining k, which are fewer than those of two iterations */
     step(w, g, p.a, p.b, j, sums);
   }
 }

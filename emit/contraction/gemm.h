@@ -3,10 +3,11 @@
  *
  *     C[rows][vectors * lanes] += A[rows][k] * B[k][vectors * lanes]
  *
- * C is rows * vectors LLVM vectors of `lanes` lanes, row by row.  The caller passes them in, as zeros, as a bias or as
- * the sums of an earlier part of k, and gets the sums back; only the caller stores them.  For each k, each vector of B
- * is loaded once, and each element of A is loaded once and broadcast to all lanes.  Several loops over k one after the
- * other (for the taps of a kernel, or for blocks of a long k) pass the sums on as carried values (emit_loop).
+ * C is rows * vectors LLVM vectors of `lanes` lanes, row by row.  The caller passes in their initial values, which are
+ * zeros, a bias or the sums of an earlier part of k, and gets the sums back; only the caller stores them.  For each k,
+ * each vector of B is loaded once, and each element of A is loaded once and broadcast to all lanes.  Several loops over
+ * k one after the other (for the taps of a kernel, or for blocks of a long k) pass the sums on as carried values
+ * (emit_loop).
  *
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
  * rows of A.
@@ -66,8 +67,8 @@ typedef struct emit_small {
 
 /* Memory to prefetch, such as the next panels of B: the cache lines of `bytes` bytes (i64) from `from` on.  They are
  * prefetched `lines` at a time, spread evenly over the loop over k, so that the last ones are prefetched as the loop
- * ends.  They go into the first-level cache, since measurements on Zen 4 showed no gain for the second-level cache.  If
- * `from` is NULL, nothing is prefetched. */
+ * ends.  They go into the first-level cache, since prefetching into the second-level cache gains nothing.  If `from` is
+ * NULL, nothing is prefetched. */
 typedef struct emit_fetch {
   LLVMValueRef from, bytes;
   int lines;
@@ -89,9 +90,10 @@ typedef struct emit_gemm {
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
    * of `type`. */
   dtype dot4;
-  bool dot4_flips; /* whether the bytes of A are of the type that the instruction does not read */
-  /* A distance in elements (i64).  For each k, the first n_ahead of the vectors at this distance after those of B are
-   * prefetched into the second-level cache.  NULL means that none are. */
+  bool dot4_flips; /* whether the bytes of A must be converted, since the dot4 instruction reads bytes of the other
+                      signedness */
+  /* A distance in elements (i64).  For each k, the vectors at this distance after the first n_ahead vectors of B are
+   * prefetched into the second-level cache.  NULL means that nothing is prefetched. */
   LLVMValueRef ahead;
   int n_ahead;
   emit_fetch fetch;

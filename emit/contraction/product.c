@@ -152,8 +152,8 @@ static bool convolution_fits(const hlo_instr *i) {
   return fits;
 }
 
-/* Returns how far the windows reach along spatial dimension d, from where the padding begins.  If the size is not a
- * constant, there may be no windows; the reach is then 0, and not negative. */
+/* Returns how far the windows reach along spatial dimension d, counted from the beginning of the padding.  If the
+ * result's size is not a constant, there may be no windows; the reach is then 0 and not negative. */
 static dim reach_of(const hlo_instr *i, int d) {
   dim_table *t = i->parent->module->dims;
   dim y = i->shapes[0].dims[1 + d];
@@ -304,7 +304,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
 
 /* --- blocks of rows --- */
 
-/* Sets how the rows of the innermost loop are cut, or those of the two innermost if the innermost one has few. */
+/* Sets how rows are divided into blocks: the rows of the innermost loop or, if these are few, those of the two
+ * innermost loops. */
 static void cut_inner(const emit_product *p, const emit_level **cut, emit_row_cut *r) {
   const emit_level *last = *cut;
   bool apart = p->n_rows > 1 && dim_is_const(last[-1].n) && dim_is_const(last[-1].a) && dim_is_const(last->a);
@@ -353,9 +354,9 @@ static int64_t sum_bytes_of(dim_table *t, const emit_product *p) {
   return max_i64(min_i64(likely(t, emit_product_sums(t, p)), most / bytes) * bytes, 1);
 }
 
-/* Returns the number of row blocks in a step of the grid.  Usually their part of A fits in the cache, where it stays
- * while all columns are computed, so that A is read from memory once.  If less memory is read when B is read only once,
- * a step has all row blocks. */
+/* Returns the number of row blocks in a step of the grid.  Usually the rows of A that a step reads fit in the cache,
+ * where they stay while all columns are computed, so that A is read from memory once.  If less is read from memory when
+ * it is B that is read only once, a step has all row blocks. */
 static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
   int64_t sum_bytes = sum_bytes_of(t, p);
   int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),
@@ -443,8 +444,8 @@ static void bound_steps(dim_table *t, emit_product *p, const emit_product_option
 }
 
 /* Returns the largest number of rows in a block.  Rows whose distance is a multiple of 4096 bytes fall into the same
- * few lines of the first-level cache: 14 such rows were measured to run at a third of the speed of 6.  If the distance
- * is not a constant, each row needs a pointer. */
+ * set of the first-level cache, so a block of more such rows than the set has ways would be much slower.  If the
+ * distance is not a constant, each row needs a pointer in a register. */
 static int most_rows(const emit_product *p) {
   enum { SAME_LINES = 4096, WAYS = 6, POINTERS = 8 };
   dim step = p->n_rows ? p->rows[p->n_rows - 1].a : 0;
@@ -468,8 +469,9 @@ static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
   return !ladder ? rows : last < FEW ? MANY : last;
 }
 
-/* Chooses the smaller blocks of a ladder.  A single row reads B once.  If B is so large that it comes from memory, it
- * comes faster in two streams than in eight (by 20 %, measured). */
+/* Chooses the smaller blocks of a ladder.  The lowest block has one row, for which B is read once.  If B is so large
+ * that it comes from memory, it is read faster in two streams than in eight, so that block is at most two vectors wide.
+ */
 static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t, int64_t columns, int64_t cache_bytes) {
   enum { LOW = 4, STREAMS = 2 };
   bool from_memory = (double)columns * (double)sum_bytes_of(dims, p) > 4 * (double)cache_bytes;
@@ -480,7 +482,8 @@ static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t,
   p->lower[1] = (emit_product_block){1, from_memory ? min_i64(one.vectors, STREAMS) : one.vectors};
 }
 
-/* Chooses the blocks.  If the number of columns is not a constant, there may be more of them than is likely. */
+/* Chooses the blocks.  If the number of columns is not a constant, they are chosen for many columns, since there may be
+ * more columns than is likely. */
 static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
   enum { MANY_COLUMNS = 1024 };
   int64_t rows = rows_to_fit(dims, p), columns = dim_is_const(p->columns) ? p->columns : MANY_COLUMNS;
@@ -527,7 +530,7 @@ dim emit_product_outside(dim_table *t, const emit_product *p) {
   return emit_dim_times(t, count(t, p->n_batch, p->batch), p->group.n);
 }
 
-/* Returns how many steps of the grid there should be for each of the n groups of all batches. */
+/* Returns how many steps of the grid there should be for each group of each batch; n is the number of these groups. */
 static dim wanted_of_each(dim_table *t, const emit_product *p, dim n) {
   return dim_is_const(n) ? ceil_div(p->steps.wanted, max_i64(n, 1)) : dim_ceildiv(t, p->steps.wanted, dim_max(t, n, 1));
 }

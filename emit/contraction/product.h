@@ -36,7 +36,7 @@ typedef struct emit_level {
   dim n, a, b;
 } emit_level;
 
-/* A block of this many rows and vectors. */
+/* The size of a block: the number of rows, and of vectors of columns. */
 typedef struct emit_product_block {
   int64_t rows, vectors;
 } emit_product_block;
@@ -60,8 +60,8 @@ typedef struct emit_product {
   emit_level batch[EMIT_PRODUCT_LEVELS], rows[EMIT_PRODUCT_LEVELS], sums[EMIT_PRODUCT_LEVELS];
   emit_level group;      /* the groups of a convolution, whose columns are next to each other in C */
   dim columns, b_column; /* the number of columns of a group, and the distance between columns in B */
-  /* The dtype of quantised weights B, and along s the number of weights that share a scale.  DTYPE_INVALID means that B
-   * is not quantised and has the type `type`. */
+  /* quantized_type is the dtype of quantised weights B, and `block` the number of weights along s that share a scale.
+   * A quantized_type of DTYPE_INVALID means that B is not quantised and has the type `type`. */
   int64_t quantized_type;
   int64_t block;
   /* The dtype of A's bytes if they are multiplied in dot4 groups; `type` is then S32.  DTYPE_INVALID means that there
@@ -108,7 +108,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p);
 /* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
 bool emit_product_of_dot(const hlo_instr *dot, const dim *xs, const dim *ys, emit_product *p);
 /* Appends l as the innermost loop of the nest levels[*n].  If l and the loop that was innermost before can be one loop
- * (in A and, with merge_b, in B), they are merged instead.  Returns false if there are too many loops. */
+ * (because their strides in A and, with merge_b, in B fit), they are merged instead.  Returns false if there are too
+ * many loops. */
 bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
@@ -123,7 +124,7 @@ typedef struct emit_product_options {
 /* Chooses the members of *p from `lanes` on.  Where sizes are not constants, the choice depends on their hints
  * (base/dim/guard.h), and the kernel is right, but perhaps slower, for other sizes, too. */
 void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options);
-/* Copies what emit_product_choose has set. */
+/* Copies to *p the members of `chosen` that emit_product_choose has set. */
 void emit_product_choose_like(emit_product *p, const emit_product *chosen);
 
 /* Returns the number of all multiplications, for likely sizes. */
@@ -131,9 +132,9 @@ double emit_product_size(dim_table *t, const emit_product *p);
 
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
  * vector of columns; if there are fewer columns than lanes in the last panel, it is filled up with zeros.  For dot4
- * groups with a dot4_offset, a panel begins with the initial values of its sums (the head).  These return the number of
- * elements of all panels, of one panel, and of its head.  Here and below, the table may be NULL if all sizes that
- * matter are constants, as those of a constant B are. */
+ * groups with a dot4_offset, a panel begins with the initial values of its sums (the head).  The functions return the
+ * number of elements of all panels, of one panel, and of its head.  Here and below, the table may be NULL if all sizes
+ * that matter are constants, as those of a constant B are. */
 dim emit_product_packed(dim_table *t, const emit_product *p);
 dim emit_product_panel(dim_table *t, const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
@@ -161,8 +162,8 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
  * the innermost loop if these are few.
  *
  * If the number of rows of the innermost loop is not a constant, it is divided like a ladder: into blocks of tile_rows
- * rows, as many as there are; what is left into the blocks of emit_product.lower, and then into single rows.  The
- * member `blocks` then counts tile_rows rows, or the fewer rows that are left, as one block. */
+ * rows, as many as there are; the rows that are left into the blocks of emit_product.lower, from the higher to the
+ * lower ones.  The member `blocks` then counts tile_rows rows, or the fewer rows that are left, as one block. */
 typedef struct emit_row_cut {
   int64_t n_outside;
   dim outer; /* the number of iterations of the loops around the blocks */
@@ -179,8 +180,9 @@ emit_row_cut emit_product_rows(dim_table *t, const emit_product *p);
 /* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
  * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows come from several
  * dimensions that have no common stride, or fit in one block.  Otherwise sets *code to the product for which the kernel
- * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to the grid and costs for the
- * rows of p, and args to the arguments with which the last of the kernels (phases) is called for these rows. */
+ * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to the grid and the cost for the
+ * rows of p, and args to the arguments of the call for these rows.  If there are several kernels (phases), the
+ * arguments are those of the last one. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *code, int64_t *placeholder_m,
                             emit_kernel_info *info, int64_t args[EMIT_PRODUCT_ARGS]);

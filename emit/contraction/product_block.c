@@ -72,7 +72,8 @@ static void finish_run(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef ti
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* Returns true if runs of `step` columns are worth a loop of their own for the columns after the last whole vector. */
+/* Returns true if finish_tile needs a loop over runs of `step` columns: always for whole vectors, otherwise if the
+ * columns after the last whole vector contain such runs. */
 static bool has_run(const emit_product *p, int step) {
   /* If the number of columns is not a constant, runs of four and of one are needed. */
   int64_t rest = dim_is_const(p->columns) ? p->columns % p->lanes : 4 + 3;
@@ -136,12 +137,12 @@ emit_fetch emit_product_part_of_fetch(const emit_ir *w, const emit_fetch *f, LLV
   return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
 }
 
-/* Returns d as a value that the code computes with, or NULL if it is a constant. */
+/* Returns d as an i64 of the kernel, or NULL if d is a constant. */
 static LLVMValueRef size_of(const emit_product_kernel *k, dim d) {
   return dim_is_const(d) ? NULL : emit_size(&k->w.e.x, d);
 }
 
-/* Writes the loops over s (the products of a sum) from the loop number `level` inwards. */
+/* Writes the loops over s (the products of a sum) from loop number `level` of k->sums inwards. */
 static void sum_level(const emit_product_kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
   const emit_ir *w = k->w.e.w;
   const emit_level *s = &k->sums[level];

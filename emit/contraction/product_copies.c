@@ -115,7 +115,7 @@ static LLVMValueRef load_vector(const copy_kernel *k, LLVMValueRef base, LLVMVal
   return v;
 }
 
-/* Transposes n vectors of n lanes, as a matrix.  Each round exchanges halves of pairs of rows. */
+/* Transposes the matrix of n vectors of n lanes.  Each round exchanges elements between pairs of rows. */
 static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
   const emit_ir *w = k->w->e.w;
   for (int half = 1; half < n; half *= 2) {
@@ -138,8 +138,8 @@ static void transpose(const copy_kernel *k, LLVMValueRef *rows, int n) {
 /* Returns true if the last panel is known to be full. */
 static bool has_whole_panels(const emit_product *p) { return dim_is_const(p->columns) && p->columns % p->lanes == 0; }
 
-/* Returns the offset in B of a column of the panel.  For columns of the panel after the last one of B, it is the offset
- * of the last one. */
+/* Returns the offset in B of a column of the panel.  For columns of the panel that B does not have, this is the offset
+ * of the last column of B. */
 static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int lane) {
   const emit_ir *w = k->w->e.w;
   LLVMValueRef column = emit_add(w, emit_times(w, panel, k->p->lanes), emit_i64(w, lane));
@@ -150,8 +150,8 @@ static LLVMValueRef column_offset(const copy_kernel *k, LLVMValueRef panel, int 
   return emit_times_size(&k->w->e.x, column, k->p->b_column);
 }
 
-/* Packs `size` rows of the panel, from row s of B on.  size is 1, or the number of lanes: then B is read column by
- * column as vectors, which are transposed. */
+/* Packs `size` rows of the panel, beginning with the row of B that is s elements after `from`. `size` is 1 or the
+ * number of lanes.  In the second case B is read column by column, as vectors along the sum, which are transposed. */
 static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel, LLVMValueRef s,
                       int size) {
   const emit_ir *w = k->w->e.w;
@@ -177,8 +177,8 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  They pack the rows that they
- * visit; `to` is the address to which the first of them is packed. */
+/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  The loops pack the rows that
+ * they visit; `to` is the address to which the first of these rows is packed. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

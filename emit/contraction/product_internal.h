@@ -21,8 +21,8 @@ void emit_product_padding(emit_writer *w, const emit_product *p, LLVMValueRef a,
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
 
 /* The arguments of a kernel for any number of rows (emit_product_dynamic_m): the number of row blocks, and how many of
- * them are large; the number of row blocks and of column blocks in a step of the grid; the number of steps along the
- * dimension along which consecutive steps go (rows_first). */
+ * them are large; the number of row blocks and of column blocks in a step of the grid; the number of steps along rows
+ * or columns, whichever consecutive steps go along (emit_product.rows_first). */
 enum {
   EMIT_PRODUCT_BLOCKS,
   EMIT_PRODUCT_LARGE,

@@ -76,11 +76,11 @@ static void each_size(kernel *x, const parts *p, LLVMValueRef i, part_body *body
 
 typedef struct step {
   LLVMValueRef a, b, first_row, group;
-  LLVMValueRef row_from, row_to; /* the block numbers at which the step's rows begin and end */
+  LLVMValueRef row_from, row_to; /* the numbers of the row blocks at which the step begins and ends */
   LLVMValueRef column_step;      /* the step's number along the columns */
   emit_product_place block;
   LLVMValueRef outer;
-  int64_t height; /* the rows of the blocks that are written, if this is a ladder */
+  int64_t height; /* for a ladder: the number of rows of the blocks that are being written */
 } step;
 
 /* --- the rows of a step --- */
@@ -91,7 +91,7 @@ static void row_body(kernel *x, void *data, LLVMValueRef unit, int64_t units) {
 }
 
 /* Returns the memory to prefetch, which is the panels after those of block b.  After the last panel of B there may be
- * other memory or none; a prefetch of it does no harm. */
+ * other memory or none; prefetching it does no harm. */
 static emit_fetch next_panels(const kernel *x, const emit_product_place *b) {
   const emit_product_kernel *k = &x->k;
   const emit_ir *w = k->w.e.w;
@@ -120,8 +120,8 @@ static void write_rows(kernel *x, step *s) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Narrows the range of rows [*from, *to) to those that the ladder's blocks of this height compute.  The rows of the
- * largest height come first, then those of each smaller height. */
+/* Narrows the range [*from, *to) to the rows that the ladder's blocks of this height compute.  The rows of the largest
+ * height come first, then those of each smaller height. */
 static void rung_of(const kernel *x, int64_t height, LLVMValueRef *from, LLVMValueRef *to) {
   const emit_ir *w = x->k.w.e.w;
   const emit_product *p = x->k.p;
@@ -139,8 +139,8 @@ static void rung_of(const kernel *x, int64_t height, LLVMValueRef *from, LLVMVal
   }
 }
 
-/* Writes the blocks of height s->height in the rows of block numbers [begin, end) in iteration `outer` of the loops
- * around the blocks. */
+/* Writes the blocks of s->height rows among the rows that belong to block numbers [begin, end), in iteration `outer` of
+ * the loops around the blocks. */
 static void write_rung(kernel *x, step *s, LLVMValueRef outer, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = x->k.w.e.w;
   const emit_row_cut *r = &x->k.rows;
@@ -194,7 +194,8 @@ static void column_body(kernel *x, void *data, LLVMValueRef vector, int64_t vect
   }
 }
 
-/* Checks the budget, in the loop over the column blocks, also on behalf of the loops over rows inside of it. */
+/* Checks the run's budget (emit_poll) in the loop over the column blocks.  The loops over rows inside of it do not
+ * check it. */
 static void poll(const kernel *x, LLVMValueRef iv) {
   const emit_product *p = x->k.p;
   const int64_t much = 4 * EMIT_POLL;

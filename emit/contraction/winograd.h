@@ -1,11 +1,11 @@
 /* winograd.h - convolutions of stride 1 by Winograd's minimal filtering algorithm, channels last.
  *
  * An output tile of m x m positions of a convolution with r x r taps is computed from a x a input positions, where a =
- * m + r - 1: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies elementwise.  Summed
- * over the channels these are a*a matrix products of [tiles x C] by [C x K], which take a*a / (m*m*r*r) of the
- * multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one tap is not
- * transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since the errors of two
- * transforms do not multiply: F(4,7) takes 1/2.8 of the multiplications, F(6,3) 1/2.25 and F(4,5) 1/2.5.
+ * m + r - 1: with matrices of small constants, y = A'[(G w G') .  (B' x B)]A, where . multiplies elementwise.  Summed
+ * over the channels, the elementwise products are a*a matrix products of [tiles x C] by [C x K], which take a*a /
+ * (m*m*r*r) of the multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one
+ * tap is not transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since the
+ * errors of two transforms do not multiply: F(4,7) takes 1/2.8 of the multiplications, F(6,3) 1/2.25 and F(4,5) 1/2.5.
  *
  *   transform  a block of tiles, with vectors along the channels:   x -> V[a*a][tiles][C]
  *   multiply   the a*a products, with weights packed in panels:     V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
@@ -14,13 +14,13 @@
  * There are three schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid is
  * parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that the
  * weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
- * W[panels][C][taps][panel], and each worker transforms those of some channels right before it multiplies with them, in
- * f32; then F(4,3) reads and keeps a quarter of the bytes.  Sums run over all channels in one order, so that the
- * result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that are
- * transformed on the fly.
+ * W[panels][C][taps][panel], and each worker transforms, in f32, the weights of some channels right before it
+ * multiplies with them.  F(4,3) then reads and keeps a quarter of the bytes.  Sums run over all channels in one order,
+ * so that the result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that
+ * are transformed on the fly.
  *
- * The number of images and their sizes may be arguments of the kernel.  The grid of the fused schedule then has as many
- * parts as there is work for.
+ * The number of images and their sizes may be arguments of the kernel.  The grid of the fused schedule then has a
+ * number of parts that depends on the number of tiles (emit_winograd_parts).
  *
  * This header does not include LLVM's headers. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_H
@@ -69,9 +69,9 @@ typedef struct emit_winograd_options {
   int64_t cache_bytes; /* the size of a core's own cache */
 } emit_winograd_options;
 
-/* Makes a plan for a convolution (without regard to its epilogue).  Returns false if it is not f32, has groups,
- * strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a constant, if m +
- * r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
+/* Makes a plan for a convolution (without regard to its epilogue).  Returns false if the convolution is not f32, has
+ * groups, strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a
+ * constant, if m + r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */
@@ -87,11 +87,11 @@ dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p); /* see emit
 int64_t emit_winograd_panel(const emit_winograd *p);                 /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 dim emit_winograd_shares(dim_table *t, const emit_winograd *p);
-int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* the size of one worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* in one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
-/* Returns the cost of the whole algorithm, as a number of multiplications of the direct convolution that take as
- * long, for likely sizes. */
+/* Returns the cost of the whole algorithm for likely sizes, as the number of multiplications of a direct convolution
+ * that would take as long. */
 double emit_winograd_multiplications(dim_table *t, const emit_winograd *p);
 
 /* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes at `packed`.  They are
@@ -104,8 +104,8 @@ void emit_winograd_pack(const emit_winograd *p, const float *weights, float *pac
 double emit_winograd_error(arena *a, const emit_winograd *p, const float *weights);
 
 /* The first returns the number of kernels; the second writes kernel number `phase` (below that number) for the
- * convolution or the output fusion around one, by a plan of emit_winograd_choose_like.  The kernel's buffers are the
- * operands, of which p->weights is packed, the results, and scratch memory. */
+ * convolution or the output fusion around one, by a plan that emit_winograd_choose_like has set.  The kernel's buffers
+ * are the operands, of which p->weights is packed, the results, and scratch memory. */
 uint32_t emit_winograd_kernels(const emit_winograd *p);
 STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const emit_winograd *chosen, uint32_t phase,

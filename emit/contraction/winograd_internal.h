@@ -15,8 +15,8 @@ typedef struct winograd {
   hlo_value convolution;   /* the value from which the epilogue starts */
   LLVMValueRef x, u;       /* the addresses of the input and of the packed weights */
   LLVMValueRef zeros;      /* the address of a vector of zeros */
-  LLVMValueRef room, line; /* memory on the stack: `room` holds a tile after it was transformed along its columns and
-                              before it is along its rows, `line` holds rows of results */
+  LLVMValueRef room, line; /* memory on the stack: `room` holds a tile between the transform along its columns and the
+                              transform along its rows, `line` holds rows of results */
   int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
   /* Whether the columns and rows of a tile are transformed by straight code in registers, and not by loops over them.
    * That is faster but makes more code, which takes LLVM longer (is_worth_unrolling). */
@@ -57,8 +57,8 @@ static inline LLVMValueRef lesser(const winograd *g, LLVMValueRef x, LLVMValueRe
 
 /* --- memory: f32 --- */
 
-/* Returns the address that is `at` elements after `base`.  It may lie outside of the array if it is that of a position
- * in the padding, which is not read; so the GEP is not `inbounds`. */
+/* Returns the address that is `at` elements after `base`.  The address of a position in the padding, which is not read,
+ * may lie outside of the array, so the GEP is not `inbounds`. */
 static inline LLVMValueRef address(const winograd *g, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(g->ir->builder, g->ir->f32, base, &at, 1, "");
 }

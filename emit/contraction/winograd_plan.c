@@ -156,11 +156,12 @@ static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vect
          rows * vectors <= EMIT_GEMM_SUMS;
 }
 
-/* Chooses the register block for products of `rows` rows, so that equal blocks cover rows and outputs with few left
- * over. */
+/* Chooses the register block for products of `rows` rows, so that few rows and outputs of the last blocks are computed
+ * in vain. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  /* Estimated times in units of a multiply-add: its latency, and the load of an element of V, from the first-level
-   * cache, and of weights, from the second.  Loads are cheap since multiplications hide most of them. */
+  /* Estimated times, in units of the time of a multiply-add: the latency of a multiply-add, the load of an element of V
+   * from the first-level cache, and the load of a vector of weights from the second-level cache.  Loads count little
+   * since multiplications hide most of them. */
   const double latency = 8, of_v = 0.1, of_weights = 0.5;
   double best = INFINITY;
   p->lanes = t->lanes;
@@ -178,8 +179,8 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   }
 }
 
-/* Returns the number of tiles that are computed at once.  Their V and a slab of their M should fill most of the cache,
- * but they must not be so few that most of the time is spent reading weights. */
+/* Returns the number of tiles that are computed at once.  The V of these tiles and a slab of their M should fill most
+ * of the cache, but the tiles must not be so few that reading weights takes most of the time. */
 static int64_t choose_block(dim_table *t, const emit_winograd *p, int64_t slab, int64_t cache) {
   enum { LEAST = 16 };
   int64_t fit = cache * 7 / 10 / (emit_winograd_products(p) * (p->channels + slab) * f32_bytes);
@@ -214,8 +215,8 @@ static void choose_parts(dim_table *t, emit_winograd *p, uint32_t threads) {
   p->parts.most = parts < 1 ? 1 : parts < tiles ? parts : tiles;
 }
 
-/* Returns the number of channels in a chunk, at most `fit`.  It is a divisor of `channels`, so that all chunks are
- * equal, unless they would then be less than half as large as possible. */
+/* Returns the number of channels in a chunk, at most `fit`.  It divides `channels`, so that all chunks are equal,
+ * unless equal chunks would be less than half as large as possible. */
 static int64_t choose_chunk(int64_t channels, int64_t fit) {
   int64_t chunk = ceil_div(channels, ceil_div(channels, fit));
   for (int64_t k = chunk; k > 0 && 2 * k > chunk; k--) {
@@ -232,7 +233,7 @@ static int64_t choose_chunk(int64_t channels, int64_t fit) {
 static void choose_on_the_fly(dim_table *dims, emit_winograd *p, int64_t tiles, const emit_winograd_options *o) {
   enum { LEAST_CHANNELS = 8, LEAST_TILES = 24 };
   int64_t panels = emit_winograd_panels(p), wanted = o->threads > 1 ? 4 * (int64_t)o->threads : 1;
-  /* How many channels of a chunk and tiles of a share, added together, the cache holds. */
+  /* The largest sum of the channels of a chunk and the tiles of a share for which the cache has room. */
   int64_t fit = o->cache_bytes * 9 / 10 / (emit_winograd_products(p) * emit_winograd_panel(p) * f32_bytes);
   p->chunk = choose_chunk(p->channels, fit / 2 < LEAST_CHANNELS ? LEAST_CHANNELS : fit / 2);
   p->u_plane = odd_lines(dims, p->chunk * emit_winograd_panel(p));
@@ -331,8 +332,8 @@ static inline void combine_taps(int64_t n, int64_t r, const double *row, int64_t
   }
 }
 
-/* Does what combine_taps does.  With a constant number of taps compilers unroll its inner loop; most convolutions
- * have 3. */
+/* Does what combine_taps does.  If the number of taps is a constant, compilers unroll the inner loop; most convolutions
+ * have 3 taps. */
 static inline void combine(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL], double *to) {
   if (r == 3) {
     combine_taps(n, 3, row, step, x, to);

@@ -161,7 +161,7 @@ static void spread(const winograd *g, int64_t size, int64_t r, LLVMValueRef *x) 
   }
 }
 
-/* Returns base + k * step. */
+/* Returns the address that is k * step elements after `base`. */
 static LLVMValueRef stepped(const winograd *g, LLVMValueRef base, int64_t k, dim step) {
   return address(g, base, size(g, dim_mul(table(g), k, step)));
 }
@@ -345,7 +345,8 @@ void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
 
 /* --- the transform of results, and the epilogue --- */
 
-/* Writes the epilogue for the vector at row i and column j of the output tile, which is column j of `line`. */
+/* Writes the epilogue for the vector of outputs from number k on at row i and column j of the output tile.  The vector
+ * is column j of `line`. */
 static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
                           LLVMValueRef line) {
   emit_element *e = &g->w->e;
@@ -367,7 +368,7 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
   emit_table_release(e->x.table, mark);
 }
 
-/* Returns how much of a tile lies in the result, along dimension d. */
+/* Returns how many positions of a tile lie in the result along dimension d. */
 static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   const emit_winograd *p = g->p;
   LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, size(g, p->out[d]), at->at[d], "");
@@ -394,8 +395,8 @@ static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueR
   store_line(g, line, p->m[1], to, p->lanes);
 }
 
-/* Transforms one vector of a tile's outputs, which begins at address m in each of M's matrices, back, and writes the
- * epilogue for those positions that lie in the result. */
+/* Transforms back one vector of a tile's outputs (from output k on), which begins at address m in the first of M's
+ * matrices.  Writes the epilogue for the positions of the tile that lie in the result. */
 static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
   const emit_winograd *p = g->p;
   const int64_t row = p->m[1] * p->lanes;

@@ -16,7 +16,7 @@ dtype emit_acc_type(hlo_reducer r, dtype t);
 /* These convert an element to the form in which it is accumulated, and back. */
 emit_pair emit_acc_hold(const emit_ir *w, hlo_reducer r, dtype t, emit_pair v);
 emit_pair emit_acc_value(const emit_ir *w, hlo_reducer r, dtype t, emit_pair held);
-/* The first returns the value that does not change what it is combined with, as a scalar.  The second combines two
+/* The first returns, as a scalar, the identity: combining it with a value gives that value.  The second combines two
  * accumulated values, which are scalars or vectors. */
 emit_pair emit_acc_identity(const emit_ir *w, hlo_reducer r, dtype t);
 emit_pair emit_acc_combine(const emit_ir *w, hlo_reducer r, dtype t, emit_pair x, emit_pair y);

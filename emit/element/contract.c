@@ -1,5 +1,6 @@
-/* contract.c - dot and convolution of every type and shape, for where no library or other kernel applies.  Vectors run
- * along the result's innermost dimension, or along the contracted one if that is innermost in both operands. */
+/* contract.c - dot and convolution of every type and shape, for cases in which no library and no other kernel applies.
+ * Vectors run along the result's innermost dimension, or along the contracted one if that is innermost in both
+ * operands. */
 #include <assert.h>
 
 #include "emit/element/elementwise.h"
@@ -44,8 +45,8 @@ static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMVa
   }
 }
 
-/* Writes the loop f, which adds up products, and returns the sum.  If `clear` is not NULL, the loop is written twice:
- * with `clear` as its data, which runs if the i1 `inside` is true, and with f's own data for the other case. */
+/* Writes the loop f, which adds up products, and returns the sum.  If `inside` is not NULL, the loop is written twice:
+ * with `clear` as its data, which runs if the i1 `inside` is true, and with f's own data, which runs if it is false. */
 static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];

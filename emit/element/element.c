@@ -65,8 +65,8 @@ typedef struct access {
   LLVMTypeRef type; /* the type of an element */
   unsigned align;
   bool shared, constant;
-  const emit_pos *along; /* masked accesses: the position along the innermost dimension, which has n elements; NULL
-                            means not masked */
+  const emit_pos *along; /* for masked accesses: the position along the innermost dimension, which has n elements; NULL
+                            if the access is not masked */
   int64_t n;
 } access;
 
@@ -136,7 +136,8 @@ static LLVMValueRef load_lanes(const access *a, emit_pos at) {
 }
 
 /* Returns the alignment of a vector that begins at element `at` of a buffer, up to 16 bytes.  A GPU accesses a vector
- * at once only if that is its size; CPUs do not need it. */
+ * with one instruction only if it is aligned to its size.  For CPUs this makes no difference, so the result is an
+ * element's alignment. */
 static unsigned vector_align(const access *a, emit_pos at) {
   enum { MOST = 16 };
   unsigned align = a->align;
@@ -147,9 +148,9 @@ static unsigned vector_align(const access *a, emit_pos at) {
   return align;
 }
 
-/* Loads contiguous elements.  LLVM 19 writes one instruction of PTX for 16 bytes, however they are aligned, and a GPU
- * refuses that at other addresses than multiples of 16.  So two vectors of 8 bytes are loaded unless the alignment is
- * known. */
+/* Loads contiguous elements.  LLVM 19 writes one instruction of PTX for a vector of 16 bytes, whatever its alignment,
+ * and a GPU fails if the address is no multiple of 16.  So two vectors of 8 bytes are loaded unless the address is
+ * known to be a multiple of 16. */
 static LLVMValueRef load_contiguous(const access *a, emit_pos at) {
   enum { LANES = 16 };
   const emit_ir *w = a->e->w;
@@ -299,9 +300,9 @@ static bool is_number(hlo_value v, double number) {
   return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
 }
 
-/* Returns the value that the instruction i should read in place of its operand v.  If i converts v to an integer, which
- * clamps to the range of the type, and v is a clamp to exactly that range, this is the operand of the clamp.  Otherwise
- * it is v. */
+/* Returns the value that the instruction i should read in place of its operand v.  If i converts v to an integer, and v
+ * is a clamp to exactly the range of the integer type, this is the operand of the clamp, since the conversion clamps as
+ * well.  Otherwise it is v. */
 static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   dtype to = (dtype)i->shapes[0].type;
   const hlo_instr *x = v.def;
@@ -344,8 +345,7 @@ static bool is_gate(const hlo_instr *clamp, double high) {
 }
 
 /* Returns true for x * clamp(0, y, c) / c in f32, which is how exporters write hard-swish.  The division is then
- * replaced by a multiplication by *inverse = 1/c, which takes a third of the time; the result differs by at most one
- * ULP. */
+ * replaced by a multiplication by *inverse = 1/c, which is faster; the result differs by at most one ULP. */
 static bool divides_gate(const hlo_instr *i, double *inverse) {
   const hlo_instr *x = i->operands[0].def;
   double by;
@@ -460,7 +460,7 @@ emit_pair emit_value(emit_element *e, hlo_value v, const emit_index *i) {
 static int64_t start_at(const literal *l, int64_t k, int64_t limit) {
   dtype t = (dtype)l->shape.type;
   int64_t n = dtype_load_i64(t, (const char *)l->data + (size_t)k * dtype_bytes(t));
-  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* a u64 of more than INT64_MAX reads as negative */
+  n = n < 0 && !dtype_is_signed(t) ? limit : n; /* dtype_load_i64 returns a u64 above INT64_MAX as a negative number */
   return n < 0 ? 0 : n > limit ? limit : n;
 }
 

@@ -34,12 +34,12 @@ typedef struct emit_element {
                      while and restore it */
   uint32_t n_inputs;
   const emit_input *inputs;
-  /* The body of the fusion for which the kernel is, or NULL if it is for a single instruction.  Reductions of the body
-   * that reduce the same dimensions of arrays of one shape share a loop. */
+  /* The body of the fusion that the kernel computes, or NULL if the kernel computes a single instruction.  Reductions
+   * of the body that reduce the same dimensions of arrays of one shape share a loop. */
   const hlo_computation *body;
-  emit_row_fusion *rows; /* NULL if the kernel is not one of a row-wise fusion */
-  /* The team whose threads all compute the value at the same index and share its reductions; NULL where each thread has
-   * an index of its own, or may take another path than the others. */
+  emit_row_fusion *rows; /* NULL if the kernel is not that of a row-wise fusion */
+  /* The team whose threads all compute the value at the same index and share its reductions.  NULL where each thread
+   * has an index of its own, or may take another path than the other threads. */
   emit_team *team;
   int wide; /* the vector width of the kernel: while x.lanes is 1, a loop that computes one element may still use
                vectors of up to this many lanes */
@@ -57,18 +57,19 @@ void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pa
 
 /* Returns, for each lane, the value of v at i if `mask` is true (an i1, a vector of them, or NULL for true) and the
  * position along each dimension in the bit set `checked` is in range; otherwise returns `otherwise`.  Positions along
- * checked dimensions may be out of range; i has them as plain positions (emit_axis.pos). */
+ * checked dimensions may be out of range; in i they must be plain positions (emit_axis.pos) and not refer to another
+ * index. */
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 
-/* Writes a loop over the lanes whose body computes the value for one lane, a scalar of type t, at its own index.  Lane
- * number `lane` of `at` is that index.  This is for branches that are seldom taken, and for lanes of which some must
- * not load anything. */
+/* Returns a vector whose lanes `body` computes one after the other, in a loop.  For lane number `lane`, `body` gets the
+ * index of that lane, which is lane `lane` of `at`, and returns a scalar of type t.  This is for branches that are
+ * seldom taken, and for vectors of which some lanes must not load anything. */
 typedef emit_pair emit_lane_fn(emit_element *e, const void *data, const emit_index *at, LLVMValueRef lane);
 emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data);
 
-/* Returns the integer that is v at index i, clamped to [0, limit], as a position.  The position is affine in the lane
- * (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
+/* Returns the integer element of v at index i, clamped to [0, limit], as a position.  The position is affine in the
+ * lane (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, dim limit);
 
 /* Returns the input that is v, or NULL if v is computed. */
@@ -109,9 +110,11 @@ emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_win
  * the input channels of a group and then the taps.  Returns their number. */
 int emit_contracted_extents(const hlo_instr *i, dim *extents);
 /* Returns a factor of the product that belongs to the result's element at `at` and to r, an index of that space: the
- * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` of which the operand has none are not used. */
+ * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` that the operand does not have are not used.
+ */
 emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at, const emit_index *r);
-/* Returns the address of that element.  The operand is an input that is loaded, and not the image of a convolution. */
+/* Returns the address of that element.  The operand must be an input that is loaded, and not the image of a
+ * convolution. */
 LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at,
                                  const emit_index *r);
 
@@ -120,14 +123,14 @@ LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t o
 emit_op_fn *emit_op_emitter(hlo_op op);
 
 /* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the index
- * of the element at p, and removes from *mask the lanes whose p is in the padding. */
+ * of the element at p, and clears in *mask the lanes whose p is in the padding or out of range. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, dim n, int64_t gap, LLVMValueRef *mask);
 /* Returns a new index for operand k of `i`; the caller sets its axes. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
 
 /* How the elements of the outer array of a gather or scatter belong to windows of the operand.  The outer array is the
- * result of a gather, or the updates of a scatter.  Some of its dimensions select an index vector, by which a window
- * starts; the others are offsets in the window. */
+ * result of a gather, or the updates of a scatter.  Some of its dimensions select an index vector, which says where a
+ * window starts; the others are offsets in the window. */
 typedef struct emit_window_dims {
   int n_batch, batch[SHAPE_MAX_RANK]; /* the dimensions of the outer array that select an index vector */
   int offset_of[SHAPE_MAX_RANK];      /* for each dimension of the operand, the dimension of the outer array that is an

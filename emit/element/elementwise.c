@@ -77,8 +77,9 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
   }
 }
 
-/* Divides integers in a float type that has more digits than they have.  The rounded quotient, truncated, is exact: a
- * quotient that is not a whole number is at least 1/y away from the next one, which is more than the rounding error. */
+/* Divides integers in a float type that has more digits than the integers.  The rounded quotient, truncated, is exact:
+ * a quotient that is not a whole number is at least 1/y away from the next one, which is more than the rounding error.
+ */
 static V quotient_of_ints(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);

@@ -26,8 +26,8 @@ static emit_pos lane_position(const emit_ir *w, emit_pos p, LLVMValueRef lane) {
   return emit_pos_at(p.step ? LLVMBuildNSWAdd(w->builder, p.base, distance, "") : p.base, 1);
 }
 
-/* Returns the position along dimension k, which may be out of range, also along a dimension of extent 1, where
- * emit_index_dim returns 0. */
+/* Returns the position along dimension k, which may be out of range. emit_index_dim cannot be used in all cases, since
+ * it returns 0 along a dimension of extent 1. */
 static emit_pos unclamped_position(const emit_element *e, const emit_index *at, int k) {
   const emit_axis *a = &at->axes[k];
   return at->reshaped || a->from ? emit_index_dim(&e->x, at, k) : a->pos;
@@ -69,8 +69,10 @@ typedef struct guard {
   emit_pair otherwise;
 } guard;
 
-/* Returns the value of g->v with all positions clamped into range, and g->otherwise in the lanes that are out of range.
- * If clamp_lanes is false, lanes are known to be in range along dimensions in which they differ. */
+/* Returns the value of g->v with positions clamped into range, and g->otherwise in the lanes that are out of range
+ * along a dimension in which lanes differ.  Along dimensions in which all lanes have the same position, emit_guarded
+ * selects between the value and g->otherwise.  If clamp_lanes is false, lanes are known to be in range along the
+ * dimensions in which they differ. */
 static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   emit_element *e = g->e;
   emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
@@ -104,8 +106,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Writes two branches: one runs if all lanes are in range, and one for the other case.  The first is nearly always
- * taken, and its loads are contiguous. */
+/* Writes two branches.  The first runs if all lanes are in range, which is nearly always so, and its loads are
+ * contiguous; the second runs otherwise. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -157,8 +159,8 @@ static emit_pair guarded_masked(const guard *g) {
 
 /* --- guarded values of arrays that may be empty --- */
 
-/* Returns an i1 that is true if all lanes are in range along the dimensions in g->checked, and in g->mask.  Returns
- * NULL if no single condition says so. */
+/* Returns an i1 that is true if all lanes are in range along the dimensions in g->checked, and g->mask is true.
+ * Returns NULL if nothing is to be checked, or if this would need a condition for each lane. */
 static LLVMValueRef all_in_range(const guard *g) {
   emit_element *e = g->e;
   LLVMValueRef all = g->mask;

@@ -167,7 +167,7 @@ static void visit(walk *w, hlo_value v) {
   int from[SHAPE_MAX_RANK];
   origins(i, from);
   const shape *s = &i->shapes[v.index];
-  int inner = -3; /* from[] of the next dimension to the right of k with more than one element; -3: none */
+  int inner = -3; /* from[] of the nearest dimension to the right that has more than one element; -3: none */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
       continue;
@@ -230,7 +230,8 @@ static int innermost(const shape *s) {
 enum {
   MAX_SPLIT_POINTS = 24,
   MAX_WRITTEN = 256
-}; /* the limits for the number of split points, and for the number of instructions that are visited */
+}; /* the limits for the number of split points, and for the number of visited instructions times the number of loops,
+      in each of which the code of these instructions is written */
 
 typedef struct split_points {
   const emit_element *e;

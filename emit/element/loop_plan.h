@@ -20,7 +20,7 @@ typedef struct emit_dim_boundaries {
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c);
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim elements_right_of_it);
 
-/* Sets the extents of a loop nest over `total` elements, outermost first, with a loop for each part between two
+/* Sets the extents of a loop nest over `total` elements, outermost first.  There is one loop for each part between two
  * boundaries.  A boundary that is not a multiple of the next smaller one is left out.  Returns the number of loops. */
 int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim total, dim extents[SHAPE_MAX_RANK]);
 
@@ -34,8 +34,8 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  That is several vectors, so that more than a cache line is read at once, if enough work for the
- * threads is left. */
+ * with n columns each.  This is several vectors, so that more than a cache line is read at once, provided that enough
+ * work for all threads is left. */
 int emit_column_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */

@@ -400,8 +400,8 @@ static LLVMValueRef table_part(const emit_element *e, LLVMValueRef base, int64_t
   return v;
 }
 
-/* Looks 64 bytes up in 128 bytes of a lookup table, those that begin at `from`.  Each byte is an index of which the
- * lower seven bits count. */
+/* Looks up 64 bytes in the 128 bytes of a lookup table that begin at `from`.  Each of the 64 bytes is an index, of
+ * which only the lower seven bits count. */
 static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from, LLVMValueRef bytes) {
   static const char name[] = "llvm.x86.avx512.vpermi2var.qi.512";
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(e->w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);

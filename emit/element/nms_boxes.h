@@ -5,7 +5,9 @@
 
 #include "emit/element/element.h"
 
-/* The operands of a non-maximum suppression, by number. */
+/* The operands of a non-maximum suppression, by number: the corners of the boxes, the scores, the largest number of
+ * boxes to choose for each class, the overlap (intersection over union) above which a chosen box suppresses another
+ * box, and, if there is a fifth operand, the score that a candidate must exceed. */
 enum { EMIT_NMS_CORNERS, EMIT_NMS_SCORES, EMIT_NMS_MOST, EMIT_NMS_OVERLAP, EMIT_NMS_FLOOR };
 
 /* Returns the element of an operand of the suppression `i` at a position along each of its dimensions. */
@@ -24,8 +26,8 @@ typedef struct emit_nms_box {
 } emit_nms_box;
 emit_nms_box emit_nms_load_box(emit_element *e, const hlo_instr *i, LLVMValueRef batch, LLVMValueRef number);
 
-/* Returns an i1 that tells whether the chosen box y suppresses the box x.  If y is a vector of boxes, it tells whether
- * one of them does. */
+/* Returns an i1 that is true if the chosen box y suppresses the box x or, if y is a vector of boxes, if one of them
+ * suppresses x. */
 LLVMValueRef emit_nms_suppresses(const emit_ir *ir, const emit_nms_box *x, const emit_nms_box *y, LLVMValueRef overlap);
 
 #endif

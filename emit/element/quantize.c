@@ -8,8 +8,8 @@
 #include "emit/element/element.h"
 
 typedef struct quantization {
-  hlo_value v, zero; /* v is the number that is rounded; `zero` is the zero point, the same for all elements (.def is
-                        NULL if there is none) */
+  hlo_value v, zero; /* v is the number that is rounded; `zero` is the zero point, the same for all elements; zero.def
+                        is NULL if there is none */
   bool is_known;     /* whether zero is the constant `number` */
   double number, low, high;
 } quantization;
@@ -105,8 +105,8 @@ bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at,
     LLVMValueRef low = emit_f(v, q.low), high = emit_f(v, q.high);
     v = limited(w, v, zero ? LLVMBuildFSub(b, low, zero, "") : low, zero ? LLVMBuildFSub(b, high, zero, "") : high);
   }
-  /* Floats between 2^23 and 2^24 are 1 apart, so the sum is rounded to an integer, half to even.  The lowest 16 bits
-   * of 1.5 * 2^23 are 0, so those of the sum are the integer. */
+  /* Floats between 2^23 and 2^24 are 1 apart, so the sum is rounded to an integer, half to even.  The lowest 16 bits of
+   * 1.5 * 2^23 are 0, so the lowest 16 bits of the sum are the integer. */
   LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, v, emit_f(v, 0x1.8p23), ""));
   n = zero ? LLVMBuildAdd(b, n, LLVMBuildFPToSI(b, zero, LLVMTypeOf(n), ""), "") : n;
   n = emit_select(w, number, n, emit_i(n, 0));

@@ -28,7 +28,8 @@ static LLVMValueRef in_lanes(const emit_ir *w, LLVMValueRef scalar, int lanes) {
   return lanes > 1 ? emit_splat(w, scalar, lanes) : scalar;
 }
 
-/* Computes philox_block (base/random.c) in all lanes; x are the words of the counter and of the result. */
+/* Computes philox_block (base/random.c) in all lanes; x has the words of the counter, which are replaced by those of
+ * the result. */
 static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x[PHILOX_WORDS]) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef k[2] = {low_half(w, key), high_half(w, key)};

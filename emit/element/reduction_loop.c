@@ -134,7 +134,8 @@ static void masked_loop(const emit_reduction_loop *f, emit_index *outer, LLVMVal
   memcpy(acc, l.carried, (size_t)carried(f) * sizeof *acc);
 }
 
-/* Writes the loops over the innermost dimension if its extent is an argument.  Vectors and copies are powers of two. */
+/* Writes the loops over the innermost dimension if its extent is an argument.  The numbers of lanes and of copies are
+ * powers of two. */
 static void innermost_of_size(const emit_reduction_loop *f, emit_index *outer, LLVMValueRef *acc) {
   const emit_ir *w = f->e->w;
   int width = f->rows ? f->lanes : 1;
@@ -249,8 +250,8 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
   e->x.lanes = lanes;
 }
 
-/* Returns how many copies of the accumulators are used to hide the latency of an operation; fewer if the body is
- * large. */
+/* Returns how many copies of the accumulators the loop has.  Several copies hide the latency of an operation; there are
+ * fewer if the body is large. */
 static int choose_copies(const emit_reduction_loop *f) {
   dim inner = f->rank ? f->dims[f->rank - 1] : 1;
   int64_t n = dim_is_const(inner) ? inner / (f->rows ? f->lanes : 1) : EMIT_ANY_NUMBER;

@@ -30,7 +30,7 @@ struct emit_reduction_loop {
   bool rows;
   LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* if not NULL, only the range [from, to) of a dimension is
                                                             visited; not allowed with `rows` */
-  bool cooperative; /* whether the threads of a team share the loop; its ranges are then whole and `mask` is NULL */
+  bool cooperative; /* whether the threads of a team share the loop; `from`, `to` and `mask` are then NULL */
   bool compact;     /* whether not to unroll, for code that seldom runs */
   bool unroll;      /* whether to unroll short loops, because a step is small */
   /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true).  If so, the
@@ -45,7 +45,7 @@ struct emit_reduction_loop {
 struct emit_team {
   void *data;
   int64_t threads;     /* how many threads have a part of the elements */
-  LLVMValueRef number; /* which part is that of this thread, an i64 in [0, threads) */
+  LLVMValueRef number; /* the number of this thread's part, an i64 in [0, threads) */
   /* Combines the values of all parts, and leaves them in acc of every thread.  The order in which they are combined
    * depends on `threads` only. */
   void (*join)(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc);
@@ -53,8 +53,8 @@ struct emit_team {
 
 /* Writes a cooperative loop for the team of f->e.  If the loop accumulates nothing, emit_team.join is not called at its
  * end.  Element k of the space, in its linear order, is visited by thread k mod threads, in every loop over a space of
- * that size: what a thread has stored for an element it may read in a later loop.  The order of summation depends on
- * the size of the space and of the team only. */
+ * that size.  So a thread may read in a later loop what it has stored for an element.  The order of summation depends
+ * on the size of the space and of the team only. */
 void emit_team_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 
 /* Writes the loop over the whole space and sets out[n] to the accumulated values, in e->x.lanes lanes. */
@@ -73,8 +73,9 @@ bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span,
 static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pair v) {
   return (emit_pair){emit_widen(e->w, t, v.v), v.im};
 }
-/* These accumulate the largest or smallest value so far and its position (reduce.c): acc is {value, position}, and the
- * position is -1 before the first value. */
+/* These functions accumulate the largest or smallest value so far and its position (reduce.c): acc is {value,
+ * position}, and the position is -1 before the first value.  If `last`, the last of equal values is taken, otherwise
+ * the first. emit_arg_take ignores lanes in which `at` is negative. */
 void emit_arg_init(emit_reduction_loop *f, dtype t);
 void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
                    LLVMValueRef at);

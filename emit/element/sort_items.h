@@ -3,19 +3,18 @@
  *
  * Elements become unsigned keys of the same order, so that one code serves all types.  An item is a key with the
  * position of its element in one integer: the key is the high half, so that items compare as a stable sort needs, and
- * no two of a line are equal. */
+ * no two items of a line are equal. */
 #ifndef EMIT_ELEMENT_SORT_ITEMS_H
 #define EMIT_ELEMENT_SORT_ITEMS_H
 
 #include "emit/element/element.h"
 
-/* Sets dims to [outer, n, inner]: the products of the extents outside and inside of the sorted dimension, and its own.
- */
+/* Sets dims to [outer, n, inner]: n is the extent of the sorted dimension, `outer` and `inner` are the products of the
+ * extents outside and inside of it. */
 void emit_sort_dims(const hlo_instr *sort, dim dims[3]);
-/* Returns the bytes of an item: twice those of a key, which are also enough for a position.  No item has all bits set.
- */
+/* Returns the bytes of an item.  Half of them hold the key, the other half the position.  No item has all bits set. */
 int64_t emit_sort_item_bytes(const hlo_instr *sort);
-/* Returns in how many of their bits two keys can differ. */
+/* Returns the number of low bits in which two keys can differ; the bits above are 0 in all keys. */
 int64_t emit_sort_key_bits(dtype t);
 
 /* The line of a sort for which code is written. */

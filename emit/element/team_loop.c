@@ -25,7 +25,7 @@ static void visit(const team_loop *l, emit_pos p, int copy, LLVMValueRef *acc) {
 }
 
 /* Writes the loop over positions from, from + stride, ... below `to`, with one step for each of the first `copies`
- * copies; the steps are `threads` positions apart.  `runs` as for emit_loop_begin. */
+ * copies of the accumulators; the steps are team->threads positions apart. `runs` is as for emit_loop_begin. */
 static void strided_loop(const team_loop *l, LLVMValueRef from, LLVMValueRef to, int copies, bool runs,
                          LLVMValueRef *acc) {
   emit_indexer *x = &l->f->e->x;
@@ -43,7 +43,8 @@ static void strided_loop(const team_loop *l, LLVMValueRef from, LLVMValueRef to,
   memcpy(acc, loop.carried, (size_t)carried * sizeof *acc);
 }
 
-/* Accumulates the thread's part: first with all copies, as long as all threads have an element for each copy. */
+/* Accumulates the thread's part: with all copies of the accumulators as long as all threads have an element for each
+ * copy, then with one copy. */
 static void run_part(const team_loop *l, LLVMValueRef *acc) {
   emit_indexer *x = &l->f->e->x;
   LLVMBuilderRef b = x->w->builder;
@@ -59,7 +60,8 @@ static void run_part(const team_loop *l, LLVMValueRef *acc) {
   }
 }
 
-/* Returns how many copies of the accumulators hide the latency of loads: few if an element needs many values. */
+/* Returns how many copies of the accumulators a thread has.  Several copies hide the latency of loads; there are fewer
+ * if the loop accumulates many values. */
 static int choose_copies(const emit_reduction_loop *f, const emit_team *t, dim n) {
   int copies = f->n == 0 ? 1 : f->n <= 2 ? MOST_COPIES : 2;
   while (copies > 1 && dim_is_const(n) && n < 2 * copies * t->threads) {

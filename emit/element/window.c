@@ -29,7 +29,8 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window does. */
+/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window reaches
+ * outside. */
 static bool leaves(const windows *g, int k) {
   if (!dim_is_const(g->at->dims[k]) || !dim_is_const(operand(g->i, 0)->dims[k])) {
     return g->low[k] > 0 || g->high[k] > 0;
@@ -58,8 +59,8 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Returns true if there is padding. *inside is then set to an i1 that says whether the windows of all lanes contain
- * none of it, or to NULL if no such condition can be written. */
+/* Returns true if there is padding. *inside is then set to an i1 that is true if the windows of all lanes contain no
+ * padding, or to NULL if no such condition can be written. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   bool padded = false, known = e->slow == 0;
   *inside = NULL;

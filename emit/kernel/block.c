@@ -20,7 +20,7 @@ static const emit_block_ops *ops_of(const emit_writer *w) {
 
 /* --- threads --- */
 
-/* Returns the number of the step in which the thread takes part. */
+/* Returns the number of the step of the grid in which the thread takes part. */
 static LLVMValueRef step_of_thread(const emit_writer *w, uint32_t threads, uint32_t step_threads) {
   const emit_ir *ir = w->e.w;
   const emit_block_ops *ops = ops_of(w);
@@ -104,7 +104,7 @@ LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueR
   return emit_icmp(ir, LLVMIntNE, LLVMBuildLoad2(ir->builder, ir->i32, is_last, ""), LLVMConstNull(ir->i32));
 }
 
-/* Exchanges x as an integer of 32 or 64 bits. */
+/* Returns the value that x has in another lane.  It is exchanged as an integer of 32 or 64 bits. */
 static LLVMValueRef exchange(emit_writer *w, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
   const emit_ir *ir = w->e.w;
   assert(w->uniform != EMIT_DIVERGENT && emit_lanes(x) == 0 && n > 0 && n < EMIT_WARP);

@@ -1,13 +1,14 @@
 /* block.h - what code for blocks of threads does beyond the code of one thread: the threads that compute a step of the
  * grid together, barriers, shared memory, and exchanges of values in a warp.
  *
- * A GPU and a CPU that emulates its threads get the same instructions but for emit_block_ops, so that they compute the
- * same bits.  runtime/block_abi.h describes the functions.  Only the files that implement emit_block_ops know for which
- * of the two code is written.
+ * A GPU and a CPU that emulates its threads get the same instructions, except those that emit_block_ops writes, so that
+ * they compute the same bits. runtime/block_abi.h describes the functions.  Only the files that implement
+ * emit_block_ops know for which of the two code is written.
  *
- * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  Where
- * a thread takes a path that others do not take, it may not wait for them: w->uniform (writer.h) says which threads are
- * sure to take the same path.  Whoever writes a branch sets it and restores it behind the branch. */
+ * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  A
+ * thread that takes a path which others do not take must not wait for them: w->uniform (writer.h) says which threads
+ * are sure to take the same path.  Code that writes a branch sets w->uniform in the branch and restores it behind the
+ * branch. */
 #ifndef EMIT_KERNEL_BLOCK_H
 #define EMIT_KERNEL_BLOCK_H
 
@@ -17,8 +18,8 @@ enum { EMIT_STEPS = 2 }; /* the parameter with the number of steps */
 
 /* Lets `step_threads` neighbouring threads compute each step of the grid: 1, EMIT_WARP, or all `threads` of the block.
  * `threads` is what the kernel requires, a multiple of EMIT_WARP; 0 means that any number of threads is right, and is
- * not allowed if the block computes a step.  Sets w->begin and w->end for it, and `threads` and `step_threads` of
- * w->info.  Must be called before shared memory is allocated. */
+ * not allowed if the block computes a step.  Sets w->begin and w->end to the thread's step, and `threads` and
+ * `step_threads` of w->info.  Must be called before shared memory is allocated. */
 void emit_block_team(emit_writer *w, uint32_t threads, uint32_t step_threads);
 
 /* These return an i64: the number of the thread in its block, of the thread in its warp, and of the warp in its block.
@@ -54,16 +55,17 @@ LLVMValueRef emit_lane_down(emit_writer *w, LLVMValueRef x, unsigned n);
 /* --- copies to shared memory that are under way while a thread goes on ---
  *
  * A thread begins copies and makes groups of them.  It waits for groups in their order, and then sees what it has
- * copied itself; behind a barrier that follows, the others do, too.  Until then the memory is undefined, and nobody may
- * access it.  A thread must have waited for all of its copies when it ends. */
+ * copied itself; the other threads see that after a further barrier.  Until then the contents of the memory are
+ * undefined, and no thread may access it.  A thread must have waited for all of its copies when it ends. */
 /* Returns true if the target has such copies. */
 bool emit_has_copies(const emit_target *t);
 /* Begins a copy of `bytes` bytes, 4, 8 or 16, from a buffer that the kernel only reads to shared memory.  Both
- * addresses are multiples of `bytes`.  Only the first `live` ones, an i32, are read; the others become 0. */
+ * addresses are multiples of `bytes`.  Only the first `live` bytes (an i32) are read; the others become 0 in shared
+ * memory. */
 void emit_copy_begin(emit_writer *w, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live);
-/* Makes a group, perhaps an empty one, of the copies that the thread has begun since it made the last one. */
+/* Makes a group of the copies that the thread has begun since it made the previous group.  The group may be empty. */
 void emit_copy_commit(emit_writer *w);
-/* Waits until all of the thread's groups have arrived but the last `groups`. */
+/* Waits until the copies of all of the thread's groups except the last `groups` ones have arrived. */
 void emit_copy_wait(emit_writer *w, unsigned groups);
 
 /* --- products of matrices by a warp ---
@@ -88,16 +90,16 @@ bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
  * number of threads in the block a multiple of EMIT_WARP. */
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums);
-/* The same for f64, of which a row or column has four: lane has number t of rows g and g + 8, of column g, and the same
- * sums as above, all as f64. */
+/* The same for f64, where a row or column has four factors: `lane` has factor t of rows g and g + 8, factor t of column
+ * g, and the same sums as above, all as f64. */
 void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums);
 /* Loads 16 rows and sets words[4], of type i32, to those words that the lane must have for emit_mma.  `base` is an
  * address of shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4. If
  * 16 columns are loaded in place of rows, words 0 and 2 are for the first 8 columns, words 1 and 3 for the others.
  * Control flow must be uniform for the warp. */
 void emit_load_fragment(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
-/* Loads the same words of factors of 16 bits that lie the other way round: neighbouring rows are next to each other,
- * and `pitch` words lie between what is neighbouring in a row. */
+/* Loads the same words, for factors of 16 bits that are transposed in memory: factors of neighbouring rows are next to
+ * each other, and neighbouring factors of a row are `pitch` words apart. */
 void emit_load_fragment_across(emit_writer *w, LLVMValueRef base, int64_t pitch, LLVMValueRef *words);
 /* Rounds f32 numbers to the nearest ones of tf32, which has 10 bits of mantissa, ties away from zero. */
 LLVMValueRef emit_tf32(const emit_ir *ir, LLVMValueRef x);
@@ -113,18 +115,19 @@ typedef struct emit_scan {
   void (*combine)(const emit_writer *w, const void *data, LLVMValueRef *acc, const LLVMValueRef *x);
   const void *data;
 } emit_scan;
-/* x is a value of each thread.  Sets `before` to the combination of those of all earlier threads, and `total` to that
- * of all threads.  Which partial values are combined depends on the number of threads only.  The block computes the
- * step, control flow must be uniform for it, and its number of warps is a power of two.  Has two barriers. */
+/* Each thread passes a value x of s->n parts.  Sets `before` to the combination of the values of all threads with lower
+ * numbers (the identity in thread 0), and `total` to that of all threads.  The order in which values are combined
+ * depends on the number of threads only.  The block computes the step, control flow must be uniform for it, and its
+ * number of warps is a power of two.  Has two barriers. */
 void emit_block_scan(emit_writer *w, const emit_scan *s, const LLVMValueRef *x, LLVMValueRef *before,
                      LLVMValueRef *total);
-/* Returns, as i64, in how many earlier threads of the block the i1 `is` is true, and sets *total to the number of all
- * threads of the block in which it is.  The requirements are those of emit_block_scan. */
+/* Returns, as an i64, in how many threads of the block with lower numbers the i1 `is` is true, and sets *total to the
+ * number of threads of the whole block in which it is true.  The requirements are those of emit_block_scan. */
 LLVMValueRef emit_count_before(emit_writer *w, LLVMValueRef is, LLVMValueRef *total);
 
 /* --- what differs between a GPU and a CPU that emulates it --- */
 
-/* Which lane a value comes from. */
+/* The lane from which a value comes: emit_lane_xor, emit_lane_up or emit_lane_down. */
 typedef enum emit_lane_rule { EMIT_LANE_XOR, EMIT_LANE_UP, EMIT_LANE_DOWN } emit_lane_rule;
 
 typedef struct emit_block_ops {
@@ -136,7 +139,8 @@ typedef struct emit_block_ops {
   LLVMValueRef (*thread)(const emit_ir *ir);
   LLVMValueRef (*block)(const emit_ir *ir);
   LLVMValueRef (*threads)(const emit_ir *ir);
-  /* Implements emit_barrier.  `number` is 1 for the first barrier or exchange of the function, and so on. */
+  /* Implements emit_barrier. `number` is 1 for the first barrier or exchange of the function, 2 for the next one, and
+   * so on. */
   void (*barrier)(const emit_ir *ir, uint32_t number);
   /* Returns the address of the block's shared memory. */
   LLVMValueRef (*shared)(const emit_ir *ir);

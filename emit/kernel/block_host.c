@@ -1,5 +1,5 @@
-/* block_host.c - threads of blocks that a CPU emulates (block.h): a call of the kernel is one thread, and its last
- * parameter is an rt_block_thread (runtime/block_abi.h), which says which one.
+/* block_host.c - threads of blocks that a CPU emulates (block.h): a call of the kernel is one thread.  Its last
+ * parameter, an rt_block_thread (runtime/block_abi.h), says which thread of which block that is.
  *
  * A kernel in which threads wait for each other becomes a coroutine of LLVM (its "switched-resume" kind): a wait is a
  * suspend point, and compile.c has the passes that split the function there. */
@@ -125,8 +125,8 @@ static LLVMValueRef host_exchange(const emit_ir *ir, emit_lane_rule rule, LLVMVa
 enum { N_SUMS = 4, N_ROW_WORDS = 4, N_COLUMN_WORDS = 2, N_WORDS = N_ROW_WORDS + N_COLUMN_WORDS };
 _Static_assert(N_WORDS * 32 == N_VALUES * 64, "an exchange has room for the words of a lane");
 
-/* Loads word k of those that a lane has put in for the exchange: first the words of its rows, then those of its
- * columns. */
+/* Loads word k of those that a lane gave to the exchange: first the words of its rows, then the words of its columns.
+ */
 static LLVMValueRef word_of_lane(const emit_ir *ir, LLVMValueRef lanes, LLVMValueRef lane, unsigned k) {
   LLVMValueRef at = LLVMBuildAdd(ir->builder, LLVMBuildMul(ir->builder, lane, emit_i64(ir, N_WORDS), ""),
                                  emit_i64(ir, (int64_t)k), "");
@@ -149,7 +149,7 @@ static LLVMValueRef add_product(const emit_ir *ir, LLVMValueRef x, LLVMValueRef 
                                     : LLVMBuildAdd(ir->builder, LLVMBuildMul(ir->builder, x, y, ""), sum, "");
 }
 
-/* Adds the products of one word of the lane's two rows and two columns. */
+/* Adds to the lane's sums the products of word number `word` of its two rows with the same word of its two columns. */
 static void add_word(const emit_ir *ir, dtype a, dtype b, LLVMValueRef lanes, LLVMValueRef lane, unsigned word,
                      LLVMValueRef *sums) {
   enum { QUAD = EMIT_MMA_WORDS / 2 };
@@ -221,7 +221,7 @@ static void host_mma(const emit_ir *ir, dtype a, dtype b, const LLVMValueRef *ro
 enum { F64_ROWS = 2, F64_VALUES = F64_ROWS + 1, F64_FACTORS = 4 };
 _Static_assert((int)F64_VALUES <= (int)N_VALUES, "an exchange has room for the factors of a lane");
 
-/* Returns value number k of those that a lane has exchanged. */
+/* Returns value number k of those that a lane gave to the exchange. */
 static LLVMValueRef f64_of_lane(const emit_ir *ir, LLVMValueRef lane, int64_t k) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, lane, emit_i64(ir, N_VALUES), ""), emit_i64(ir, k), "");
@@ -278,7 +278,8 @@ static void host_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int6
 
 /* --- copies --- */
 
-/* Writes a call of a function of the thread; args[0] is set to the thread. */
+/* Writes a call of the function to which member number `function` of the rt_block_thread points.  Sets args[0] to the
+ * rt_block_thread. */
 static void call_thread(const emit_ir *ir, unsigned function, unsigned n, LLVMValueRef *args) {
   enum { MOST = 5 };
   LLVMTypeRef types[MOST];
@@ -319,9 +320,9 @@ static void begin_coroutine(const emit_ir *ir) {
   set(ir, FRAME, call(ir, "llvm.coro.begin", NULL, 2, (LLVMValueRef[]){id, memory}));
 }
 
-/* --- telling accesses, so that races can be found (rt_block_thread.access) --- */
+/* --- reporting loads and stores, so that races can be found (rt_block_thread.access) --- */
 
-/* Returns true if the code shows that no other thread writes the memory at that address: the memory belongs to the
+/* Returns true if it is visible in the code that no other thread writes to that address: the memory belongs to the
  * parameters, to the thread's stack or to a constant. */
 static bool is_private(LLVMValueRef address) {
   while (LLVMIsAGetElementPtrInst(address)) {
@@ -331,7 +332,7 @@ static bool is_private(LLVMValueRef address) {
          LLVMIsAConstantExpr(address);
 }
 
-/* Writes a call of the thread's `access` before a load or store, unless no other thread writes there. */
+/* Writes a call of rt_block_thread.access before a load or store, unless no other thread writes to that address. */
 static void tell_access(const emit_ir *ir, LLVMValueRef instruction) {
   static const char invariant[] = "invariant.load";
   bool load = LLVMIsALoadInst(instruction);

@@ -35,7 +35,7 @@ static void nvptx_barrier(const emit_ir *ir, uint32_t number) {
   (void)call(ir, "llvm.nvvm.barrier0", 0, NULL);
 }
 
-/* All kernels of a module have the same symbol for the memory whose size is given at a launch. */
+/* All kernels of a module use the same symbol for shared memory, whose size each launch states. */
 static LLVMValueRef nvptx_shared(const emit_ir *ir) {
   static const char name[] = "onnx_xla_shared";
   LLVMValueRef v = LLVMGetNamedGlobal(ir->module, name);
@@ -48,7 +48,7 @@ static LLVMValueRef nvptx_shared(const emit_ir *ir) {
 
 static void nvptx_fence(const emit_ir *ir) { (void)call(ir, "llvm.nvvm.membar.gl", 0, NULL); }
 
-/* Exchanges 32 bits, in a warp of which all lanes take part. */
+/* Exchanges 32 bits among the lanes of a warp, all of which take part. */
 static LLVMValueRef exchange_word(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n) {
   static const char *const names[] = {[EMIT_LANE_XOR] = "llvm.nvvm.shfl.sync.bfly.i32",
                                       [EMIT_LANE_UP] = "llvm.nvvm.shfl.sync.up.i32",
@@ -79,7 +79,7 @@ static LLVMValueRef in_space(const emit_ir *ir, LLVMValueRef address, unsigned s
   return LLVMBuildAddrSpaceCast(ir->builder, address, LLVMPointerTypeInContext(ir->context, space), "");
 }
 
-/* Copies of 16 bytes pass by the processor's own cache: what a block has copied it does not read again. */
+/* Copies of 16 bytes bypass the first-level cache (cg), since a block does not read again what it has copied. */
 static void nvptx_copy(const emit_ir *ir, LLVMValueRef to, LLVMValueRef from, unsigned bytes, LLVMValueRef live) {
   const char *name = bytes == 4   ? "llvm.nvvm.cp.async.ca.shared.global.4.s"
                      : bytes == 8 ? "llvm.nvvm.cp.async.ca.shared.global.8.s"
@@ -125,7 +125,7 @@ static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, co
   }
 }
 
-/* The instruction multiplies 8 rows. */
+/* The PTX instruction multiplies 8 rows, so two of them multiply 16. */
 static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
                           uint32_t number) {
   (void)number;
@@ -137,8 +137,9 @@ static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValue
   }
 }
 
-/* Loads four matrices of 8 times 8 factors of 16 bits.  Lanes 8 m to 8 m + 7 pass the addresses of the lines of matrix
- * m, of 16 bytes each: of line number `line`, the part from word number `word` on. */
+/* Loads four matrices of 8 times 8 factors of 16 bits.  Each lane passes the address of one line of a matrix, which has
+ * 16 bytes: lanes 8 m to 8 m + 7 those of matrix m.  The line begins at word number `word` of line number `line` of the
+ * memory at `base`, whose lines are `pitch` words apart.  Sets words[4] to what the lane gets of each matrix. */
 static void load_matrices(const emit_ir *ir, const char *name, LLVMValueRef base, int64_t pitch, LLVMValueRef line,
                           LLVMValueRef word, LLVMValueRef *words) {
   enum { WORDS = 4 };
@@ -167,7 +168,7 @@ static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pi
   load_matrices(ir, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", base, pitch, row, lane_bit(ir, 4, 4), words);
 }
 
-/* The same matrices, each of which lies turned in memory. */
+/* The same matrices, each of which is transposed in memory. */
 static void nvptx_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef line = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, 7), "");
@@ -177,8 +178,8 @@ static void nvptx_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int
 
 /* --- the function --- */
 
-/* Makes parameter k, a pointer, an array of n elements that is passed by value, in the memory of the kernel's
- * parameters. */
+/* Declares that parameter k, a pointer, points to an array of n elements that is passed by value (LLVM's byval): the
+ * array itself lies in the memory of the kernel's parameters. */
 static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint32_t n) {
   static const char by_value[] = "byval", align[] = "align";
   unsigned kinds[] = {LLVMGetEnumAttributeKindForName(by_value, sizeof by_value - 1),
@@ -191,8 +192,9 @@ static void pass_array(const emit_ir *ir, unsigned k, LLVMTypeRef element, uint3
 /* A block of at most this many threads can be launched, however many registers each thread has. */
 enum { ANY_REGISTERS = 256 };
 
-/* Tells ptxas the number of threads in a block, so that it gives none of them too many registers.  It is not told about
- * small blocks, since it would then spill registers so that more blocks fit on a processor at a time. */
+/* Tells ptxas the number of threads in a block, so that it gives no thread more registers than a block of that size can
+ * have.  This is not done for small blocks, since ptxas would then spill registers in order that more blocks fit on a
+ * processor at a time. */
 static void require_threads(const emit_ir *ir, uint32_t threads) {
   static const char name[] = "reqntidx";
   LLVMMetadataRef parts[] = {LLVMValueAsMetadata(ir->function),

@@ -6,9 +6,9 @@
  * another block.  A block has some rows of the result.  It looks at all updates, as many at a time as it has threads,
  * lists those that hit its rows, and each thread applies those to its elements.
  *
- * The dimensions of the operand are of three kinds.  Along those of a batch, each place has updates of its own. Columns
- * are the dimensions that a window covers whole, so that an update of a row has an element for each column.  The others
- * are rows. */
+ * The dimensions of the operand are of three kinds.  Along batch dimensions, each position has updates of its own.
+ * Columns are the dimensions that a window covers completely, so that an update of a row has an element for each
+ * column.  All other dimensions are rows. */
 #include "emit/kernel/block.h"
 #include "emit/kernel/update.h"
 
@@ -19,7 +19,7 @@ enum {
   ENOUGH_BLOCKS = 128 /* enough to keep a GPU busy; rows are not divided further, as each block looks at all updates */
 };
 
-/* Several dimensions that are counted like one. */
+/* Several dimensions that are treated as one. */
 typedef struct group {
   int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* their numbers in the operand, and in the updates */
   dim extents[SHAPE_MAX_RANK], total;
@@ -33,9 +33,9 @@ typedef struct scatter {
   group batch, rows, columns;
   group listed;                /* the dimensions of the updates along which a block looks for updates of its rows */
   dim row_parts, column_parts; /* how many blocks share the rows and the columns */
-  LLVMValueRef thread, place;  /* the thread in its block, and the block's place in the batch */
-  LLVMValueRef first_row, n_rows, first_column, n_columns; /* of the block */
-  LLVMValueRef numbers, hits; /* the list: numbers of updates, and the rows that they hit, from first_row on */
+  LLVMValueRef thread, place;  /* the thread's number in its block, and the block's position in the batch */
+  LLVMValueRef first_row, n_rows, first_column, n_columns; /* the part of the result that the block computes */
+  LLVMValueRef numbers, hits; /* the list: the numbers of updates, and the rows that they hit, counted from first_row */
 } scatter;
 
 /* --- which dimension is of which kind --- */
@@ -57,8 +57,8 @@ static int batch_dim(const scatter *s, int k) {
   return s->d.batch[of_indices - (of_indices > hlo_int(s->i, HLO_ATTR_INDEX_VECTOR_DIM))];
 }
 
-/* Divides the dimensions among the groups.  Updates of one row are listed in the order in which they are applied, since
- * the index of a window comes before the position in the window. */
+/* Divides the dimensions among the groups.  In s->listed, the dimensions that count windows come before those within a
+ * window, so that updates of one row are listed in the order in which they are applied. */
 static void divide(scatter *s) {
   const shape *x = hlo_shape(s->i->operands[0]), *u = hlo_shape(s->i->operands[2]);
   bool seen[SHAPE_MAX_RANK] = {false};
@@ -117,7 +117,7 @@ static uint32_t threads_for(const scatter *s) {
   return n;
 }
 
-/* Returns among how many blocks the rows of one place of the batch are divided. */
+/* Returns among how many blocks the rows of one position in the batch are divided. */
 static dim row_parts(const scatter *s) {
   dim_table *t = s->w->e.x.sizes->table;
   int64_t others =
@@ -128,7 +128,7 @@ static dim row_parts(const scatter *s) {
   return dim_min(t, dim_ceildiv(t, s->rows.total, rows), most);
 }
 
-/* Divides the step's number into the place in the batch and the parts. */
+/* Sets what the block computes from the number of its step: the position in the batch, its rows and its columns. */
 static void begin_block(scatter *s) {
   LLVMBuilderRef b = s->ir->builder;
   LLVMValueRef columns = size(s, s->column_parts), rows = size(s, s->row_parts);
@@ -186,8 +186,8 @@ static void copy_operand(const scatter *s) {
   emit_loop_end(s->ir, &l, NULL);
 }
 
-/* Returns the row that update number `number` hits, from first_row on, and sets *is_own to an i1: whether the update is
- * applied and the row is one of the block. */
+/* Returns the row that update number `number` hits, counted from first_row.  Sets *is_own to an i1 that is true if the
+ * update is applied (its window lies in the operand) and the row is one of the block's. */
 static LLVMValueRef hit_row(const scatter *s, LLVMValueRef number, LLVMValueRef *is_own) {
   emit_element *e = &s->w->e;
   LLVMBuilderRef b = s->ir->builder;
@@ -231,7 +231,7 @@ static LLVMValueRef list_updates(scatter *s, LLVMValueRef first) {
   return total;
 }
 
-/* Applies update number k of the list to those of its elements that belong to this thread. */
+/* Applies update number k of the list to the elements of the hit row that belong to this thread. */
 static void apply(const scatter *s, LLVMValueRef k) {
   const emit_ir *ir = s->ir;
   emit_table *table = s->w->e.x.table;

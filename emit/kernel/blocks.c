@@ -1,9 +1,9 @@
 /* blocks.c - kernels that are launched as blocks of threads, for GPUs (runtime/block_abi.h).
  *
- * Unless a kernel asks for more (emit_block_team), a thread computes one step of the grid: its number in the launch is
- * the step's.  Loops over results have all dimensions in the grid, so that a step is one element, or as many
- * neighbouring ones as one instruction loads (emit_block_lanes), and the threads of a warp access neighbouring
- * elements.  Whatever else a kernel computes step by step has the same code as on CPUs. */
+ * Unless a kernel lets several threads compute a step (emit_block_team), each thread computes the step whose number is
+ * the thread's number in the launch.  Loops over results have all dimensions in the grid, so that a step is one
+ * element, or as many neighbouring ones as one instruction loads (emit_block_lanes), and the threads of a warp access
+ * neighbouring elements.  Whatever else a kernel computes step by step has the same code as on CPUs. */
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 #include "emit/llvm/math.h"
@@ -20,9 +20,10 @@ static void blocks_bind(emit_writer *w) {
 
 /* --- how many elements a step has --- */
 
-/* Returns true if vectors of elements of i's results are computed from vectors of its operands' elements, or from one
- * element.  Functions other than the common ones look numbers up in tables or call code for single numbers, which needs
- * memory of the thread for vectors; their time is not that of loads and stores. */
+/* Returns true if a vector of neighbouring elements of i's result is computed from vectors of neighbouring elements of
+ * its operands, or from one element.  Returns false for the mathematical functions that are not listed: they look up
+ * tables or call code for single numbers, so that vectors would have to be stored in the thread's local memory, and
+ * arithmetic takes most of their time, not loads and stores. */
 static bool keeps_vectors(const hlo_instr *i) {
   switch (i->op) {
     case HLO_PARAMETER:
@@ -92,9 +93,9 @@ static void place(emit_writer *w, int rank, const dim *extents, const dim *total
   emit_table_release(x->table, mark);
 }
 
-/* Writes the body for the elements of step number w->begin, where all steps have `lanes`.  The length of a row may be
- * known only when the kernel runs.  The lanes are a dimension of their own, so that the division of a position by that
- * length is known to give the same row for all lanes. */
+/* Writes the body for the `lanes` elements of step number w->begin.  The length of a row may be known only when the
+ * kernel runs.  The lanes are a dimension of their own, so that the division of a position by that length is known to
+ * give the same row for all lanes. */
 static void place_rows(emit_writer *w, int rank, const dim *extents, dim total, int lanes, emit_body_fn *body,
                        const void *data) {
   const emit_indexer *x = &w->e.x;
@@ -129,7 +130,7 @@ static void place_line(emit_writer *w, const dim *total, int lanes, emit_body_fn
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Returns which threads are sure to have a step if one of them has. */
+/* Returns the uniformity of the code of a step: among which threads either all have a step or none has one. */
 static emit_uniformity uniform_in_step(const emit_writer *w) {
   const emit_kernel_info *info = w->info;
   return info->step_threads == 1               ? EMIT_DIVERGENT

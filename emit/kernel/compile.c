@@ -86,12 +86,12 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
   return NULL;
 }
 
-/* The emitters write code nearly as it should run.  The passes only share what several lanes or results have in common
- * and hoist invariant code.  More passes (instcombine, simplifycfg, O2) cost a tenth to a half more time and made no
- * kernel faster. */
+/* The emitters write code nearly as it should run.  The passes only compute once what several lanes or results have in
+ * common, and hoist invariant code.  More passes (instcombine, simplifycfg, O2) make compiling slower and no kernel
+ * faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-/* Further passes if functions are coroutines (block_host.c), which split the functions where threads wait. */
+/* Further passes for modules with coroutines (block_host.c): they split each function where its thread waits. */
 static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanup,globaldce";
 
 static const char tune_cpu[] = "tune-cpu";
@@ -105,8 +105,10 @@ static void add_flag(const emit_module *m, const char *name) {
   emit_add_attribute(&m->ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name);
 }
 
-/* Marks the functions that have no target yet.  Instructions are scheduled for the target's CPU, but only the listed
- * features are used.  Nothing throws exceptions: on 32-bit ARM, tables for unwinding would ask for a library. */
+/* Gives the functions that have no target yet the attributes of the module's target.  Instructions are scheduled for
+ * the target's CPU, but only the listed features are used.  If `features` is false, the features are not stated, so
+ * that those of the module's target machine apply.  Nothing throws exceptions: on 32-bit ARM, tables for unwinding
+ * would ask for a library. */
 static void mark_functions(emit_module *m, bool features) {
   const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
@@ -149,7 +151,7 @@ static status run_passes(emit_module *m, const char *names) {
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
-  mark_functions(m, false); /* the features are those of the machine */
+  mark_functions(m, false); /* the target machine, m->machine, has the features */
   char *message = NULL;
   if (LLVMVerifyModule(m->ir.module, LLVMReturnStatusAction, &message)) {
     return fail(m->ir.arena, "a wrong module", message);

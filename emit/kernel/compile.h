@@ -11,14 +11,14 @@
 
 typedef struct emit_module emit_module;
 
-/* The module is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
+/* Creates a module, which is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
 STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out);
 /* Frees the module before its arena is destroyed.  NULL is allowed. */
 void emit_module_destroy(emit_module *m);
 
-/* Sets the target for which the functions that follow are written; it has the module's triple.  Functions that are
- * there already keep the target for which they were written, so a module may have code for several CPUs. `t` is copied.
- */
+/* Sets the target for which functions are written from now on; it must have the triple of the module's first target.
+ * Functions that are there already keep the target for which they were written, so a module may have code for several
+ * CPUs. `t` is copied. */
 void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 
@@ -30,9 +30,10 @@ const emit_target *emit_module_target(const emit_module *m);
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 
-/* A function that writes a special kernel for `i`, such as a matrix product, in place of emit_kernel. config is plain
- * bytes that describe the kernel.  An instruction may need several kernels that run one after the other; `phase` is the
- * number of this one.  The buffers are those of emit_kernel, followed by scratch memory if there is any. */
+/* A function that writes a kernel for `i` in place of emit_kernel, such as a matrix product in register blocks.
+ * `config` is plain bytes that describe the kernel.  An instruction may need several kernels that run one after the
+ * other; `phase` is the number of this one.  The buffers are those of emit_kernel, followed by scratch memory if there
+ * is any. */
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 

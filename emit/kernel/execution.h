@@ -9,8 +9,8 @@
 
 #include "emit/kernel/writer.h"
 
-/* The parameters of each kernel's function: a table of the addresses of its buffers, a table of integer arguments, and
- * from then on those that the execution adds. */
+/* The parameters of each kernel's function, by number: a table of the addresses of its buffers, a table of integer
+ * arguments, and then the parameters that the execution adds. */
 enum { EMIT_BUFFERS, EMIT_ARGS, EMIT_OWN_PARAMETERS };
 
 typedef struct emit_execution_ops {
@@ -21,10 +21,11 @@ typedef struct emit_execution_ops {
   /* Implements emit_nest (writer.h). */
   void (*nest)(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
-  /* Completes a function whose last instruction, a return, is written and whose info is set; NULL if there is nothing
-   * to do. */
+  /* Completes a function whose last instruction, a return, is written and whose info is set.  The member is NULL if
+   * there is nothing to do. */
   void (*end)(const emit_writer *w);
-  /* Returns UNSUPPORTED if the function cannot be called after all; NULL if there is nothing to check. */
+  /* Returns UNSUPPORTED if the function cannot be called after all.  The member is NULL if there is nothing to check.
+   */
   status (*check)(const emit_writer *w);
 } emit_execution_ops;
 
@@ -32,12 +33,13 @@ extern const emit_execution_ops emit_ranges, emit_blocks;
 
 /* For blocks: returns how many neighbouring elements of the results each step of a loop over them should have: 16 bytes
  * of the largest type, or 1 if they are not computed from neighbouring elements.  Rows of the innermost dimension begin
- * at multiples of it. */
+ * at multiples of this number. */
 int emit_block_lanes(const emit_writer *w, int rank, const dim *extents);
 
-/* Tells LLVM what holds for the first parameters of a function that was just added (parameters.c). */
+/* Adds attributes of LLVM, such as readonly, to the tables EMIT_BUFFERS and EMIT_ARGS of a function that was just added
+ * (parameters.c). */
 void emit_mark_parameters(const emit_ir *ir);
-/* Sets the addresses of inputs and results, and where the sizes are loaded from. */
+/* Loads the addresses of inputs and results, and sets the table of arguments from which sizes are loaded. */
 void emit_bind_parameters(emit_writer *w, emit_input *inputs);
 
 #endif

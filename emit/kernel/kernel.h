@@ -44,7 +44,8 @@ typedef struct emit_kernel_info {
    * threads compute a step, 1, a warp or the whole block; and the bytes of shared memory that a block needs.  For
    * ranges all are 0. */
   uint32_t threads, step_threads, shared_bytes;
-  uint32_t n_args; /* the number of arguments that the kernel reads: those sizes, or those of emit_writer_arg */
+  uint32_t n_args; /* the number of integer arguments that the kernel reads: n_sizes, or more if it reads others by
+                      emit_writer_arg */
 } emit_kernel_info;
 
 /* The limits of runtime/block_abi.h, which emit/ may not include; lower/kernels/kernels.c asserts that they agree. */
@@ -62,8 +63,8 @@ static inline int64_t emit_static_grid(const emit_kernel_info *info) {
   return info->grid;
 }
 
-/* Returns true if a shape of the instruction, or of what is fused into it, is not static, or if it needs sizes that are
- * not constants.  Its kernel takes sizes as arguments. */
+/* Returns true if the kernel of the instruction takes sizes as arguments, because a shape of the instruction, or of
+ * what is fused into it, is not static, or because it needs other sizes that are not constants. */
 bool emit_takes_sizes(const hlo_instr *i);
 
 /* Returns true if the instruction can be a kernel.  Otherwise *why is set to a short static text with the reason; why

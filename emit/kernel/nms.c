@@ -9,11 +9,12 @@
 
 enum {
   BLOCK = 16,              /* the number of chosen boxes with which a candidate is compared at once */
-  ARRAYS = EMIT_NMS_PARTS, /* the number of arrays of chosen boxes: one for each number of a box */
+  ARRAYS = EMIT_NMS_PARTS, /* the number of arrays of chosen boxes: one for each coordinate, and one for the areas
+                              (emit_nms_box) */
   FLOAT = 4,               /* bytes */
   KEY = 8,                 /* bytes of a candidate in the heap */
   COUNT = 8,               /* bytes of the number of boxes that are chosen in a line */
-  AT_LEAST = 64            /* bytes of scratch memory, also if there is no line */
+  AT_LEAST = 64            /* bytes that are added to the scratch memory, so that it is not empty if there is no line */
 };
 
 /* The sizes of a suppression, from which the size of its scratch memory follows: a count for each line, then for each
@@ -46,7 +47,7 @@ typedef struct suppression {
   emit_writer *w;
   const emit_ir *ir;
   sizes z;
-  LLVMValueRef counts;         /* the address of the counts of all lines */
+  LLVMValueRef counts;         /* the address of the numbers of chosen boxes of all lines */
   LLVMValueRef arrays[ARRAYS]; /* the addresses of a part's arrays of chosen boxes, and of its heap */
   LLVMValueRef heap;
   LLVMValueRef batch, class; /* the line */
@@ -86,7 +87,8 @@ static LLVMValueRef times(const suppression *s, LLVMValueRef x, int64_t c) {
 
 static LLVMValueRef size(const suppression *s, dim d) { return emit_size(&s->w->e.x, d); }
 
-/* Returns the address of the scratch memory, and sets s->counts. */
+/* Sets s->counts, with which the scratch memory begins, and returns the address behind it, where the memory of the
+ * parts begins. */
 static LLVMValueRef scratch_of(suppression *s) {
   s->counts = emit_writer_buffer(s->w, s->w->i->n_operands + s->w->i->n_results);
   return address(s, s->ir->i64, s->counts, size(s, s->z.lines));
@@ -104,8 +106,8 @@ static void set_part(suppression *s, LLVMValueRef scratch, LLVMValueRef part) {
 
 /* --- candidates: a heap of keys; the largest key is the best candidate --- */
 
-/* Puts `key` at the free position k of the heap of n keys, or below it, so that the heap is in order again.  The larger
- * child is read at a position that exists, also if k has no child or one. */
+/* Puts `key` at the free position k of the heap of n keys, or below it, so that the heap is in order again.  Both
+ * children are always read; the position of a child that does not exist is replaced by the heap's last position. */
 static void sift(const suppression *s, LLVMValueRef n, LLVMValueRef k, LLVMValueRef key) {
   const emit_ir *ir = s->ir;
   LLVMValueRef zero = emit_i64(ir, 0), last = emit_intrinsic2(ir, "llvm.smax", plus(s, n, -1), zero);
@@ -147,7 +149,7 @@ static LLVMValueRef gather(const suppression *s) {
   return l.carried[0];
 }
 
-/* Brings the n keys of the heap in order, from the last one that has a child to the first. */
+/* Makes a heap of n keys that are in no order: sifts down each key that has a child, from the last one to the first. */
 static void make_heap(const suppression *s, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMValueRef half = LLVMBuildLShr(ir->builder, n, emit_i64(ir, 1), "");
@@ -161,7 +163,7 @@ static void make_heap(const suppression *s, LLVMValueRef n) {
 
 /* --- boxes --- */
 
-/* Returns an i1: whether one of the n chosen boxes suppresses x. */
+/* Returns an i1 that is true if one of the n chosen boxes suppresses x. */
 static LLVMValueRef hidden(const suppression *s, const emit_nms_box *x, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMTypeRef block = emit_vector_type(ir->f32, BLOCK);
@@ -279,7 +281,7 @@ static void move_words(const suppression *s, LLVMValueRef from, LLVMValueRef to,
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Moves the rows of all lines to the front of the first result, and returns how many they are. */
+/* Moves the rows of all lines to the front of the first result, and returns the number of these rows. */
 static LLVMValueRef join(const suppression *s) {
   const emit_ir *ir = s->ir;
   LLVMValueRef none = emit_i64(ir, 0);

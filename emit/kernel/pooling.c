@@ -34,12 +34,12 @@ typedef struct pools {
   int n, rank;
   pool of[MAX_POOLS];
   dim dims[SHAPE_MAX_RANK]; /* the extents of the results */
-  int64_t block; /* a row of results is computed in `blocks` blocks of `block` results, the last of which ends with the
-                    row */
+  int64_t block; /* a row of results is computed in `blocks` blocks of `block` results; the last block is moved back so
+                    that it ends with the row */
   dim blocks;
   dim rows;      /* the number of rows of the results */
   int64_t group; /* the number of rows in a step of the grid */
-  bool shared;   /* whether a result overwrites an operand, so that no element may be computed twice */
+  bool shared;   /* whether a result overwrites an operand; no element may then be computed twice */
 } pools;
 
 /* --- finding windows that slide --- */
@@ -103,14 +103,15 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* The number of rows of the result in a step of the grid.  With several, the columns of all their windows are reduced
- * and stored first, so that no row is read from memory right after it was stored; and code before the loop over rows
- * runs once for all of them. */
+/* The number of rows of the result in a step of the grid.  In a step of several rows, the columns of all windows are
+ * reduced and stored first, so that no row is read from memory right after it was stored; and code before the loop over
+ * rows runs once for all rows of the step. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }
 
-/* Returns the least number of columns of a block that are not padding, for rows of a constant length. */
+/* Returns a lower bound for the number of columns of each block that are not padding.  The length of a row must be a
+ * constant. */
 static int64_t least_columns(const pools *p, const pool *g) {
   int64_t high = span_of(g, p->dims[p->rank - 1]) - g->low - g->n;
   return g->span - g->low - (high > 0 ? high : 0);
@@ -124,7 +125,7 @@ static int64_t stack_of(const pools *p) {
   return room < STACK_BYTES ? room : STACK_BYTES;
 }
 
-/* Returns the length of a block that is as long as a row, or about as long if that is not a constant. */
+/* Returns the length of a block that is as long as a row, or about as long if the length of a row is not a constant. */
 static int64_t whole_block(const pools *p) {
   const double longest = STACK_BYTES;
   dim width = width_of(p);
@@ -201,8 +202,9 @@ static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lan
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* Calls f for the positions in [from, to), vector by vector; there are at least `least`.  The positions after the last
- * whole vector are computed by a vector that overlaps the one before if `twice`, otherwise one by one. */
+/* Calls f for the positions in [from, to), vector by vector.  There are at least `least` positions.  The positions
+ * after the last whole vector are computed by a vector that overlaps the one before if `twice`, otherwise one by one.
+ */
 static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f,
                   void *data) {
   emit_element *e = &p->w->e;

@@ -119,8 +119,9 @@ static void piece(const nest *n, int64_t from, int64_t to) {
   }
 }
 
-/* Writes the loops over a block of the last dimension, whose extent is an argument: vectors, narrower vectors if those
- * are wide, then the elements after the last whole vector of the dimension. */
+/* Writes the loops over a block of the last dimension, whose extent is an argument: vectors of n->lanes elements, then,
+ * if these are wider than emit_element.wide, vectors of that width, then the single elements after the last whole
+ * vector. */
 static void inner_part_of_size(const nest *n, LLVMValueRef block) {
   const emit_ir *ir = n->w->e.w;
   LLVMValueRef inner = emit_size(&n->w->e.x, n->inner), from = emit_i64(ir, 0), to = inner;
@@ -171,7 +172,7 @@ static int64_t likely(const dim_table *t, dim d) {
 }
 
 /* Chooses blocks that take some microseconds each, at most 256 of them unless a block would then take too long.  If the
- * last dimension is an argument, this is so for its likely size. */
+ * extent of the last dimension is an argument, the blocks are chosen for its likely size. */
 static void choose_blocks(nest *n, dim outer_size, bool serial) {
   const double longest = 5e7;
   dim_table *t = n->w->e.x.sizes->table;
@@ -201,7 +202,7 @@ static void row(nest *n, LLVMValueRef item, dim outer) {
     block = emit_opaque(ir, LLVMBuildURem(ir->builder, item, blocks, ""));
     number = emit_opaque(ir, LLVMBuildUDiv(ir->builder, item, blocks, ""));
   } else if (e->rows || !dim_is_const(n->inner) ||
-             n->inner > n->lanes) { /* a loop follows whose addresses depend on `number` */
+             n->inner > n->lanes) { /* inner_part writes a loop whose addresses depend on `number` */
     number = emit_opaque(ir, item);
   }
   dim *flat_dims = ARENA_NEW_N(ir->arena, dim, 1);

@@ -31,7 +31,7 @@ typedef struct stored {
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;            /* the number of phases (loops over the row) that must run before it can be computed */
+  int level;            /* the number of phases (loops over the row) that must run before the instruction */
   uint64_t phases;      /* a bit for each phase that needs the instruction's value for each element of the row */
   bool hot;             /* whether the instruction depends on a reduction */
   emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */
@@ -50,8 +50,7 @@ struct emit_row_fusion {
   bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
                    row, `vector` rows at once */
   int vector;
-  bool tail_first;      /* whether the last phase reads a result that it overwrites, so that the last vector is computed
-                           first */
+  bool tail_first; /* whether the last phase may read memory that it overwrites; then the last vector comes first */
   const emit_index *at; /* the index of the row */
 };
 
@@ -92,8 +91,8 @@ static bool is_full_root(const emit_row_fusion *r, uint32_t k) {
   return hlo_is_full(&r->space, hlo_shape(r->w->roots[k]));
 }
 
-/* Returns true if each element of i is used only for the element of the same row and place.  A thread of a team reads
- * again only what it has stored itself. */
+/* Returns true if each element of i is used only for the element at the same position of the same row.  In a team this
+ * is required if i is stored, since a thread may read again only what it has stored itself. */
 static bool stays_in_place(const emit_row_fusion *r, const hlo_instr *i) {
   for (uint32_t k = 0; k < r->n_facts; k++) {
     const hlo_instr *user = r->facts[k].instr;
@@ -116,22 +115,22 @@ static bool is_dear(const emit_row_fusion *r, const fact *f) {
          (f->phases & (f->phases - 1)) && (!r->w->e.team || stays_in_place(r, i));
 }
 
-/* Returns how many elements a row needs on the stack, or 0 if that is not known or too much. */
+/* Returns how many elements a row would take on the stack, or 0 if rows cannot be stored there. */
 static int64_t stack_elements(const emit_row_fusion *r) {
   dim length = r->space.length;
   return dim_is_const(length) && length <= STACK_BYTES && !r->w->e.team ? length * (r->columns ? r->vector : 1) : 0;
 }
 
-/* Chooses the memory in which the values of f for a row are stored for later phases; its base is NULL if there is no
- * room. *stack is the number of bytes left on the stack. *taken has a bit for each result whose buffer holds the row of
- * another value until the last phase writes the result. */
+/* Chooses the memory in which the values of f for a row are stored for later phases; the member `base` is NULL if there
+ * is no room. *stack is the number of bytes left on the stack. *taken has a bit for each result whose buffer holds the
+ * row of another value until the last phase writes the result. */
 static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint64_t *taken) {
   emit_writer *w = r->w;
   const emit_ir *ir = w->e.w;
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
   dtype t = hlo_type(s.value);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    /* whether the result's buffer holds the row of another value, on which the result depends */
+    /* whether the result's buffer already holds the row of another value, on which the result depends */
     bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
@@ -146,7 +145,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
     return s;
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
-    bool own = false; /* whether the row of the result itself is stored, for which its buffer is used */
+    bool own = false; /* whether the result's own values are stored for later phases, which takes its buffer */
     for (uint32_t j = 0; j < r->n_facts; j++) {
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }

@@ -1,5 +1,6 @@
 /* scan.c - prefixes over the threads of a block (block.h), and cumulative operations on long lines: a block takes as
- * many elements of a line at a time as it has threads, and carries their sum to the next ones. */
+ * many elements of a line at a time as it has threads, and carries the sum of all elements so far on to the next ones.
+ */
 #include <assert.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static void select_all(const emit_ir *ir, int n, LLVMValueRef c, LLVMValueRef *x
   }
 }
 
-/* Combines in each lane of a warp the values of this and of all earlier lanes. */
+/* Replaces x in each lane of a warp by the combination of the values of this and of all earlier lanes. */
 static void scan_warp(emit_writer *w, const emit_scan *s, LLVMValueRef lane, LLVMValueRef *x) {
   const emit_ir *ir = w->e.w;
   for (unsigned by = 1; by < EMIT_WARP; by *= 2) {
@@ -118,8 +119,9 @@ LLVMValueRef emit_count_before(emit_writer *w, LLVMValueRef is, LLVMValueRef *to
 
 enum { LEAST_LINE = 64, MANY_LINES = 4096, WIDE = 32, MANY_WIDE_LINES = 512 };
 
-/* Where there are enough lines to keep a GPU busy, a thread computes each of them, in the order in which CPUs do.  If
- * lines are neighbours in memory, so that loads are coalesced, fewer are enough. */
+/* Where there are enough lines to keep a GPU busy, one thread computes each line, in the same order of elements as
+ * CPUs.  If the elements of neighbouring lines are neighbours in memory, so that loads are coalesced, fewer lines are
+ * enough. */
 bool emit_takes_block_lines(const emit_writer *w, const emit_lines *g) {
   const dim_table *t = w->e.x.sizes->table;
   double n = emit_likely_size(t, g->dims[1]), inner = emit_likely_size(t, g->dims[2]);
@@ -145,8 +147,9 @@ static void combine_elements(const emit_writer *w, const void *data, LLVMValueRe
   }
 }
 
-/* Writes the next elements of the line, from position `first` on.  `carry` is the sum of all earlier elements, to which
- * these are added.  A thread after the end of the line loads the last element, and stores nothing. */
+/* Writes the next elements of the line, from position `first` on. `carry` holds the sum of all earlier elements, and
+ * becomes the sum of all elements up to the last of these.  A thread whose position is after the end of the line loads
+ * the last element, and stores nothing. */
 static void block_elements(emit_writer *w, const emit_lines *g, const emit_scan *s, const emit_index *line,
                            LLVMValueRef first, LLVMValueRef *carry) {
   const emit_ir *ir = w->e.w;

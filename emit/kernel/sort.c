@@ -1,16 +1,16 @@
 /* sort.c - kernels that sort lines along one dimension.
  *
- * Items in place of elements (emit/element/sort_items.h) are sorted by one radix sort for all types.  If only the first
- * few elements are wanted, items are gathered until there is no more room; they are sorted, and from then on only items
- * are gathered that come before the last wanted one. */
+ * What is sorted are items (emit/element/sort_items.h), integers that stand for the elements, so that one radix sort
+ * serves all types.  If only the first few elements are wanted, items are gathered until their memory is full, and
+ * sorted.  From then on, only those items are gathered that come before the last wanted one. */
 #include "emit/element/sort_items.h"
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
 
 enum {
   SHORT = 32,   /* up to this many items are sorted by insertion */
-  DIGITS = 256, /* a pass of the radix sort is by a byte of the keys */
-  ROOM = 512    /* the least room for items of which only the first are wanted */
+  DIGITS = 256, /* the number of values of a byte; each pass of the radix sort sorts by one byte of the keys */
+  ROOM = 512    /* if only the first items are wanted: the smallest number of items for which there is memory */
 };
 
 /* The sizes of a sort, from which the size of its scratch memory follows. */
@@ -69,7 +69,7 @@ static LLVMValueRef plus(const sorter *s, LLVMValueRef x, int64_t c) {
 
 /* --- sorting items --- */
 
-/* Puts v among the sorted items x[0..n), which move up. */
+/* Inserts v into the sorted items x[0..n).  Larger items move up by one position. */
 static void insert(const sorter *s, LLVMValueRef x, LLVMValueRef n, LLVMValueRef v) {
   const emit_ir *ir = s->ir;
   emit_while l;
@@ -91,7 +91,7 @@ static void sort_short(const sorter *s, LLVMValueRef x, LLVMValueRef m) {
   emit_loop_end(s->ir, &l, NULL);
 }
 
-/* Returns the bits in which the keys of x[0..m) differ. */
+/* Returns a word that has a 1 in every bit in which the keys of x[0..m) differ. */
 static LLVMValueRef differing(const sorter *s, LLVMValueRef x, LLVMValueRef m) {
   emit_loop l;
   LLVMValueRef none = emit_i_of(s->word, 0), first = key_word(s, load(s, s->item, x, emit_i64(s->ir, 0)));
@@ -222,7 +222,7 @@ static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueR
   return emit_any(s->ir, any);
 }
 
-/* Returns true if many elements of a line are compared with the limit at a time. */
+/* Returns true if `gather` compares many elements of a line with the limit at a time (skip). */
 static bool looks_ahead(const sorter *s) { return s->config->front < INT32_MAX && s->z.inner == 1 && s->w->e.wide > 1; }
 
 /* Skips blocks of elements from position k on of which none is below the limit, and returns the position after them.
@@ -245,7 +245,8 @@ static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
   return l.carried[0];
 }
 
-/* Adds items from position *k of the line on to x[0..*m), as long as there is room, but only those below the limit. */
+/* Appends to x[0..*m) the items that are below the limit, from position *k of the line on, as long as there is room.
+ * Advances *k and *m. */
 static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValueRef *k, LLVMValueRef *m) {
   emit_writer *w = s->w;
   const emit_ir *ir = s->ir;
@@ -267,7 +268,8 @@ static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValu
   *m = l.carried[1];
 }
 
-/* Returns the address of the first items of the line in their order.  x is scratch memory for two lists. */
+/* Returns the address of a list that begins with the wanted items of the line, sorted. x is scratch memory for two
+ * lists. */
 static LLVMValueRef order(const sorter *s, const LLVMValueRef x[2]) {
   const emit_ir *ir = s->ir;
   const emit_indexer *at = &s->w->e.x;
@@ -279,7 +281,7 @@ static LLVMValueRef order(const sorter *s, const LLVMValueRef x[2]) {
   gather(s, lists[0], l.carried[2], &k, &m);
   sort_items(s, lists, m);
   m = emit_intrinsic2(ir, "llvm.smin", m, wanted);
-  LLVMValueRef last = load(s, s->item, lists[0], plus(s, m, -1)); /* m is at least 1, since no item is above `all` */
+  LLVMValueRef last = load(s, s->item, lists[0], plus(s, m, -1)); /* m is at least 1: every item is less than `all` */
   LLVMValueRef limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, m, wanted), last, all);
   emit_while_end(ir, &l, (LLVMValueRef[]){k, m, limit, lists[0], lists[1]});
   return l.carried[3];

@@ -9,9 +9,9 @@
 
 #include "emit/kernel/compile.h"
 
-/* Returns true if one of the functions below is for this instruction. */
+/* Returns true if one of the kernel writers below (emit_write_fn) is for this instruction. */
 bool emit_is_special(const hlo_instr *i);
-/* Returns true if that function can write it.  Otherwise *why is set as by emit_supports. */
+/* Returns true if that writer can write a kernel for the instruction.  Otherwise *why is set as by emit_supports. */
 bool emit_supports_special(const hlo_instr *i, const char **why);
 
 /* The config of a sort. */
@@ -22,7 +22,7 @@ typedef struct emit_sort {
 } emit_sort;
 /* Writes a stable sort by operand 0.  -0 equals 0, and NaN is above all numbers.  The config is an emit_sort. */
 emit_write_fn emit_sort_kernel;
-/* Returns the bytes of its scratch memory. */
+/* Returns the bytes of scratch memory that the kernel of a sort needs. */
 dim emit_sort_scratch(const hlo_instr *i, const emit_sort *s);
 
 /* The config of a non-maximum suppression, which has EMIT_NMS_PHASES kernels. */
@@ -30,11 +30,13 @@ typedef struct emit_nms {
   int64_t parts; /* as in emit_sort */
 } emit_nms;
 enum { EMIT_NMS_PHASES = 2 };
-/* Phase 0 chooses boxes for each batch and class, phase 1 joins their lists to one.  The config is an emit_nms. */
+/* Writes the kernel of a phase: phase 0 chooses boxes for each batch and class, phase 1 joins the lists of chosen boxes
+ * to one.  The config is an emit_nms. */
 emit_write_fn emit_nms_kernel;
 dim emit_nms_scratch(const hlo_instr *i, const emit_nms *s);
 
-/* Writes the words of the Mersenne twister (base/random.h); without config and scratch memory. */
+/* Writes a kernel that generates the words of the Mersenne twister (base/random.h).  It has no config and needs no
+ * scratch memory. */
 emit_write_fn emit_twister_kernel;
 
 #endif

@@ -240,7 +240,8 @@ static reading reading_by(const readings *r, const hlo_instr *i) {
  * its operands: a reduction reads elements that take long to compute, and the length of a row is not a constant, so
  * that there is no room on the stack (emit/kernel/row_fusion.c). */
 static bool stores_rows(const hlo_row_space *s, const hlo_computation *c) {
-  readings dear = {0}; /* SAME_PLACE: an element takes long to compute */
+  readings dear = {0}; /* here SAME_PLACE means that computing an element of the instruction takes long, and NOT_AT_ALL
+                          that it does not */
   for (const hlo_instr *i = dim_is_const(s->length) ? NULL : c->first; i; i = i->next) {
     bool slow = hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) && hlo_is_full(s, &i->shapes[0]);
     for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -255,8 +256,8 @@ static bool stores_rows(const hlo_row_space *s, const hlo_computation *c) {
   return false;
 }
 
-/* Returns true if a row-wise fusion may overwrite v, a full array (hlo_is_full): a step reads only the row of v that it
- * writes, and after the first store only at the position that is stored. */
+/* Returns true if a row-wise fusion may overwrite v, a full array (hlo_is_full): a step reads only that row of v which
+ * it writes, and once it has begun to store, reads v only at the position that it stores next. */
 static bool reads_own_row(const hlo_row_space *s, const hlo_computation *c, const hlo_instr *v) {
   readings r = {0};
   for (const hlo_instr *i = c->first; i; i = i->next) {
@@ -315,7 +316,8 @@ static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
   return read_all(&r, c, v) && roots_in_place(&r, c);
 }
 
-/* Returns true if v is an operand of the fusion as it is in memory, or a reshape of one. */
+/* Returns true if v is a parameter of the fusion's body, or a reshape of one, so that it can be read as it is in
+ * memory. */
 static bool is_plain(hlo_value v) {
   while (v.def->op == HLO_RESHAPE) {
     v = v.def->operands[0];
@@ -357,7 +359,7 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result) {
   if (!same_elements(i, x, y) || dtype_bytes((dtype)x->type) != dtype_bytes((dtype)y->type)) {
     return false;
   }
-  /* The value that is overwritten must not be another operand as well. */
+  /* The operand that is overwritten must not be passed as another operand as well. */
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (k != operand && hlo_value_equal(i->operands[k], i->operands[operand])) {
       return false;

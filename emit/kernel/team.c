@@ -1,11 +1,13 @@
 /* team.c - teams of threads, and the kernels of reductions and of dots that are computed by them; see team.h.
  *
  * A row is reduced by a warp, or by a block if it is long.  If columns are reduced, a block takes as many of them as a
- * warp has lanes: each warp takes part of the rows, so that its loads are coalesced.  What the threads of a warp have
- * accumulated is combined by exchanges, like the halves of a tree; that of several warps goes through shared memory.
+ * warp has lanes: each warp takes part of the rows, so that its loads are coalesced.  The values that the threads of a
+ * warp have accumulated are combined by exchanges, in the form of a binary tree; the values of several warps are
+ * combined through shared memory.
  *
- * A dot is a reduction, too.  It is for results of few rows, as in a step of a decoder, whose time is that of reading
- * the weights: those of a column are a row or a column of memory. */
+ * A dot is a reduction, too.  Its kernel here is for results of few rows, as in a step of a decoder, where reading the
+ * weights takes most of the time.  The weights for one column of the result are a row or a column of the weights in
+ * memory. */
 #include "emit/kernel/team.h"
 
 #include <assert.h>
@@ -17,29 +19,31 @@
 #include "hlo/analysis/row_space.h"
 
 enum {
-  LEAST_ROW = 16,         /* shorter rows have a thread each */
-  MOST_WARP_ROW = 1024,   /* longer rows have a block each */
-  MOST_BLOCK_ROW = 16384, /* blocks of longer rows have more threads */
+  LEAST_ROW = 16,         /* shorter rows are computed by a thread each */
+  MOST_WARP_ROW = 1024,   /* longer rows are computed by a block each */
+  MOST_BLOCK_ROW = 16384, /* longer rows are computed by larger blocks */
   BLOCK_WARPS = 8,
   LARGE_BLOCK_WARPS = 32,
-  LEAST_COLUMN = 32, /* shorter columns have a thread each */
+  LEAST_COLUMN = 32, /* shorter columns are computed by a thread each */
   TALL_COLUMN = 512, /* blocks of taller columns have more warps */
   TALL_COLUMN_WARPS = 16,
   FEW_COLUMNS = 16,      /* fewer columns are not worth the lanes of a warp, and are reduced like rows */
-  MANY_COLUMNS = 1 << 17 /* so many columns keep a GPU busy with a thread each */
+  MANY_COLUMNS = 1 << 17 /* this many columns keep a GPU busy if a thread computes each */
 };
 
 /* What the threads of a team need to combine their values. */
 typedef struct joint {
   emit_writer *w;
-  int warps; /* the number of warps of the team or, if columns are reduced, of the block, each of which has one thread
-                of a column's team; a power of two */
-  LLVMValueRef shared[EMIT_REDUCTION_LOOP_VALUES]; /* a place of 8 bytes for each warp or thread and each value */
+  int warps; /* the number of warps of the team, a power of two; if columns are reduced, the number of warps of the
+                block, each of which has one thread of every column's team */
+  LLVMValueRef shared[EMIT_REDUCTION_LOOP_VALUES]; /* for each accumulated value, places of 8 bytes, one for each warp
+                                                      or each thread */
 } joint;
 
 /* --- joining --- */
 
-/* Combines the values of every n neighbouring lanes, and gives the result to each of them.  n is a power of two. */
+/* Combines the values of each group of n neighbouring lanes, and gives the result to every lane of the group. n is a
+ * power of two. */
 static void join_lanes(joint *j, const emit_reduction_loop *f, int n, LLVMValueRef *acc) {
   for (int half = n / 2; half >= 1; half /= 2) {
     LLVMValueRef other[EMIT_REDUCTION_LOOP_VALUES];
@@ -95,10 +99,10 @@ static void join_block(emit_team *t, const emit_reduction_loop *f, LLVMValueRef 
   join_lanes(j, f, j->warps, acc);
 }
 
-/* Combines the values of the threads of the same lane in all warps.  Each thread leaves its value in shared memory, in
- * a row for each warp that is one place longer than needed, so that a column lies in different banks.  Then the threads
- * of a warp take some whole columns, and leave the combined values in those columns of the first row, which no other
- * warp has read. */
+/* Combines, for each lane number, the values of the threads with that number in all warps.  Each thread leaves its
+ * value in shared memory, in a row for each warp that is one place longer than needed, so that a column lies in
+ * different banks.  Then the threads of a warp take some whole columns, and leave the combined values in those columns
+ * of the first row, which no other warp has read. */
 static void join_columns(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc) {
   enum { PITCH = EMIT_WARP + 1 };
   joint *j = t->data;
@@ -172,7 +176,7 @@ typedef struct search {
   const emit_writer *w;
   const hlo_instr *reduction; /* NULL: none was found yet */
   bool rows;                  /* whether the innermost dimension is reduced */
-  dim n;                      /* the number of elements that each element is reduced from */
+  dim n;                      /* the number of elements that are reduced to one */
   dim total;                  /* the number of elements of a result */
   bool unsuited;
   uint32_t n_seen, cap;
@@ -210,8 +214,8 @@ static bool reduces_rows(const hlo_instr *i) {
   return n && emit_is_innermost(i->operands[second], (int)hlo_ints(i, contract)[n - 1]);
 }
 
-/* Adds a reduction to the search.  All reductions must be of the same kind, and have as many elements as the
- * results. */
+/* Adds a reduction to the search.  Sets `unsuited` if the reduction differs from an earlier one in `rows` or `n`, or
+ * has not as many elements as the results. */
 static void take_reduction(search *s, const hlo_instr *i) {
   const shape *result = &i->shapes[0];
   dim n = reduced_elements(s, i);
@@ -272,7 +276,8 @@ static void store_element(emit_writer *w, const void *data, const emit_index *at
   emit_store_roots(w, at);
 }
 
-/* Writes a step of columns: lane l of the warps computes element number 32 * step + l, or the last one instead. */
+/* Writes a step of columns: lane l of each warp computes element number 32 * step + l.  If there is no such element, it
+ * computes the last one and does not store it. */
 static void store_columns(emit_writer *w, const void *data, const emit_index *at) {
   emit_indexer *x = &w->e.x;
   const emit_ir *ir = w->e.w;

@@ -5,11 +5,11 @@
 
 #include "emit/kernel/writer.h"
 
-/* For a kernel whose steps each reduce n elements: makes a warp or a block compute a step if that is worth it, and sets
- * w->e.team and w->stores.  The team depends on n only.  Otherwise, and for ranges, returns false, and a thread
- * computes a step. */
+/* For a kernel whose steps each reduce n elements: makes a warp or a block compute each step if n is large enough for
+ * that, sets w->e.team and w->stores, and returns true.  Which team is chosen depends on n only.  Otherwise, and for
+ * ranges, returns false, and one thread computes each step. */
 bool emit_row_team(emit_writer *w, dim n);
-/* Ends the team that emit_row_team has set.  To be called when the steps are written. */
+/* Clears w->e.team and w->stores.  To be called after the steps are written. */
 void emit_team_end(emit_writer *w);
 
 #endif

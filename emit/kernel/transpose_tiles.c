@@ -19,11 +19,11 @@ typedef struct tiles {
   int n_turned;
   const hlo_instr *turned[MAX_TURNED]; /* the transposes, all of one shape and permutation, or the operation that
                                           interleaves columns */
-  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
-                       innermost in the operand */
+  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the dimension that
+                       is innermost in the operand */
   dim dims[SHAPE_MAX_RANK];
   int side;
-  bool few; /* whether a few columns are interleaved */
+  bool few; /* whether the result has few columns, which are interleaved, and is not computed in squares */
 } tiles;
 
 static dim elements(const tiles *t, const shape *s) { return emit_dims_product(&t->w->e.x, s->dims, 0, s->rank); }
@@ -39,8 +39,8 @@ static bool is_input(const emit_writer *w, hlo_value v) {
   return false;
 }
 
-/* Sets t's dimensions to the result's dimensions with more than one element, of which those are merged that are
- * neighbours in the operand as well.  Returns false if the innermost dimension stays the innermost. */
+/* Sets t's dimensions to those dimensions of the result that have more than one element, and merges neighbours that are
+ * also neighbours in the operand.  Returns false if the innermost dimension stays the innermost. */
 static bool merge(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int64_t last = -2;
@@ -171,7 +171,7 @@ static int keep_dims(tiles *t, const shape *s) {
   return columns;
 }
 
-/* Returns true if i concatenates single columns, and sets t's dimensions. */
+/* Sets t's dimensions, and returns true if i concatenates single columns. */
 static bool joins_columns(tiles *t, const hlo_instr *i) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   bool single = keep_dims(t, &i->shapes[0]) == d;
@@ -181,7 +181,7 @@ static bool joins_columns(tiles *t, const hlo_instr *i) {
   return single && t->rank >= 2;
 }
 
-/* Returns true if i is a broadcast that repeats each element of its operand's rows, and sets t's dimensions. */
+/* Sets t's dimensions, and returns true if the broadcast i repeats each element of its operand's rows. */
 static bool repeats(tiles *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int rows = -1, columns = keep_dims(t, s);
@@ -198,7 +198,7 @@ static bool repeats(tiles *t, const hlo_instr *i) {
   return next;
 }
 
-/* Returns true if i interleaves columns, and sets the numbers of rows and columns. */
+/* Sets t's dimensions, and returns true if i interleaves columns. */
 static bool has_columns(tiles *t, const hlo_instr *i) {
   switch (i->op) {
     case HLO_TRANSPOSE: return merge(t, i);
@@ -208,7 +208,8 @@ static bool has_columns(tiles *t, const hlo_instr *i) {
   }
 }
 
-/* Returns the largest side for which a square is not larger than n. */
+/* Returns the largest side of a square that fits along a dimension of n elements, for the likely size if n is not a
+ * constant. */
 static int widest(const tiles *t, dim n) {
   double likely = emit_likely_size(t->w->e.x.sizes->table, n);
   int side = t->w->e.wide < MOST ? t->w->e.wide : MOST;
@@ -342,7 +343,7 @@ static void square(emit_writer *w, const tiles *t, const emit_index *at) {
   e->x.lanes = 1;
 }
 
-/* Returns vector number k of the result of interleaving n vectors. */
+/* Returns vector number k of the n vectors that result from interleaving the n vectors v. */
 static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMValueRef *v, int k) {
   LLVMValueRef all = v[0];
   for (int j = 1; j < n; j++) {

@@ -67,7 +67,8 @@ static void renew(const emit_ir *ir, LLVMValueRef state) {
 
 /* --- the words --- */
 
-/* Writes the words of the state to out[at], ..., at most up to out[n - 1]. */
+/* Writes the generator's outputs for the words of the state to out[at], out[at + 1] and so on, but not beyond out[n -
+ * 1]. */
 static void write_words(const emit_ir *ir, LLVMValueRef state, LLVMValueRef out, LLVMValueRef at, LLVMValueRef n) {
   LLVMValueRef left = LLVMBuildNSWSub(ir->builder, n, at, "");
   emit_loop l;

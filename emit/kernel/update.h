@@ -9,10 +9,10 @@
 
 /* Returns true if the array that the kernel's only root updates is already in the result's buffer. */
 bool emit_updates_in_place(const emit_writer *w);
-/* Combines the element of the updates of the scatter `i` at `from` with the element of the result at `to`, which is
- * inside of the array, and stores it there; in w->e.x.lanes lanes. */
+/* Combines, in w->e.x.lanes lanes, the element at `from` of the updates of the scatter `i` with the element at `to` of
+ * the result, and stores the combination at `to`, which must be inside of the array. */
 void emit_scatter_element(emit_writer *w, const hlo_instr *i, const emit_index *to, const emit_index *from);
-/* Returns an i1: whether the whole window that begins at `starts` lies in the operand. */
+/* Returns an i1 that is true if the whole window that begins at `starts` lies in the operand. */
 LLVMValueRef emit_scatter_fits(const emit_writer *w, const hlo_instr *i, const emit_window_dims *d,
                                const emit_pos *starts);
 /* Writes the kernel of a scatter for blocks of threads. */
@@ -23,8 +23,8 @@ void emit_write_block_scatter(emit_writer *w, const hlo_instr *i);
 /* The lines of a cumulative operation. */
 typedef struct emit_lines {
   const hlo_instr *i;
-  dim dims[3]; /* three extents: the product of those outside of the cumulated dimension, its own, and the
-                  product of those inside */
+  dim dims[3]; /* three extents: the product of the extents outside of the cumulated dimension, its own extent, and the
+                  product of the extents inside */
 } emit_lines;
 
 typedef struct emit_line_element {

@@ -7,8 +7,8 @@
 #include "emit/element/element.h"
 #include "hlo/analysis/in_place_update.h"
 
-/* Among which threads control flow is uniform: if one of them gets to a place, all of them do.  Only for blocks of
- * threads. */
+/* The threads among which control flow is uniform: if one of them gets to a place in the code, all of them do.  This is
+ * only for blocks of threads. */
 typedef enum emit_uniformity { EMIT_DIVERGENT, EMIT_UNIFORM_WARP, EMIT_UNIFORM_BLOCK } emit_uniformity;
 
 typedef struct emit_writer {
@@ -18,20 +18,21 @@ typedef struct emit_writer {
   uint32_t n_results;
   hlo_value *roots;      /* the value of each result */
   LLVMValueRef *results; /* the pointers to the results */
-  bool *shared;          /* whether the result is in the buffer of an operand */
+  bool *shared;          /* for each result, whether it is in the buffer of an operand */
   const int32_t *alias;  /* as in emit_options, but never NULL */
-  /* Not NULL if the only result is an in-place update, of which the kernel writes only the changed part of the array in
-   * its buffer; the root is then that part.  NULL means that whole results are written. */
+  /* Not NULL if the only result is an in-place update of an array that is already in the result's buffer.  The kernel
+   * then writes only the changed part of the array, and the root is that part.  NULL means that whole results are
+   * written. */
   const hlo_in_place_update *place;
   int64_t rows;            /* see emit_options */
   LLVMValueRef begin, end; /* the steps of the grid that the call or thread computes; there may be none */
   int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
-  emit_uniformity uniform;     /* whether control flow is uniform where the next instruction is written */
-  LLVMValueRef
-      stores;       /* an i1: whether the thread stores the element that a team has computed; NULL means that it does */
-  uint32_t n_syncs; /* how many barriers and exchanges were written (block.h) */
+  emit_uniformity uniform;     /* among which threads control flow is uniform where the next instruction is written */
+  LLVMValueRef stores; /* an i1 that is true in the thread that stores the element which its team has computed; NULL
+                          means that every thread stores what it computes */
+  uint32_t n_syncs;    /* how many barriers and exchanges were written (block.h) */
   emit_kernel_info *info;
   double cost; /* the cost of the whole kernel, in nanoseconds */
 } emit_writer;
@@ -43,8 +44,8 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
-/* After emit_writer_end: fails, and deletes the function, if it needs a size that cannot be expressed, or cannot be
- * called with so many buffers and sizes. */
+/* To be called after emit_writer_end.  Deletes the function and returns UNSUPPORTED if the function needs a size that
+ * cannot be expressed, or has more buffers and sizes than a call can pass. */
 STATUS_MUST_USE status emit_writer_check(const emit_writer *w);
 /* Returns argument number k of the kernel's call. */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
@@ -54,7 +55,7 @@ LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 /* Returns the address of an operand of the kernel's contraction (emit_contraction_of). */
 LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
 
-/* Writes the body of a loop nest for the index `at`, in w->e.x.lanes lanes along the last dimension. */
+/* Writes the body of a loop nest for w->e.x.lanes elements along the last dimension, from index `at` on. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
 /* Writes a loop nest over extents[rank] and sets info->grid.  The outer dimensions are the kernel's grid, or ordinary

@@ -12,7 +12,7 @@ typedef enum emit_family { EMIT_X86, EMIT_AARCH64, EMIT_ARM, EMIT_CORTEX_M, EMIT
 /* What is the same for all CPUs of an architecture. */
 typedef struct emit_arch {
   const char *name;     /* the first part of LLVM's triples */
-  const char *alias;    /* another name that LLVM takes in triples for the same; NULL if there is none */
+  const char *alias;    /* another name that LLVM accepts in triples for the same architecture; NULL if there is none */
   const char *least;    /* LLVM's name of the least CPU */
   const char *baseline; /* the features of the least CPU that LLVM does not know from its name: "+m,+f,..." or "" */
   emit_family family;
@@ -25,18 +25,19 @@ typedef struct emit_cpu {
   const char *name;     /* what users call it */
   const char *llvm;     /* LLVM's name of the CPU for which instructions are scheduled */
   const char *features; /* the features that code for it may use beyond those of the architecture's least CPU */
-  int64_t l2_bytes; /* the size of the cache or of the memory that each core has for itself, for sizes of blocks: where
-                       makers build several sizes, the smallest usual one */
+  int64_t l2_bytes; /* the size in bytes of the cache or of the memory that each core has for itself, by which blocks
+                       are sized; if there are models with several sizes, the smallest usual one */
 } emit_cpu;
 
 /* Returns the architecture that the triple names, or NULL if there is no row for it. */
 const emit_arch *emit_find_arch(const char *triple);
 
-/* The table of CPUs.  Those of an architecture follow each other, the least one first. */
+/* The table of CPUs.  The CPUs of an architecture follow each other, the least one first. */
 extern const emit_cpu emit_cpus[];
 extern const size_t emit_n_cpus;
 
-/* Returns the CPU of this architecture and name, or NULL if there is none.  "generic" is the least one. */
+/* Returns the CPU of this architecture and name, or NULL if there is none. "generic" is the least CPU of the
+ * architecture. */
 const emit_cpu *emit_find_cpu(const emit_arch *arch, const char *name);
 
 /* Returns true if "+name" is in the list of features. */

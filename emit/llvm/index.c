@@ -299,8 +299,8 @@ emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d) {
                        : scattered(once(x, LLVMMul, v, emit_splat(x->w, emit_size(x, d), x->lanes)));
 }
 
-/* Returns true if all lanes are known to have the same quotient by c, because the position of lane 0 is a multiple of
- * a.multiple. */
+/* Returns true if all lanes are known to have the same quotient by c, since lane 0 is a multiple of a.multiple and the
+ * other lanes are near enough to it. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
   return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
 }
@@ -311,16 +311,16 @@ static bool known_bucket(emit_pos a, int64_t c, int64_t *bucket) {
   return a.least >= 0 && emit_pos_inside(a, *bucket * c, *bucket * c + c);
 }
 
-/* Returns c as a divisor of a.base: an i32 for blocks of threads if `a` is known to fit, otherwise an i64.  GPUs have
- * no instruction for 64-bit division, and the multiplication that replaces a division by a constant takes four times as
- * many instructions in 64 bits as in 32. */
+/* Returns c as a divisor of a.base: an i32 for blocks of threads if all lanes of `a` are known to fit in an i32,
+ * otherwise an i64.  GPUs have no instruction for 64-bit division, and the multiplication that replaces a division by a
+ * constant takes several times as many instructions in 64 bits as in 32. */
 static LLVMValueRef constant_divisor(const emit_indexer *x, emit_pos a, int64_t c) {
   bool narrow = x->w->target->execution == EMIT_BLOCKS && emit_pos_inside(a, 0, INT32_MAX) && c < INT32_MAX;
   return narrow ? LLVMConstInt(x->w->i32, (unsigned long long)c, true) : emit_i64(x->w, c);
 }
 
-/* Returns r, which is a quotient or a remainder of `a`, with its range, which is [least, past) if that of `a` is known
- * to have no negative positions. */
+/* Returns r, a quotient or a remainder of `a`, with the range [least, past) if the lanes of `a` are known not to be
+ * negative; otherwise without a range. */
 static emit_pos in_range(emit_pos r, emit_pos a, int64_t least, int64_t past) {
   if (emit_pos_inside(a, 0, INT64_MAX)) {
     r.least = least;
@@ -413,7 +413,7 @@ static bool mod_scatters(const emit_indexer *x, emit_pos a, dim c) {
          (a.step == EMIT_SCATTERED || (!one_bucket(x, a, c) && a.step % c != 0));
 }
 
-/* Returns n - 1, in as many lanes as v and of its type. */
+/* Returns n - 1 with as many lanes as v has, and of v's type. */
 static LLVMValueRef last_place(const emit_indexer *x, LLVMValueRef v, dim n) {
   LLVMValueRef last = LLVMBuildNSWSub(x->w->builder, emit_size(x, n), emit_i64(x->w, 1), "");
   return emit_lanes(v) ? emit_splat(x->w, last, (int)emit_lanes(v)) : last;
@@ -507,7 +507,7 @@ static int run_length(const emit_index *i, int first, int k) {
 
 emit_pos emit_index_range(const emit_indexer *x, const emit_index *i, int first, int last) {
   dim n = emit_dims_product(x, i->dims, first, last);
-  bool empty = emit_dims_product(x, i->dims, 0, i->rank) == 0; /* there is no position, and no extent to divide by */
+  bool empty = emit_dims_product(x, i->dims, 0, i->rank) == 0; /* an extent of 0 must not become a divisor */
   if (empty || n == 1) {
     return emit_pos_const(x, 0);
   }

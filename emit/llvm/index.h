@@ -4,7 +4,7 @@
  * load whether it is a scalar, a contiguous vector, or strided or scattered (EMIT_SCATTERED).  An index of an array is
  * lazy: its dimensions refer to dimensions of other indices (for transposes and broadcasts), or it refers to the linear
  * position in another shape (for reshapes).  So the linear position over neighbouring dimensions is not divided into
- * positions along them as long as no operation needs these. */
+ * positions along each of them as long as no operation needs such a position. */
 #ifndef EMIT_LLVM_INDEX_H
 #define EMIT_LLVM_INDEX_H
 
@@ -14,8 +14,8 @@
 
 /* --- sizes --- */
 
-/* The sizes that are not constants.  Extents, strides and offsets are dims: constants, or expressions of a dim_table.
- * Each expression that the code needs is an argument of the kernel, which is loaded at the beginning. */
+/* The sizes of a kernel that are not constants.  Extents, strides and offsets are dims: constants, or expressions of a
+ * dim_table.  Each expression that the code needs is an argument of the kernel, which is loaded at the beginning. */
 typedef struct emit_sizes {
   dim_table *table;
   LLVMValueRef args; /* points to the arguments; NULL if the kernel has none, because all dims are constants */
@@ -38,7 +38,8 @@ typedef struct emit_pos {
 typedef struct emit_index emit_index;
 
 typedef struct emit_axis {
-  /* If not NULL, the position is that along dimension `dim` of this index; otherwise it is `pos`. */
+  /* If `from` is not NULL, the position of the axis is that along dimension `dim` of the index `from`; otherwise it is
+   * `pos`. */
   const emit_index *from;
   int dim;
   emit_pos pos;
@@ -47,8 +48,8 @@ typedef struct emit_axis {
 struct emit_index {
   int rank;
   const dim *dims; /* the extents of the array */
-  /* If not NULL, an index of an array of another shape; this index is the one with the same linear position, and `axes`
-   * are not used. */
+  /* If not NULL, this is an index of an array of another shape, whose linear position is that of the present index;
+   * `axes` are then not used. */
   const emit_index *reshaped;
   emit_axis axes[];
 };
@@ -102,7 +103,7 @@ static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
   }
   return r;
 }
-/* Returns p, all of whose lanes are in [0, n). */
+/* Returns p with the range [0, n), in which the caller knows all its lanes to be. */
 static inline emit_pos emit_pos_below(emit_pos p, dim n) {
   p.past = dim_is_const(n) ? n : 0;
   p.least = 0;
@@ -120,14 +121,14 @@ emit_pos emit_pos_scale(const emit_indexer *x, emit_pos a, int64_t c);
 emit_pos emit_pos_add_size(const emit_indexer *x, emit_pos a, dim d);
 emit_pos emit_pos_subtract_size(const emit_indexer *x, emit_pos a, dim d);
 emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d);
-/* Division and remainder by c, which is at least 1; `a` must not be negative. */
+/* Return the quotient and the remainder of `a` by c, which is at least 1; `a` must not be negative. */
 emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c);
 emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c);
-/* Clamps to [0, n - 1]. */
+/* Returns `a` with all lanes clamped to [0, n - 1]. */
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
-/* The first returns true if all lanes are known to be in [from, to), the second if all are known to be outside of it.
- */
+/* The first returns true if all lanes are known to be in [from, to), the second if all lanes are known to be outside of
+ * that range. */
 static inline bool emit_pos_inside(emit_pos a, int64_t from, int64_t to) {
   return a.least < a.past && a.least >= from && a.past <= to;
 }

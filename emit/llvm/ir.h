@@ -1,7 +1,7 @@
 /* ir.h - short functions that write LLVM instructions, for scalars and vectors alike.
  *
- * The result of a function with a parameter `like` has the same number of lanes as that: it is a scalar, or a vector of
- * as many lanes. */
+ * The result of a function with a parameter `like` is a scalar if `like` is one, otherwise a vector of as many lanes as
+ * `like` has. */
 #ifndef EMIT_LLVM_IR_H
 #define EMIT_LLVM_IR_H
 
@@ -42,7 +42,7 @@ LLVMValueRef emit_i_of(LLVMTypeRef type, int64_t value); /* type is an integer o
 LLVMValueRef emit_i64(const emit_ir *w, int64_t value);
 LLVMValueRef emit_f_of(LLVMTypeRef type, double value);
 LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
-LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* if vector is a scalar, returns it */
+LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* returns `vector` itself if it is a scalar */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
 /* Transposes in registers the square of elements that `side` vectors of `side` lanes form; `side` is a power of two, at
@@ -56,7 +56,7 @@ LLVMValueRef emit_intrinsic1(const emit_ir *w, const char *name, LLVMValueRef x)
 LLVMValueRef emit_intrinsic2(const emit_ir *w, const char *name, LLVMValueRef x, LLVMValueRef y);
 
 /* Return true if the target has instructions for fused multiply-adds, or for floor, ceil, trunc and roundeven, of
- * numbers like x. */
+ * numbers of x's type. */
 bool emit_has_fma(const emit_ir *w, LLVMValueRef x);
 bool emit_has_rounding(const emit_ir *w, LLVMValueRef x);
 /* Returns x * y + z, fused if the target has an instruction for it, otherwise rounded twice. */
@@ -113,9 +113,9 @@ LLVMBasicBlockRef emit_here(const emit_ir *w);
 
 enum { EMIT_MAX_CARRIED = 80 };
 
-/* A counted loop with carried values.  Between begin and end the builder is in its body, `iv` is the counter and
- * carried[] has the values at the start of the iteration. emit_loop_end takes the next values, leaves the final ones in
- * carried[] and moves the builder after the loop. */
+/* A counted loop with carried values.  Between emit_loop_begin and emit_loop_end the builder is in the loop's body,
+ * `iv` is the counter and carried[] has the values at the start of the iteration. emit_loop_end takes the values for
+ * the next iteration, leaves the final values in carried[] and moves the builder after the loop. */
 typedef struct emit_loop {
   LLVMValueRef iv, to, guard_values[EMIT_MAX_CARRIED], carried[EMIT_MAX_CARRIED];
   LLVMBasicBlockRef body, exit, guard;
@@ -127,10 +127,10 @@ void emit_loop_begin(const emit_ir *w, emit_loop *l, LLVMValueRef from, LLVMValu
                      const LLVMValueRef *init);
 void emit_loop_end(const emit_ir *w, emit_loop *l, const LLVMValueRef *next);
 
-/* A loop whose number of iterations is not known in advance.  After begin, the builder is in its head, carried[] has
- * the values at the start of an iteration, and the caller writes the condition.  After test, it is in the body.  end
- * takes the next values and moves the builder after the loop, where carried[] has the values for which the condition
- * was false. */
+/* A loop whose number of iterations is not known in advance.  After emit_while_begin, the builder is in the loop's
+ * head, carried[] has the values at the start of an iteration, and the caller writes the condition.  After
+ * emit_while_test, the builder is in the body. emit_while_end takes the values for the next iteration and moves the
+ * builder after the loop, where carried[] has the values for which the condition was false. */
 typedef struct emit_while {
   LLVMValueRef carried[EMIT_MAX_CARRIED];
   LLVMBasicBlockRef head, exit;
@@ -146,18 +146,17 @@ LLVMBasicBlockRef emit_if_begin(const emit_ir *w, LLVMValueRef condition);
 void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after);
 
 /* Returns the integer or pointer x in a way that hides its computation from LLVM's loop passes.  This is for positions
- * that are computed by division and for the starts of inner loops.  A version of LLVM that runs loop strength
- * reduction, although target.c asks to leave it out, would otherwise take their computation apart, and spend half of
- * the time of code generation on that. */
+ * that are computed by division and for the starts of inner loops. target.c asks LLVM to leave out loop strength
+ * reduction; a version of LLVM that runs it nevertheless would otherwise take these computations apart, and spend half
+ * of the time of code generation on that. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
-/* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops and then
- * lacks registers in an inner loop that needs them all: a product whose epilogue has fifteen constants ran at half its
- * speed. */
+/* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops, and would
+ * then lack registers in an inner loop that needs all of them: that of a product whose epilogue has many constants. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* How many elements the innermost loops may process between two checks of the run's budget; and what stands for a
- * number of iterations that is not known. */
+/* EMIT_POLL: how many elements the innermost loops may process between two checks of the run's budget.
+ * EMIT_ANY_NUMBER: stands for a number of iterations that is not known when the code is written. */
 enum { EMIT_POLL = 1 << 18, EMIT_ANY_NUMBER = INT32_MAX };
 /* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
  * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time

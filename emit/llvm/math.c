@@ -73,13 +73,14 @@ static V expm1_f32(W w, V x) {
 }
 
 static V logistic_f32(W w, V x) {
-  V e = exp_up_to(w, x, 88, 0); /* e stays finite; the quotient is 1 for much smaller x already */
+  V e = exp_up_to(w, x, 88, 0); /* clamped so that e stays finite; the quotient is 1 for much smaller x already */
   return quo(w, e, add_c(w, e, 1));
 }
 
-/* Returns x / (1 + e^-y).  The polynomial has degree 5, and with fused multiply-adds ln2 is one constant; the error of
- * that grows to two ULP for very negative y.  For y > 87, e^-87 takes the place of e^-y, so that it is not denormal;
- * for very negative y, e^-y is infinite.  The result is right in both cases, since 1 is added. */
+/* Returns x / (1 + e^-y).  The polynomial has degree 5.  With fused multiply-adds ln2 is one constant in place of a
+ * high and a low part; the error that this causes grows to two ULP for very negative y.  For y > 87, e^-87 takes the
+ * place of e^-y, so that it is not denormal; for very negative y, e^-y is infinite.  The result is right in both cases,
+ * since 1 is added. */
 static V times_logistic_f32(W w, V x, V y) {
   V c = at_least(w, at_most(w, y, 87), -89);
   V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);

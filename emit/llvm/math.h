@@ -20,8 +20,8 @@
  *   expm1      2.1      log1p      1.4      cos       2.6      cosh      1.6
  *   logistic   2.4      tanh       2.7
  *
- * For the others, and for sin and cos of arguments from 2^20 on, the C library is called for each lane, since its
- * errors are smaller.  Targets without one (emit_target.libm), which all have fused multiply-adds, use these
+ * For the other functions, and for sin and cos of arguments from 2^20 on, the C library is called for each lane, since
+ * its errors are smaller.  Targets without one (emit_target.libm), which all have fused multiply-adds, use these
  * polynomials:
  *
  *   tan        2.7      asin       2.3      asinh     2.0      erf       1.3
@@ -42,8 +42,8 @@ LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef
 /* Returns the remainder of floats, exactly what C's fmod returns. */
 LLVMValueRef emit_remainder(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 
-/* Returns x times logistic(y), in three quarters of the time that both take separately.  The error is 1.7 ULP for |y|
- * up to 8 and up to 7.0 ULP near -88 (3.8 without fused multiply-adds); for smaller y the result is zero. */
+/* Returns x times logistic(y), in less time than the two operations take separately.  The error is 1.7 ULP for |y| up
+ * to 8, and up to 7.0 ULP for y near -88 (3.8 without fused multiply-adds); for still smaller y the result is zero. */
 LLVMValueRef emit_times_logistic(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 
 #endif

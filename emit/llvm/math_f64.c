@@ -60,7 +60,7 @@ V emit_expm1_f64(W w, V x) {
 }
 
 V emit_logistic_f64(W w, V x) {
-  V e = exp_up_to(w, x, 709, 0); /* e stays finite; the quotient is 1 for much smaller x already */
+  V e = exp_up_to(w, x, 709, 0); /* clamped so that e stays finite; the quotient is 1 for much smaller x already */
   return quo(w, e, add_c(w, e, 1));
 }
 
@@ -86,8 +86,8 @@ V emit_cosh_f64(W w, V x) {
   return add(w, e, quo(w, emit_f(x, 0.25), e));
 }
 
-/* Below 0.95 a polynomial; from there 1 - e^q, where q approximates log(erfc(|x|)).  Its error matters the less the
- * smaller erfc is; from 6 on, erf is 1. */
+/* For |x| < 0.95, erf is a polynomial; for larger |x| it is 1 - e^q, where the polynomial q approximates
+ * log(erfc(|x|)).  The error of q matters less where erfc is smaller; for |x| >= 6, erf is 1. */
 V emit_erf_f64(W w, V x) {
   V a = absolute(w, x), z = mul(w, x, x);
   V p = POLY(w, z, 0x1.06eba8214db68p-3, -0x1.812746b0379c3p-2, 0x1.ce2f21a0416e5p-4, -0x1.b82ce3122ef43p-6,

@@ -70,7 +70,7 @@ static V exp2_of(W w, double_double t) {
 }
 
 /* Returns y times the logarithm l, clamped to where its power of two is 0 or infinite.  For 0 * infinity the result is
- * 0, and so is it for NaN, whose result pow_edges selects. */
+ * 0.  It is also 0 for NaN, since pow_edges selects the result of the power for NaN. */
 static double_double exponent(W w, double_double l, V y) {
   const double most = 1100;
   V high = mul(w, l.high, y), low = emit_fma(w, l.low, y, emit_fma(w, l.high, y, neg(w, high)));

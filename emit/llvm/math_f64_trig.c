@@ -1,7 +1,8 @@
 /* math_f64_trig.c - sine, cosine and tangent of f64; see math.h and math_f64.c. */
 #include "emit/llvm/math_primitives.h"
 
-/* The values of SINE and COSINE are the numbers of quadrants to add for the sine. */
+/* The values of SINE and COSINE are how many quadrants must be added to an argument so that its sine is the function.
+ */
 typedef enum trig { SINE, COSINE, TANGENT } trig;
 
 /* --- reduction by multiples of pi/2 --- */

@@ -2,7 +2,7 @@
  * coefficients, which were fitted as math.c and math_f64.c say; see math.h. */
 #include "emit/llvm/math_primitives.h"
 
-/* Returns the one of two constants that is for numbers like x. */
+/* Returns the constant f32 or f64, whichever is for the type of x. */
 static double constant(V x, double f32, double f64) { return emit_bits(x) == 32 ? f32 : f64; }
 
 /* --- hyperbolic functions --- */
@@ -44,7 +44,7 @@ V emit_atanh(W w, V x) {
 
 #define HALF_PI 1.57079632679489662
 
-/* Returns pi/2 minus its value in the type of x. */
+/* Returns the rounding error of pi/2 in the type of x: pi/2 minus the nearest number of that type. */
 static double half_pi_low(V x) { return constant(x, -4.37113900018624283e-8, 0x1.1a62633145c07p-54); }
 
 /* Returns n pi/2 - x. */

@@ -12,9 +12,9 @@ void emit_add_text_attribute(const emit_ir *w, const char *name, const char *val
 
 /* Returns a metadata node of these n operands. */
 LLVMValueRef emit_metadata_node(const emit_ir *w, LLVMMetadataRef *operands, size_t n);
-/* Attaches metadata of that kind ("align") to the instruction v. */
+/* Attaches metadata of a kind, such as "align", to the instruction v. */
 void emit_set_metadata(const emit_ir *w, LLVMValueRef v, const char *kind, LLVMValueRef node);
-/* Attaches metadata of that kind whose only operand is the number n. */
+/* Attaches metadata of a kind whose only operand is the number n. */
 void emit_set_metadata_number(const emit_ir *w, LLVMValueRef v, const char *kind, int64_t n);
 
 #endif

@@ -53,8 +53,8 @@ static LLVMValueRef zext32(const emit_ir *w, LLVMValueRef x) {
   return LLVMBuildZExt(w->builder, x, emit_type_like(x, w->i32), "");
 }
 
-/* Converts a small float to f32.  A denormal is computed as an integer times the type's smallest value, which does not
- * involve denormals of f32, so it does not matter whether the processor flushes those to zero. */
+/* Converts a small float to f32.  A denormal is computed as an integer times the type's smallest value.  This involves
+ * no denormals of f32, so it does not matter whether the processor flushes denormals of f32 to zero. */
 static LLVMValueRef widen_small(const emit_ir *w, const dtype_format *f, LLVMValueRef raw) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = zext32(w, raw), magnitude = and(w, bits, (1 << (f->width - 1)) - 1);
@@ -136,14 +136,14 @@ static LLVMValueRef widen_e8m0(const emit_ir *w, LLVMValueRef raw) {
 }
 
 /* Converts an f32 to e8m0 like e8m0_encode of base/tensor/dtype.c.  Both types have the same exponents, so only
- * denormal f32 are special: those with bit 22 set, which are at least 2^-127, are in the range of e8m0, and the bits
- * below bit 22 are their fraction. */
+ * denormal f32 are special: denormals with bit 22 set, which are at least 2^-127, are in the range of e8m0, and their
+ * bits below bit 22 are the fraction. */
 static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate, int round) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23),
                fraction = and(w, bits, 0x7fffff);
   LLVMValueRef tiny = emit_icmp(w, LLVMIntEQ, field, emit_i(bits, 0));
-  /* For a denormal (field 0): `low` is true if it is less than 2^-127, whose only bit is bit 22. */
+  /* For a denormal (field 0): `low` is true if the number is less than 2^-127, of which only bit 22 is set. */
   LLVMValueRef low = emit_icmp(w, LLVMIntULT, bits, emit_i(bits, 0x400000));
   LLVMValueRef rest = emit_select(w, tiny, shl(w, and(w, bits, 0x3fffff), 1), fraction);
   LLVMValueRef up = emit_i_of(emit_type_like(v, w->i1), 0);
@@ -217,8 +217,8 @@ LLVMValueRef emit_wrap(const emit_ir *w, dtype t, LLVMValueRef v) {
 
 /* --- conversions --- */
 
-/* Converts f64 to f32, rounding to odd: the last bit is set if the result is inexact.  Rounding that once more to a
- * smaller type gives the same as a single rounding. */
+/* Converts f64 to f32, rounding to odd: the last bit is set if the result is inexact.  Rounding the result once more to
+ * a smaller type gives the same as rounding the f64 once. */
 static LLVMValueRef f64_to_odd_f32(const emit_ir *w, LLVMValueRef v) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef r = LLVMBuildFPTrunc(b, v, emit_type_like(v, w->f32), ""), bits = emit_bits_of(w, r);

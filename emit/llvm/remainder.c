@@ -43,7 +43,7 @@ static V fmod_f64(W w, const V *args) {
   V defined = LLVMBuildAnd(w->builder, emit_fcmp(w, LLVMRealOLT, a, infinity), gt(w, b, 0), "");
   V divides = LLVMBuildAnd(w->builder, defined, emit_fcmp(w, LLVMRealOGE, a, b), "");
   V smaller = LLVMBuildAnd(w->builder, defined, emit_fcmp(w, LLVMRealOLT, a, b), "");
-  /* The NaN has the sign of those that x86 makes, since a conversion to a type without NaN keeps the sign. */
+  /* The NaN has the sign of the NaNs that x86 makes, since a later conversion to a type without NaN keeps the sign. */
   V easy = pick(w, smaller, args[0], emit_f(a, -(double)NAN));
   LLVMBasicBlockRef from[2] = {emit_here(w)}, after = emit_if_begin(w, divides);
   V r = with_sign(w, long_division(w, a, b), args[0]);
@@ -73,9 +73,9 @@ static const char *function_for(W w, V x) {
   return emit_own_function(w, f32 ? "onnx_xla_fmodf" : "onnx_xla_fmod", 2, x, f32 ? fmod_f32 : fmod_f64);
 }
 
-/* The rounded quotient, truncated, is the exact quotient, truncated, or one more.  So the remainder is exact; if it is
- * negative, y is added.  Lanes with a quotient so large that it has no fraction, and those with infinities, NaN or
- * y = 0, call a function. */
+/* The rounded quotient, truncated, equals the exact quotient, truncated, or is larger by one.  So the remainder that is
+ * computed with it is exact; if it is negative, |y| is added.  Lanes with a quotient so large that it has no fraction,
+ * and those with infinities, NaN or y = 0, call a function. */
 V emit_remainder(W w, V x, V y) {
   const char *function = function_for(w, x);
   if (!emit_has_fma(w, x) || !emit_has_rounding(w, x)) {

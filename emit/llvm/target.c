@@ -14,13 +14,14 @@
 
 /* Loop strength reduction takes half of LLVM's time for kernels with many addresses, such as depthwise convolutions,
  * and finds nothing: the emitters write loops whose counters are few and whose addresses the processor adds by itself.
- * LLVM has no other way to leave the pass out; a version that does not know the option ignores it. */
+ * LLVM's C API has no other way to leave the pass out.  A version of LLVM that does not know the option ignores it. */
 static void leave_out_passes(void) {
   static const char *const arguments[] = {"onnx-xla", "-disable-lsr"};
   LLVMParseCommandLineOptions(sizeof arguments / sizeof *arguments, arguments, "");
 }
 
-/* Makes a target of LLVM known.  To know all of them would take all of LLVM into our library. */
+/* Registers one of LLVM's targets.  Registering all targets would link all of LLVM's code generators into our library.
+ */
 #define START(target)                                                                                          \
   (LLVMInitialize##target##TargetInfo(), LLVMInitialize##target##Target(), LLVMInitialize##target##TargetMC(), \
    LLVMInitialize##target##AsmPrinter())
@@ -33,7 +34,8 @@ static void start_llvm(void) {
   START(RISCV);
   START(WebAssembly);
   START(NVPTX);
-  /* For inline assembly, which PTX takes as it is. */
+  /* The parsers are needed for inline assembly.  NVPTX needs none, since it copies inline assembly into the PTX as it
+   * is. */
   LLVMInitializeX86AsmParser();
   LLVMInitializeAArch64AsmParser();
   LLVMInitializeARMAsmParser();
@@ -61,7 +63,8 @@ static const char *const x86_features[] = {
 };
 enum { N_X86_FEATURES = sizeof x86_features / sizeof *x86_features };
 
-/* Returns the features of this machine that code may use.  Other architectures have none that programs can name. */
+/* Returns the features of this machine that code may use.  On architectures other than x86-64 and aarch64 there are
+ * none. */
 static const char *host_features(arena *a, emit_family family) {
   static const char *const aarch64[] = {"dotprod"};
   const char *const *names = family == EMIT_X86 ? x86_features : aarch64;
@@ -89,11 +92,13 @@ const char *emit_target_llvm_features(arena *a, const emit_target *t) {
 
 /* --- abilities: the members that follow from the features --- */
 
-/* The bytes of a kernel's stack frame on systems whose threads have stacks of a megabyte or so; WebAssembly's linker
- * gives a program 64 KiB if nobody asks for more, and microcontrollers have stacks of a few KiB. */
+/* The bytes of stack that a kernel may take (emit_target.stack).  LARGE_STACK is for systems whose threads have stacks
+ * of a megabyte or more.  WebAssembly's linker gives a program 64 KiB unless told otherwise, and microcontrollers have
+ * stacks of a few KiB. */
 enum { LARGE_STACK = 256 << 10, WASM_STACK = 16 << 10, SMALL_STACK = 1 << 10 };
 
-/* Returns true if code for the target may use a feature, which its architecture's least CPU may have already. */
+/* Returns true if code for the target may use a feature: one that is listed, or that the architecture's least CPU has
+ * already. */
 static bool can(const emit_target *t, const char *feature) {
   return emit_has_feature(t->features, feature) || emit_has_feature(emit_find_arch(t->triple)->baseline, feature);
 }
@@ -150,7 +155,8 @@ static void riscv_abilities(emit_target *t) {
   t->stack = t->pointer_bits == 32 ? SMALL_STACK : LARGE_STACK;
 }
 
-/* A WebAssembly engine gives its values registers of the machine on which it runs, the smallest of which has 16. */
+/* A WebAssembly engine keeps values in the registers of the machine on which it runs, of which there are at least 16.
+ */
 static void wasm_abilities(emit_target *t) {
   t->vector_bits = can(t, "simd128") ? 128 : 0;
   t->registers = 16;
@@ -241,7 +247,7 @@ void emit_target_make_small(emit_target *t) {
 emit_target emit_target_baseline(const emit_target *t) {
   emit_target least = *t;
   const emit_arch *arch = emit_find_arch(t->triple);
-  if (arch && arch->family == EMIT_X86) { /* on other architectures, the features change the calling convention */
+  if (arch && arch->family == EMIT_X86) { /* on other architectures, features may change the calling convention */
     least.cpu = t->least;
     least.features = "";
     set_abilities(&least);
@@ -251,11 +257,12 @@ emit_target emit_target_baseline(const emit_target *t) {
 
 /* --- blocks of threads --- */
 
-/* The bytes of a thread's memory for rows: thousands of threads have as much at the same time. */
+/* The bytes of stack that a thread may take for rows and tiles.  This is little, since thousands of threads exist at
+ * the same time. */
 enum { THREAD_STACK = 1 << 10 };
 
-/* Sets what code for blocks of threads may use.  It is the same for all GPUs and where a CPU emulates one, so that
- * their kernels have the same instructions. */
+/* Sets what code for blocks of threads may use.  This is the same for all GPUs and for a CPU that emulates one, so that
+ * all get the same instructions. */
 static void set_blocks(emit_target *t) {
   t->execution = EMIT_BLOCKS;
   t->lanes = 1;
@@ -265,7 +272,7 @@ static void set_blocks(emit_target *t) {
   t->stack = THREAD_STACK;
 }
 
-/* Each GPU with the least version of PTX that has its instructions. */
+/* The GPUs, each with the lowest version of PTX that has its instructions. */
 static const struct {
   const char *cpu, *features;
 } gpus[] = {{"sm_75", "+ptx70"}, {"sm_80", "+ptx70"}, {"sm_86", "+ptx71"}, {"sm_87", "+ptx74"},
@@ -279,7 +286,7 @@ status emit_target_nvptx(arena *a, const char *cpu, emit_target *out) {
       *out = (emit_target){
           .triple = "nvptx64-nvidia-cuda", .cpu = gpus[k].cpu, .least = gpus[k].cpu, .features = gpus[k].features};
       set_blocks(out);
-      out->mma = strcmp(cpu, "sm_75") != 0; /* it multiplies smaller matrices, and fewer types */
+      out->mma = strcmp(cpu, "sm_75") != 0; /* sm_75 multiplies smaller matrices only, and of fewer types */
       return NULL;
     }
     known = arena_printf(a, "%s%s%s", known, *known ? ", " : "", gpus[k].cpu);

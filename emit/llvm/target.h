@@ -26,19 +26,18 @@ typedef struct emit_target {
   int vector_bits;      /* the value of LLVM's attribute "prefer-vector-width"; 0 means that there are no vectors */
   int registers;    /* the number of vector registers of that width, or of scalar registers if there are no vectors */
   int pointer_bits; /* 32 or 64 */
-  int64_t l2_bytes; /* the size in bytes of the cache that each core has for itself: that of this machine for the CPU
-                       "native", a constant for every other one; 0 on a GPU */
+  int64_t l2_bytes; /* the size in bytes of the cache that each core has for itself: this machine's for the CPU
+                       "native", a constant for every other CPU; 0 on a GPU */
   bool fma;         /* whether a fused multiply-add is an instruction; if not, LLVM would call libm */
-  bool f64; /* whether arithmetic of f64 is done by instructions, also what `fma` and `rounding` say; if not, the
-               compiler's runtime library is called */
-  int maximum_bits; /* the width of the widest floats of which LLVM can write llvm.maximum and llvm.minimum: 0, 32, 64
-                     */
+  bool f64; /* whether f64 has instructions, both for arithmetic and for what `fma` and `rounding` state; if not,
+               functions of the compiler's runtime library are called */
+  int maximum_bits; /* the bits of the widest floats for which LLVM can write llvm.maximum and llvm.minimum, or 0 */
   bool f16;         /* whether conversions between f16 and f32 are instructions; if not, they are integer arithmetic */
   bool rounding;    /* whether floor, ceil, trunc and roundeven are instructions */
   bool scalef;      /* whether x 2^n is an instruction for vectors of all widths (AVX-512) */
   bool dots;        /* whether there is an instruction that adds four products of bytes to an s32, for vectors up to
                        vector_bits: VNNI's of u8 by s8, or sdot of s8 by s8 */
-  bool signed_dots; /* whether it is sdot */
+  bool signed_dots; /* whether the instruction of `dots` is sdot */
   bool permutes;    /* whether there is an instruction that picks bytes from 128 bytes (AVX-512 VBMI) */
   bool libm;        /* whether functions of the C library may be called */
   bool absolute; /* whether code has absolute addresses, which the linker fills in; if not, it is independent of where
@@ -46,9 +45,9 @@ typedef struct emit_target {
   int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
   bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
-  bool mma; /* for EMIT_BLOCKS: whether a warp multiplies matrices (emit_mma), and threads have copies to shared memory
-               under way while they go on (emit_copy_begin), both as from sm_80 on */
-  bool emulated;       /* for EMIT_BLOCKS: whether a CPU emulates the threads, each of which is then a call */
+  bool mma; /* for EMIT_BLOCKS: whether a warp can multiply matrices (emit_mma), and a thread can begin copies to shared
+               memory and go on (emit_copy_begin); NVIDIA's GPUs can do both from sm_80 on */
+  bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads; each thread is then a call of the kernel */
   bool tells_accesses; /* if `emulated`: whether threads tell which memory they access, so that races can be found
                           (rt_block_thread.access of runtime/block_abi.h) */
 } emit_target;
@@ -64,19 +63,21 @@ STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char
  * loops are hardly unrolled, and no algorithm takes much memory for the sake of time. */
 void emit_target_make_small(emit_target *t);
 
-/* Returns the least CPU that can call code for `t`, for code that runs before the CPU is known. */
+/* Returns `t` with the least CPU that can call code for `t`.  This is the target of code that runs before the CPU is
+ * known. */
 emit_target emit_target_baseline(const emit_target *t);
 
 /* Describes an NVIDIA GPU (nvptx64-nvidia-cuda) as a target: `cpu` is sm_75, sm_80, sm_86, sm_87, sm_89, sm_90 or
- * sm_90a.  Code for one of them also runs on later GPUs, except that for sm_90a, which runs on no other. */
+ * sm_90a.  Code for one of these GPUs also runs on later ones, except that code for sm_90a runs on no other GPU. */
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
 /* Describes this machine's CPU as one that emulates blocks of threads.  Kernels compute the same bits as on a GPU,
  * except that NaNs may differ in their signs and payloads.  A CPU without the instructions for that is UNSUPPORTED. */
 STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
 
-/* Returns `features` in the form that LLVM needs: with those of the architecture's least CPU, and on x86-64, features
- * that other ones imply, but that are not listed, are disabled: "+avx2,...,-avx512f". */
+/* Returns the features of `t` in the form that LLVM needs, such as "+avx2,...,-avx512f": the features of the
+ * architecture's least CPU, then t->features, then, on x86-64, all other features of base/x86_features.def, which are
+ * disabled, since LLVM would enable those that listed features imply. */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
 
 /* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", and with

@@ -23,7 +23,8 @@ typedef struct rows {
   bool fails;
 } rows;
 
-/* Returns how many leading dimensions of s, multiplied, give r->n, the number of rows.  Returns -1 if none do. */
+/* Returns how many leading dimensions of s have r->n, the number of rows, as their product.  Returns -1 if there is no
+ * such number. */
 static int leading(const rows *r, const shape *s) {
   int64_t n = 1;
   for (int d = 0; d < s->rank && n < r->n; d++) {
@@ -107,8 +108,8 @@ static void want_gather(rows *r, const hlo_instr *i, int q) {
               !all_behind(hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS), hlo_ints(i, HLO_ATTR_OFFSET_DIMS), q);
 }
 
-/* Records for each operand of `i` whether its leading dimensions must be the rows, too, given that those of the results
- * are. */
+/* Records for each operand of `i` whether its leading dimensions must be the rows, if those of the results are the
+ * rows. */
 static void want_operands(rows *r, const hlo_instr *i) {
   int q = leading(r, &i->shapes[0]);
   switch (i->op) {
@@ -207,7 +208,7 @@ static shape with_rows(const rows *r, const shape *s, int64_t placeholder_m) {
   return out;
 }
 
-/* Changes an attribute that lists dimensions, when the first q dimensions become one. */
+/* Changes an attribute that lists dimensions to what it is after the first q dimensions have become one. */
 static void shift(arena *a, hlo_instr *i, hlo_attr_id id, int q) {
   hlo_attr *x = hlo_attr_of(i, id);
   int64_t *dims = ARENA_NEW_N(a, int64_t, x->n + 1);

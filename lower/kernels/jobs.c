@@ -36,8 +36,8 @@ typedef struct run {
   _Atomic(status) failed;
 } run;
 
-/* Runs jobs until none is left.  A parallel loop with one iteration for each thread calls this; which iteration it is
- * does not matter. */
+/* Runs jobs until none is left.  A parallel loop with one iteration for each thread calls this function, which does not
+ * use the iteration's number. */
 static void take_jobs(void *data, int64_t begin, int64_t end) {
   run *r = data;
   (void)begin, (void)end;

@@ -37,7 +37,7 @@ typedef struct kernel {
   bool found;      /* whether another program has compiled this kernel */
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
-  dim_table *dims; /* the table of the dims of info.  It is lower_kernels.dims once the kernel is compiled */
+  dim_table *dims; /* the table of the dims in `info`; lower_kernels.dims once the kernel is compiled */
   emit_kernel_info info; /* until the kernel is compiled, its sizes are on the arena of its module */
 } kernel;
 
@@ -98,8 +98,8 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Estimates the time to compile the kernel.  Those with register blocks have long code, since blocks are unrolled; the
- * code of others grows with their number of operations. */
+/* Estimates the nanoseconds that compiling the kernel takes.  Kernels with register blocks have long code, since blocks
+ * are unrolled; the code of other kernels grows with the number of operations. */
 static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
   const double block = 1e7, operation = 2.5e5, least = 1e6;
   uint32_t n = 0;
@@ -197,7 +197,7 @@ static void get_block(rt_reader *r, const lower_kernels *all, emit_kernel_info *
   }
 }
 
-/* Writes the info as one span of bytes, which a search for another kernel skips. */
+/* Writes the info as one span of bytes, so that a search for another kernel can skip it. */
 static void put_info(rt_writer *out, const lower_kernels *all, const emit_kernel_info *info) {
   rt_writer w = {.arena = all->arena};
   rt_put_f64(&w, info->item_cost);
@@ -257,8 +257,8 @@ typedef struct wanted {
   kernel *kernel;
 } wanted;
 
-/* Returns true if the object called `name` has the kernel `data`; then copies the kernel's symbol and info from the
- * name (name_object). */
+/* Returns true if the object called `name` contains the kernel to which `data`, a struct wanted, points.  Then copies
+ * the kernel's symbol and info from the name (name_object). */
 static bool find_in_object(void *data, rt_span name) {
   const wanted *want = data;
   kernel *x = want->kernel;
@@ -430,8 +430,8 @@ static void keep_info(const lower_kernels *all, kernel *x) {
   x->dims = all->dims;
 }
 
-/* If memory runs out, an allocation in here jumps out of this function (guard_run); the caller then frees the batches.
- */
+/* Compiles all batches.  If memory runs out, an allocation in here jumps out of this function (guard_run); the caller
+ * then frees the batches. */
 static status compile_all(void *data) {
   all_batches *x = data;
   if (x->n) {

@@ -1,5 +1,5 @@
-/* kernels.h - the kernels of a program.  They are collected while the program is lowered, equal ones only once, and
- * then compiled on all cores. */
+/* kernels.h - the kernels of a program.  They are collected while the program is lowered, each of several equal kernels
+ * only once, and then compiled on all cores. */
 #ifndef LOWER_KERNELS_KERNELS_H
 #define LOWER_KERNELS_KERNELS_H
 
@@ -20,14 +20,14 @@ typedef struct lower_kernels lower_kernels;
 lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind, rt_weight_pool *weight_pool);
 const char *lower_kernels_kind(const lower_kernels *k);
 /* Lets lower_kernels_compile compile the kernels for more machines as well: its objects are then bundles
- * (runtime/program/code_bundle.h).  Kernels must be written in the same way for all of them, so these targets differ
- * from the first one only in the names that LLVM has for them and in features.  They are borrowed. */
+ * (runtime/program/code_bundle.h).  A kernel must be written in the same way for all targets, so these targets may
+ * differ from the first one only in LLVM's names and in features.  The targets are borrowed. */
 void lower_kernels_add_targets(lower_kernels *k, uint32_t n, const emit_target *targets);
 
-/* A function in place of emit_kernel that writes a kernel, and its arguments. */
+/* A function that writes a kernel in place of emit_kernel, and the arguments for it. */
 typedef struct lower_kernel_writer {
   emit_write_fn *write;
-  const char *name;   /* identifies `write`, the same in every process */
+  const char *name;   /* a name for `write` that is the same in every process */
   const void *config; /* plain bytes, which are copied; equal bytes mean an equal kernel */
   size_t config_bytes;
   uint32_t phase;
@@ -45,9 +45,9 @@ typedef struct lower_kernel_call {
   const int64_t *args; /* borrowed */
 } lower_kernel_call;
 
-/* Adds a kernel for `i`, which is copied.  `alias` says which operands' buffers its results share (emit_options).  If
- * `writer` is NULL, emit_kernel writes it.  If `call` is NULL, it is only for the sizes of `i`.  Sets *mark, which the
- * caller later passes to lower_kernels_attach. */
+/* Adds a kernel for `i`, which is copied. `alias` says which operands' buffers the results share (emit_options).  If
+ * `writer` is NULL, emit_kernel writes the kernel.  If `call` is NULL, the kernel is only for the sizes of `i`.  Sets
+ * *mark, which the caller makes the config of the thunk that calls the kernel, until it calls lower_kernels_attach. */
 STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *alias,
                                          const lower_kernel_writer *writer, const lower_kernel_call *call,
                                          rt_span *mark);
@@ -55,8 +55,8 @@ STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, c
 /* Return the number of different kernels; and how many of them lower_kernels_compile found in the weight pool. */
 uint32_t lower_kernels_unique(const lower_kernels *k);
 uint32_t lower_kernels_found(const lower_kernels *k);
-/* Return the number of objects that lower_kernels_compile compiled, which are the first in its list; and how often a
- * kernel was added. */
+/* Return the number of objects that lower_kernels_compile compiled, which are the first in lower_object_code; and how
+ * often a kernel was added, equal kernels included. */
 uint32_t lower_kernels_new_objects(const lower_kernels *k);
 uint32_t lower_kernels_asked(const lower_kernels *k);
 
@@ -70,13 +70,15 @@ typedef struct lower_object_code {
  * must not depend on the machine, so for it the number is a constant. */
 uint32_t lower_shares_of(const rt_compile_options *o);
 
-/* Compiles all kernels that are not in the weight pool into objects.  The number of objects is a multiple of `shares`,
- * the number of threads among which compiling is to be divided evenly. `threads` is the number of threads that actually
- * compile them and run the other jobs.  A failure names the kernel's operation. */
+/* Compiles all kernels that are not in the weight pool into objects.  The number of new objects is a multiple of
+ * `shares`, the number of threads among which compiling is to be divided evenly, unless there are fewer kernels.
+ * `threads` is the number of threads that actually compile and run the other jobs.  A failure names the kernel's
+ * operation. */
 STATUS_MUST_USE status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs, uint32_t shares, uint32_t threads,
                                              lower_object_code *out);
-/* Writes all kernels into this LLVM module instead, which the caller completes and compiles, and runs the other jobs.
- * `prefix` is put before the names of the kernels.  lower_kernels_attach may be called afterwards. */
+/* Writes all kernels into `module`, which the caller completes and compiles, in place of lower_kernels_compile, and
+ * runs the other jobs. `prefix` is put before the names of the kernels. lower_kernels_attach may be called afterwards.
+ */
 STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, uint32_t threads, const char *prefix,
                                            emit_module *module);
 /* Returns the LLVM IR or assembly of all kernels as one text, for the first target. */

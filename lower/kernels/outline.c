@@ -8,8 +8,8 @@
 
 enum { SMALL_CONSTANT = 64 };
 
-/* Splats and short lists (indices, sizes) become part of the code, which is then better.  Other constants, such as
- * weights, do not, so that kernels that differ only in them are shared. */
+/* Splats and short lists (indices, sizes) become part of the code, which makes it faster.  Other constants, such as
+ * weights, do not become part of it, so that one kernel serves instructions that differ only in these constants. */
 bool lower_is_embedded(hlo_value v) {
   const literal *l = hlo_literal(v);
   return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
@@ -113,7 +113,7 @@ hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int3
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since names do not matter to the kernel */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since equal kernels have equal texts */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = j->config = "";

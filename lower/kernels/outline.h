@@ -1,8 +1,8 @@
 /* outline.h - copies an instruction into a module of its own, from which a kernel is made.
  *
  * Names, sources and configs are left out, and sizes that are not constants are renamed, so that equal texts mean equal
- * kernels.  The dimensions of the copy are sums and products of the symbols s0, s1, ..., in the order in which they
- * occur; each stands for a size of the program, such as seq or (width+1)/2. */
+ * kernels.  The dimensions of the copy are sums and products of the symbols s0, s1, ..., which are numbered in the
+ * order in which they occur.  Each symbol stands for a size of the program, such as seq or (width+1)/2. */
 #ifndef LOWER_KERNELS_OUTLINE_H
 #define LOWER_KERNELS_OUTLINE_H
 
@@ -33,8 +33,8 @@ hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int3
 /* Copies a dim to another table.  Its symbols keep their names and hints. */
 dim lower_outline_copy_dim(dim_table *to, const dim_table *from, dim d);
 
-/* Copies an outlined instruction and its module, whose table of dims is on the arena, too.  So several threads may
- * write kernels at the same time. */
+/* Copies an outlined instruction and its module, with a table of dims of its own, so that several threads may write
+ * kernels at the same time. */
 hlo_instr *lower_outline_copy(arena *a, const hlo_instr *outlined);
 
 #endif

@@ -1,4 +1,5 @@
-/* report.h - the numbers of a compilation's report that any backend which compiles kernels has. */
+/* report.h - the parts of a compilation's report (rt_report) that are the same for all backends that use
+ * lower/kernels/. */
 #ifndef LOWER_KERNELS_REPORT_H
 #define LOWER_KERNELS_REPORT_H
 

@@ -61,7 +61,7 @@ static status add_kernel(lower_context *c, lower_kernels *kernels, const hlo_ins
   int32_t *alias = ARENA_NEW_N(lower_arena(c), int32_t, i->n_results);
   memset(alias, 0xff, i->n_results * sizeof *alias);
   for (uint32_t k = t->n_inputs; k < t->n_buffers; k++) {
-    t->buffers[k].kept = writer->phase > 0; /* the earlier kernel wrote into this buffer */
+    t->buffers[k].kept = writer->phase > 0; /* the kernel of the phase before has written into this buffer */
   }
   return lower_kernels_add(kernels, i, alias, writer, NULL, &t->config);
 }

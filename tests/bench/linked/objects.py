@@ -1,5 +1,5 @@
-"""Rows of make bench that measure objects: `onnx-xla compile -o net.o`, linked to a C program.  Each is a function that gives
-(what was measured, limit, unit) triples, as those of rows.py do."""
+"""Rows of make bench that measure objects: `onnx-xla compile -o net.o`, linked to a C program.  Each is a function that yields
+(what was measured, value, limit, unit), as the functions of rows.py do."""
 import glob
 import math
 import os

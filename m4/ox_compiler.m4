@@ -1,6 +1,7 @@
 # ox_compiler.m4: flags of the C compiler and the linker.
 
-# OX_CFLAG_IF_ACCEPTED(FLAG): adds FLAG to OX_CFLAGS. Unknown -W flags are only warned about, hence -Werror.
+# OX_CFLAG_IF_ACCEPTED(FLAG): adds FLAG to OX_CFLAGS if the compiler knows it. The probe uses -Werror, since compilers
+# only warn about unknown -W flags.
 AC_DEFUN([OX_CFLAG_IF_ACCEPTED], [
   AC_MSG_CHECKING([whether $CC accepts $1])
   ox_save_CFLAGS=$CFLAGS
@@ -15,7 +16,8 @@ AC_DEFUN([OX_COMPILER_FLAGS], [
   AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors (CI)])],
     [ox_werror=$enableval], [ox_werror=no])
   OX_CFLAGS=
-  # a*b+c must give the same bits on every target, so the compiler may not fuse it where we did not.
+  # a*b+c must give the same bits on every target, so the compiler may not fuse it: a fused operation is always written
+  # as fma().
   m4_foreach_w([flag], [-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
                         -ffp-contract=off], [OX_CFLAG_IF_ACCEPTED(flag)])
   AS_IF([test "$ox_werror" = yes], [OX_CFLAGS="$OX_CFLAGS -Werror"])
@@ -57,7 +59,7 @@ AC_DEFUN([OX_SANITIZE], [
   AC_SUBST([OX_SANITIZERS], [$ox_sanitize])
 ])
 
-# OX_VERSION_SCRIPT: exported symbols go by list where the linker can do that.
+# OX_VERSION_SCRIPT: if the linker takes version scripts, they list the symbols that libraries export.
 AC_DEFUN([OX_VERSION_SCRIPT], [
   AC_MSG_CHECKING([whether the linker takes --version-script])
   AS_ECHO(["{ global: ox_probe; local: *; };"]) >conftest.map
@@ -72,7 +74,7 @@ AC_DEFUN([OX_VERSION_SCRIPT], [
   AM_CONDITIONAL([VERSION_SCRIPT], [test "$ox_version_script" = yes])
 ])
 
-# OX_LITTLE_ENDIAN: asked of the preprocessor, so that it holds for cross-compiling too.
+# OX_LITTLE_ENDIAN: fails on big-endian machines. The preprocessor is asked, so that this works for cross-compiling too.
 AC_DEFUN([OX_LITTLE_ENDIAN], [
   AC_MSG_CHECKING([whether the machine is little-endian])
   AC_COMPILE_IFELSE([AC_LANG_SOURCE([[

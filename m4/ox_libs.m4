@@ -30,7 +30,7 @@ AC_DEFUN([OX_PROTOBUF_C], [
   AC_SUBST([PROTOBUF_C_LIBS])
 ])
 
-# OX_XXHASH: its header, which has all of the code. XXH3 is there since 0.8.0.
+# OX_XXHASH: xxHash's header, which has all of its code. Version 0.8.0 is the first with XXH3.
 AC_DEFUN([OX_XXHASH], [
   AC_ARG_WITH([xxhash], [AS_HELP_STRING([--with-xxhash=PREFIX], [where xxHash is])], [], [with_xxhash=yes])
   OX_PREFIX_FLAGS([XXHASH], [$with_xxhash])
@@ -48,7 +48,7 @@ AC_DEFUN([OX_XXHASH], [
   AC_SUBST([XXHASH_CPPFLAGS])
 ])
 
-# OX_ONEDNN: 2.x or 3.x, told apart by its version header: their C APIs differ.
+# OX_ONEDNN: oneDNN 2.x or 3.x. Their C APIs differ, so the version header is asked which one it is.
 AC_DEFUN([OX_ONEDNN], [
   AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn=PREFIX], [where oneDNN 2.x or 3.x is (--without-onednn: do without, slower)])],
     [], [with_onednn=yes])
@@ -96,8 +96,8 @@ AC_DEFUN([OX_OPENBLAS], [
   AC_SUBST([OPENBLAS_LIBS])
 ])
 
-# OX_OPENMP: GNU OpenMP's run-time library. oneDNN brings it into the process, and one run must use one team of
-# threads, so ours joins that team. Without oneDNN nobody brings it, and our own pool does the work.
+# OX_OPENMP: GNU OpenMP's run-time library. oneDNN loads it into the process, and one run must use one team of threads,
+# so our kernels run on OpenMP's team. Without oneDNN it is not used, and our own thread pool does the work.
 AC_DEFUN([OX_OPENMP], [
   ox_have_openmp=no
   AS_IF([test "$ox_have_onednn" != no], [

@@ -29,8 +29,9 @@ AC_DEFUN([OX_LLVM], [
   AC_SUBST([LLVM_VERSION])
 ])
 
-# The shared library where there is one; a static LLVM is C++ and brings its own list of system libraries.
-# -isystem keeps our warnings away from LLVM's headers, but may not name a folder the compiler searches anyway.
+# LLVM's shared library if there is one. A static LLVM is linked as C++ and needs the system libraries that llvm-config
+# lists.
+# -isystem turns off our warnings in LLVM's headers; it may not name a folder that the compiler searches anyway.
 AC_DEFUN([OX_LLVM_FLAGS], [
   ox_dir=`"$LLVM_CONFIG" --includedir`
   AS_CASE([$ox_dir], [/usr/include], [LLVM_CPPFLAGS=], [LLVM_CPPFLAGS="-isystem $ox_dir"])
@@ -58,8 +59,9 @@ AC_DEFUN([OX_LLVM_TRY], [
   ])
 ])
 
-# OX_LLVM_STATIC: sets LLVM_COMPILER_LIBS, with which the library that compiles is linked: LLVM's archives, since loading all of LLVM as a
-# shared library takes longer than compiling a small model. Programs of tests take LLVM_LIBS: there are many of them.
+# OX_LLVM_STATIC: sets LLVM_COMPILER_LIBS, for linking libonnx-xla-compiler: LLVM's archives, since loading all of LLVM
+# as a shared library takes longer than compiling a small model. The many programs of tests are linked with LLVM_LIBS
+# instead.
 AC_DEFUN([OX_LLVM_STATIC], [
   AC_ARG_ENABLE([static-llvm],
     [AS_HELP_STRING([--disable-static-llvm], [uses LLVM's shared library, which makes a small library that takes longer to load])],

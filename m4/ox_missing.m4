@@ -7,7 +7,7 @@ AC_DEFUN([OX_MISSING], [
   AS_VAR_APPEND([ox_missing_packages], [" $2"])
 ])
 
-# OX_REPORT_MISSING: the last word of the search.
+# OX_REPORT_MISSING: ends configure with a list of all that OX_MISSING collected, if there is any.
 AC_DEFUN([OX_REPORT_MISSING], [
   AS_IF([test -n "$ox_missing_text"], [
     AC_MSG_ERROR([some of what onnx-xla is built from is missing:
@@ -17,8 +17,8 @@ On Debian and Ubuntu:  apt-get install$ox_missing_packages
 ])])
 ])
 
-# OX_PREFIX_FLAGS(NAME, PREFIX): NAME_CPPFLAGS and NAME_LDFLAGS for a library below PREFIX. A prefix that somebody
-# names is seldom on the loader's path, so it is also recorded in what we link.
+# OX_PREFIX_FLAGS(NAME, PREFIX): sets NAME_CPPFLAGS and NAME_LDFLAGS for a library below PREFIX. Such a prefix is seldom
+# on the loader's path, so what we link gets a run path to it.
 AC_DEFUN([OX_PREFIX_FLAGS], [
   AS_CASE(["$2"], [''|yes|no|/usr], [], [
     # Or the search would go on to the system's, and nobody would know.
@@ -30,7 +30,7 @@ AC_DEFUN([OX_PREFIX_FLAGS], [
   ])
 ])
 
-# OX_WITH_FLAGS(NAME, COMMANDS): runs COMMANDS with NAME_CPPFLAGS and NAME_LDFLAGS in force, then puts things back.
+# OX_WITH_FLAGS(NAME, COMMANDS): runs COMMANDS with NAME_CPPFLAGS and NAME_LDFLAGS in effect, then restores the flags.
 AC_DEFUN([OX_WITH_FLAGS], [
   ox_save_CPPFLAGS=$CPPFLAGS; ox_save_LDFLAGS=$LDFLAGS; ox_save_LIBS=$LIBS
   CPPFLAGS="$CPPFLAGS $$1_CPPFLAGS"; LDFLAGS="$LDFLAGS $$1_LDFLAGS"

@@ -88,7 +88,7 @@ def test_behaviour(work):
 
 
 def peak_megabytes(command):
-    """Runs the command; returns its peak of memory as it was last seen, which is not that of this process."""
+    """Runs the command; returns its peak of memory in megabytes, as it was last read while the command ran."""
     peak = 0
     with subprocess.Popen(command) as process:
         while process.poll() is None:

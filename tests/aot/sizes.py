@@ -26,8 +26,8 @@ def image(*dims):
     return {"x": (FLOAT, list(dims))}
 
 
-# A model, what is told when it is compiled (shapes, and whether the content of sr), the tolerances, the inputs of each run, and
-# inputs that are refused with a part of the message.
+# A model, what the compiler is told of its inputs (shapes, and in some rows the content of `sr`), the relative and the absolute
+# tolerance, the inputs of each run, and inputs that are refused, with a part of the message.
 ROWS = [
     ("magika/models/standard_v3_3/model.onnx", [], 1e-3, 1e-6,
      [{"bytes": (INT32, [n, 2048])} for n in (1, 2, 5)], []),

@@ -16,7 +16,8 @@ FILE_IN, FILE_OUT, FILE_MESSAGES = range(3)
 
 
 def whole(function):
-    """Returns a function that rounds to whole numbers, from one whose results are integers."""
+    """Returns a rounding function with C's results, floats, NaN and zeros of both signs, from one of Python's, which gives
+    integers."""
     return lambda x: math.copysign(function(x), x) if math.isfinite(x) else x
 
 
@@ -30,7 +31,7 @@ def fma(x, y, z):
     return float(fractions.Fraction(x) * fractions.Fraction(y) + fractions.Fraction(z))
 
 
-# Functions of C's that Python has not, or with other results.
+# Functions of C that Python lacks, or that give other results in Python.
 OF_C = {"floor": whole(math.floor), "ceil": whole(math.ceil), "trunc": whole(math.trunc), "rint": whole(round),
         "nearbyint": whole(round), "roundeven": whole(round), "round": whole(away_from_zero), "fma": fma,
         "exp2": lambda x: math.pow(2, x)}
@@ -71,7 +72,7 @@ class Wasm(machines.Machine):
         return done.stderr or "clang failed" if done.returncode else None
 
     def symbols(self, objects):
-        """As for other machines; the memory, the stack and the table are of every object."""
+        """Yields what it yields for other machines, without the memory, the stack and the table, which every object has."""
         for file, kind, name in self.list_symbols(["llvm-nm", "-g", "-A", *objects]):
             if not name.startswith("__"):
                 yield file, kind, name

@@ -159,8 +159,8 @@ START_TEST(callers_outputs) {
 }
 END_TEST
 
-/* Memory that an output shares with a part of the input is refused; memory that only touches it, and the whole of it,
- * are not. */
+/* Memory for the output that overlaps only a part of the input is refused.  Memory that ends where the input begins, or
+ * begins where it ends, is accepted, and so is exactly the memory of the input. */
 START_TEST(overlapping_memory) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, _i);
@@ -221,7 +221,7 @@ START_TEST(wrong_inputs) {
 }
 END_TEST
 
-/* NULL where an argument must not be NULL. */
+/* Calls functions with NULL for arguments that must not be NULL. */
 START_TEST(nothing_given) {
   message m = affine_model(W, B);
   oxla_model *model = load(&m, 0), *no_model = model;

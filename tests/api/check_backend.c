@@ -87,8 +87,8 @@ START_TEST(is_no_backend) {
 }
 END_TEST
 
-/* If memory runs out, also in the backend's own copy of the code that allocates, that is an error, and does not end the
- * process. */
+/* Running out of memory is an error and does not end the process, also where the backend runs out of it, which has its
+ * own copy of the code that allocates. */
 START_TEST(memory_limits) {
   message bytes = affine_model(W, B);
   int refused = 0, served = 0;
@@ -133,7 +133,7 @@ START_TEST(command_line) {
 }
 END_TEST
 
-/* Executes many runs.  Runs at the same time have memory of their own, and later ones use it again. */
+/* Executes many runs.  Runs at the same time have separate memory, which later runs use again. */
 static void *run_often(void *model) {
   for (int k = 0; k < 50; k++) {
     run_model(model, 1 + k % 5);

@@ -1,4 +1,4 @@
-/* check_changed_files.c - files that are damaged, or written to while they are in use.  On both targets. */
+/* check_changed_files.c - files that are damaged, or written to while they are in use, on both backends. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* check_hostile_api.c - what callers of onnx-xla.h do at run time: cancelling, limits, odd buffers, empty arrays,
- * threads with small stacks, forks, signals, runs side by side.  On both targets. */
+ * threads with small stacks, forks, signals, and runs at the same time.  All tests are done on both backends. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ START_TEST(cancels_a_run) {
   refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled");
   pthread_join(thread, NULL);
   ck_assert_double_lt(seconds() - start, 20);
-  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled"); /* until the request is taken back */
+  refuse(oxla_execute(run), OXLA_RESOURCE, "cancelled"); /* each execution fails until the request is taken back */
   oxla_cancel(run, 0);
   go = 0; /* the loop has no iteration */
   succeed(oxla_execute(run));
@@ -410,7 +410,7 @@ START_TEST(odd_buffers) {
   succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, dims, NULL));
   refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "input 'z' is not set");
   succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){3, 6}, memory));
-  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "m"); /* the symbol m is 5 and 6 */
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "m"); /* the symbol m would be both 5 and 6 */
   succeed(oxla_set_input(run, "z", OXLA_FLOAT, 2, (int64_t[]){(int64_t)1 << 31, (int64_t)1 << 20}, memory));
   oxla_error *error = oxla_execute(run);
   ck_assert_ptr_nonnull(error);
@@ -486,7 +486,7 @@ static void tick(int number) {
   ticks++;
 }
 
-/* A timer that interrupts every system call. */
+/* The model runs while a timer interrupts every system call. */
 START_TEST(signals) {
   struct sigaction action = {.sa_handler = tick}, before;
   struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};

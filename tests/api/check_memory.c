@@ -133,7 +133,7 @@ END_TEST
 /* An allocator that counts bytes and calls, and keeps the size of each block in front of it. */
 typedef struct counting {
   _Atomic long held, calls;
-  _Atomic long left; /* calls until it refuses; below 0: never */
+  _Atomic long left; /* how many calls are served before one is refused; below 0: none is refused */
 } counting;
 
 static void *count_allocate(void *data, size_t bytes, size_t align) {

@@ -24,8 +24,8 @@ typedef enum update {
   SCATTERED,      /* one row of each line is replaced */
   SCATTERED_OPEN, /* as SCATTERED, but the number of rows is a symbol */
   READ,   /* as SCATTERED, and `first` is the sum of the rows of `cache`, which is read after `next` is computed */
-  SECOND, /* as SCATTERED, and another output, `before`, is an update of `cache`, too, so that only one of them can be
-             in place */
+  SECOND, /* as SCATTERED, and another output, `before`, is an update of `cache`, too; only one of the two outputs can
+             be in place */
   ADDED,  /* x is added to each row */
   N_UPDATES
 } update;
@@ -177,8 +177,8 @@ static oxla_model *load_cache(update u, int backend, int check_memory) {
 
 static _Alignas(64) char one_memory[BYTES + 64], other_memory[BYTES + 64];
 
-/* With the output in the memory of the input, and with two memories by turns: whether the update is in place or not,
- * the numbers are right. */
+/* In two steps of three, the output is in the memory of the input; in the third step it is in other memory.  The
+ * numbers are right whether or not the update is done in place. */
 START_TEST(updates) {
   update u = (update)(_i / 8);
   int offset = _i / 4 % 2 ? 4 : 0; /* memory that is not aligned is copied before and after */
@@ -203,7 +203,7 @@ START_TEST(updates) {
 }
 END_TEST
 
-/* Scattering rows needs no memory for a second cache; the other updates need it once. */
+/* Scattering rows allocates no memory for a second cache; the other updates allocate memory for one. */
 START_TEST(memory) {
   update u = (update)_i;
   bool in_place = u == SCATTERED || u == SCATTERED_OPEN;

@@ -30,7 +30,7 @@ START_TEST(two_threads) {
 }
 END_TEST
 
-/* --- indices: each run checks its own, whatever the runs of other threads have --- */
+/* --- indices: each run checks its own indices, whatever other threads' runs have as theirs --- */
 
 static message gather_model(void) {
   message g = {.n = 0};
@@ -43,7 +43,7 @@ static message gather_model(void) {
 
 typedef struct gathering {
   oxla_model *model;
-  int64_t last; /* the second index, of which 3 is the largest in range */
+  int64_t last; /* the second index; 3 is the largest that is in range */
   int unchecked;
 } gathering;
 
@@ -212,7 +212,7 @@ static void count_programs(void *data, oxla_log_level level, const char *line) {
   *(_Atomic int *)data += strncmp(line, "compiled for all sizes", 22) == 0;
 }
 
-/* First without a memory limit, then with one that is too small for some of the sizes. */
+/* The threads run first without a memory limit, and then with one that is too small for some of the sizes. */
 START_TEST(other_sizes_at_once) {
   message m = affine_model(W, B);
   for (int limited = 0; limited < 2; limited++) {

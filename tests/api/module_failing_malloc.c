@@ -1,7 +1,7 @@
-/* module_failing_malloc.c - preloaded into a program (LD_PRELOAD), it makes one allocation fail: number MALLOC_FAILS_AT
- * of those that our own code asks for, and also all later ones if MALLOC_FAILS_ON is set.  The number of all such
- * allocations is written to the file MALLOC_COUNT.  Allocations of LLVM and other libraries never fail, since these
- * would end the process. */
+/* module_failing_malloc.c - preloaded into a program (LD_PRELOAD), it makes an allocation of our own code fail, the one
+ * whose number is MALLOC_FAILS_AT, and also all later ones if MALLOC_FAILS_ON is set.  How many allocations our own
+ * code made is written to the file MALLOC_COUNT.  Allocations of LLVM and other libraries never fail, since these would
+ * end the process. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -49,10 +49,10 @@ typedef struct range {
 
 static range *functions;
 static size_t n_functions;
-static const char *library; /* the file; functions are read from the first one */
+static const char *library; /* the path of the file of the library that compiles, from which functions[] is read once */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Our functions are C, and their names do not begin so. */
+/* Returns true if the name begins as those of LLVM's functions do.  Our functions are C, and none of their names do. */
 static bool is_of_llvm(const char *name) {
   return strncmp(name, "_Z", 2) == 0 || strncmp(name, "LLVM", 4) == 0 || strncmp(name, "llvm_", 5) == 0;
 }

@@ -1,4 +1,5 @@
-"""Products, norms, losses and pools whose attributes the official cases use sparingly: numpy, ONNX Runtime, reference."""
+"""Products, norms, losses and pools whose attributes the official cases use sparingly.  Expected values come from numpy, ONNX Runtime
+or ONNX's reference."""
 import itertools
 
 import numpy as np
@@ -128,7 +129,7 @@ def write_losses(w):
 
 
 def write_ngrams(w):
-    """N-grams of one to three items; columns in another order than the pool's, one of which may be no n-gram's."""
+    """N-grams of one to three items.  The columns of the result have another order than the pool, and one may belong to no n-gram."""
     pool = [1, 2, 3, 1, 1, 1, 2, 2, 3, 3, 1, 1, 2, 3, 3, 2, 1]
     for dims in ((14,), (3, 11), (2, 1), (2, 0)):
         for mode in ("TF", "IDF", "TFIDF"):

@@ -19,7 +19,7 @@ def split(x, heads):
 
 
 def softmax(x):
-    """Zeros where everything is masked."""
+    """Softmax along the last axis; rows in which everything is masked become zeros."""
     most = x.max(-1, keepdims=True)
     e = np.exp(x - np.where(np.isneginf(most), 0, most))
     total = e.sum(-1, keepdims=True)
@@ -29,7 +29,7 @@ def softmax(x):
 def attention(q, k, v, mask=None, past_key=None, past_value=None, nonpad=None, *, scale=None, is_causal=0, softcap=0.0,
               q_num_heads=None, kv_num_heads=None, qk_matmul_output_mode=0, left_window_size=-1, right_window_size=-1,
               softmax_precision=None):
-    """Everything in f64; the last result is what qk_matmul_output_mode asks for."""
+    """Computes the operator Attention in f64.  The last result is what qk_matmul_output_mode asks for."""
     packed = q.ndim == 3
     q, k, v = split(q, q_num_heads), split(k, kv_num_heads), split(v, kv_num_heads)
     if past_key is not None:
@@ -117,7 +117,7 @@ def flex(q, k, v, scale, score, prob):
 
 
 def subgraph(name, op, constant, dims, kind):
-    """x op constant, for arrays of these dims."""
+    """Returns a graph that computes `x op constant` for arrays of these dims."""
     info = [helper.make_tensor_value_info(n, kind, dims) for n in ("in_" + name, "out_" + name)]
     number = helper.make_tensor("c_" + name, kind, [], [constant])
     return helper.make_graph([helper.make_node(op, ["in_" + name, "c_" + name], ["out_" + name])], name, info[:1],
@@ -159,7 +159,7 @@ class Spelled:
         return name
 
     def repeated(self, x, batch, heads, times, rows, width):
-        """Each head stands there `times` times."""
+        """Repeats each head `times` times, one after the other."""
         x = self.op("Unsqueeze", x, np.array([2]))
         x = self.op("Expand", x, np.array([batch, heads, times, rows, width]))
         return self.op("Reshape", x, np.array([batch, heads * times, rows, width]))
@@ -180,7 +180,7 @@ class Spelled:
 
 
 def decoder(w, name, batch, rows, keys, heads, times, which):
-    """which of q, k, v are repeated."""
+    """Attention with grouped heads; which: the letters of those of q, k and v that the graph repeats."""
     g, width = Spelled(), 8
     values = {}
     for x, n in (("q", rows), ("k", keys), ("v", keys)):
@@ -192,7 +192,7 @@ def decoder(w, name, batch, rows, keys, heads, times, which):
 
 
 def windows(w, name, batch, count, rows, heads):
-    """GCViT: the queries of an image are those of all of its windows."""
+    """Attention as in GCViT, where the queries of an image are used for each of its windows."""
     g, width = Spelled(), 8
     q = g.op("Unsqueeze", g.input("q", batch, rows, heads * width), np.array([1]))
     q = g.op("Expand", q, np.array([batch, count, rows, heads * width]))

@@ -16,7 +16,8 @@ class Writer:
         self.names = {}
 
     def add(self, op, inputs, expected, attributes=None, *, opset=OPSET, domain="", name="", ranked=True):
-        """inputs, expected: arrays; None for an input or output that is left out.  ranked: whether the model says shapes."""
+        """Writes a case of one node.  inputs, expected: arrays; None for an input or output that is left out.  ranked: whether
+        the model says the shapes of its inputs and outputs."""
         given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
         wanted = ["" if y is None else "y%d" % k for k, y in enumerate(expected)]
         node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
@@ -24,13 +25,13 @@ class Writer:
                     ([helper.make_opsetid(domain, 1)] if domain else []), ranked)
 
     def add_many(self, op, inputs, variants, *, opset=OPSET, name=""):
-        """One model of several nodes on the same inputs: variants are (attributes, expected array)."""
+        """Writes a case of several nodes with the same inputs: variants are (attributes, expected array)."""
         given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
         nodes = [helper.make_node(op, given, ["y%d" % k], **a) for k, (a, _) in enumerate(variants)]
         self._write(op, name, nodes, inputs, [y for _, y in variants], [helper.make_opsetid("", opset)])
 
     def add_graph(self, name, graph, inputs, expected, opsets):
-        """A whole graph; inputs, expected: names with arrays."""
+        """Writes a case of a whole graph.  inputs, expected: names with arrays."""
         self._save(name, graph, inputs, expected, opsets)
 
     def _write(self, op, name, nodes, inputs, expected, opsets, ranked=True):

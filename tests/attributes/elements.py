@@ -32,7 +32,7 @@ def limits(name):
 
 
 def inputs_of(name):
-    """VALUES as far as the type has them; casts into it that are undefined are left out."""
+    """Returns those of VALUES whose cast to the type is defined, in that type."""
     if name == "BOOL":
         return np.array([True, False])
     if is_integer(name):
@@ -48,7 +48,7 @@ def inputs_of(name):
 
 
 def to_e8m0(x, saturate, mode):
-    """The exponent of a power of two, rounded; x is f64 and not negative."""
+    """Converts x, f64 and not negative, to float8_e8m0, whose bits are the exponent of a power of two."""
     with np.errstate(all="ignore"):
         fraction, exponent = np.frexp(x)  # fraction in [0.5, 1)
     up = {"up": fraction > 0.5, "down": fraction < 0, "nearest": fraction >= 0.75}[mode]
@@ -62,7 +62,7 @@ def to_e8m0(x, saturate, mode):
 
 
 def cast(x, to, saturate=True, mode="up"):
-    """x as the specification's tables have it."""
+    """Casts x as the specification's tables say."""
     target = dtype_of(to)
     with np.errstate(all="ignore"):
         if to == "BOOL":
@@ -74,13 +74,13 @@ def cast(x, to, saturate=True, mode="up"):
             return to_e8m0(wide, saturate, mode)
         low, high = limits(to) if to not in FLOATS else (-np.inf, np.inf)
         if to == "FLOAT4E2M1" or (to in F8 and saturate):
-            # what would round beyond the largest value, as well
+            # numbers that would be rounded beyond the largest value are clamped as well
             return np.where(np.isnan(wide), wide, wide.clip(low, high)).astype(target)
         return narrowed(wide, target)
 
 
 def narrowed(x, target):
-    """f64 to a type below f32, rounded once: by way of f32 with a sticky last bit."""
+    """Converts f64 to a type that is smaller than f32 with one rounding: by way of f32, whose last bit is set if bits are lost."""
     near = x.astype(np.float32)
     if target.itemsize >= 4:
         return x.astype(target)
@@ -91,7 +91,7 @@ def narrowed(x, target):
 
 
 def castable(x, source, to):
-    """The elements whose cast is defined."""
+    """Returns the elements of x whose cast is defined."""
     if is_integer(to) and not is_integer(source) and source != "BOOL":
         low, high = limits(to)
         wide = x.astype(np.float64)
@@ -122,7 +122,7 @@ def write_casts(w):
 
 
 def quantized(x, scale, zero, to, saturate=True):
-    """x, scale f32 of x's shape; zero: of the same, in f64."""
+    """Quantises x.  scale has x's shape, in f32; zero has x's shape, in f64."""
     y = (x.astype(np.float32) / scale.astype(np.float32)).astype(np.float64)
     if is_integer(to):
         low, high = limits(to)
@@ -160,7 +160,7 @@ def write_quantisation(w):
 
 
 def spread(v, dims, attributes):
-    """A scale or zero point with x's dims."""
+    """Broadcasts a scale or a zero point to x's dims."""
     axis, block = attributes.get("axis", 1), attributes.get("block_size", 0)
     if block:
         return np.take(np.repeat(v, block, axis), range(dims[axis]), axis)
@@ -168,7 +168,7 @@ def spread(v, dims, attributes):
 
 
 def add(w, name, op, *case, opset):
-    """The case, where the operator gives elements of this type."""
+    """Adds the case if the operator can give elements of this type."""
     schema = defs.get_schema(op, opset)
     variable = schema.outputs[0].type_str
     if any("tensor(%s)" % name.lower() in c.allowed_type_strs for c in schema.type_constraints
@@ -177,7 +177,7 @@ def add(w, name, op, *case, opset):
 
 
 def write_movement(w):
-    """Types that numpy's functions know, through their bytes."""
+    """Operators that move elements of all types, by numpy's functions, which only copy bytes."""
     for name in CASTS + ("COMPLEX64", "COMPLEX128"):
         dtype = dtype_of(name)
         x = rng.integers(-2 if not name.startswith("U") else 0, 2, (2, 3, 4)).astype(np.float32)

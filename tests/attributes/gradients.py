@@ -1,5 +1,5 @@
 """Gradient of ai.onnx.preview.training in whole graphs of double precision.  Expected are central differences of what ONNX's reference
-evaluator gives for the graph without the Gradient: with h = 1e-5 they are exact to about 1e-9 for the numbers near 1 here."""
+evaluator gives for the graph without the Gradient: with h = 1e-5 they are exact to about 1e-9, since all numbers are near 1."""
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, parser
 from onnx.reference import ReferenceEvaluator
@@ -34,15 +34,15 @@ def differences(graph, opset, values, xs, y):
 
 
 def graph_of(text, values, outputs):
-    """The nodes of the text with typed inputs; weights in it are inputs too."""
+    """Returns the graph that consists of the text's nodes, with typed inputs; its weights are inputs, too."""
     head = ", ".join("%s[%s] %s" % ("double" if v.dtype == np.float64 else "int64", ",".join(map(str, v.shape)), k)
                      for k, v in values.items())
     return parser.parse_graph("g (%s) => (%s) { %s }" % (head, ", ".join("double " + o for o in outputs), text))
 
 
 def write(w, name, text, values, xs, y="loss", opset=20, constants=(), spelled=()):
-    """constants: of xs, which are initializers of the model instead of inputs.  spelled: nodes of the text, and what stands for them in
-    the reference evaluator, which has no f64 of them."""
+    """Writes a case: the gradient of y by xs.  constants: those of xs that are initializers of the model, not inputs.  spelled: pairs of
+    a node of the text and the nodes that replace it for the reference evaluator, which cannot compute that node in f64."""
     graph = graph_of(text, values, [y])
     for node, nodes in spelled:
         assert node in text
@@ -108,7 +108,8 @@ def write_networks(w):
 
 
 def write_meanings(w):
-    """What the names mean: values in between, other values for them, values that y does not depend on, y itself."""
+    """Cases of what the names in Gradient's attributes may be: intermediate values, names for which other values are given,
+    values on which y does not depend, and y itself."""
     x, v = draw(3), draw(3)
     ones = np.ones(3)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(DOMAIN, 1)]

@@ -1,4 +1,4 @@
-"""Resize by ONNX's reference: filters of all widths, all types."""
+"""Resize with filters of all widths and in all types.  Expected values come from ONNX's reference."""
 import numpy as np
 from onnx import TensorProto
 

@@ -1,6 +1,6 @@
 """make_types.py DATA FOLDER: for each operator one of ONNX's own cases of its newest version, in every element type that its
 schema allows: one type variable changed at a time, inputs cast to it.  What is expected is what the reference backend
-gives; that it takes the type at all is the point.  The exit status says whether it took all of them.
+gives: the test is whether that takes the type at all.  The exit status is 0 if it took all types.
 
 Left out are types that are no arrays of numbers, and changes that make the node itself wrong.
 """
@@ -17,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 KINDS = {"float": "FLOAT", "double": "DOUBLE"}
 DTYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "output_datatype")
-# what makes these other than a change of types: widths must agree, only fmod=1 takes floats, random numbers, subgraphs of a type
+# Operators for which changing a type is not enough, or proves nothing: BitCast's types must have one width, Mod takes floats only with
+# fmod=1, Dropout and Bernoulli draw random numbers, and FlexAttention has subgraphs with types of their own.
 SKIPPED = {"BitCast", "Mod", "Dropout", "Bernoulli", "FlexAttention"}
 
 
@@ -30,7 +31,7 @@ def kinds_of(allowed):
 
 
 def cast(x, kind):
-    """x in another type, clamped to what it holds."""
+    """Returns x in another type, clamped to what that type holds."""
     dtype = helper.tensor_dtype_to_np_dtype(kind)
     if dtype.kind == "c":
         return (x * (1 if x.dtype.kind == "c" else 1 + 0.5j)).astype(dtype)
@@ -50,7 +51,7 @@ def cast(x, kind):
 
 
 class Case:
-    """One of ONNX's own, of one node on arrays."""
+    """One of ONNX's own cases: a model of one node whose inputs and outputs are arrays."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -66,7 +67,7 @@ class Case:
                      and all(v.type.tensor_type.elem_type != TensorProto.STRING for v in values))
 
     def formals(self):
-        """(name, type variable) of inputs and outputs."""
+        """Yields (name, type variable) for each input and output of the node."""
         for names, formal in ((self.node.input, self.schema.inputs), (self.node.output, self.schema.outputs)):
             for k, name in enumerate(names):
                 if name:
@@ -78,7 +79,7 @@ class Case:
                 yield value.name, numpy_helper.to_array(TensorProto.FromString(f.read()))
 
     def in_type(self, variable, kind):
-        """The model with that type, or None where nothing of the node has it."""
+        """Returns the model in which the type variable is that type, or None if no input or output of the node has the variable."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)
         changed = {name for name, v in self.formals() if v == variable}
@@ -90,7 +91,7 @@ class Case:
             if not chosen:
                 return None
             chosen[0].i = kind
-        for value in model.graph.output:  # other outputs may follow
+        for value in model.graph.output:  # the types of other outputs may follow from the changed one
             value.type.Clear()
         inferred = onnx.shape_inference.infer_shapes(model)
         for value, found in zip(model.graph.output, inferred.graph.output):
@@ -116,7 +117,7 @@ class Case:
 
 
 def run_reference(data, names):
-    """Writes the case's outputs; what went wrong, or nothing."""
+    """Writes the case's outputs; returns what went wrong, or ""."""
     command = [os.environ["ONNX_XLA"], "run", "-q", "--backend", "ref", "--output-dir", data]
     for k, name in enumerate(names):
         command += ["--input", "%s=%s/input_%d.pb" % (name, data, k)]

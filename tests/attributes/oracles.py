@@ -8,7 +8,7 @@ onnxruntime.set_default_logger_severity(4)
 
 
 def one_node(op, inputs, kinds, attributes, opset, domain=""):
-    """A model of one node; kinds: its outputs' element types, None for one that is left out."""
+    """Returns a model of one node; kinds: its outputs' element types, None for one that is left out."""
     given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
     wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
     node = helper.make_node(op, given, wanted, domain=domain, **attributes)
@@ -35,7 +35,7 @@ def run(engine, op, inputs, kinds, attributes, opset):
 
 
 def run_graph(graph, feeds, opset):
-    """The first output of a graph, by ONNX Runtime without its optimiser."""
+    """Returns the first output of a graph, as ONNX Runtime without its optimiser computes it."""
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 10
     options = onnxruntime.SessionOptions()

@@ -18,7 +18,7 @@ def floats(*dims):
 
 
 def layer(op, directions, steps=4, batch=3, inputs=5, hidden=6, optional=()):
-    """The inputs of a layer; optional: which of B, lens, h, c, P are there."""
+    """Returns the inputs of a layer; optional: which of B, lens, h, c and P it has."""
     n = GATES[op] * hidden
     have = {"B": floats(directions, 2 * n), "lens": np.array([steps, 1, steps - 1], np.int32)[:batch],
             "h": floats(directions, batch, hidden), "c": floats(directions, batch, hidden), "P": floats(directions, 3 * hidden)}

@@ -3,7 +3,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 rng = np.random.default_rng(4)
-SPLIT = 1025  # more than one matrix of cosines takes: two factors
+SPLIT = 1025  # too long for one matrix of cosines, so that the transform is divided into two factors
 PRIME, TWICE_PRIME = 1031, 2062
 
 
@@ -16,7 +16,7 @@ def signal(*dims, dtype=np.float64):
 
 
 def dft(x, length, axis, inverse, onesided):
-    """x [..., 1 or 2] in the specification's words."""
+    """Computes DFT as the specification describes it, for x [..., 1 or 2]: real or complex numbers."""
     z = x[..., 0] if x.shape[-1] == 1 else x[..., 0] + 1j * x[..., 1]
     if onesided:
         return np.fft.irfft(z, length, axis)[..., None] if inverse else pairs(np.fft.rfft(z, length, axis))
@@ -70,7 +70,7 @@ def write_windows(w):
                 y = np.full(1, np.nan) if size == 1 and not periodic else y  # 0/0 in the function that defines the operator
                 for t in NUMBERS if size == 9 else NUMBERS[:1]:
                     dtype = helper.tensor_dtype_to_np_dtype(t)
-                    if dtype.kind not in "iu" or np.all(np.abs(y - np.round(y)) > 1e-6):  # a whole number may be met from below
+                    if dtype.kind not in "iu" or np.all(np.abs(y - np.round(y)) > 1e-6):  # one just below a whole number would be truncated
                         w.add(op, [np.array(size)], [y.astype(dtype)], {"periodic": periodic, "output_datatype": t},
                               opset=17)
 

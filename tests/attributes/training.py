@@ -1,5 +1,5 @@
-"""Optimizers of ai.onnx.preview.training: double precision, later steps, several tensors, every attribute.  Expected is numpy in
-double precision, after the specification's pseudocode."""
+"""Optimizers of ai.onnx.preview.training: double precision, later steps, several tensors, every attribute.  Expected values are
+computed by numpy in double precision, after the specification's pseudocode."""
 import numpy as np
 
 DOMAIN = "ai.onnx.preview.training"
@@ -32,7 +32,7 @@ def momentum(r, t, x, g, v, alpha, beta, mode, norm_coefficient):
 
 
 def write_case(w, op, step, states, positive, attributes):
-    """states: how many of each tensor; positive: the last one is a sum of squares."""
+    """states: how many arrays the operator keeps for each tensor; positive: the last of them is a sum of squares."""
     for dtype in (np.float32, np.float64):
         for t in (0, 3):
             groups = [tensors(dtype), tensors(dtype)] + [tensors(dtype, positive and k == states - 1) for k in range(states)]

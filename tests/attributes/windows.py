@@ -1,5 +1,5 @@
-"""Convolutions, pooling, sampling and determinants in any number of dimensions: loops in numpy; pooling
-with ceil_mode by ONNX Runtime."""
+"""Convolutions, pooling, sampling and determinants in any number of dimensions.  Expected values come from loops in numpy; those of
+pooling with ceil_mode from ONNX Runtime."""
 import itertools
 
 import numpy as np
@@ -63,7 +63,7 @@ def pool(x, kernel, reduce, strides=None, pads=None, empty=0.0):
 
 
 def interpolated(x, position):
-    """x [C, spatial...] at one position, between its neighbours; 0 outside."""
+    """Returns x [C, spatial...] at one position, interpolated between the neighbours of the position; x is 0 outside of its bounds."""
     low = np.floor(position).astype(int)
     total = 0.0
     for corner in places([2] * len(position)):
@@ -132,7 +132,7 @@ def write_pools(w):
 
 
 def write_ceil_mode(w):
-    """Kernels that reach behind the input, or are larger than it; extents: of the input, kernel, stride, dilation, pads."""
+    """Kernels that reach behind the input, or are larger than it.  A row has the extent of the input, kernel, stride, dilation and pads."""
     for n, kernel, stride, dilation, low, high in (
             (2, 3, 2, 1, 0, 0), (2, 3, 5, 1, 0, 0), (2, 4, 3, 1, 0, 0), (2, 320, 320, 1, 0, 0), (1, 7, 7, 1, 0, 0), (5, 3, 2, 1, 0, 0),
             (6, 3, 2, 1, 0, 0), (6, 2, 4, 1, 1, 1), (5, 2, 3, 1, 1, 1), (2, 5, 2, 1, 1, 1), (4, 2, 5, 1, 1, 1), (2, 4, 3, 1, 1, 0),
@@ -158,9 +158,9 @@ def write_sampling(w):
 
 
 def write_wild_positions(w):
-    """Positions that are NaN or infinite.  The standard does not name NaN: what is interpolated is NaN, as PyTorch has it
-    without padding; no element is the nearest one (the reference evaluator and PyTorch: 0 without padding).  Infinite
-    ones are outside of the image."""
+    """Positions that are NaN or infinite.  The standard does not mention NaN.  Interpolation at NaN gives NaN, as in PyTorch without
+    padding; no element is nearest to NaN, so that mode gives 0, as the reference evaluator and PyTorch do without padding.  Infinite
+    positions are outside of the image."""
     x = np.arange(1, 10, dtype="f").reshape(1, 1, 3, 3)
     nan, inf, big = np.nan, np.inf, 1e20
     grid = np.array([[nan, 0], [0, nan], [nan, nan], [inf, 0], [-inf, 0], [inf, -inf], [big, 0], [0, 0]], "f")

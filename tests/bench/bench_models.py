@@ -49,14 +49,14 @@ class Model:
 
 
 def read_models():
-    """name -> row"""
+    """Returns {name: row of the table}."""
     with open(os.path.join(HERE, "models")) as f:
         rows = [Model(line) for line in f if line.strip() and not line.startswith("#")]
     return {row.name: row for row in rows}
 
 
 def find_model(source):
-    """The path of a model of the table: make:NAME and light:NAME are made if they are not there yet."""
+    """Returns the path of a model of the table: make:NAME and light:NAME are made if they are not there yet."""
     how, _, what = source.partition(":")
     if how == "make":
         return made(what, lambda out: call([os.path.join(HERE, "make-model"), what, out]))
@@ -67,7 +67,7 @@ def find_model(source):
 
 
 def made(name, write):
-    """The path of a file that write(path) makes if it is not there yet."""
+    """Returns the path of a file that write(path) makes if it is not there yet."""
     os.makedirs(MADE, exist_ok=True)
     path = os.path.join(MADE, name + ".onnx")
     if not os.path.exists(path):
@@ -83,7 +83,8 @@ def need(path):
 
 
 def make_inputs(text, model):
-    """NAME=KIND[DIMS] as names and arrays, the same at every call; NAME* are all inputs of the model that begin so."""
+    """Returns the names and arrays that NAME=KIND[DIMS] stands for, the same at every call; NAME* stands for all inputs of
+    the model whose names begin so."""
     name, kind, dims = re.fullmatch(r"(.*)=([^=\[]*)\[(.*)\]", text).groups()
     dims = [int(d) for d in dims.split(",") if d]
     names = [name]
@@ -106,7 +107,8 @@ def make_array(kind, dims, seed):
 
 
 def before_softmax(path, out):
-    """The model whose outputs that a Softmax makes are what goes into it: written to out unless none is so."""
+    """Writes to `out` the model that gives a Softmax's input in place of each output that a Softmax makes, and returns `out`.  Returns
+    `path` if a Softmax makes no output."""
     model = onnx.load(path)
     made_by = {name: node for node in model.graph.node for name in node.output}
     changed = False
@@ -122,7 +124,7 @@ def before_softmax(path, out):
 
 
 def call(command, **options):
-    """What the command prints; Failed with the last line that it complains with."""
+    """Returns what the command prints; raises Failed with the last line of standard error if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
                           **options)
     if done.returncode != 0:

@@ -1,6 +1,6 @@
 """client_jax.py jax - MODEL THREADS NAME:TYPE:DIMS:FILE...: XLA on the CPU, reached from ONNX through jaxonnxruntime and jitted; talks
-as client.c does.  The bridge takes Relu and others of operator set 14 and later alone: the models' own set 13 differs from it in
-nothing that they use, so they are declared to be of set 15."""
+as client.c does.  jaxonnxruntime takes Relu and some other operators only from operator set 14 on.  The models have set 13, which
+differs from 15 in nothing that they use, so they are declared to be of set 15."""
 import os
 import sys
 import time

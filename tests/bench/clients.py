@@ -21,7 +21,7 @@ PATIENCE = 300  # seconds for an answer: XLA compiles some models for minutes
 
 
 def differs(a, b):
-    """The largest difference as a part of the largest element, over all outputs."""
+    """Returns the largest difference, divided by the largest element of its output, over all outputs."""
     worst = 0.0
     if len(a) != len(b):
         raise Failed(f"{len(a)} outputs; ONNX Runtime has {len(b)}")
@@ -36,7 +36,7 @@ def differs(a, b):
 
 
 def build(name, patterns, options):
-    """The path of a program, compiled here where it is older than its sources."""
+    """Returns the path of a program, which is compiled if it is older than its sources."""
     program = os.path.join(MADE, name)
     sources = [f for pattern in patterns for f in sorted(glob.glob(os.path.join(HERE, pattern)))]
     if not os.path.exists(program) or os.path.getmtime(program) < max(map(os.path.getmtime, sources)):
@@ -53,7 +53,7 @@ def build_client():
 
 
 def library(engine):
-    """The engine's library, or None where it is not installed."""
+    """Returns the path of the engine's library, or None if it is not installed."""
     if engine in OUR_BUILDS:
         build_folder = os.environ["top_builddir" if engine == "ours" else "BEFORE_BUILDDIR"]
         return os.path.join(build_folder, ".libs", "libonnx-xla.so")
@@ -84,7 +84,7 @@ class Client:
         self.first_s = time.perf_counter() - start
 
     def raw(self, name, value):
-        """An input as the client takes it."""
+        """Writes an array to a file, and returns the text by which the client takes it as an input."""
         path = os.path.join(self.folder.name, f"{len(os.listdir(self.folder.name))}.raw")
         np.ascontiguousarray(value).tofile(path)
         return f"{name}:{helper.np_dtype_to_tensor_dtype(value.dtype)}:{'x'.join(map(str, value.shape))}:{path}"
@@ -109,22 +109,23 @@ class Client:
         return self.answer()
 
     def measure(self, seconds, runs, warm_up):
-        """Least and median seconds of a run."""
+        """Returns the least and the median seconds of a run."""
         least, median, _ = map(float, self.ask(f"measure {seconds} {runs} {warm_up}").split())
         return least, median
 
     def burst(self, runs):
-        """Seconds of a run, of so many without a look at the clock."""
+        """Returns the seconds of a run, from the time of `runs` runs between which the clock is not read."""
         return float(self.ask(f"burst {runs}")) / runs
 
     def set_input(self, name, value):
-        """The raw copy goes once it is read."""
+        """Replaces an input.  The file with its elements is deleted once the client has read it."""
         text = self.raw(name, value)
         self.ask("input " + text)
         os.remove(text.rsplit(":", 1)[1])
 
     def run_list(self, steps, carries=()):
-        """Seconds of a run with each of these inputs (name -> array), which replace those before; carries: (output, input, axis)."""
+        """Returns the seconds of one run for each of `steps`, {name: array} of the inputs that it replaces; carries:
+        (output, input, axis)."""
         files = []
         with open(os.path.join(self.folder.name, "list"), "w") as f:
             for step in steps:
@@ -150,7 +151,7 @@ class Client:
         return float(self.ask("cpu"))
 
     def megabytes(self):
-        """Of memory: now, and at the most."""
+        """Returns the megabytes of memory that the client uses now, and the most that it has used."""
         now, most = map(float, self.ask("memory").split())
         return now, most
 

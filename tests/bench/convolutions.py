@@ -16,7 +16,7 @@ RUNS = 30
 
 
 def ours(model, threads):
-    """The profile's object, tuned anew."""
+    """Returns what onnx-xla profile writes as JSON, after tuning anew."""
     program = os.path.join(os.environ["top_builddir"], "onnx-xla")
     with tempfile.TemporaryDirectory() as cache:
         return json.loads(call([program, "profile", "--json", "--cache", cache, "--threads", str(threads), "--seconds", "0.5",
@@ -29,7 +29,7 @@ def ours_by_node(profile, names):
 
 
 def profiled(model, threads):
-    """ONNX Runtime's convolutions: what the kernel writes -> its milliseconds in each run."""
+    """Returns ONNX Runtime's convolutions: {name of the node or array after which a kernel is named: its milliseconds in each run}."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
@@ -51,7 +51,8 @@ def profiled(model, threads):
 
 
 def theirs_by_node(model, graph, names, threads):
-    """Medians.  A kernel bears the name of the last that is fused into it: its convolution is the nearest one before."""
+    """Returns the median milliseconds of the convolutions with these names, 0 for unknown ones.  ONNX Runtime names a kernel after the
+    last node that is fused into it, so its convolution is the nearest one on the way back from that node."""
     made_by = {name: node for node in graph.node for name in node.output}
     by_name = {node.name: node for node in graph.node}
     found = {}
@@ -68,7 +69,7 @@ def theirs_by_node(model, graph, names, threads):
 
 
 def clusters(profile):
-    """How many convolutions have what follows them within, how many have not, and what else runs."""
+    """Returns how many convolutions are fused with what follows them, how many are not, and the labels of all other thunks."""
     thunks = profile["thunks"]
     convolutions = [t for t in thunks if t["kind"] == "cpu.convolution" or t["note"].startswith("convolution")]
     labels = {t["label"] for t in convolutions}  # one may run as several thunks
@@ -77,7 +78,7 @@ def clusters(profile):
 
 
 def write(folder, threads):
-    """A chart for each model, and lines of Markdown."""
+    """Writes a chart for each model, and returns lines of Markdown."""
     lines = ["## Each convolution", ""]
     for name in MODELS:
         model = read_models()[name]

@@ -3,8 +3,8 @@
  * never to change.
  *
  * Its settings are those that are best for it: all optimisations, the given number of threads within an operator, one
- * operator at a time, spinning and memory patterns (the defaults); outputs are written to the memory of those of the
- * first run. */
+ * operator at a time, spinning and memory patterns (the defaults); outputs of later runs are written to the memory of
+ * the first run's outputs. */
 #include "client.h"
 
 #include <stdio.h>

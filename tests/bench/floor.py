@@ -22,12 +22,12 @@ def program():
 
 
 def now(threads, peaks):
-    """The peaks with the GFLOP/s of this moment: a host that others use has slow ones."""
+    """Returns the peaks with the GFLOP/s that the machine reaches at this moment, which may be fewer on a host that others use."""
     return {**peaks, "gflops": float(os.popen(f"{program()} {threads} now").read())}
 
 
 def machine(threads):
-    """GFLOP/s and GB/s, best of three short looks; bytes of cache."""
+    """Returns the GFLOP/s and GB/s of the machine, the best of three short measurements, and the bytes of its cache."""
     looks = [[float(x) for x in os.popen(f"{program()} {threads}").read().split()] for _ in range(3)]
     return {"gflops": max(look[0] for look in looks), "gbytes": max(look[1] for look in looks), "cache": looks[0][2]}
 
@@ -37,7 +37,7 @@ def attribute(node, name, default):
 
 
 def multiply_adds(node, dims):
-    """Of one node, and whether Winograd's algorithm applies; None for what is no contraction."""
+    """Returns the multiply-adds of a node, and whether Winograd's algorithm applies; None if it is no contraction."""
     shapes = [dims.get(name) for name in list(node.input)[:3]]
     kind = node.op_type
     if kind == "Conv":
@@ -58,7 +58,7 @@ def multiply_adds(node, dims):
 
 
 def shapes_in(model, inputs):
-    """name -> dims of all that contractions read and write, by running ONNX Runtime with them as outputs."""
+    """Returns {name: dims} of all arrays that contractions read and write, by running ONNX Runtime with these as outputs."""
     graph = model.graph
     dims = {t.name: list(t.dims) for t in graph.initializer}
     dims.update({name: list(np.load(path).shape) for name, path in inputs})
@@ -76,8 +76,8 @@ def shapes_in(model, inputs):
 
 
 def work(model):
-    """[multiply-adds, bytes of weights, Winograd applies] of each contraction of a prepared row; [] where they are within
-    subgraphs."""
+    """Returns [multiply-adds, bytes of weights, whether Winograd applies] for each contraction of a prepared row of the
+    table, but not for those in subgraphs."""
     cached = os.path.join(MADE, model.name + ".work.json")
     if os.path.exists(cached):
         with open(cached) as f:
@@ -98,7 +98,7 @@ def work(model):
 
 
 def floor_ms(model, peaks):
-    """None where nothing is known of the model's work."""
+    """Returns the floor in milliseconds, or None if nothing is known of the model's work."""
     rows = work(model)
     from_memory = sum(row[1] for row in rows) > max(peaks["cache"], 1 << 20)
     seconds = sum(max(2e-9 * macs / (WINOGRAD if winograd else 1) / peaks["gflops"],

@@ -1,7 +1,7 @@
 """make_model.py NAME OUT.onnx: exports one model of tests/bench/models as PyTorch's exporter spells it (operator set 13,
 evaluation mode, constants folded), with weights that are drawn from a seed.
 
-Weights are made such that all layers matter: none are splats, batch norms have the statistics of what they meet, and the outputs
+Weights are made such that all layers matter: none are splats, batch norms have the statistics of their inputs, and the outputs
 are finite and differ from each other.  The same PyTorch gives the same file."""
 import fnmatch
 import math
@@ -136,7 +136,8 @@ def settle_batch_norms(module, make_inputs):
 
 
 def leave_out_dropout():
-    """torchvision 0.14's Swin asks for it in evaluation as well, with a ratio of 0; OpenVINO knows no such operator."""
+    """Makes dropout return its operand.  torchvision 0.14's Swin calls it in evaluation as well, with a ratio of 0, and
+    OpenVINO does not know the operator."""
     nn.functional.dropout = lambda x, *_, **__: x
 
 

@@ -108,7 +108,7 @@ class CrossBlock(nn.Module):
 
 
 class Whisper(Decoder):
-    """Learned positions."""
+    """Whisper's decoder, with learned positions."""
 
     def __init__(self, layers=4, c=384, heads=6, words=51865):
         super().__init__([CrossBlock(c, heads, 4 * c) for _ in range(layers)], c, words)
@@ -124,7 +124,7 @@ class Whisper(Decoder):
 
 
 class T5(Decoder):
-    """A bias by buckets of the distance between tokens."""
+    """T5's decoder, whose attention has a bias by buckets of the distance between tokens."""
 
     def __init__(self, layers=6, c=512, heads=8, words=32128, buckets=32):
         super().__init__([CrossBlock(c, heads, 2048) for _ in range(layers)], c, words)

@@ -83,7 +83,7 @@ class Gpt2Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    """Layers with the words' scores; with a cache of keys and values if they are given."""
+    """GPT-2 with the scores of words as its output; if it is given a cache of keys and values, it also returns the cache."""
 
     def __init__(self, c=768, layers=12, heads=12, words=50257):
         super().__init__()
@@ -104,7 +104,7 @@ class Gpt2(nn.Module):
 
 
 class Lstm(nn.Module):
-    """Two layers of 512, one sequence."""
+    """An LSTM of two layers of 512 on one sequence."""
 
     def __init__(self):
         super().__init__()

@@ -108,7 +108,7 @@ def twice(c1, c2):
 
 
 class UNet(nn.Module):
-    """32 to 512 channels, for 256x256 pictures (the one common for medical segmentation)."""
+    """A U-Net with 32 to 512 channels for 256x256 pictures, as it is common for medical segmentation."""
 
     def __init__(self, width=32):
         super().__init__()

@@ -21,7 +21,8 @@ TOLERANCES = {np.dtype(np.float16): 2e-3, np.dtype(np.float32): 3e-5, np.dtype(n
 
 
 def check(ours, theirs):
-    """Failed unless they agree.  Bytes may differ by one: the middle of two is met from both sides."""
+    """Raises Failed unless the outputs agree.  Bytes may differ by one, since a number near the middle of two may be rounded
+    to either."""
     if len(ours) != len(theirs):
         raise Failed(f"{len(ours)} outputs; ONNX Runtime has {len(theirs)}")
     for k, (x, y) in enumerate(zip(ours, theirs)):
@@ -36,7 +37,7 @@ def check(ours, theirs):
 
 
 def measure(clients, rounds, seconds):
-    """engine -> least seconds, and the ratio of each round."""
+    """Returns {engine: least seconds}, and the ratio of each round."""
     least, ratios = {e: float("inf") for e in clients}, []
     for k in range(rounds):
         now = {e: clients[e].measure(seconds, 3, 1)[0] for e in (list(clients) if k % 2 else reversed(list(clients)))}

@@ -1,7 +1,8 @@
 """The operators that ops.py measures: a row each, a model of one node with seeded inputs.
 
 row(name, operator, inputs, attributes) appends one.  An input is an array, which the run is given, const(array), which the model
-holds, or None for one that is left out.  Rows that are one operator in other words or types share what builds them."""
+holds, or None for one that is left out.  Rows of one operator that is spelled in other ways, or in other types, share the
+function that builds them."""
 import numpy as np
 import onnx
 from onnx import helper

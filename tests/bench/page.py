@@ -100,7 +100,7 @@ def other_section(others):
 
 
 def write(folder, parts, others):
-    """parts: (threads, rows, peaks, means by class); others: what rows.measure gave."""
+    """parts: (threads, rows, peaks, means by class); others: what rows.measure returned."""
     text = HEAD.format(date=datetime.date.today().isoformat(), processor=processor(), versions=versions())
     sections = [section(*part, folder) for part in parts] + ([other_section(others)] if others else [])
     sections.append(convolutions.write(folder, parts[0][0] if parts else os.cpu_count()))

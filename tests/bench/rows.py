@@ -1,5 +1,5 @@
-"""Rows of make bench that are no race with others: what a start, a new shape, a spelling and an idle process cost.  Each is a
-function that gives (what was measured, limit, unit) triples; beyond its limit a row fails."""
+"""Rows of make bench that measure onnx-xla itself: what a start, a new shape, a spelling and an idle process cost.  Each is a
+function that yields (what was measured, value, limit, unit); a row fails if its value is above the limit."""
 import math
 import os
 import tempfile
@@ -17,7 +17,7 @@ THREADS = 2
 
 
 class Files:
-    """Inputs in files, as clients want them, and models made here, gone at the end."""
+    """Inputs in files, as clients want them, and models that are made here; all files are deleted at the end."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="onnx-xla-rows-")
@@ -75,7 +75,8 @@ def new_lengths(client, lengths, when):
 
 
 def new_shapes():
-    """The first result at a length that BERT has not met, after others: compiled in this process, or found."""
+    """The time to the first result at a length that BERT has not met, after other lengths: the program is compiled in this process, or
+    found in the cache."""
     path = find_model("make:bert-base-any")
     with Files() as files:
         feeds = [files.feed(name, value) for name, value in bert_feeds(128).items()]
@@ -107,7 +108,7 @@ def many_shapes(shapes=1000, runs=10000):
 
 
 def memory():
-    """The most memory that a warm start and a run take, beside ONNX Runtime's, for models of more than 20 MB."""
+    """The most memory that a warm start and a run take, compared with ONNX Runtime's, for models of more than 20 MB."""
     for model in read_models().values():
         model.prepare()
         if os.path.getsize(model.path) <= 20e6:
@@ -124,7 +125,7 @@ def memory():
 # --- programs for all sizes ---
 
 def open_model(model):
-    """The path of the model with open dimensions; None if there is none."""
+    """Returns the path of the model with open dimensions, or None if there is none."""
     if model.source.startswith("make:"):
         made = model.source + "-any"
         return find_model(made) if made[5:] in call([os.path.join(HERE, "make-model"), "--list"]).split() else None
@@ -134,7 +135,7 @@ def open_model(model):
 
 
 def general():
-    """The program for all sizes beside the tuned one for these, a ratio of least times, taken in turns."""
+    """The program for all sizes compared with the tuned one for these sizes: the ratio of their least times, measured in turns."""
     ratios = []
     for model in read_models().values():
         model.prepare()
@@ -157,8 +158,8 @@ def general():
 
 
 def specialising(runs=200):
-    """Single runs of one size, in processes that make a program for it in the background and in those that never do, in turns.
-    The median of their 99th percentiles, since the clock of a virtual machine has bursts of its own."""
+    """Single runs of one size, in processes that make a program for it in the background and in processes that never do, in turns.
+    What counts is the median of the processes' 99th percentiles, since the clock of a virtual machine has bursts of its own."""
     for name in ("resnet50", "mobilenet-v2", "ocr-rec", "lstm"):
         model = read_models()[name]
         model.prepare()
@@ -176,7 +177,7 @@ def specialising(runs=200):
 # --- idle ---
 
 def idle():
-    """CPU that a process uses after a run, and while it waits for one."""
+    """The CPU time that a process uses after a run, and while it waits for the next one."""
     model = read_models()["mobilenet-v2"]
     model.prepare()
     client = Client("ours", model.path, THREADS, model.inputs)
@@ -237,7 +238,7 @@ def attention():
 
 
 def spellings():
-    """Small operators against the one operator that means the same: a ratio of least times, taken in turns."""
+    """Several small operators compared with the one operator that means the same: the ratio of least times, measured in turns."""
     for make in (softmax, layer_norm, gelu, attention):
         inputs, spelled, constants, fused, weights, opset = make()
         rng = np.random.default_rng(3)
@@ -265,8 +266,8 @@ def answers(path, threads, feeds, environment):
 
 
 def bits():
-    """How many of the runs on 1 thread, 2 and 2 again give other bits than the first: each compiled by itself as
-    deterministic, and one program, tuned, that all of them run."""
+    """How many of three runs, on 1 thread, 2 and 2 again, give other bits than the first: when each run compiles its own deterministic
+    program, and when all of them run one tuned program."""
     for name in ("mobilenet-v2", "resnet50", "convnext-t", "lstm", "dlrm"):
         model = read_models()[name]
         model.prepare()
@@ -285,7 +286,7 @@ ROWS = {"starts": starts, "new-shapes": new_shapes, "many-shapes": many_shapes, 
 
 
 def measure(rows):
-    """Prints the rows (name -> function); gives (what, value, limit, unit, kept) of each."""
+    """Runs and prints the rows, {name: function}; returns (what, value, limit, unit, whether the limit was kept) of each."""
     done = []
     for name, row in rows.items():
         try:

@@ -59,7 +59,7 @@ class Row:
 
         client = start()
         self.result[engine] = {"first_ms": 1e3 * client.first_s}
-        if engine in OUR_BUILDS:  # what the first start left in the cache makes the second one
+        if engine in OUR_BUILDS:  # the second start finds what the first one left in the cache
             self.result[engine]["cold_mb"] = client.megabytes()[1]
             client.close()
             client = start()
@@ -69,7 +69,7 @@ class Row:
         self.values[engine] = outputs(engine, self.model, client, self.threads, environment)
 
     def check(self, engine):
-        """Ours must agree with ONNX Runtime; a peer that does not is told."""
+        """Our results must agree with ONNX Runtime's; of a peer whose results do not, this is only noted."""
         if "ort" not in self.values:
             return
         worst = differs(self.values[engine], self.values["ort"])
@@ -95,7 +95,8 @@ class Row:
                 r.update(paired([m for _, m in measured], [m for _, m in times["ours"]]))
 
     def shares(self, times, floors, peaks):
-        """Parts of ours that the floor takes: the floor of the moment by the median, a round each; the least floor by the least time."""
+        """Sets which part of our time the floor is: of_floor divides each round's floor by its median time, and is the median
+        of these; of_floor_least divides the least floor by the least time."""
         least = floor.floor_ms(self.model, peaks)
         if times and least:
             self.result["ours"]["of_floor"] = statistics.median(1e-3 * at / median for at, (_, median) in zip(floors, times))
@@ -107,7 +108,7 @@ class Row:
 
 
 def bench(model, threads, args, peaks):
-    """The row as an object; `failed` says why it is none."""
+    """Returns the row as an object for JSON; if it could not be measured, its `failed` says why."""
     out = {"model": model.name, "class": model.kind, "threads": threads}
     row = None
     with tempfile.TemporaryDirectory(prefix="onnx-xla-cache-") as cache:
@@ -176,7 +177,7 @@ def line(row):
 
 
 def remarks(row, tolerance):
-    """What a peer cannot, or does with other numbers; and the ratio to the build of --before."""
+    """Yields which peer cannot run the model or gives other numbers, and the ratio to the build of --before."""
     if "ratio" in row.get("before", {}):
         r, ours = row["before"], row["ours"]
         yield (f"{'':18} {TITLES['before']}: {ms(r['median_ms'])}, ratio {r['ratio']:.3f} ({r['low']:.3f}-{r['high']:.3f}), "
@@ -191,7 +192,7 @@ def remarks(row, tolerance):
 
 
 def means(rows):
-    """class -> geometric mean against the faster rival, and against XLA and another build."""
+    """Returns {class: geometric mean of the ratios to the faster rival}, and the mean ratios to XLA and to another build."""
     good = [r for r in rows if "rival" in r]
     out = {c: geometric_mean([r[r["rival"]]["ratio"] for r in good if r["class"] == c])
            for c in CLASSES if any(r["class"] == c for r in good)}

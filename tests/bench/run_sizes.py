@@ -19,7 +19,7 @@ PEERS = ("ort", "openvino")
 
 
 def run(engine, path, sizes, threads):
-    """What one engine needs for the list, as an object; Failed if it cannot."""
+    """Returns what one engine needs for the list, as an object for JSON; raises Failed if it cannot run it."""
     with Files() as files:
         feeds = [files.feed(name, value) for name, value in sizes.first.items()]
         carried = " ".join(f"{output}={name}:{axis}" for output, name, axis in sizes.carries)
@@ -36,7 +36,7 @@ def run(engine, path, sizes, threads):
 
 
 def measure(name, threads, args):
-    """The row as an object; `failed` says why it is none."""
+    """Returns the row as an object for JSON; if it could not be measured, its `failed` says why."""
     sizes = ROWS[name]()
     out, values = {"list": name, "threads": threads}, {}
     try:
@@ -70,7 +70,8 @@ def measure(name, threads, args):
 
 
 def by_past(row, rivals, parts=4):
-    """(first past, median ms of ours, that of the fastest peer) of equal parts of the steps, each of which is a token."""
+    """Divides the steps, each of which is a token, into equal parts; returns for each (the past of its first step, our median
+    milliseconds, those of the fastest peer)."""
     found = []
     for steps in np.array_split(np.arange(len(row["ours"]["steps_ms"])), parts):
         ours, *theirs = [float(np.median(np.array(row[e]["steps_ms"])[steps])) for e in ("ours", *rivals)]

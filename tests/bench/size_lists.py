@@ -11,8 +11,8 @@ ROWS = {}
 
 
 class SizeList:
-    """first: name -> array; steps: as many, of those inputs that change; carries: (output's number, input, the dimension
-    along which it grows, or -1)."""
+    """first: {name: array} of the first run; steps: for each further run {name: array} of the inputs that change; carries: (output's
+    number, input, the dimension along which it grows, or -1)."""
 
     def __init__(self, model, first, steps, carries=(), tolerance=1e-3):
         self.model, self.first, self.steps, self.carries, self.tolerance = model, first, steps, carries, tolerance
@@ -26,7 +26,7 @@ def row(name):
 
 
 def draw(low, high, step, n, seed=1):
-    """n sizes of low, low + step, ... high in random order: all of them before one comes again."""
+    """Returns n of the sizes low, low + step, ... high in random order; each of them occurs before one occurs again."""
     rng, sizes = np.random.default_rng(seed), []
     while len(sizes) < n:
         sizes += list(rng.permutation(np.arange(low, high + 1, step)))
@@ -70,7 +70,8 @@ def vit():
 
 @row("faster-rcnn")
 def faster_rcnn():
-    """Pictures of one size with other numbers of boxes; a nudge of the numbers changes the boxes, so they are not compared."""
+    """Pictures of one size in which different numbers of boxes are found.  Rounding changes which boxes are found, so results are not
+    compared."""
     return images("make:faster-rcnn-any", "input", (320, 320), [(320, 320)] * 20, tolerance=None)
 
 
@@ -90,7 +91,7 @@ def lstm():
 
 @row("silero-vad")
 def silero():
-    """A stream of 200 windows at 16 kHz with the state of the one before, after one at 8 kHz."""
+    """A stream of 200 windows at 16 kHz, each with the state that the one before left, after a first run with a window at 8 kHz."""
     def window(seed, samples, rate):
         return {"input": make_array("normal", [1, samples], seed), "sr": np.array(rate, np.int64)}
     state = {"state": np.zeros((2, 1, 128), np.float32)}

@@ -1,4 +1,4 @@
-"""What is read from rounds of several engines."""
+"""Statistics of rounds in which several engines were measured in turns."""
 import math
 import statistics
 
@@ -8,7 +8,7 @@ T95 = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 
 
 
 def paired(theirs, ours):
-    """Median ratio of rounds that were measured in turns, and the 95 % interval of its mean (of logarithms)."""
+    """Returns the median of the rounds' ratios, and the 95 % confidence interval of their geometric mean."""
     logs = [math.log(a / b) for a, b in zip(theirs, ours)]
     mean, half = statistics.fmean(logs), 0.0
     if len(logs) > 1:

@@ -29,7 +29,7 @@ static const rt_backend backend = {.abi = RT_ABI, .adopt_guard = guard_adopt, .t
 rt_backend_entry onnx_xla_backend;
 
 const rt_backend *onnx_xla_backend(uint32_t abi) {
-  enum { LONGEST_DELAY = 50 }; /* microseconds: longer than it takes to begin a copy too early */
+  enum { LONGEST_DELAY = 50 }; /* microseconds: enough for a copy that does not wait, a fault, to begin too early */
   kind = ref_target.kinds[0];
   kind.run = run_on_device;
   kind.is_recordable = is_recordable;

@@ -10,8 +10,8 @@ HEADS, KV_HEADS = 4, 2
 
 
 def grouped(steps, past, lengths, total, *, size=16, packed=False, rotary=None, positions=None, bias=None, sink=None, dtype=np.float32):
-    """The inputs of GroupQueryAttention; lengths: of each element of the batch.  Rows of the past that have no meaning are 0, as
-    ONNX Runtime returns them."""
+    """Returns the inputs of GroupQueryAttention; lengths: the number of tokens of each element of the batch.  Rows of the past behind
+    these are 0, as ONNX Runtime returns them."""
     batch = len(lengths)
     new = [floats(batch, steps, n * size, dtype=dtype) for n in (HEADS, KV_HEADS, KV_HEADS)]
     new = [np.concatenate(new, 2), None, None] if packed else new
@@ -81,7 +81,8 @@ def write_group_query_attention(w):
 
 
 def write_normalised_heads(w):
-    """Only GPUs normalise queries and keys in the operator: what is expected is ONNX Runtime's attention of normalised ones."""
+    """Queries and keys that the operator normalises.  ONNX Runtime can do that on GPUs only, so what is expected is its
+    attention of queries and keys that were normalised before."""
     attributes = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, "do_rotary": 1}
     weights = [floats(16), floats(16)]
 
@@ -104,7 +105,7 @@ def write_normalised_heads(w):
 
 
 def write_decoder(w):
-    """As exporters write it: lengths come from a mask of all tokens."""
+    """Attention in a decoder as exporters write it: lengths come from a mask of all tokens."""
     sets = []
     for batch, steps, past in ((2, 1, 5), (2, 1, 9), (1, 4, 0), (3, 5, 0)):
         x = grouped(steps, past, [past + steps] * batch, past + steps, packed=True, rotary=16)
@@ -167,7 +168,7 @@ def write_multi_head_attention(w):
 
 
 def write_half(w):
-    """Numbers of few bits, so that the sums before softmax are exact in f16; ONNX Runtime computes in f32."""
+    """Attention in f16.  Numbers have few bits, so that the sums before softmax are exact in f16; ONNX Runtime computes them in f32."""
     def few(*dims):
         return (ints(-2, 3, *dims) / 4).astype(np.float16)
 
@@ -212,7 +213,7 @@ def write_attention(w):
 
 
 def run_without_bias(w, x, m):
-    """ONNX Runtime ends with a fault if the bias is missing: a bias of 0 means the same."""
+    """Runs Attention with a bias of 0, since ONNX Runtime crashes if the bias is missing, which means the same."""
     return w.run("Attention", [x, m, np.zeros(m.shape[1], np.float32)], [F32], {"num_heads": HEADS})
 
 

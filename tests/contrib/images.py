@@ -1,5 +1,5 @@
 """Operators of diffusion models, which ONNX Runtime computes on GPUs only: what is expected is written out in numpy after its
-documentation's text.  Operators that the standard has too."""
+documentation's text.  Also operators that the standard has, too."""
 import itertools
 import math
 

@@ -34,7 +34,7 @@ def trimmed(x):
 
 
 def rest(n, *others):
-    """All inputs but these are initializers."""
+    """Returns the numbers of the initializers: those of all n inputs but `others`."""
     return [k for k in range(n) if k not in others]
 
 

@@ -48,8 +48,9 @@ class Writer:
         return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
     def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True, opset=17):
-        """sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for one that is left out;
-        constants: the numbers of the inputs that are initializers; expected: a function of a set in place of ONNX Runtime."""
+        """Writes a case of one node.  sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for
+        one that is left out; constants: the numbers of the inputs that are initializers; expected: a function that computes a set's
+        outputs in place of ONNX Runtime."""
         given = ["" if x is None else "x%d" % k for k, x in enumerate(sets[0])]
         wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
         node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
@@ -59,7 +60,9 @@ class Writer:
                        {given[k] for k in constants if k < len(given) and given[k]}, results, one_program, opset)
 
     def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True, opset=17):
-        """one_program: whether a program that knows no contents of inputs must serve all sets; sets: {input: array}; outputs: {output: element type}; constants: names of inputs that are initializers."""
+        """Writes a case of several nodes.  sets: {input: array} for each set; outputs: {output: element type}; constants: the
+        names of the inputs that are initializers; one_program: whether one program, which knows no contents of inputs, must serve
+        all sets."""
         dims = {}
         info = []
         for n, x in sets[0].items():
@@ -80,7 +83,7 @@ class Writer:
         path = os.path.join(self.folder, "%s_%d" % (stem, self.names[stem]))
         os.makedirs(path)
         onnx.save(model, os.path.join(path, "model.onnx"))
-        if dims:  # as options of onnx-xla
+        if dims:  # the ranges of open dimensions, as options of onnx-xla
             with open(os.path.join(path, "dims"), "w", encoding="ascii") as f:
                 f.write(" ".join("-d %s=%d..%d" % (n, min(s), max(s)) for s, n in dims.items()))
         for k, (feed, y) in enumerate(zip(feeds, results)):

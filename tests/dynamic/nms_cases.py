@@ -9,7 +9,8 @@ rng = np.random.default_rng(1)
 
 
 def boxes(batches, n, spread, centers=False):
-    """Corners (y, x, y, x) in any order, or center and size; a smaller spread overlaps more.  Some are the same box."""
+    """Returns boxes as corners (y, x, y, x) in any order, or as center and size.  With a smaller spread more boxes overlap;
+    some are equal."""
     first = rng.uniform(0, spread, (batches, n, 2))
     size = rng.uniform(0.5, 4, (batches, n, 2))
     if centers:
@@ -25,13 +26,13 @@ def boxes(batches, n, spread, centers=False):
 
 
 def scores(batches, classes, n, levels=None):
-    """levels: only so many different ones, so that many are equal."""
+    """levels: the number of different scores, so that many are equal."""
     s = rng.random((batches, classes, n))
     return (np.round(s * levels) / levels if levels else s).astype(np.float32)
 
 
 def spoiled(b, s):
-    """NaN, infinities and boxes without area among the boxes, NaN and -0 among the scores."""
+    """Returns copies with NaN, infinities and boxes without area among the boxes, and with NaN and -0 among the scores."""
     b, s = b.copy(), s.copy()
     n = b.shape[1]
     for value in (np.nan, np.inf, -np.inf):
@@ -61,22 +62,22 @@ def make(case):
     def limits(m, o, t):
         return [one(np.int64, m), one(np.float32, o), one(np.float32, t)]
 
-    # numbers that only running tells; the sizes are the data sets' own
+    # the limit and the thresholds are inputs, and each data set has sizes of its own
     sizes = [(1, 1, 1), (1, 1, 40), (2, 3, 50), (1, 80, 200), (3, 2, 33), (1, 2, 1000)]
     values = [(5, 0.5, 0.2), (40, 0.3, 0.0), (100, 0.0, 0.7), (3, 1.0, 0.5), (2**62, 0.45, -1.0), (1000, 0.7, 0.1)]
     for centers in (0, 1):
         case(f"nms_{'centers' if centers else 'corners'}", [nms(center_point_box=centers)], all_inputs, out,
              [[boxes(b, n, 10, centers), scores(b, c, n), *limits(*v)] for (b, c, n), v in zip(sizes, values)])
-    # nothing comes out
+    # no box is chosen
     case("nms_nothing", [nms()], all_inputs, out,
          [[boxes(b, n, 10), scores(b, c, n), *limits(*v)]
           for b, c, n, v in [(1, 2, 20, (0, 0.5, 0.2)), (1, 2, 20, (-5, 0.5, 0.2)), (2, 2, 20, (10, 0.5, 2)),
                              (1, 2, 20, (10, 0.5, np.nan)), (1, 2, 0, (10, 0.5, 0.2)), (0, 2, 5, (10, 0.5, 0.2)),
                              (1, 0, 5, (10, 0.5, 0.2))]])
-    # scores that are equal, also of boxes that are
+    # equal scores, also of equal boxes
     case("nms_ties", [nms()], all_inputs, out,
          [[boxes(2, 100, 8), scores(2, 2, 100, k), *limits(100, 0.4, 0.1)] for k in (1, 3, 10)])
-    # boxes on a grid of powers of two: quotients are just the threshold, which does not hide
+    # boxes on a grid of powers of two: some overlap by exactly the threshold, and then none is suppressed
     grid = np.round(rng.uniform(0, 6, (1, 200, 2)))
     size = 2.0 ** rng.integers(0, 3, (1, 200, 2))
     grid = np.concatenate([grid, grid + size], 2).astype(np.float32)
@@ -85,7 +86,7 @@ def make(case):
     for centers in (0, 1):
         sets = [spoiled(boxes(2, 60, 6, centers), scores(2, 2, 60)) + tuple(limits(60, o, -1)) for o in (0.5, 0.0)]
         case(f"nms_spoiled_{centers}", [nms(center_point_box=centers)], all_inputs, out, sets)
-    # numbers that are constants or absent
+    # the limit and the thresholds are constants or absent
     two = [("b", F, [2, 50, 4]), ("s", F, [2, 3, 50])]
     known = [("m", one(np.int64, 7)), ("o", one(np.float32, 0.4)), ("t", np.array(0.3, np.float32))]
     data = [[boxes(2, 50, 8), scores(2, 3, 50)] for _ in range(2)]
@@ -98,7 +99,7 @@ def make(case):
     case("nms_of_constants", [nms(["b", "s", "m", "o", "t"])], [("m", I, [1])], out,
          [[one(np.int64, k)] for k in (3, 30, 0)], inits=[("b", data[0][0]), ("s", data[0][1]), known[1], known[2]])
     case("nms_version_10", [nms()], two, out, data, inits=known, opset=10)
-    # what detectors do: boxes are computed, and the chosen ones looked up
+    # as in detectors: boxes are computed, and the chosen boxes are gathered
     nodes = [N("Mul", ["raw", "scale"], ["b"]), N("Sigmoid", ["logits"], ["sg"]),
              N("Transpose", ["sg"], ["s"], perm=[0, 2, 1]), nms(), N("Gather", ["y", "two"], ["k"], axis=1),
              N("Squeeze", ["b", "zero"], ["b0"]),

@@ -1,4 +1,4 @@
-"""open_cases.py: open dimensions in every operator with a rule, and nodes that stand apart and read one another's results;
+"""open_cases.py: open dimensions in every operator with a rule, and host-interpreted nodes that read each other's results;
 make_cases.py calls make()."""
 import numpy as np
 from onnx import TensorProto as T
@@ -66,7 +66,7 @@ def make_rules(case):
                           N("Concat", ["q", "q"], ["c"], axis=0), N("Gather", ["v", "q"], ["g"], axis=0)],
          [("v", F, [1])], [("b", I, [None]), ("c", I, [None]), ("g", F, [None])], [[np.array([k], np.float32)] for k in (2, 0)],
          inits=[("z", ints(0)), ("three", ints(3))])
-    case("padding_is_never_divided_by", # behind the size stand zeros
+    case("padding_is_never_divided_by", # the elements behind the computed size are zeros
          [N("Cast", ["x"], ["i"], to=I), N("Mul", ["i", "i"], ["ii"]), N("Add", ["ii", "one"], ["p"]), N("Unique", ["p"], ["u"]),
           N("Compress", ["p", "keep"], ["c"], axis=0), N("Div", ["seven", "u"], ["d"]), N("Mod", ["seven", "c"], ["m"])],
          [("x", F, [6]), ("keep", B, [6])], [("d", I, [None]), ("m", I, [None])],
@@ -106,7 +106,7 @@ def make_apart(case):
     part = [N("NonZero", ["s"], ["p"]), N("Gather", ["p", "z"], ["p0"], axis=0), N("Gather", ["s", "p0"], ["e0"], axis=0),
             N("Softmax", ["e0"], ["sm"], axis=0), N("ReduceSum", ["sm"], ["e"], keepdims=0), N("ReduceSum", ["late"], ["ls"], keepdims=0),
             N("Add", ["s", "ls"], ["s2"]), N("Identity", ["c"], ["c2"])]
-    case("loop_reads_what_waits", # its body needs sizes of its own before it reads that
+    case("loop_reads_what_waits", # the body computes a size before it reads `late`, which has one, too
          rows + [N("MatMul", ["rows", "w"], ["mm"]), N("Softmax", ["mm"], ["late"], axis=1), N("ReduceMax", ["x"], ["v"], axes=[1], keepdims=0),
                  N("Loop", ["m", "", "v"], ["vo", "es"],
                    body=body("part", part, loop + [("s", F, [4])], [("c2", B, []), ("s2", F, [4]), ("e", F, [])],

@@ -1,12 +1,20 @@
-/* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to others, and compares what it
- * computes with the model imported for those sizes.  The module is also compiled to one program of the reference
- * target, which is bound to the same sizes and must compute the same bits as the bound module, or of the cpu target,
- * whose sums are in another order. prog_symbols [-n] [-p] [-c] [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]... DIM
- * is the name of an open dimension of the inputs; binding number k takes SIZE number k of each.  -n: nothing is
- * computed, modules and the program are only bound, and modules are verified.  -p: the module is printed.  -q: these
- * passes, separated by commas, run on the module with symbols; sums may then be in another order.  -c: the program is
- * for the cpu target.  -d: the size of dimensions without a name (5). Prints the definitions and guards with their
- * sources, and a line for each binding.  The exit status is 1 if something differs. */
+/* prog_symbols.c - imports a model with symbols at one set of sizes, binds the module to other sizes, and compares what
+ * it computes with the model imported for those sizes.
+ *
+ *   prog_symbols [-n] [-p] [-c] [-q PASSES] [-d SIZE] MODEL [DIM=HINT[,SIZE]...]...
+ *
+ * DIM is the name of an open dimension of the inputs.  The first binding takes the first SIZE of each DIM, the second
+ * one the second, and so on.  The module is also compiled to one program, which is bound to the same sizes and must
+ * compute what the bound module does: the same bits if it is for the reference target, and sums in another order if it
+ * is for the cpu target (-c).
+ *   -n  modules and the program are only bound, and modules are verified: nothing is computed
+ *   -p  the module is printed
+ *   -c  the program is for the cpu target
+ *   -q  these passes, separated by commas, run on the module with symbols; sums may then be in another order
+ *   -d  the size of dimensions without a name (5)
+ *
+ * It prints the definitions and guards with their sources, and a line for each binding.  The exit status is 1 if
+ * something differs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -147,7 +147,7 @@ def maps(case):
 
 
 def collecting(nodes):
-    """A loop's body that puts what `nodes` make of `v`, w, into the sequence."""
+    """Returns a loop's body that inserts w, which `nodes` compute from `v`, into the sequence."""
     return graph([N("Identity", ["go"], ["on"]), *nodes, N("SequenceInsert", ["s", "w"], ["t"])],
                  [info("i", I, []), info("go", B, []), sequence("s")], [info("on", B, []), sequence("t")])
 
@@ -170,7 +170,7 @@ def loops(case):
     vs = [[np.float32([1, 2, 3])], [np.float32([1, -2, 3])], [np.float32([-1, -2, 3])]]
     case("loop_computed", [*found, start, N("Loop", ["m", "", "s0"], ["s"], body=growing), N("SequenceLength", ["s"], ["n"]), *SUM],
          vector, outs, vs, inits=inits)
-    # the body reads what it collected, and until when depends on it
+    # the body reads what it has collected, and the number of iterations depends on that
     reading = graph([N("SequenceAt", ["s", "last"], ["e"]), N("Add", ["e", "e"], ["w"]), N("SequenceInsert", ["s", "w"], ["t"]),
                      N("ReduceMax", ["w"], ["mx"], keepdims=0), N("Less", ["mx", "limit"], ["on"]), N("SequenceLength", ["t"], ["l"])],
                     [info("i", I, []), info("go", B, []), sequence("s")], [info("on", B, []), sequence("t"), info("l", I, [])])
@@ -185,7 +185,7 @@ def loops(case):
                         N("Loop", ["m", "", "zero"], ["y"], body=summing)], ONES, [("y", F, [])], [abc()], inits=[("zero", np.float32(0))])
     case("loop_picks_given", [N("SequenceConstruct", ["a", "b", "c"], ["l"]), N("Loop", ["m", "", "zero"], ["y"], body=summing)],
          ONES + [("m", I, [])], [("y", F, [])], [abc() + [number(k)] for k in (2, 3)], inits=[("zero", np.float32(0))])
-    # a loop around one
+    # a loop around a loop
     outer = graph([N("Identity", ["more"], ["all"]), N("SequenceEmpty", [], ["s1"]), N("Add", ["k", "one"], ["m"]),
                    N("Loop", ["m", "", "s1"], ["s2"], body=scaled), N("ConcatFromSequence", ["s2"], ["w2"], axis=0),
                    N("SequenceInsert", ["o", "w2"], ["p"])],

@@ -1,7 +1,7 @@
 """sequence_programs.py: random graphs of the operators of sequences, with bodies in bodies; make_cases.py calls make().
 
-In half of them some positions, trip counts and conditions are computed from an input, so that the graph runs piece by piece
-and sequences cross pieces; in the others all is known while importing."""
+In half of them some positions, trip counts and conditions are computed from an input, so that the graph runs segment by segment
+and sequences are passed from segment to segment; in the others all is known while importing."""
 import random
 
 import numpy as np
@@ -22,7 +22,8 @@ def sequence(name):
 
 
 class Graph:
-    """What is written and what can be read: lists are (name, length), tensors have four columns."""
+    """A graph in the making: its nodes, and the values that further nodes can read.  Lists are (name, length); tensors have
+    four columns."""
 
     def __init__(self, program, lists, tensors, depth):
         self.program, self.r, self.depth = program, program.r, depth
@@ -37,7 +38,7 @@ class Graph:
         return self.nodes[-1].output[0]
 
     def number(self, value):
-        """A constant, or one that is only known once `none`, a zero, has been computed."""
+        """Returns a constant, or the constant plus `none`, a computed zero, so that it is known only when that has been computed."""
         name = self.name()
         self.program.inits[name] = np.array(value, np.int64)
         return self.add("Add", [name, "none"]) if self.program.late and self.r.random() < 0.5 else name
@@ -50,7 +51,7 @@ class Graph:
         return name
 
     def inner(self, **more):
-        """A body that sees what is here."""
+        """Returns a body that can read the values of this graph."""
         g = Graph(self.program, self.lists, self.tensors, self.depth + 1)
         g.grow(**more)
         return g
@@ -62,7 +63,7 @@ class Graph:
             self.r.choice(kinds)(self)
 
     def a_list(self, least=0):
-        """(None, 0) where there is none of that length."""
+        """Returns a list of at least that length, or (None, 0) if there is none."""
         found = [x for x in self.lists if x[1] >= least]
         return self.r.choice(found) if found else (None, 0)
 
@@ -148,7 +149,7 @@ def if_(g):
 
 
 class Program:
-    """none is the smallest of 0 and 40 numbers that are not negative."""
+    """A random program.  Its value `none` is a computed zero: the smallest of 0 and 40 numbers that are not negative."""
 
     def __init__(self, seed):
         self.r, self.rng = random.Random(seed), np.random.default_rng(seed)

@@ -42,7 +42,8 @@ def model(nodes, feeds, constants=(), outputs=("y",), opset=18):
 
 
 def single(op, says, *, opset=18, constants=(), attributes=None, **feeds):
-    """One node n; says: what the message must hold, or None."""
+    """Returns a model of one node n, its inputs, and a pattern of the error; says: what the message must contain, or None if
+    runs succeed."""
     feeds = {k: np.asarray(v) for k, v in feeds.items()}
     inputs = list(feeds) + [c.name for c in constants]
     return model([node(op, inputs, ["y"], name="n", **(attributes or {}))], feeds, constants, opset=opset), feeds, says and f"n: {op} .* {says}"
@@ -58,7 +59,7 @@ def looped(steps):
 
 
 def branched(condition):
-    """Only the branch that is taken may fail."""
+    """A Gather in each branch of an If, one with a wrong index: only the branch that is taken may fail."""
     def branch(name, indices):
         return helper.make_graph([node("Gather", ["x", indices], [name], name="n")], name, [],
                                  [typed(name, TensorProto.FLOAT, [2, 3])])
@@ -68,7 +69,7 @@ def branched(condition):
 
 
 def counted(mask, op, says):
-    """Indices and divisors of a length that running tells: what lies behind it does not count."""
+    """Indices or divisors whose number is known only when the model runs: the elements behind that number must not be checked."""
     feeds = {"m": np.array(mask, F), "x": TABLE}
     nodes = [node("NonZero", ["m"], ["nz"]), node("Squeeze", ["nz", "first"], ["at"]), node("Sub", ["at", "one"], ["less"]),
              node("Add", ["at", "one"], ["more"]),
@@ -128,7 +129,7 @@ def all_cases():
 
 
 def theirs(path, feeds):
-    """Outputs, or the error of ONNX Runtime alone."""
+    """Returns the outputs of ONNX Runtime without our provider, or its error."""
     try:
         return session(path, provider=False, log=4).run(None, feeds)
     except Exception as e:  # its exceptions have no class of their own in common
@@ -148,7 +149,7 @@ class Ours:
         return given
 
     def run(self, path, feeds, *options):
-        """Outputs, or the line on standard error; a crash ends the test."""
+        """Returns the outputs, or the line on standard error; a crash ends the test."""
         command = [self.program, "run", "--no-cache", "--tune=off", path, "-O", os.path.join(self.folder, "out"), "--format=npy", *options,
                    *self.inputs(feeds)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -156,7 +157,7 @@ class Ours:
         return [np.load(os.path.join(self.folder, "out", "output_0.npy"))] if done.returncode == 0 else done.stderr
 
     def compiled(self, path, sizes, feeds):
-        """sizes: inputs that decide shapes."""
+        """Compiles the model and runs the compiled file.  sizes: the inputs that decide shapes, which are given to the compiler."""
         file = os.path.join(self.folder, "model.oxla")
         command = [self.program, "compile", "-q", "--no-cache", "--tune=off", path, "-o", file, *self.inputs(sizes)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -176,7 +177,7 @@ def same(got, want):
 
 
 def says(text, pattern):
-    """Parts of the pattern stand in the text, in that order."""
+    """Returns whether the parts of the pattern occur in the text, in this order."""
     at = 0
     for part in pattern.replace(" .* ", ".*").split(".*"):
         at = text.find(part.replace("of .-", "of [-"), at)
@@ -186,7 +187,7 @@ def says(text, pattern):
 
 
 def judge(name, way, got, want, pattern):
-    """want: what ONNX Runtime gives, or its error."""
+    """Returns what is wrong with a result, or None.  want: what ONNX Runtime gives, or its error."""
     if isinstance(want, str) != (pattern is not None) or (pattern and "while running" not in want):
         return f"{name}: ONNX Runtime: {want}"
     if pattern is None and not same(got, want):

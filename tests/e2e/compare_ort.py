@@ -38,8 +38,8 @@ def run_xla(path, inputs, backend):
 
 
 def difference(got, want):
-    """The largest difference of two lists of outputs, by the largest number of each output (at least 1: tails of sigmoid
-    and softmax are absolute), or a text that says why they cannot be compared."""
+    """Returns the largest difference of two lists of outputs, divided by the largest number of each output (by 1 if that is smaller,
+    so that the tails of sigmoid and softmax are compared absolutely), or a text that says why they cannot be compared."""
     if len(got) != len(want):
         return f"{len(got)} outputs instead of {len(want)}"
     worst = 0.0
@@ -55,7 +55,7 @@ def difference(got, want):
 
 
 class Report:
-    """Prints a line a comparison, and knows in the end whether all was well."""
+    """Prints a line for each comparison, and counts comparisons and failures."""
 
     def __init__(self):
         self.count = self.bad = 0

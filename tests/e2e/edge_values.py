@@ -38,7 +38,7 @@ def odd_values():
 
 
 def no_elements():
-    """Every operator that takes an array of [0, 3] or [3, 0]."""
+    """Returns a model of all operators that take an array of [0, 3] or [3, 0]."""
     node = helper.make_node
     nodes = [node(op, ["e"], [f"u_{op}"]) for op in UNARY] + [node(op, ["e", "e"], [f"b_{op}"]) for op in BINARY]
     nodes += [node(op, ["e"], [f"r_{op}"], keepdims=0) for op in ("ReduceSum", "ReduceProd", "ReduceL1")]
@@ -71,7 +71,7 @@ def no_elements():
 
 
 def run(program, way, name, proto, values):
-    """Outputs by name, or what was said."""
+    """Returns the outputs by name, or the error message."""
     before, behind = way
     arguments = before + [program, "run", "--quiet", name + ".onnx", "--format", "npy", "-O", "out"] + behind
     for key, value in values.items():
@@ -88,7 +88,7 @@ STANDARD = {"g_none": np.zeros((0, 3), np.float32)}
 
 
 def expected(proto, values):
-    """What the reference evaluator says of each node; nothing of those that it stumbles over."""
+    """Returns what the reference evaluator computes for each node, without the nodes for which it fails."""
     wanted = {}
     for n in proto.graph.node:
         inputs = [i for i in proto.graph.input if i.name in n.input]
@@ -109,7 +109,7 @@ def differs(got, want):
         return f"{got.dtype}, not {want.dtype}"
     if not np.issubdtype(want.dtype, np.floating):
         return None if np.array_equal(got, want) else f"{got}, not {want}"
-    tiny = np.abs(want) < 1.2e-38  # denormals may be taken for zero on the way
+    tiny = np.abs(want) < 1.2e-38  # denormals may be flushed to zero by functions of libm
     near = np.isclose(got, want, rtol=1e-5, atol=0, equal_nan=True) | (tiny & (np.abs(got) < 1.2e-38))
     return None if near.all() else f"at {np.flatnonzero(~near.ravel())}: {got.ravel()[~near.ravel()]}, not {want.ravel()[~near.ravel()]}"
 

@@ -31,7 +31,7 @@ class Model:
         return name
 
     def packed(self, value, kind):
-        """4-bit integers."""
+        """Adds a constant of 4-bit integers, and returns its name."""
         name = f"c{len(self.constants)}"
         self.constants.append(helper.make_tensor(name, kind, value.shape, value.flatten().tolist()))
         return name
@@ -50,7 +50,7 @@ class Model:
         return self.rng.integers(low, high, shape).astype(kind)
 
     def weights(self, shape, zero=0, kind=np.int8):
-        """Of 7 bits: with 8, ONNX Runtime's sums of pairs saturate on processors without VNNI."""
+        """Returns random weights of 7 bits: with 8, ONNX Runtime's sums of pairs saturate on processors without VNNI."""
         return self.rng.integers(zero - 63, zero + 64, shape).astype(kind)
 
     def quantize(self, x, scale, zero):
@@ -87,7 +87,7 @@ def qdq_convolution(m, kind, x_zero, y_zero, channels=16, outputs=24, kernel=3, 
 
 
 def qdq_block(m, kind):
-    """Two convolutions, their sum, a maximum and a mean, bytes between all of them."""
+    """Two convolutions, their sum, a maximum and a mean, with quantised arrays between all of them."""
     y = qdq_convolution(m, kind, 3, 7, relu=False)
     a = m.dequantize(y, 0.06, kind(7))
     w = m.dequantize(m.constant(m.weights((24, 24, 1, 1))), np.full(24, 0.003, np.float32), np.zeros(24, np.int8), axis=0)
@@ -130,7 +130,7 @@ def integers(m, kind):
 
 
 def dynamic(m, kind):
-    """As ONNX Runtime's dynamic quantisation writes a linear layer."""
+    """A linear layer as ONNX Runtime's dynamic quantisation writes it."""
     del kind
     q, scale, zero = m.node("DynamicQuantizeLinear", [m.input("x", m.rng.standard_normal((4, 20, 96)).astype(np.float32))], 3)
     y = m.node("MatMulInteger", [q, m.constant(m.weights((96, 72))), zero, m.constant(np.int8(0))])
@@ -140,7 +140,8 @@ def dynamic(m, kind):
 
 
 def blocks(m, kind):
-    """4-bit weights, a scale and zero point for 32 of a column; enough of them to stay so (cpu_takes_quantized_weights)."""
+    """4-bit weights with a scale and a zero point for each 32 of a column; there are so many that they stay 4-bit integers
+    (cpu_takes_quantized_weights)."""
     code, low, high = (TensorProto.UINT4, 0, 16) if kind == np.uint8 else (TensorProto.INT4, -8, 8)
     w = m.packed(m.rng.integers(low, high, (640, 528)), code)
     scale = m.constant((m.rng.random((20, 528)) * 0.1).astype(np.float32))
@@ -172,7 +173,7 @@ def spelled_out(path, inputs):
 
 
 def wrong(got, want, exact):
-    """What is wrong with one output; nothing: ''."""
+    """Returns what is wrong with one output, or ''."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype}{got.shape} instead of {want.dtype}{want.shape}"
     apart = np.abs(got.astype(np.float64) - want.astype(np.float64))

@@ -29,7 +29,7 @@ def splats(graph):
 
 
 def users(graph):
-    """name -> (node, operand) that uses it first; Unsqueeze is looked through."""
+    """Returns {name: (node, operand number)} of the first use of each value; a use by an Unsqueeze stands for the uses of its result."""
     first = {}
     for node in reversed(graph.node):
         for k, name in enumerate(node.input):
@@ -64,7 +64,7 @@ def drop_softmax(graph):
 
 
 def randomize(model, seed=1, softmax=False):
-    """The model with random weights; only what must be given is left among its inputs."""
+    """Returns the model with random weights; its inputs are only those that a run must be given."""
     graph = model.graph
     if not softmax:
         drop_softmax(graph)

@@ -49,7 +49,7 @@ def sound(rng, rate, batch, n):
 
 
 def voice_step(report, data, rng, name, rate, batch, tolerance, extra=None):
-    """Two chunks of sound one after the other, the state of the first run going into the second."""
+    """Runs two chunks of sound one after the other; the state that the first run returns is an input of the second."""
     path = os.path.join(data, "silero_vad", "data", name)
     length = 576 if rate == 16000 else 288
     heard = sound(rng, rate, batch, 2 * length)

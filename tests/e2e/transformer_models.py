@@ -34,7 +34,7 @@ class Builder:
         return self.op("Gather", self.op("Shape", x), self.constant(np.int64(axis)), axis=0)
 
     def sizes(self, *parts):
-        """A shape of numbers and of scalars that nodes make."""
+        """Adds nodes that make a shape of numbers and of computed scalars; returns its name."""
         axes = self.constant(np.array([0], np.int64))
         return self.op("Concat", *(self.constant(np.array([p], np.int64)) if isinstance(p, int)
                                    else self.op("Unsqueeze", p, axes) for p in parts), axis=0)
@@ -98,7 +98,7 @@ def bert_feeds(rng, batch, length):
 
 
 def gpt2(width=128, heads=4, layers=3, words=1000, longest=512):
-    """What is past may be empty: the same model reads a text and continues it."""
+    """Returns a small GPT-2 whose past may be empty, so that one model reads a text and continues it."""
     b = Builder(width, heads, 2)
     zero, one, two, three = (b.constant(np.array([n], np.int64)) for n in range(4))
     past, new = b.size("past_key_0", 2), b.size("input_ids", 1)

@@ -1,17 +1,18 @@
 """build.py: grows a random valid graph, node by node.
 
-Every value is computed as soon as its node stands (by the reference evaluator, one node at a time), so that a
-generator (registry.py) can ask for a value in a range and always gets one: an existing one, an existing one
-reshaped, cut, broadcast or cast, or a new input or constant.  Beside the numbers each value carries what
-implementations may differ by:
+Every value is computed as soon as its node is added (by the reference evaluator, one node at a time), so that a
+generator (registry.py) can ask for a value in a range and always gets one: an existing one, an existing one that is
+reshaped, sliced, broadcast or cast, or a new input or constant.  Each value also says by how much the results of
+implementations may differ:
 
-  exact    no rounding stands behind it: integers, booleans, inputs and what moves or selects them.  Must be bit-equal.
-  error    else: the most that two right implementations can be apart.  Own rounding of each operation, added to
-           what the operation makes of the errors of its operands, which is measured: it is computed again for
-           operands moved by their errors.
+  exact    not at all, since no rounding was involved: integers, booleans, inputs, and values that are moved or selected
+           from these.  All implementations must give the same bits.
+  error    if a value is not exact: the most by which two right implementations can differ.  It is the rounding of the
+           operation itself plus the effect of the operands' errors.  That effect is measured: the operation is computed
+           again with operands that are changed by their errors.
 
-Operations that are not continuous (Round, comparisons, Cast to an integer, ArgMax ...) are only given exact
-values, and an operation that makes too much of its operands' errors is not taken."""
+Operations that are not continuous (Round, comparisons, Cast to an integer, ArgMax ...) get exact values only, and a node
+that would make the operands' errors too large is not added."""
 
 import collections
 import math
@@ -30,9 +31,9 @@ from registry import EXACT, STEP, SUM, Skip
 from rows import CODE_OF_NP, NP, is_inexact
 from values import LARGE, Value, as_wide, draw_array, has_wild, is_degenerate, size_of
 
-# What exporters compute sizes with: what comes of known values by these is known when the graph is imported.
+# The operators by which exporters compute sizes: their results are known during the import if their operands are.
 SHAPE_ARITHMETIC = "Gather Concat Slice Reshape Squeeze Unsqueeze Identity Cast Constant Add Sub Mul".split()
-SEQUENCES = 0.02  # how often a node is followed by a detour through a sequence
+SEQUENCES = 0.02  # the fraction of nodes after which a value goes through a sequence (sequences.py)
 
 
 # Operators that take each other's operands and attributes.
@@ -50,7 +51,7 @@ ALIKE = [
 
 
 class Operation:
-    """What a generator sees of the operator it draws for: the schema in force, and the types chosen so far."""
+    """What a generator knows of the operator that it draws: its schema, and the types that were chosen so far."""
 
     def __init__(self, builder, schema, entry):
         self.builder, self.schema, self.entry = builder, schema, entry
@@ -58,8 +59,8 @@ class Operation:
         self.chosen = {}
 
     def type(self, variable, among=None):
-        """The element type of a type variable: of those that the schema allows (and `among`), one drawn least
-        so far."""
+        """Returns the element type of a type variable: of those that the schema allows and that are in `among`, one that was
+        drawn least so far."""
         if variable in self.chosen:
             return self.chosen[variable]
         allowed = [t for t in self.schema.types.get(variable, []) if among is None or t in among]
@@ -73,34 +74,34 @@ class Operation:
 
 
 class Builder:
-    """One graph, or the body of one that captures values of `outer`."""
+    """Builds a graph, or a body, which can read the values of the graph `outer` around it."""
 
     def __init__(self, seed, table, registry, opset, dense=None, outer=None, peer=None, menu=None, large=False):
         self.r = outer.r if outer else random.Random(seed)
         self.table, self.registry, self.opset, self.outer = table, registry, opset, outer
         self.root = outer.root if outer else self
-        self.dense = dense  # types that this graph prefers; None: those drawn least
-        self.menu = outer.menu if outer else menu  # operators that this graph prefers; None: all alike
-        self.large = large  # has values of many elements
+        self.dense = dense  # types that this graph prefers; None: those that were drawn least
+        self.menu = outer.menu if outer else menu  # operators that this graph prefers; None: no preference
+        self.large = large  # whether the graph has values of many elements
         self.most = (16 if large else 4) * LARGE  # elements of a value
-        self.peer = peer  # tells whether a one-node model runs elsewhere; None: not asked
+        self.peer = peer  # tells whether ONNX Runtime runs a one-node model; None: it is not asked
         self.values, self.nodes, self.initializers = [], [], []
         self.favourite = None  # a value that is taken wherever it fits
         self.inputs = []
         if not outer:
             self.count = 0
-            self.focused = False  # about rows that were not drawn often
-            self.open_sizes = False  # NonZero and others of computed values too
-            self.special = False  # has infinities, NaN and the like: see sweep.py
-            self.drawn = []  # rows, one a use
+            self.focused = False  # whether the graph is for rows that were not drawn often
+            self.open_sizes = False  # whether NonZero and its like get computed values, too
+            self.special = False  # whether the graph has infinities, NaN and the like: see sweep.py
+            self.drawn = []  # the rows that were drawn, each as often as it was
             self.refusals = {}  # row -> message
             self.statistics = {"values": 0, "degenerate": 0}
             self.skips = collections.Counter()
             self.mishaps = []  # generators that failed
-            self.faults = []  # one-node models that our library calls wrong
-            self.idioms = []  # names of those that it is made of
-            self.kept = set()  # names of values that are to come out
-            self.makings = {}  # name -> how it came to be (errors.py)
+            self.faults = []  # one-node models that our library refuses as invalid
+            self.idioms = []  # the names of the idioms that the graph consists of
+            self.kept = set()  # names of values that must be outputs of the graph
+            self.makings = {}  # name of a value -> how it was computed (errors.py)
             self.sizes = None  # other sizes at which each value is computed too (sizes.py)
 
     # --- names, values ---
@@ -113,7 +114,7 @@ class Builder:
         return self.values if self.outer is None else self.outer.visible() + self.values
 
     def new_input(self, array, fixed=False):
-        """An input of the whole graph; bodies capture it.  fixed: it is the same at all sizes."""
+        """Adds an input of the whole graph, which bodies can read, too.  fixed: its shape and contents are the same at all sizes."""
         root = self.root
         value = Value(self.name("in"), array)
         if root.sizes:
@@ -123,7 +124,7 @@ class Builder:
         return value
 
     def constant(self, array, as_node=None):
-        """An initializer, or a Constant node."""
+        """Adds an initializer or a Constant node."""
         if as_node is None:
             as_node = self.r.random() < 0.15
         value = Value(self.name("c"), np.asarray(array), constant=True)
@@ -183,8 +184,8 @@ class Builder:
         constant=None,
         new=None,
     ):
-        """A value of that type; its shape as given, or of a rank in that range with dims of `least` at least;
-        its numbers in [lo, hi].  new: makes the array where none is found."""
+        """Returns a value of that type, with the given shape, or with a rank in the given range and dimensions of at least
+        `least`, and with numbers in [lo, hi].  new: a function that makes the array if no value is found."""
         rank = (rank, rank) if isinstance(rank, int) else rank
         rank = (len(shape), len(shape)) if shape is not None else rank
 
@@ -216,7 +217,7 @@ class Builder:
         return self.fresh(new(s) if new else draw_array(self.r, type, s, lo, hi), constant)
 
     def pick(self, found):
-        """What nobody uses yet, and what is young, is liked best."""
+        """Chooses one of the values, preferably one that no node uses yet, and one that was added late."""
         if self.favourite in found:
             return self.favourite
         weights = [
@@ -226,8 +227,8 @@ class Builder:
         return self.r.choices(found, weights)[0]
 
     def adapt(self, type, rank, shape, lo, hi, exact, least, fits):
-        """An existing value, brought into shape by nodes of movement, or to its type by Cast; None: there is
-        none."""
+        """Returns an existing value whose shape was changed by nodes that move elements, or its type by Cast; None if none is
+        found."""
         try:
             found = [v for v in self.visible() if fits(v, any_shape=True) and v.size]
             if not found:
@@ -248,8 +249,8 @@ class Builder:
             return None
 
     def may_cast(self, v, type):
-        """Whether Cast is allowed, exact values only to what is not a float, and whether all numbers can be
-        represented."""
+        """Returns whether the value can be cast to the type: Cast takes both types, the type can represent all numbers, and only
+        an exact value is cast to a type that is no float."""
         cast = self.table.at[self.opset]["Cast"]
         if v.type not in cast.types["T1"] or type not in cast.types["T2"] or v.type == type or not v.finite:
             return False
@@ -270,7 +271,7 @@ class Builder:
         return v.exact and least < v.low and v.high < min(most, 2**53)
 
     def similar_shape(self, v, rank, least):
-        """A shape of a rank in the range with as many elements."""
+        """Returns a shape with as many elements as v, whose rank is in the range."""
         if rank[0] <= v.rank <= rank[1]:
             return v.shape
         shape = list(v.shape)
@@ -307,7 +308,7 @@ class Builder:
         raise Skip("no way from shape to shape")
 
     def ints(self, numbers, type="int64", constant=None):
-        """Sizes, axes, places: constants mostly, sometimes an input, sometimes computed from a Shape."""
+        """Returns a value of sizes, axes or indices: mostly a constant, sometimes an input, sometimes computed from a Shape."""
         array = np.asarray(numbers, dtype=NP[type])
         found = [
             v
@@ -326,11 +327,11 @@ class Builder:
             made = self.ints_of_shapes(array)
             if made is not None:
                 return made
-        likely = 0.98 if self.root.sizes else 0.9  # a program is for one content of what sizes follow from
+        likely = 0.98 if self.root.sizes else 0.9  # a program is for one content of inputs that decide sizes
         return self.fresh(array, constant=True if constant else chance < likely, fixed=True)
 
     def ints_of_shapes(self, array):
-        """Concat of dims that Shape and Gather find, numbers where there are none."""
+        """Returns a Concat of dimensions that Shape and Gather give, and of constants for numbers that are no dimension."""
         parts = []
         try:
             for n in array.tolist():
@@ -341,7 +342,8 @@ class Builder:
             return None
 
     def int_of_shapes(self, n):
-        """A dimension of that size or, where there are other sizes, the product of several; None: there is none."""
+        """Returns a dimension of that size as a value or, if the graph has other sizes, also a product of several; None if there is
+        none."""
         taken = self.table.at[self.opset]["Shape"].types["T"]
         found = [(v, k) for v in self.visible() if v.type in taken and v.type not in rows.TINY_FLOATS
                  for k in range(v.rank)]
@@ -375,7 +377,7 @@ class Builder:
         return self.r.choices(allowed, weights)[0]
 
     def grow(self, n_nodes, max_tries=None):
-        """Adds nodes until there are that many, or nothing more fits."""
+        """Adds nodes until there are that many, or until no further node can be added."""
         ops = [s for name, s in self.table.at[self.opset].items() if name in self.registry]
         weights = [self.weight(s) for s in ops]
         start = len(self.nodes)
@@ -403,7 +405,7 @@ class Builder:
         return min(1, entry.liked) * (1 + math.sqrt(len(schema.rows))) / (1 + low)
 
     def draw(self, schema):
-        """One node of that operator, with what it needs; None if it cannot be."""
+        """Adds a node of that operator, and what it needs; returns a result of the node, or None if it cannot be added."""
         entry = self.registry[schema.name]
         operation = Operation(self, schema, entry)
         before = len(self.root.drawn)
@@ -415,27 +417,27 @@ class Builder:
             if not self.favourite and self.r.random() < 0.12:
                 self.draw_again(schema, made[0])
             if self.root.focused and self.outer is None:
-                self.table.counts.update(self.root.drawn[before:])  # the process's own; the report tells the others
+                self.table.counts.update(self.root.drawn[before:])  # those of this process; others get them by the report
             return made
         except Skip as e:
             self.root.skips[str(e)[:40]] += 1
-        except (ValueError, IndexError, OverflowError) as e:  # of a generator that did not think of this case
+        except (ValueError, IndexError, OverflowError) as e:  # from a generator that does not consider this case
             self.root.mishaps.append(
                 f"{schema.name}-{schema.since}: {e!r} in line {e.__traceback__.tb_next.tb_lineno}"
             )
         if entry.control:
-            del self.root.drawn[before:]  # of bodies that are nowhere
+            del self.root.drawn[before:]  # those of bodies whose node was not added
         return None
 
     def draw_again(self, schema, made):
-        """The same operator on its own result: passes make one of two."""
+        """Draws the same operator again, on its own result, since passes merge such nodes."""
         self.favourite = made
         self.draw(schema)
         self.favourite = None
 
     def add_twin(self, name, inputs, attributes, n_outputs=1, *more):
-        """The same once more but for the operator, the order of its operands, or that of dimensions: whoever
-        takes what only looks alike for equal is found out."""
+        """Adds a node that differs from another one only in the operator, the order of operands, or the order of dimensions.  A
+        pass that wrongly takes the two for equal is found by that."""
         group = next((g for g in ALIKE if name in g), (name,))
         if not more and self.r.random() < 0.5:
             name = self.r.choice(group)
@@ -448,8 +450,9 @@ class Builder:
             self.add(name, inputs, attributes, n_outputs, *more)
 
     def add(self, name, inputs, attributes, n_outputs=1, kind=None, ulps=None, inner=None, wild=False):
-        """A node, computed.  Inputs may be None.  inner: errors that bodies make, by output.  wild: may be as
-        large as masks are, infinite, or the same everywhere.  Raises Skip where it is not wanted."""
+        """Adds a node, computes it, and returns its results.  Inputs may be None.  inner: the error of each output that rounding
+        in bodies makes.  wild: whether results may be as large as masks, infinite, or all equal.  Raises Skip if the node is
+        not wanted."""
         schema = self.table.at[self.opset].get(name)
         if schema is None:
             raise Skip(f"{name} is not in opset {self.opset}")
@@ -505,7 +508,7 @@ class Builder:
         return made
 
     def add_special(self, node, schema, kind, ulps, operands, outputs, rows_used):
-        """Of any numbers: each result may be off by a part of itself."""
+        """Adds a node on any numbers (sweep.py), whose results may each have a relative error."""
         self.nodes.append(node)
         types = [rows.NAME_OF_NP[a.dtype] for a in outputs]
         made = [
@@ -529,7 +532,7 @@ class Builder:
         return made
 
     def captures(self, node):
-        """Values of this and outer graphs that bodies of the node use."""
+        """Returns the values of this graph and of outer graphs that bodies of the node use."""
         names = set()
 
         def walk(graph):
@@ -550,7 +553,7 @@ class Builder:
         return [v for v in self.visible() if v.name in names - inner]
 
     def one_node(self, node, operands, outputs=None):
-        """A model of the node alone."""
+        """Returns a model of the node alone."""
         seen = {v.name: v for v in operands}
         infos = [value_info(v.name, v.array) for v in seen.values()]
         results = (

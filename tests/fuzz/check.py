@@ -1,8 +1,8 @@
-"""check.py: runs a graph everywhere and compares.
+"""check.py: runs a graph in all configurations and compares the outputs.
 
-What must come out was computed node by node when the graph was built.  Exact values (build.py) must be
-bit-equal, NaN being NaN and -0 being 0.  Of the others each implementation may be off by the value's error, so
-two may be apart by twice that; the tolerance is three times, as errors are measured in few directions."""
+The expected outputs were computed node by node when the graph was built.  Exact values (build.py) must be
+bit-equal, where all NaNs are equal, and so are -0 and 0.  Of other values each implementation may differ by the value's
+error, so two may differ by twice that.  The tolerance is three times the error, since errors are measured by few trials."""
 
 import os
 import tempfile
@@ -37,7 +37,7 @@ PASSES = (
     "lookup_tables",
 )
 THREADS = [(f"cpu-threads{n}", {"threads": n}) for n in (2, 3, 8)]
-# Other ways to run: the short matrix draws one of them, or one of `BY` with each graph.
+# Other ways to run a graph: the short matrix draws one of them, or one of `BY`, for each graph.
 WAYS = THREADS + [
     ("cpu-tuned", {"tune": "fast"}),
     ("cpu-twice", {"runs": 2}),
@@ -45,11 +45,11 @@ WAYS = THREADS + [
     ("cpu-lanes1", {"lanes": 1}),
     ("cpu-lanes4", {"lanes": 4}),
 ]
-BY = "cpu-by-"  # followed by a way of computing contractions, which is taken wherever it can be
+BY = "cpu-by-"  # followed by the name of a config, by which every contraction is computed that has it
 
 
-# The GPU target on the emulator, which no check of memory can look into: it has checks of its own.  Its PTX is
-# interpreted.
+# The GPU target on the emulator, and on a driver that interprets its PTX.  check_memory cannot look into a device's memory, but
+# the emulator has checks of its own.
 GPU = [
     ("gpu", {"backend": "gpu:host"}),
     ("gpu-threads", {"backend": "gpu:host", "threads": 3}),
@@ -59,11 +59,11 @@ GPU = [
 
 
 def configurations(matrix, r):
-    """(name, options of a session) of a graph; the plain matrix has none but the two targets, that of
-    threads only what a sanitizer for threads can say something of, that of gpu the GPU target."""
+    """Returns (name, options of a session) of the runs of a graph.  The matrix `plain` has the two targets only, `threads` only
+    runs in which ThreadSanitizer can find something, and `gpu` the GPU target."""
     if matrix in ("threads", "gpu"):
         return THREADS if matrix == "threads" else GPU
-    checked = {"check_memory": True}  # WAYS are not: their threads and runs share memory as programs do
+    checked = {"check_memory": True}  # the WAYS are not checked: their threads and runs share memory, as those of users do
     found = [("ref", {"backend": "ref", **checked}), ("cpu", {"backend": "cpu", **checked})]
     if matrix == "plain":
         return found
@@ -95,7 +95,7 @@ class Failure:
 
 
 def difference(want, got):
-    """How an array differs from what a values.Value says, or None."""
+    """Returns how an array differs from the values.Value `want`, or None."""
     a = want.array
     if got.dtype != a.dtype or got.shape != a.shape:
         return f"{got.dtype}{list(got.shape)} instead of {a.dtype}{list(a.shape)}"
@@ -116,8 +116,8 @@ def difference(want, got):
 
 
 def compare(graph, outputs, values=None):
-    """(name, text) of the first output that is wrong, or None.  values: those that must come out, if inputs have other
-    sizes."""
+    """Returns (name, text) of the first output that is wrong, or None.  values: the expected ones, if inputs have other sizes than
+    those at which the graph was built."""
     for name in graph.outputs:
         text = difference((values or graph.values)[name], outputs[name])
         if text:
@@ -126,7 +126,7 @@ def compare(graph, outputs, values=None):
 
 
 def run_one(graph, name, arguments):
-    """A Failure or None."""
+    """Runs the graph with these options, and returns a Failure or None."""
     try:
         outputs = xla.run_xla(graph.model.SerializeToString(), graph.inputs, **arguments)
     except xla.XlaError as e:
@@ -136,7 +136,7 @@ def run_one(graph, name, arguments):
 
 
 def run_saved(graph):
-    """Compiled, saved, loaded, run."""
+    """Compiles the graph, saves it, loads it and runs it; returns a Failure or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "graph.oxla")
         try:
@@ -149,20 +149,20 @@ def run_saved(graph):
 
 
 def measured(graph, folder):
-    """(Failure or None, lines of the log) of a graph that was run as what was measured to be fastest."""
+    """Runs the graph by the configs that were measured to be the fastest; returns (Failure or None, lines of the log)."""
     failure = run_one(graph, "cpu-measured", {"tune": "full", "cache": folder})
     return failure, algorithms.read(folder)
 
 
 def run_by(graph, lines, way):
-    """The graph with its contractions computed that way."""
+    """Runs the graph with its contractions computed by that config."""
     with tempfile.TemporaryDirectory() as folder:
         algorithms.force(lines, way, folder)
         return run_one(graph, BY + way, {"tune": "fast", "cache": folder})
 
 
 def run_algorithms(graph, matrix, r):
-    """Each way of computing contractions (full), or one of them."""
+    """Runs the graph with each config of contractions (matrix `full`), or with one of them."""
     with tempfile.TemporaryDirectory() as folder:
         failure, lines = measured(graph, folder)
     ways = algorithms.candidates(lines)
@@ -172,7 +172,7 @@ def run_algorithms(graph, matrix, r):
 
 
 def run_way_again(graph, way):
-    """What another graph failed with."""
+    """Runs the graph with the config with which another graph has failed."""
     with tempfile.TemporaryDirectory() as folder:
         lines = measured(graph, folder)[1]
     return run_by(graph, lines, way) if way in algorithms.candidates(lines) else None
@@ -183,8 +183,8 @@ def type_of(graph, names):
 
 
 def run_peer(graph, inputs=None, values=None):
-    """(Failure or None, whether it ran).  ONNX Runtime's optimiser has faults of its own: what it says counts
-    only if it says the same without.  inputs, values: those at other sizes."""
+    """Runs the graph in ONNX Runtime; returns (Failure or None, whether it ran).  Its optimiser has faults of its own, so a
+    difference counts only if there is one without the optimiser, too.  inputs, values: those at other sizes."""
     inputs = inputs or graph.inputs
     if any(
         peers.disagrees(n, type_of(graph, n.input), type_of(graph, n.output))
@@ -207,7 +207,7 @@ def run_peer(graph, inputs=None, values=None):
 
 
 def run_named(graph, failure):
-    """The configuration of a failure once more."""
+    """Runs the graph again in the configuration of a failure."""
     if failure.configuration == "saved":
         return run_saved(graph)
     if failure.configuration == "cpu-measured":
@@ -221,7 +221,7 @@ def run_named(graph, failure):
 
 
 def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
-    """All failures, and whether the peer ran.  say: told before the peer runs, which may crash, too."""
+    """Returns all failures, and whether the peer ran.  say: is called before the peer runs, which may crash, too."""
     if graph.way:
         failure = run_one(graph, *graph.way)
         return [failure] * bool(failure), False

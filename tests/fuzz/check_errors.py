@@ -1,5 +1,5 @@
-"""check_errors.py: what values of a long chain may be off by is more than what rounding does to them, and not so much that
-the chain ends or nothing would be wrong any more."""
+"""check_errors.py: in a long chain of operations, the errors that values may have are larger than what rounding does to them, but
+not so large that the chain must end or that no result would count as wrong."""
 
 import sys
 
@@ -12,12 +12,12 @@ from build import Builder
 from registry import Skip
 from workers import in_child
 
-STEPS = 20  # of three operations
-MOST = 0.01  # of the largest number
+STEPS = 20  # each of three operations
+MOST = 0.01  # the largest error, divided by the largest number
 
 
 def chain(newest):
-    """Numbers turned around and bent again and again, in f32: (what may be off, what is, at each step)."""
+    """Rotates vectors and applies activations again and again, in f32; returns (allowed error, actual error) of each step."""
     g = np.random.default_rng(1)
     b = Builder(1, rows.Table(newest), registry.load(), 17, dense=("float",))
     turn = np.linalg.qr(g.standard_normal((32, 32)))[0].astype(np.float32)
@@ -34,7 +34,7 @@ def chain(newest):
 
 
 def check(newest):
-    """What is wrong, in words."""
+    """Returns what is wrong, as a list of texts."""
     try:
         steps = chain(newest)
     except Skip as e:

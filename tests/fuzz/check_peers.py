@@ -9,7 +9,7 @@ import peers
 
 
 def asked(op, opset, arrays, outputs, **attributes):
-    """A model of one node, and its inputs."""
+    """Returns a model of one node, and its inputs."""
     feeds = {f"x{k}": a for k, a in enumerate(arrays)}
     infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, np.shape(a)) for n, a in feeds.items()]
     results = [helper.make_tensor_value_info(f"y{k}", TensorProto.FLOAT, dims) for k, dims in enumerate(outputs)]
@@ -42,7 +42,7 @@ PAIRS = [
 
 
 def check():
-    """What is wrong, in words."""
+    """Returns what is wrong, as a list of texts."""
     wrong = []
     for what, good, bad in PAIRS:
         for order in ([good, bad], [bad, good]):

@@ -1,4 +1,4 @@
-"""errors.py: which values are exact, and how far implementations may be apart in the others (build.py says the
+"""errors.py: which values are exact, and by how much implementations may differ in the others (build.py explains the
 idea)."""
 
 import math
@@ -14,10 +14,10 @@ from values import as_wide, moderate, size_of
 
 
 CONTRACTIONS = ("Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum")
-MANY = 256  # elements, among which some were moved about as badly as can be
-NOTABLE = 1e-4  # errors of so much of the largest number are looked at again
-TRIES = 2  # computations with other roundings all the way
-SAFETY = 16  # how much more may happen than in the worst of them
+MANY = 256  # elements: among so many, some were changed in about the worst way
+NOTABLE = 1e-4  # an error above this part of the largest number is measured again (tightened)
+TRIES = 2  # how often a value is computed again with other roundings in all operations
+SAFETY = 16  # the error is at most this multiple of the largest change in these tries
 
 
 def check_exact(b, kind, operands):
@@ -26,8 +26,8 @@ def check_exact(b, kind, operands):
 
 
 def check_integers(b, kind, operands, outputs):
-    """Integers made of rounded numbers could differ by one anywhere; Shape and Size do not look at
-    numbers."""
+    """Raises Skip for integers that are computed from rounded numbers, since any of them could differ by one.  Results of Shape and
+    Size do not depend on numbers."""
     inexact = any(not v.exact for v in operands)
     if (
         inexact
@@ -38,7 +38,7 @@ def check_integers(b, kind, operands, outputs):
 
 
 def errors_of(b, schema, entry, node, kind, ulps, inputs, operands, outputs):
-    """For each output None (exact) or the error it may have."""
+    """Returns for each output None if it is exact, or the error that it may have."""
     rounding = kind in (ROUND, SUM)
     if kind in (EXACT, STEP, "shape"):
         worst = max((v.error for v in operands if not v.exact), default=None)
@@ -53,7 +53,7 @@ def errors_of(b, schema, entry, node, kind, ulps, inputs, operands, outputs):
     moves = carried(b, node, operands, outputs)
     sizes = scales(b, node, kind, operands, outputs)
     precisions = [precision_of(schema, entry, a, operands) if isf else 0.0 for a, isf in zip(outputs, floats)]
-    # Of 16 bits and less: most implementations compute in f32 and round once.
+    # For types of 16 bits and less most implementations compute in f32 and round once.
     own = [
         (ulps if p < 1e-4 else 1 + ulps / 16) * p * max(scale, entry.unit) for p, scale in zip(precisions, sizes)
     ]
@@ -72,22 +72,23 @@ def precision_of(schema, entry, a, operands):
         v.type for v in operands if is_inexact(v.type) and v.type not in rows.TINY_FLOATS
     ]
     if entry.inner or "stash_type" in schema.attributes:
-        types.append(entry.inner or "float")  # what they compute in, of doubles too
+        types.append(entry.inner or "float")  # the type in which such operators compute, even for doubles
     return max(rows.eps(t) for t in types)
 
 
-# --- other roundings all the way ---
+# --- values that are computed again, with other roundings in all operations ---
 
 
 class Making:
-    """How values came to be, so that they can be computed again, each operation with roundings of its own."""
+    """How the outputs of a node were computed, so that they can be computed again with other roundings in all operations before
+    them."""
 
     def __init__(self, b, node, operands, own):
         self.b, self.node, self.operands, self.own = b, node, operands, own
         self.tries = {}
 
     def again(self, number):
-        """The outputs in one of the tries."""
+        """Returns the outputs in try number `number`."""
         if number not in self.tries:
             g = np.random.Generator(np.random.PCG64([number, zlib.crc32(self.node.output[0].encode())]))
             arrays = [v.array if v.exact else another(self.b, v, number, g) for v in self.operands]
@@ -97,36 +98,37 @@ class Making:
 
 
 def remember(b, node, operands, own, found):
-    """Bodies are left out: what they compute changes from round to round."""
+    """Notes how the outputs of a node were computed.  Nodes in bodies are left out, since their results differ in each iteration."""
     if b.outer is None and any(e is not None for e in found):
         making = Making(b, node, operands, own)
         b.root.makings.update({name: (making, k) for k, name in enumerate(node.output)})
 
 
 def another(b, v, number, g):
-    """The value in one of the tries; off by its error where nobody knows how it came to be."""
+    """Returns the value in try number `number`; if it is not known how it was computed, it is changed by its error."""
     making, k = b.root.makings.get(v.name, (None, 0))
     return making.again(number)[k] if making else nudged(v.array, v.error, number, g)
 
 
 def this_way_or_that(g, shape):
-    """A sign for each element, half of them of each kind: two of one sign would leave alone what depends on their difference."""
+    """Returns a sign for each element, half of them negative, so that also results that depend on differences of elements change."""
     signs = np.where(np.arange(size_of(shape)) % 2, -1.0, 1.0) * g.choice([-1.0, 1.0])
     return g.permutation(signs).reshape(shape)
 
 
 def nudged(a, far, number, g):
-    """Each element moved by `far` this way or that, or all one way, as sums of the former may come to nothing."""
+    """Returns the array with each element changed by `far`, with random signs in one try and one sign for all in the next: in a sum
+    random signs may cancel."""
     wide = as_wide(a)
     way = this_way_or_that(g, a.shape if number % 2 else ())
     return np.where(moderate(wide), wide + far * way, wide).astype(a.dtype) if far else a
 
 
 def tightened(b, node, operands, outputs, own, found):
-    """The errors, less where they came out large.  They hold for the worst at every step, one after the other,
-    which in long chains is thousands of times what roundings do: there several times as much as what other
-    roundings did is enough (verify/compare.h measures so, too), but never less than the node's own rounding: of one element in
-    16 bits, or of the difference of equal values, the tries often come to the same number."""
+    """Returns the errors `found`, made smaller if they are large.  They assume the worst case in every operation, which in long
+    chains is thousands of times what roundings do.  For large ones it is enough to take a multiple (SAFETY) of the changes
+    that other roundings made (verify/compare.h does so, too), but never less than the node's own rounding: for a single
+    element of 16 bits, or a difference of equal values, the tries often give the same number."""
     least = [NOTABLE * max(1e-3, largest_of(a, operands)) for a in outputs]
     notable = [e is not None and e > n for e, n in zip(found, least)]
     making, _ = b.root.makings.get(node.output[0], (None, 0))
@@ -161,19 +163,20 @@ def recompute(b, node, operands, arrays):
 
 
 def moved_by(v, far):
-    """The value's array with its elements moved, but for those of masks, which are not off by `error`."""
+    """Returns the value's array with its elements changed by `far`, except for elements as large as those of masks, for which
+    `error` does not hold."""
     wide = as_wide(v.array)
     return (np.where(moderate(wide), wide + far, wide) if v.wild else wide + far).astype(v.array.dtype)
 
 
 def counted(a, operands):
-    """The array in float64, with 0 for what a mask among the operands made large."""
+    """Returns the array in float64, with 0 for elements that a mask among the operands made large."""
     wide = as_wide(a)
     return np.where(moderate(wide), wide, 0.0) if any(v.wild for v in operands) else wide
 
 
 def distance(a, now, operands):
-    """The largest difference that is finite."""
+    """Returns the largest finite difference of two arrays."""
     far = np.abs(counted(a, operands) - counted(now, operands))
     return float(np.max(far[np.isfinite(far)], initial=0))
 
@@ -183,9 +186,9 @@ def largest_of(a, operands):
 
 
 def carried(b, node, operands, outputs):
-    """How far outputs move when operands move by their errors: once each element this way or that, then all elements of
-    an operand one way, since of a sum the former may come to nothing.  Every other operand turns between the two, so
-    that two of one element do not cancel both times."""
+    """Returns by how much outputs change if operands are changed by their errors: once with a random sign for each element, and
+    once with one sign for all elements of an operand, since in a sum random signs may cancel.  In the second trial, the sign of
+    every other operand is reversed, so that two operands of one element do not cancel in both trials."""
     if all(v.exact for v in operands):
         return [0.0] * len(outputs)
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
@@ -201,14 +204,14 @@ def carried(b, node, operands, outputs):
             if a.shape != now.shape:
                 raise Skip("a size of inexact values")
             if a.size and is_inexact(rows.NAME_OF_NP[a.dtype]):
-                more = 1.25 if a.size >= MANY else 2.0  # the worst direction is less likely to be met by few
+                more = 1.25 if a.size >= MANY else 2.0  # few elements are less likely to be changed in the worst way
                 worst[k] = max(worst[k], more * distance(a, now, operands))
     return worst
 
 
 def terms_of(b, node, operands, outputs):
-    """How many numbers one of the results is the sum of, as far as that matters: of a contraction at most 1000, of what
-    sums up rows their length, where some implementations add one number after the other."""
+    """Returns how many numbers a result is the sum of, for the estimate of its rounding: for a contraction at most 1000, for
+    operators that sum rows the length of the row, since some implementations add one number after the other."""
     most = max([v.size for v in operands] + [1])
     row = most // max(1, outputs[0].size)
     if node.op_type in ("Softmax", "LogSoftmax"):
@@ -219,8 +222,8 @@ def terms_of(b, node, operands, outputs):
 
 
 def scales(b, node, kind, operands, outputs):
-    """What roundings are relative to: the largest number; for sums that of the terms' absolute values, and
-    there are as many roundings as terms (their square root, as they do not all go one way)."""
+    """Returns the number to which roundings are relative: the largest result or, for sums, the largest sum of the terms' absolute
+    values.  A sum has as many roundings as terms, of which the square root counts, since they have different signs."""
     largest = [largest_of(a, operands) for a in outputs]
     if kind != SUM:
         return largest

@@ -8,17 +8,17 @@ from rows import CODE_OF_NP
 
 
 class Graph:
-    """A finished graph: the model, what goes in, what must come out, and how far off that may be."""
+    """A finished graph: the model, its inputs, and its values, with the errors that they may have."""
 
     def __init__(self, model, inputs, values, opset, places=()):
         self.model, self.inputs, self.values, self.opset = model, inputs, values, opset
-        self.places = places  # of each other size (sizes.py) the values by name
+        self.places = places  # for each of the other sizes (sizes.py) the values by name
         self.outputs = [o.name for o in model.graph.output]
         self.way = None  # (name, arguments of run_xla) of a variant, which is run in that way alone
 
 
 def prune(b, r):
-    """Inputs and constants that nobody uses are left over from nodes that could not be; most of them go."""
+    """Removes most of the inputs and constants that no node uses, which were made for nodes that could not be added."""
     unused = {v.name for v in b.values if v.uses == 0 and (v.constant or v in b.inputs) and r.random() < 0.95}
     b.inputs = [v for v in b.inputs if v.name not in unused]
     b.initializers = [t for t in b.initializers if t.name not in unused]
@@ -40,7 +40,7 @@ OPTIONAL = {
 
 
 def leave_out(b, r):
-    """Some outputs that nobody uses and that need not be, lose their names."""
+    """Leaves out some of the optional outputs of nodes that no node uses: their names become empty."""
     unused = {v.name for v in b.values if v.uses == 0}
     for n in b.nodes:
         for k in OPTIONAL.get(n.op_type, ()):
@@ -54,7 +54,7 @@ def leave_out(b, r):
 
 
 def make_function(b, r, outputs):
-    """Now and then a few nodes in a row become a function of the model's, called once."""
+    """Sometimes makes a few nodes in a row a function of the model, which is called once."""
     if IR_VERSION[b.opset] < 8 or len(b.nodes) < 4 or r.random() > 0.2:
         return ()
     at = r.randrange(len(b.nodes) - 2)
@@ -62,7 +62,7 @@ def make_function(b, r, outputs):
     if any(a.type == onnx.AttributeProto.GRAPH for n in inside for a in n.attribute):
         return ()
     if any(n.op_type.startswith(("Random", "Bernoulli", "Multinomial")) for n in inside):
-        return ()  # what they draw depends on where they stand
+        return ()  # what they draw depends on their names
     made = [o for n in inside for o in n.output if o]
     taken = list(dict.fromkeys(i for n in inside for i in n.input if i and i not in made))
     wanted = (
@@ -80,8 +80,8 @@ def make_function(b, r, outputs):
 
 
 def finish(b):
-    """Outputs: all that nobody uses, some others, and a few inputs and constants.  Inputs get symbolic dims now
-    and then, equal ones for equal sizes; if there are other sizes (sizes.py), all do."""
+    """Returns the Graph.  Its outputs are all values that no node uses, some others, and a few inputs and constants.  Sometimes
+    inputs get symbolic dimensions, one symbol for equal sizes; if the graph has other sizes (sizes.py), they always do."""
     r = b.r
     leave_out(b, r)
     made = {n for node in b.nodes for n in node.output}

@@ -46,7 +46,7 @@ DENSE = [("float",)] * 6 + [
     ("int16", "uint16"),
 ]
 
-# What networks are made of: passes have most to do where few operators meet again and again.
+# The operators of common networks.  Passes have most to do if few operators feed each other often.
 NETWORK = """
     Conv BatchNormalization Relu Add Mul Clip MaxPool AveragePool GlobalAveragePool Concat Sigmoid
     HardSwish LeakyRelu MatMul Gemm LayerNormalization RMSNormalization InstanceNormalization
@@ -56,7 +56,8 @@ NETWORK = """
 """.split()
 
 
-# What rules and kernels of one kind see: a few of these feed each other all the time.
+# Families of operators to which rules and kernels of one kind apply; a graph of a few operators of one family has many places where
+# these apply.
 FAMILIES = [names.split() for names in """
     Transpose Reshape Slice Pad Concat Squeeze Unsqueeze Expand Split Gather Tile Flatten Identity
     Add;
@@ -75,7 +76,7 @@ FAMILIES = [names.split() for names in """
 
 
 def choose_menu(r, entries):
-    """None (all operators alike), or some: those of networks, of one family, or any."""
+    """Returns the operators that a graph prefers: those of networks, of one family, or any few; None: no preference."""
     chance = r.random()
     if chance < 0.1:
         return None
@@ -87,9 +88,9 @@ def choose_menu(r, entries):
 
 
 def focused_builder(seed, table, entries, ort, r):
-    """For a graph about rows that were not drawn often: about a few operators that lack draws in one operator set,
-    and a few types, so that their values can meet; a quarter keeps to what ONNX Runtime can do.  None: all rows were
-    drawn often."""
+    """Returns the builder of a graph for rows that were not drawn often: with a few operators that were drawn too rarely in one
+    operator set, and a few types, so that nodes can read each other's results.  A quarter of these graphs have only nodes that
+    ONNX Runtime can run.  Returns None if all rows were drawn often enough."""
     left = table.lacking(entries)
     if not left:
         return None
@@ -105,16 +106,16 @@ def focused_builder(seed, table, entries, ort, r):
 
 
 def build_graph(seed, table, entries, ort, options):
-    """The graph of a seed and its builder, as the options want it."""
+    """Returns the graph of a seed and its builder, of the kind that the options ask for."""
     if options.idioms is not None:
         return idioms.build_graph(seed, table, entries, ort, options.idioms, options.sizes)
     return build_any(seed, table, entries, ort, not options.closed_sizes, options.rows, options.sizes)
 
 
 def build_any(seed, table, entries, ort, open_sizes, focused, any_sizes=False):
-    """The graph of a seed, and its builder.  A third of the graphs draw what was drawn least; the others keep
-    to few types, most to few operators too, so that more of them fits together.  Half keep to what ONNX Runtime
-    can do.  A focused graph is about rows that were not drawn often.  any_sizes: it has other sizes, too."""
+    """Returns the graph of a seed, and its builder.  A third of the graphs draw the rows that were drawn least; the others have few
+    types, and most of them few operators, so that more nodes fit together.  Half have only nodes that ONNX Runtime can run.
+    focused: the graph is for rows that were not drawn often.  any_sizes: the graph has other sizes, too."""
     r = random.Random(seed * 2 + 1)
     b = focused_builder(seed, table, entries, ort, r) if focused else None
     if b:
@@ -126,7 +127,7 @@ def build_any(seed, table, entries, ort, open_sizes, focused, any_sizes=False):
     opset = r.choice([newest, r.randint(rows.OLDEST, newest)])
     dense = r.choice(DENSE) if r.random() < 0.65 else None
     menu = choose_menu(r, entries) if dense else None
-    heavy = bool(menu and menu & {"Conv", "MatMul", "Gemm"})  # small ones run without a library
+    heavy = bool(menu and menu & {"Conv", "MatMul", "Gemm"})  # small contractions call no library
     large = r.random() < (0.25 if heavy else 0.06)
     b = Builder(seed, table, entries, opset, dense, peer=peer, menu=menu, large=large)
     b.open_sizes = open_sizes
@@ -136,7 +137,7 @@ def build_any(seed, table, entries, ort, open_sizes, focused, any_sizes=False):
 
 
 def run_seed(seed, table, entries, options, ort, say):
-    """What became of one seed, as plain data."""
+    """Builds and runs the graph of one seed; returns the results as plain data."""
     start = time.time()
     graph, b = build_graph(seed, table, entries, ort, options)
     result = {
@@ -171,8 +172,8 @@ def run_seed(seed, table, entries, options, ort, say):
 
 
 def run_graph(graph, seed, with_peer, options, say, result):
-    """Runs it in all ways, at all of its sizes if it has several (general.py), and reports at most three failures; returns
-    whether the peer ran."""
+    """Runs the graph in all configurations, at all of its sizes if it has several (general.py), and reports at most three failures;
+    returns whether the peer ran."""
     say("graph", graph)
     runner = general if graph.places else check
     failures, peer_ran, *tallies = runner.run_all(
@@ -193,7 +194,7 @@ def report_all(failures, options, seed, graph, run_named, reports):
 
 
 def report_fault(options, seed, name, message, model):
-    """An operator of its own that the library calls invalid, or that fails inside."""
+    """Reports a one-node model that the library refuses as invalid, or for which it has an internal error."""
     return {
         "what": f"node {name}",
         "message": message,
@@ -227,13 +228,13 @@ def report_failure(options, seed, graph, failure, fails):
 
 
 def unused_folder(path):
-    """The path, with a number where it is taken: variants of a graph may fail in one way."""
+    """Returns the path, with a number behind it if it exists: several variants of a graph may fail in the same way."""
     paths = itertools.chain([path], (f"{path}-{k}" for k in itertools.count(2)))
     return next(p for p in paths if not os.path.exists(p))
 
 
 def report_crash(options, seed, stage, graph, status):
-    """A worker died: the graph it ran is made small, each try in a process of its own."""
+    """Reports that a worker died: the graph that it ran is made small, where each try has a process of its own."""
     if graph is None:
         folder = None
         if stage is not None:
@@ -318,7 +319,7 @@ def save_state(path, table, seed):
 
 
 def run_rows(pool, seed, total):
-    """Until all rows were drawn often enough, the budget is spent, or a round brings nothing."""
+    """Runs graphs until all rows were drawn often enough, the time or number of graphs is used up, or a round draws no further row."""
     options, table = pool.options, total.table
     end = time.time() + options.minutes * 60 if options.minutes else None
     left, lacks = options.count, None

@@ -1,5 +1,6 @@
 """general.py: runs a graph that has other sizes (sizes.py) at all of them in one session, whose programs are for all sizes,
-and compares.  The log tells by which program each was run: that none is for one set of sizes without being noticed."""
+and compares the outputs.  The session's log tells by which program each size was run, so that a run by a program for one set of sizes
+does not go unnoticed."""
 
 import collections
 import os
@@ -30,14 +31,14 @@ def sizes_text(graph, k):
 
 
 class Tally:
-    """How many runs were by a program for all sizes, and why the others were not."""
+    """Counts how many runs were by a program for all sizes, and why the others were not."""
 
     def __init__(self):
         self.general = self.exact = self.programs = 0
         self.reasons = collections.Counter()
 
     def read(self, lines):
-        """The log of one run."""
+        """Counts one run, whose lines of log these are."""
         bound = any(line.startswith("bound to") for line in lines)
         self.general += bound
         self.exact += not bound
@@ -49,7 +50,7 @@ class Tally:
 
 
 def run_order(graph, session, order, name, arguments, log=(), tally=None):
-    """A Failure or None."""
+    """Runs the graph in a session at the sizes in `order`; returns a Failure or None."""
     for k in order:
         before = len(log)
         try:
@@ -67,7 +68,7 @@ def run_order(graph, session, order, name, arguments, log=(), tally=None):
 
 
 def run_one(graph, name, arguments, order, tally=None):
-    """A session with these options, which runs the sizes in that order: the first are those that it is compiled with."""
+    """Runs the graph at the sizes in `order` in a session with these options; the first sizes are those at which it is compiled."""
     log = []
     options = {"specialise": "off", **arguments}
     model = graph.model.SerializeToString()
@@ -76,12 +77,12 @@ def run_one(graph, name, arguments, order, tally=None):
     try:
         with xla.Session(model, log=log, **options) as session:
             return run_order(graph, session, order, name, arguments, log, tally)
-    except xla.XlaError as e:  # the model is refused, as one that shrink.py has made may be
+    except xla.XlaError as e:  # the model is refused, which may happen if shrink.py has made it
         return check.Failure(name, {**arguments, "order": order}, "error " + e.code, e.message)
 
 
 def run_saved(graph, model, order):
-    """Saved with the programs of all sizes, loaded, and run in the opposite order."""
+    """Runs the graph, saves it with its programs, loads it, and runs it in the opposite order."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "graph.oxla")
         with xla.Session(model, specialise="off") as session:
@@ -94,13 +95,13 @@ def run_saved(graph, model, order):
 
 
 def order_of(graph, seed):
-    """The sizes in an order of their own."""
+    """Returns the numbers of the sizes in an order that depends on the seed."""
     places = list(range(1 + len(graph.places)))
     return random.Random(seed).sample(places, len(places))
 
 
 def configurations(graph, matrix, r):
-    """(name, arguments, order) of the sessions."""
+    """Returns (name, arguments, order) of the sessions."""
     order, other, last = (order_of(graph, r.getrandbits(32)) for _ in range(3))
     if matrix in ("threads", "gpu"):
         sessions = check.THREADS if matrix == "threads" else check.GPU
@@ -115,14 +116,14 @@ def configurations(graph, matrix, r):
 
 
 def choose_way(graph, matrix, r):
-    """One of them for a variant (variants.py), mostly the program for all sizes as it is."""
+    """Returns one of the configurations for a variant (variants.py), in half of the cases the cpu target's without changes."""
     if matrix not in ("threads", "gpu") and r.random() < 0.5:
         return "cpu-sizes", {"check_memory": True}, order_of(graph, r.getrandbits(32))
     return r.choice(configurations(graph, matrix if matrix in ("threads", "gpu") else "short", r))
 
 
 def run_peer(graph):
-    """(failures, at how many sizes it ran)."""
+    """Runs the graph in ONNX Runtime; returns (failures, at how many sizes it ran)."""
     found, ran = [], 0
     for k in range(1 + len(graph.places)):
         failure, here = check.run_peer(graph, inputs_at(graph, k), values_at(graph, k))
@@ -134,7 +135,7 @@ def run_peer(graph):
 
 
 def run_named(graph, failure):
-    """The configuration of a failure once more."""
+    """Runs the graph again in the configuration of a failure."""
     if failure.configuration == "onnxruntime":
         return next(iter(run_peer(graph)[0]), None)
     arguments = dict(failure.arguments)
@@ -142,7 +143,7 @@ def run_named(graph, failure):
 
 
 def run_all(graph, matrix, r, with_peer, say=lambda stage: None):
-    """All failures, at how many sizes the peer ran, and the Tally of the cpu's program."""
+    """Returns all failures, at how many sizes the peer ran, and the Tally of the cpu target."""
     tally, found, ran = Tally(), [], 0
     for name, arguments, order in [graph.way] if graph.way else configurations(graph, matrix, r):
         found.append(run_one(graph, name, arguments, order, tally if name == "cpu-sizes" else None))

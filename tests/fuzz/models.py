@@ -9,19 +9,19 @@ from rows import CODE_OF_NP
 
 
 def _ir_versions():
-    """The oldest IR version for an operator set; at least 4, since when initializers need not be inputs."""
+    """Returns the oldest IR version for each operator set; at least 4, since before that initializers must be inputs."""
     found, last = {}, 4
     for opset in range(rows.OLDEST, rows.NEWEST + 1):
         try:
             last = max(last, helper.find_min_ir_version_for([helper.make_opsetid("", opset)]))
-        except ValueError:  # an operator set that is being worked on
+        except ValueError:  # an operator set that is not released yet
             pass
         found[opset] = last
     return found
 
 
 IR_VERSION = _ir_versions()
-FUNCTIONS = "fuzz.functions"  # the domain of functions that a model brings along
+FUNCTIONS = "fuzz.functions"  # the domain of the functions that a model defines
 
 
 def make_model(nodes, inputs, outputs, initializers, opset, name="fuzz", functions=()):
@@ -33,7 +33,7 @@ def make_model(nodes, inputs, outputs, initializers, opset, name="fuzz", functio
 
 
 def is_valid(model):
-    """As far as ONNX's checker can tell; that a window does not fit, it cannot."""
+    """Returns whether ONNX's checker accepts the model.  It does not notice a window that does not fit, for instance."""
     try:
         onnx.checker.check_model(model, full_check=True)
         return True
@@ -42,12 +42,12 @@ def is_valid(model):
 
 
 def is_refused_wrongly(code, model):
-    """Whether the library's error of that code is a fault of its own."""
+    """Returns whether an error with that code is a fault of the library."""
     return is_valid(model) if code == "INVALID_MODEL" else code not in ("UNSUPPORTED", "RESOURCE")
 
 
 def to_tensor(name, array):
-    """numpy_helper.from_array knows all types of ml_dtypes and packs those of 4 and 2 bits."""
+    """Returns the array as a TensorProto.  numpy_helper.from_array knows all types of ml_dtypes and packs those of 4 and 2 bits."""
     return numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
 
 

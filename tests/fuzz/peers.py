@@ -7,7 +7,8 @@ from onnx import TensorProto, helper
 import rows
 from rows import CODE_OF_NP, NP
 
-# Types that ONNX Runtime's Python takes no arrays of pass its borders in a type that holds all their numbers.
+# Arrays of types that ONNX Runtime's Python interface does not take are passed in another type that can represent all
+# their numbers.
 PLAIN = {
     "bfloat16": "float",
     "int4": "int8",
@@ -33,7 +34,7 @@ def plain_borders(model):
                 if rows.NAME_OF_CODE[t.elem_type].startswith("float8e")
                 and rows.NAME_OF_CODE[t.elem_type] != "float8e8m0"
                 else {}
-            )  # infinity is to stay
+            )  # infinities must not be saturated
             first.append(helper.make_node("Cast", [v.name + "_plain"], [v.name], to=t.elem_type, **exactly))
             v.name, t.elem_type = v.name + "_plain", PLAIN_CODE[t.elem_type]
     for v in m.graph.output:
@@ -56,8 +57,8 @@ def _has_vnni():
 HAS_VNNI = _has_vnni()
 
 
-# Where ONNX Runtime does other things than the standard says: (operator, test of the node and the element types of its first
-# input and output, why).
+# Where ONNX Runtime differs from the standard: (operators, a function that tells from a node and the element types of its first input
+# and output whether it does, the reason).
 def _narrow(node, before, after):
     return before and rows.is_float(before) and after in ("int4", "uint4", "int2", "uint2")
 
@@ -129,7 +130,7 @@ def disagrees(node, before, after):
 
 
 def may_disagree(node):
-    """For nodes in functions, whose types nobody knows."""
+    """Returns whether ONNX Runtime differs for this operator with any types: for nodes in functions, whose types are not known."""
     return any(node.op_type in names.split() for names, _, _ in DISAGREES)
 
 
@@ -157,14 +158,14 @@ def ort_session(model, optimise=True):
 
 
 def run_ort(model, inputs, optimise=True):
-    """Outputs by name.  Raises what ONNX Runtime raises."""
+    """Returns the outputs by name.  Raises what ONNX Runtime raises."""
     return run_session(ort_session(model, optimise), model, inputs)
 
 
 def run_session(session, model, inputs):
     feeds = {}
     for name, a in inputs.items():
-        a = np.asarray(a)  # arithmetic makes numbers of arrays without dimensions, which it does not take
+        a = np.asarray(a)  # numpy's arithmetic turns arrays without dimensions into numbers, which ONNX Runtime does not take
         t = rows.NAME_OF_NP[a.dtype]
         feeds[name + "_plain" if t in PLAIN else name] = a.astype(NP[PLAIN[t]]) if t in PLAIN else a
     wanted = {i.name for i in session.get_inputs()}
@@ -174,7 +175,7 @@ def run_session(session, model, inputs):
 
 
 def run_reference(model, inputs):
-    """ONNX's evaluator in Python."""
+    """Returns the outputs that ONNX's evaluator in Python computes."""
     from onnx.reference import ReferenceEvaluator
 
     out = ReferenceEvaluator(model).run(None, inputs)
@@ -183,15 +184,15 @@ def run_reference(model, inputs):
 
 
 class OrtSupport:
-    """Whether ONNX Runtime runs a node.  It is asked about each: of two of one type it may refuse one for an attribute, a
-    rank or a size, and a graph must not depend on what was asked about before it."""
+    """Tells whether ONNX Runtime runs a node.  It is asked about each node, since of two nodes with the same operator and types it may
+    refuse one for an attribute, a rank or a size, and since a graph must not depend on nodes of earlier graphs."""
 
     def __init__(self):
         self.newest_opset = 0
-        self.say = lambda stage: None  # told "peer" before it is asked, as it may crash, and "done" afterwards
+        self.say = lambda stage: None  # is called with "peer" before ONNX Runtime is asked, since it may crash, and with "done" afterwards
 
     def newest(self, highest):
-        """The newest operator set that it reads."""
+        """Returns the newest operator set that ONNX Runtime reads."""
         node = helper.make_node("Relu", ["x"], ["y"])
         infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1]) for n in "xy"]
         for opset in range(highest, 0, -1):
@@ -211,7 +212,7 @@ class OrtSupport:
         return self.runs(model, [inputs]) is not None
 
     def runs(self, model, several):
-        """The outputs for each of several inputs, which it takes one after the other; None if it refuses one."""
+        """Returns the outputs for each of several sets of inputs, run in one session; None if ONNX Runtime refuses one of them."""
         self.say("peer")
         try:
             session = ort_session(model, optimise=False)

@@ -1,20 +1,19 @@
 """planted.py: faults put into a copy of the sources, which random graphs must find; test-planted calls this.
 
-  planted.py check SOURCES            whether the text of each fault of faults/ stands in SOURCES, once; test-fuzz asks that
+  planted.py check SOURCES            checks that the text of each fault of faults/ occurs once in SOURCES; test-fuzz runs this
   planted.py plant SOURCES            puts all faults into SOURCES, each behind a switch
   planted.py hunt BUILD [--only NAME,NAME] [--kinds passes,mends] [--idioms NAME,NAME] [--graphs N]
                         [--may-miss N]
 
-BUILD is made from the planted sources.  Graphs are built once with all switches off, every other one of
-idioms, and run with one fault after the other whose place they reach (a quarter of them also with each way of
-computing contractions, as fuzz.py does); a fault is found by the first graph that fails with it and passes
-without.  Where the reference evaluator shares the fault, as one of an import, only what ONNX Runtime runs too
-counts, which alone would tell, or a valid model that is refused, with which the graph could not have been
-built.  Exits with 1 if more than --may-miss faults are not found.
+BUILD is made from the planted sources.  Each graph is built once, with all switches off; every other graph consists of
+idioms.  Then it is run with each fault whose place in the code it reaches, one at a time (a quarter of the graphs also with
+each algorithm for contractions, as in fuzz.py).  A fault is found by the first graph that fails with it and passes without
+it.  If the reference evaluator has the fault, too, as with a fault in an import, expected values would be wrong as well.
+Then the graph counts only if ONNX Runtime runs it, which would show the fault, or if a valid model is refused, since such
+a graph could not have been built.  Exits with 1 if more than --may-miss faults are not found.
 
-What is not found says what the tester never draws: it is the tester that is to be mended then.  Where a text of
-the tables no longer stands in its file, because the file was changed, the fault is to be planted in what took
-its place."""
+A fault that is not found shows what the tester never draws: then the tester must be improved.  If the text of a fault is no
+longer in its file, because the file was changed, the fault must be planted in the code that replaced it."""
 
 import argparse
 import ctypes
@@ -35,17 +34,17 @@ from models import is_refused_wrongly  # noqa: E402
 from workers import Worker, in_child, wait_for  # noqa: E402
 
 KINDS = ("passes", "kernels", "plans", "sizes", "mends")
-ROUND = 40  # graphs of a process, between which it learns what others have found
+ROUND = 40  # the graphs that a process runs before it learns which faults other processes have found
 
 
 def table(kinds=KINDS, only=()):
-    """kind -> its faults."""
+    """Returns {kind: its faults}."""
     found = {kind: importlib.import_module(f"faults.{kind}").FAULTS for kind in kinds}
     return {kind: [f for f in of if not only or f.name in only] for kind, of in found.items()}
 
 
 def checked_table(sources):
-    """All faults, whose texts stand in the sources."""
+    """Returns all faults, after checking that their texts are in the sources."""
     everything = [f for of in table().values() for f in of]
     wrong = faults.check_table(sources, everything)
     if wrong:
@@ -58,7 +57,7 @@ def plant(sources):
 
 
 class Switches:
-    """What planted code asks (faults.ON_TOP)."""
+    """The switches that planted code reads (faults.ON_TOP)."""
 
     def __init__(self):
         self.bytes = (ctypes.c_ubyte * faults.SWITCHES)()
@@ -72,12 +71,12 @@ class Switches:
         self.bytes[faults.number(name)] = 2
 
     def reached(self, table):
-        """The faults whose places were reached since all were off."""
+        """Returns the faults whose places in the code were reached since all switches were turned off."""
         return [f for f in table if self.bytes[faults.number(f.name)]]
 
 
 def is_reported(failure, graph):
-    """Whether the tester says so while it builds the graph."""
+    """Returns whether the tester would report the failure while it builds the graph."""
     kind, _, code = failure.kind.partition(" ")
     return kind == "error" and is_refused_wrongly(code, graph.model)
 
@@ -98,14 +97,14 @@ class Hunt:
         self.ort.newest_opset = in_child(lambda: self.ort.newest(self.table.newest))[1]
 
     def graph(self, number):
-        """Every third one has other sizes, where a fault asks for these."""
+        """Builds graph number `number`; every third one has other sizes, if any fault needs them."""
         sizes = number % 3 == 2 and any(needs_sizes(f) for f in self.left)
         if number % 2 and not self.wanted:
             return build_any(number // 2, self.table, self.entries, self.ort, True, False, sizes)[0]
         return idioms.build_graph(number // 2, self.table, self.entries, self.ort, self.wanted, sizes)[0]
 
     def look(self, numbers, say):
-        """In a process of its own; what it says last before a crash is known."""
+        """Runs graphs in a process of its own; if it crashes, its last message tells what it was doing."""
         for number in numbers:
             say(("graph", number, None))
             self.switches.off()
@@ -130,7 +129,7 @@ class Hunt:
             say(("done", number, None))
 
     def fails(self, graph, number):
-        """A failure without any fault, or None."""
+        """Returns a failure of the graph without any fault, or None."""
         if graph.places:
             return self.run(graph, "sizes")
         runs = [{"backend": "cpu"}]
@@ -157,13 +156,13 @@ class Hunt:
         return check.run_one(graph, "cpu", run)
 
     def fails_without(self, graph, failure):
-        """The same configuration with all switches off."""
+        """Runs the configuration of the failure with all switches off."""
         self.switches.off()
         return (general if graph.places else check).run_named(graph, failure)
 
     def counts(self, graph, f):
-        """Whether the failure would be seen where expected values have the fault, too.  What is expected at other sizes
-        comes from programs for one set of sizes."""
+        """Returns whether the failure would be noticed although expected values may have the fault, too.  At other sizes they do not
+        have it, since they come from programs for one set of sizes."""
         if graph.places:
             return True
         self.switches.only(f.name)
@@ -172,7 +171,7 @@ class Hunt:
         return not shared or is_reported(shared, graph) or check.run_peer(graph)[1]
 
     def round(self, jobs):
-        """The next graphs, over so many processes."""
+        """Runs the next graphs, divided among `jobs` processes."""
         running = [
             Worker(range(self.next + j, self.next + ROUND * jobs, jobs), self.look) for j in range(jobs)
         ]

@@ -4,19 +4,19 @@
   def arc(b, o):                                    b: build.Builder, o: build.Operation
       return [b.tensor(o.type("T"), lo=-0.9, hi=0.9)], {}      operands, attributes[, outputs[, kind]]
 
-kind says what the operator does to floats, and so when two right implementations give the same bits:
-  exact   moves, selects or negates them: as exact as its operands
-  round   rounds each result once or a few times: off by `ulps` of the largest number
-  sum     sums up, in any order: off by that and by as many roundings as there are terms
+kind says what the operator does to floats, and so whether two right implementations give the same bits:
+  exact   moves, selects or negates them: results are exact if the operands are
+  round   rounds each result once or a few times: the error is `ulps` of the largest number
+  sum     sums up in any order: the error is that of `round` plus as many roundings as there are terms
   step    is not continuous: takes exact operands only, and its results are exact
-  shape   looks at sizes only
-Of integers and booleans every operator is exact."""
+  shape   depends on sizes only
+On integers and booleans every operator is exact."""
 
 EXACT, ROUND, SUM, STEP = "exact", "round", "sum", "step"
 
 
 class Skip(Exception):
-    """This draw leads nowhere: draw again."""
+    """What was drawn does not fit: the caller draws again."""
 
 
 class Entry:
@@ -26,16 +26,16 @@ class Entry:
 
 
 REGISTRY = {}
-# What builders use on their own: kept whatever --only says.
+# Operators that builders add on their own: --only does not leave them out.
 HELPERS = (
     "Identity Reshape Slice Expand Cast Shape Gather Concat Not Equal Xor Mean Min Max Add Sub Mul MaxPool".split()
 )
 
 
 def operators(names, kind="round", ulps=8, liked=1.0, control=False, inner=None, unit=0.0):
-    """liked: how often it is drawn in graphs that do not look at the counts.  inner: the type in which some
-    steps are computed, or a factor given, whatever the type of the operands.  unit: as large as the terms of a
-    result are, which may cancel."""
+    """Registers a generator of operators.  liked: how often they are drawn in graphs that do not depend on the counts.  inner: the type
+    in which some steps are computed, or factors are given, whatever the type of the operands is.  unit: the size of a result's terms,
+    if these may cancel."""
 
     def take(generate):
         for name in names.split():
@@ -60,7 +60,7 @@ def load():
 
 
 def axes_input(b, o, axes, inputs, attributes):
-    """Axes where this version has them: an attribute, or an operand behind the others."""
+    """Adds the axes where this version has them: as an attribute, or as the last operand."""
     if axes is None:
         return inputs, attributes
     if o.has("axes"):
@@ -70,7 +70,7 @@ def axes_input(b, o, axes, inputs, attributes):
 
 
 def some_axis(b, rank, since_negative=True):
-    """An axis of that rank; counted from behind, half of the time."""
+    """Returns an axis for that rank; in half of the cases a negative one."""
     k = b.r.randrange(rank)
     return k - rank if since_negative and b.r.random() < 0.5 else k
 

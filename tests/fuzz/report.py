@@ -1,4 +1,4 @@
-"""report.py: sums up what workers tell."""
+"""report.py: sums up the results of workers, and prints them."""
 
 import collections
 import time
@@ -6,7 +6,7 @@ import time
 import idioms
 import rows
 
-LEAST_GENERAL = 0.3  # of the sizes that graphs run at, by programs for all sizes
+LEAST_GENERAL = 0.3  # the part of all runs that must be by programs for all sizes
 
 
 class Totals:
@@ -52,7 +52,7 @@ class Totals:
         self.reasons.update(tally.reasons)
 
     def add_crash(self, seed, f):
-        """Of a seed whose process told nothing else."""
+        """Adds the crash of a seed whose process reported nothing else."""
         self.graphs += 1
         self.add_failure(seed, f)
 
@@ -90,7 +90,7 @@ class Totals:
         print(f"{self.graphs - self.failures} passed, {self.failures} failed")
 
     def print_sizes(self):
-        """By what programs graphs were run; few for all sizes is a failure."""
+        """Prints by which programs graphs were run; too few runs by programs for all sizes are a failure."""
         all_runs = self.general + self.exact
         print(
             f"{self.general} of {all_runs} sizes ({100 * self.general / all_runs:.1f} %), all of {self.all_general} of "

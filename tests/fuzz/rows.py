@@ -1,5 +1,5 @@
-"""rows.py: element types, and the rows that are to be drawn: (operator, version, type constraint, type) as
-ONNX's schemas have them, with how often each was drawn."""
+"""rows.py: element types, and the rows that must be drawn, (operator, version, type constraint, type) from ONNX's schemas, with how
+often each was drawn."""
 
 import collections
 
@@ -38,12 +38,12 @@ def is_float(name):
 
 
 def is_inexact(name):
-    """Types whose arithmetic rounds."""
+    """Returns whether arithmetic of the type rounds."""
     return is_float(name) or name in COMPLEX
 
 
 def bits(name):
-    """Of the mantissa, the hidden one included; 64 for types without one."""
+    """Returns the bits of the type's mantissa, including the hidden one; 64 for types without a mantissa."""
     return {
         "float": 24,
         "double": 53,
@@ -78,7 +78,7 @@ REASON = {name: reason for reason, names in LEFT_OUT.items() for name in names.s
 
 
 def _tensor_types(constraint):
-    """Element types of a constraint's tensors that the tester can draw; strings and sequences are left out."""
+    """Returns the element types of a constraint's tensors that the tester can draw; strings and sequences are left out."""
     names = [t[len("tensor(") : -1] for t in constraint.allowed_type_strs if t.startswith("tensor(")]
     return [n for n in names if n in NP]
 
@@ -97,11 +97,11 @@ class Schema:
         self.rows = self.rows or [(self.name, self.since, "-", "-")]
 
     def formal(self, params, k):
-        """The parameter that argument k belongs to, as the last one may be variadic."""
+        """Returns the parameter for argument k; the last one may be variadic."""
         return params[min(k, len(params) - 1)]
 
     def rows_of(self, input_types, output_types):
-        """Rows that a node with these element types (None: absent) covers."""
+        """Returns the rows that a node with these element types (None: absent) covers."""
         found = set()
         for params, types in ((self.schema.inputs, input_types), (self.schema.outputs, output_types)):
             for k, t in enumerate(types):
@@ -150,14 +150,14 @@ class Table:
         return [row for s in self.schemas.values() for row in s.rows]
 
     def lack(self, row):
-        """How many draws that row lacks."""
+        """Returns how often the row must still be drawn."""
         return max(0, ENOUGH - self.counts[row])
 
     def lacking(self, names):
-        """The rows of those operators that were not drawn often enough."""
+        """Returns the rows of those operators that were not drawn often enough."""
         return [row for row in self.rows() if row[0] in names and self.lack(row)]
 
     def opset_for(self, since, name, r):
-        """An operator set in which that version is in force."""
+        """Returns an operator set that has that version of the operator."""
         fitting = [v for v, ops in self.at.items() if name in ops and ops[name].since == since]
         return r.choice(fitting)

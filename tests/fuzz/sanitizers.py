@@ -1,9 +1,9 @@
 """sanitizers.py: the tester on a build with sanitizers (configure --enable-sanitize, by GCC).
 
-Python cannot open such a library unless the sanitizer's own came first, so the tester starts itself once more
-with that one preloaded.  A report ends the process by SIGABRT, so it is a crash of its seed like any other.
+Python cannot open such a library unless the sanitizer's own library was loaded first, so the tester starts itself again
+with that one preloaded.  A report ends the process by SIGABRT, so it counts as a crash of its seed.
 
-As a program it shows that this is so: it misuses the C API, and exits with 1 if nothing is reported."""
+Run as a program, this file checks that: it misuses the C API, and exits with 1 if the sanitizer reports nothing."""
 
 import ctypes
 import os
@@ -21,13 +21,13 @@ import xla
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIONS = {
-    # Python keeps what it allocates until it ends: nothing can be said of leaks.  The C tests look for these.
+    # Python keeps what it allocates until it ends, so leaks cannot be found here.  The C tests look for them.
     "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:intercept_tls_get_addr=0",
     "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": f"abort_on_error=1:halt_on_error=1:die_after_fork=0:suppressions={HERE}/../tsan.supp",
 }
 ENVIRONMENT = {
-    # Python's own allocator takes large pieces and divides them, so that nobody sees where a small one ends.
+    # Python's own allocator divides large pieces of memory, so that a sanitizer would not know where a small one ends.
     "PYTHONMALLOC": "malloc",
     # A process with several threads may not fork under TSan.
     "OPENBLAS_NUM_THREADS": "1",
@@ -35,15 +35,16 @@ ENVIRONMENT = {
 
 
 def needed_first():
-    """The path of the sanitizer's library that ours needs, or None."""
+    """Returns the path of the sanitizer's library that ours needs, or None."""
     listed = subprocess.run(["ldd", xla.find_library()], capture_output=True, text=True, check=True).stdout
     found = re.search(r"/\S*/lib[at]san\.so\S*", listed)
     return found and found[0]
 
 
 def restart():
-    """Returns if nothing is to be preloaded, or all is.  The C++ library comes along, as the sanitizers look
-    for its functions when they start.  What the caller's own variables say counts more than what stands here."""
+    """Starts this process again with the sanitizer's library preloaded; returns if none is needed or it is already preloaded.  The C++
+    library is preloaded as well, since the sanitizers look for its functions when they start.  Variables that the caller has set are
+    not changed."""
     library = needed_first()
     if not library or library in os.environ.get("LD_PRELOAD", ""):
         return
@@ -54,7 +55,7 @@ def restart():
 
 
 def relu(n):
-    """A model of n elements."""
+    """Returns a model of a Relu of n elements, as bytes."""
     x, out = (models.value_info(name, np.zeros(n, np.float32)) for name in ("x", "out"))
     node = onnx.helper.make_node("Relu", ["x"], ["out"])
     return models.make_model([node], [x], [out], [], rows.NEWEST).SerializeToString()
@@ -86,7 +87,7 @@ def race():
 
 
 def reports(work):
-    """Whether a process that does this ends as a report ends it."""
+    """Returns whether a process that does this ends as after a sanitizer's report."""
     pid = os.fork()
     if pid == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -1,5 +1,5 @@
-"""sequences.py: now and then a tensor goes through a sequence, and comes out as it was.  The generators of operators know
-tensors only, so this is none of them: a few nodes whose result is known beforehand."""
+"""sequences.py: sometimes a tensor goes through a sequence, and comes out unchanged.  This is no generator of an operator, since
+these know tensors only: it adds a few nodes whose result is known beforehand."""
 
 from onnx import helper
 
@@ -29,7 +29,7 @@ class Detour:
         return v.name
 
     def position(self, low, high):
-        """In [low, high]: the number and the value that holds it."""
+        """Returns a position in [low, high], as a number and as a value of the graph."""
         at = self.b.r.randint(low, high)
         return at, self.read(self.b.ints(at, type=self.b.r.choice(["int32", "int64"])))
 
@@ -64,7 +64,7 @@ class Detour:
 
 
 def detour(b):
-    """Through a sequence, if there are any in this operator set."""
+    """Passes a value through a sequence, if this operator set has sequences."""
     schema = b.table.at[b.opset].get("SequenceConstruct")
     values = [v for v in b.visible() if schema and v.type in schema.types["T"]]
     if values:

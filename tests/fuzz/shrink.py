@@ -1,6 +1,6 @@
 """shrink.py: makes a failing graph small, and writes it as a case of ONNX's backend tests.
 
-Every value of a graph is known (build.py), so any node can go: what it made becomes an input that holds it."""
+Every value of a graph is known (build.py), so any node can be removed: its results become inputs with these values."""
 
 import os
 import time
@@ -16,7 +16,7 @@ from workers import in_child
 
 
 def inner_names(node):
-    """Names that bodies of the node use, their own among them."""
+    """Returns the names that bodies of the node use, including those of their own values."""
     names = set()
     for a in node.attribute:
         if a.type == onnx.AttributeProto.GRAPH:
@@ -28,11 +28,11 @@ def inner_names(node):
 
 
 def part(graph, nodes, outputs=None):
-    """The graph of these nodes alone; all that they make and nobody uses comes out, or `outputs`."""
+    """Returns the graph of these nodes alone; its outputs are `outputs`, or all results that no node uses."""
     used = {i for n in nodes for i in n.input if i} | {i for n in nodes for i in inner_names(n)}
     made = [o for n in nodes for o in n.output if o]
     outputs = [o for o in outputs or [] if o in made] or [
-        o for o in made if o not in used and o in graph.values  # sequences do not come out
+        o for o in made if o not in used and o in graph.values  # sequences cannot be outputs
     ]
     constants = [i for i in graph.model.graph.initializer if i.name in used]
     held = {i.name for i in constants} | set(made)
@@ -53,14 +53,15 @@ def part(graph, nodes, outputs=None):
 
 
 def declare(graph, v, known=True):
-    """An input, with names for the dimensions that are not the same at all sizes; or an output, then without these."""
+    """Returns the declaration of an input, with names for the dimensions that differ between sizes; if `known` is false, that of an output,
+    without names for these."""
     sizes = list(zip(v.shape, *(place[v.name].shape for place in graph.places)))
     dims = [d[0] if len(set(d)) == 1 else "_".join(["D", *map(str, d)]) if known else None for d in sizes]
     return value_info(v.name, v.array, dims)
 
 
 def needed(graph, outputs):
-    """The nodes that these outputs depend on."""
+    """Returns the nodes on which these outputs depend."""
     wanted, kept = set(outputs), []
     for n in reversed(graph.model.graph.node):
         if wanted & set(n.output):
@@ -71,7 +72,7 @@ def needed(graph, outputs):
 
 
 def shrink(graph, failure, fails, budget=200, seconds=120):
-    """The smallest graph found in that time for which fails(graph) gives a Failure like this one."""
+    """Returns the smallest graph that was found in that time for which fails(graph) returns a Failure like this one."""
     tries = [0]
     end = time.monotonic() + seconds
 
@@ -81,7 +82,7 @@ def shrink(graph, failure, fails, budget=200, seconds=120):
         return in_time and candidate.outputs and failure.like(fails(candidate))
 
     best = graph
-    if not still(graph):  # it does not come back
+    if not still(graph):  # it does not fail again
         return graph
     if failure.output:
         candidate = part(graph, needed(graph, [failure.output]), [failure.output])
@@ -104,7 +105,7 @@ def shrink(graph, failure, fails, budget=200, seconds=120):
 
 
 def from_elsewhere(graph):
-    """Outputs, and where from; None where nobody else runs the graph."""
+    """Returns the outputs that another implementation computes, and its name; None if no other implementation runs the graph."""
     for name, run in (
         ("ONNX Runtime", lambda: peers.run_ort(graph.model, graph.inputs, optimise=False)),
         ("onnx.reference", lambda: peers.run_reference(graph.model, graph.inputs)),
@@ -117,21 +118,21 @@ def from_elsewhere(graph):
 
 
 def expected(graph):
-    """Outputs, and where from.  Others run in a process of their own: they may crash, and they start threads, which
-    a process must not have that forks later."""
+    """Returns the expected outputs, and the name of the implementation that computed them.  Other implementations run in a process of
+    their own: they may crash, and they start threads, which a process that forks later must not have."""
     died, found = in_child(lambda: from_elsewhere(graph))
     return found or ({o: graph.values[o].array for o in graph.outputs}, "the reference evaluator")
 
 
 def save_arrays(arrays, names, path):
-    """path: with a place for the number."""
+    """path: contains "{}", which is replaced by the number of the array."""
     for k, name in enumerate(names):
         with open(path.format(k), "wb") as f:
             f.write(numpy_helper.from_array(np.asarray(arrays[name]), name).SerializeToString())
 
 
 def save(graph, folder, text):
-    """In the layout of ONNX's backend tests, with a note; a data set for each set of sizes."""
+    """Saves the graph in the layout of ONNX's backend tests, with a note, and with a data set for each set of sizes."""
     for number, values in enumerate([graph.values, *graph.places]):
         data = os.path.join(folder, f"test_data_set_{number}")
         os.makedirs(data, exist_ok=True)

@@ -1,11 +1,11 @@
 """sizes.py: the same graph at other sizes.
 
-A graph whose dimensions are open is grown at one set of sizes (build.py), and beside each value stands what it is at
-PLACES others.  A node that does not fit at one of them is not drawn.  So all are valid, and what must come out at each is
-known, computed node by node by the reference evaluator with constant dimensions.
+A graph with open dimensions is grown at one set of sizes (build.py), and each value is also computed at PLACES other sets of
+sizes, which this file calls places.  A node that does not fit at one of them is not added.  So the graph is valid at all places,
+and its outputs are known at each: the reference evaluator computes them node by node with constant dimensions.
 
-Inputs whose dimensions change together share a symbol.  A size may stay the same at all places, as channels do; in half of
-the graphs its dimension is open all the same.  The last places have sizes of 1, and of 0."""
+Dimensions of inputs that have equal sizes at all places share a symbol.  A size may be the same at all places, as numbers of channels
+are; in half of the graphs such a dimension is open nevertheless.  The last but one place has sizes of 1, and the last one sizes of 0."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ PLACES = 4
 
 
 class Place:
-    """The graph at one of the other sizes: as much of a builder as errors.py asks for."""
+    """The graph at one of the other sets of sizes, with the members of a Builder that errors.py needs."""
 
     def __init__(self, b):
         self.outer, self.root, self.opset, self.r, self.most = None, self, b.opset, b.r, b.most
@@ -27,7 +27,7 @@ class Place:
         self.values, self.makings = {}, {}
 
     def compute(self, node, schema, entry, kind, ulps, inner, operands, wild):
-        """The values that the node makes here.  Raises Skip."""
+        """Returns the node's results at this place.  Raises Skip if the node does not fit."""
         here = [self.values[v.name] for v in operands]
         errors.check_exact(self, kind, here)
         outputs = errors.recompute(self, node, here, [v.array for v in here])
@@ -48,20 +48,20 @@ class Place:
 
 
 class Sizes:
-    """What a size becomes at the other places, and the values there.  fixed: sizes that stay the same."""
+    """What each size is at the other places, and the values there.  fixed: sizes that are the same at all places."""
 
     def __init__(self, b, fixed=()):
         self.b, self.r = b, b.r
         self.places = [Place(b) for _ in range(PLACES)]
         self.of = {d: (d,) * PLACES for d in fixed}
-        self.open_fixed = self.r.random() < 0.5  # dimensions of sizes that stay the same are open, too
-        self.rate = self.r.choice((0.0, 0.15, 0.4))  # of sizes that stay the same
+        self.open_fixed = self.r.random() < 0.5  # whether dimensions that are the same at all places are open, too
+        self.rate = self.r.choice((0.0, 0.15, 0.4))  # the fraction of sizes that are the same at all places
         self.usual = [1] + self.r.sample((2, 3, 4, 5, 6, 7, 8, 9, 12, 17), self.r.randint(2, 4))
 
     # --- sizes ---
 
     def dim(self, least):
-        """A size of a new value: mostly of a few, so that values fit together."""
+        """Returns a size for a new value: mostly one of a few, so that values fit together."""
         if self.r.random() < 0.07:
             return max(least, self.r.choice((1, 2, 3, 10, 16, 33)))
         return max(least, self.r.choice(self.usual))
@@ -75,8 +75,8 @@ class Sizes:
         return r.choice((1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 21, 35))
 
     def elsewhere(self, d):
-        """What a dimension of a new input is at each place: where the size is that of something that is computed,
-        mostly what that has."""
+        """Returns what a dimension of a new input is at each place.  If an existing value has a dimension of that size, it is mostly what
+        that dimension is at each place."""
         if d in self.of:
             return self.of[d]
         found = [self.at(v, k) for v in self.b.values for k, n in enumerate(v.shape) if n == d]
@@ -87,15 +87,16 @@ class Sizes:
         return self.of[d]
 
     def at(self, v, k):
-        """Dimension k of the value at each place."""
+        """Returns dimension k of the value at each place."""
         return tuple(place.values[v.name].shape[k] for place in self.places)
 
     def least(self, v, k):
-        """The least that dimension k of the value is anywhere; values of bodies are known at one place only."""
+        """Returns the smallest size of dimension k of the value at all places where it is known; values in bodies are known at the first
+        sizes only."""
         return min([v.shape[k]] + [place.values[v.name].shape[k] for place in self.places if v.name in place.values])
 
     def constants(self, array):
-        """How often an array of these sizes is a constant."""
+        """Returns the probability with which an array of these sizes is a constant."""
         return 0.3 if all(self.of.get(d) == (d,) * PLACES for d in array.shape) else 0.02
 
     # --- values ---
@@ -115,14 +116,14 @@ class Sizes:
             place.values[v.name] = v
 
     def add_alias(self, made, v):
-        """`made` is the same as v, which may be of a body."""
+        """Makes `made` the same as v at all places; v may be a value of a body."""
         for place in [p for p in self.places if v.name in p.values]:
             w = place.values[v.name]
             place.values[made.name] = Value(made.name, w.array, w.exact, w.error)
             place.values[made.name].relative = w.relative
 
     def follow(self, node, schema, kind, ulps, inner, operands, outputs, wild):
-        """The node at each place.  Raises Skip where it does not fit."""
+        """Computes the node at each place.  Raises Skip if it does not fit at one of them."""
         if any(v.name not in place.values for place in self.places for v in operands):
             raise Skip("not known elsewhere")
         entry = self.b.registry[schema.name]
@@ -135,8 +136,8 @@ class Sizes:
             place.values.update((v.name, v) for v in values)
 
     def agrees(self, node, operands, outputs, made):
-        """Whether ONNX Runtime gives the same at each place.  What it does with empty arrays, with a product of no terms and
-        where a scale does not give a whole size are faults or choices of its own, which a tester of single nodes is to tell
+        """Returns whether ONNX Runtime gives the same results at each place.  Its results for empty arrays, for products of no terms and
+        for scales that do not give an integer size are faults or choices of its own, which the test of single nodes finds
         (fuzz.py --sweep)."""
         names = {v.name: v for v in operands}
         infos = [value_info(v.name, v.array, [None] * v.rank) for v in names.values()]
@@ -150,7 +151,8 @@ class Sizes:
     # --- declarations ---
 
     def dims(self, v, names):
-        """The declared dimensions of an input: names (those given so far, by sizes at all places), or none, or constants."""
+        """Returns the declared dimensions of an input: names, none, or constants.  names: those that were given
+        so far, {sizes at all places: name}."""
         found = []
         for k, d in enumerate(v.shape):
             key = (d, *self.at(v, k))
@@ -162,7 +164,7 @@ class Sizes:
 
 
 def resampled(r, v, shape):
-    """An array of that shape with numbers such as the value has."""
+    """Returns an array of that shape with numbers of the value."""
     if v.size == 0:
         return draw_array(r, v.type, shape, 1, 2)
     if tuple(shape) == v.shape and r.random() < 0.5:

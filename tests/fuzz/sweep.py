@@ -35,7 +35,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0, "max", "-max", "tiny")
 
 
 class Special(OneType):
-    """Values are sprinkled with what is not moderate."""
+    """Values contain some infinities, NaN and extreme numbers."""
 
     def fresh(self, array, constant=None):
         type = rows.NAME_OF_NP[array.dtype]
@@ -68,7 +68,7 @@ ELEMENTWISE = """
 
 
 def one(row, table, entries, seed, with_peer, special=False):
-    """(what, detail) of a row: ok, no draw, refused, fault, wrong."""
+    """Returns (what, detail) of a row, where `what` is ok, no draw, refused, fault or wrong."""
     name, since, variable, type = row
     message = "no draw fits"
     refused = None
@@ -107,8 +107,8 @@ def one(row, table, entries, seed, with_peer, special=False):
     return ("refused", refused) if refused else ("no draw", message)
 
 
-# What onnx.reference computes otherwise than the standard says (sequence lengths, ranks that are not 4, sums in
-# another type).
+# Operators for which onnx.reference differs from the standard (sequence lengths, ranks other than 4, sums in another
+# type).
 UNRELIABLE = (
     "GRU",
     "LSTM",
@@ -132,13 +132,13 @@ def operators(nodes):
 
 
 def second_opinion(graph):
-    """By ONNX's own evaluator, which computes much in float."""
+    """Compares with ONNX's own evaluator, which computes many operators in float."""
     if any(name in UNRELIABLE for name in operators(graph.model.graph.node)):
         return None
     if any(n.op_type == "Resize" for n in graph.model.graph.node) and any(
         v.type in rows.COMPLEX + ("int64", "uint64") for v in graph.values.values()
     ):
-        return None  # which it makes doubles
+        return None  # which it converts to doubles
     for v in graph.values.values():
         v.error += 0 if v.exact or v.size == 0 else 1e-5 * max(1.0, abs(v.low), abs(v.high))
     try:
@@ -179,7 +179,7 @@ def run(table, entries, options, ort):
             ]
 
         died, results = in_child(work)
-        if died or results is None:  # one of them: each alone
+        if died or results is None:  # one row of the chunk has crashed: each is run alone
             results = []
             for row in chunk:
                 died, result = in_child(

@@ -5,8 +5,8 @@ import numpy as np
 from rows import NAME_OF_NP, NP, is_float, COMPLEX, TINY_FLOATS, TINY_INTS
 
 LARGE = 4096  # elements of a value at most
-WILD = 5000.0  # what masks add is larger
-WILD_ERROR = 2.0**-22  # relative: a sum of a score and a mask is rounded once
+WILD = 5000.0  # elements of masks have larger magnitudes
+WILD_ERROR = 2.0**-22  # the relative error of the sum of a score and a mask, which is rounded once
 
 _RANGE = {
     "int8": (-128, 127),
@@ -36,7 +36,7 @@ def size_of(shape):
 
 
 def draw_array(r, name, shape, lo=None, hi=None):
-    """An array of that type; its numbers are moderate, so that sums and products of a few stay finite."""
+    """Returns a random array of that type; its numbers are moderate, so that sums and products of a few are finite."""
     g = np.random.Generator(np.random.PCG64(r.getrandbits(64)))
     if name == "bool":
         return g.integers(0, 2, shape).astype(bool)
@@ -68,7 +68,7 @@ def _draw_float(r, g, name, shape, lo, hi):
         )
         return np.exp2(exponents.astype(np.float64)).astype(NP[name])
     x = g.uniform(lo, hi, shape)
-    if r.random() < 0.2 and hi - lo > 3:  # whole and half numbers: ties
+    if r.random() < 0.2 and hi - lo > 3:  # multiples of 1/2, so that there are ties
         x = np.clip(np.round(x * 2) / 2, lo, hi)
     y = (
         x.astype(np.float32).astype(NP[name])
@@ -81,7 +81,7 @@ def _draw_float(r, g, name, shape, lo, hi):
 
 
 def as_wide(array):
-    """For arithmetic of the tester's own."""
+    """Returns the array in a type in which the tester computes: float64 or complex128."""
     if array.dtype.kind == "c":
         return array.astype(np.complex128)
     if array.dtype.kind in "iub":
@@ -90,8 +90,8 @@ def as_wide(array):
 
 
 class Value:
-    """A tensor of the graph.  exact: every implementation must give the same bits; else they may be `error`
-    apart."""
+    """A tensor of the graph.  exact: every implementation must give the same bits; otherwise implementations may differ by
+    `error`."""
 
     __slots__ = (
         "name",
@@ -118,12 +118,12 @@ class Value:
             constant,
             0,
         )
-        self.varying = varying  # in a body, from round to round: what the array holds is the first round's
+        self.varying = varying  # whether it changes with each iteration of a body; `array` is from the first one
         self.static = (
             static and not varying
-        )  # known when the graph is imported: of constants, inputs and shapes
-        self.wild = wild  # has elements as large as those of masks: `error` is that of the others
-        self.relative = WILD_ERROR if wild and not exact else 0.0  # of each element beside that, as a part of it
+        )  # known when the graph is imported: computed from constants, inputs and shapes
+        self.wild = wild  # whether it has elements as large as those of masks; `error` holds for the other elements
+        self.relative = WILD_ERROR if wild and not exact else 0.0  # a relative error that each element has in addition
         self.finite = True
         self.low = self.high = 0.0
         if array.size and array.dtype.kind != "c":
@@ -159,7 +159,7 @@ class Value:
 
 
 def moderate(array):
-    """Of the array in float64, where it is not as large as masks are."""
+    """Returns for each element of an array of float64 whether it is smaller than the elements of masks."""
     return np.abs(array) < WILD
 
 
@@ -168,7 +168,7 @@ def has_wild(array):
 
 
 def is_degenerate(array):
-    """Not finite, or the same everywhere."""
+    """Returns whether the array has elements that are not finite, or only equal ones."""
     if array.size == 0:
         return False
     wide = as_wide(array)

@@ -1,12 +1,12 @@
-"""variants.py: further graphs out of one that is built.
+"""variants.py: makes further graphs from one that was built.
 
-Building a graph takes most of the time, since each of its values is computed as soon as its node stands.  Once they are all
-known, other graphs of them cost one compilation each: some nodes are left out and what they made comes in as an input, other
-values come out, constants become inputs and inputs constants.  That changes what may be fused, folded, written in place
-and kept, while what must come out is known already.  A variant is run in one way, drawn with it.
+Building a graph takes most of the time, since each of its values is computed as soon as its node is added.  Once all values are
+known, another graph of the same values costs one compilation: some nodes are left out and their results become inputs, other
+values become outputs, constants become inputs and inputs constants.  That changes what may be fused, folded, written in place
+and kept, while the expected outputs are known already.  A variant is run in one configuration, which is drawn with it.
 
-Of a graph that has other sizes (sizes.py) what comes in must not decide sizes by its contents, since a program is then for
-these contents: integers are computed in variants, too."""
+If a graph has other sizes (sizes.py), the contents of new inputs must not decide sizes, since a program would then be for
+these contents only.  So integers are not made inputs in its variants."""
 
 import numpy as np
 import onnx
@@ -17,12 +17,12 @@ import general
 from models import value_info
 from shrink import needed, part
 
-# What these draw depends on where they stand among the others.
+# What these operators draw depends on the other nodes of the graph.
 DRAWN = ("Random", "Bernoulli", "Multinomial", "Dropout")
 
 
 def nodes_within(nodes):
-    """The nodes and those of their bodies."""
+    """Yields the nodes and those in their bodies."""
     for n in nodes:
         yield n
         for a in n.attribute:
@@ -36,19 +36,20 @@ def can_vary(graph):
 
 
 def leave_out(graph, r):
-    """The nodes without a few, whose results are known arrays and can come in."""
+    """Returns the nodes without a few, whose results are known and can be inputs."""
     nodes = list(graph.model.graph.node)
     rate = r.choice((0, 0.05, 0.15, 0.3))
     return [n for n in nodes if r.random() >= rate or not all(may_be_given(graph, o) for o in n.output if o)]
 
 
 def may_be_given(graph, name):
-    """Whether the value is known, and may come in where there are other sizes."""
+    """Returns whether the value is known and may be an input; integers may not if the graph has other sizes."""
     return name in graph.values and (not graph.places or graph.values[name].array.dtype.kind not in "iu")
 
 
 def choose_outputs(graph, nodes, r):
-    """All that nobody uses, or a few of any, with what those need alone."""
+    """Returns (nodes, outputs): all nodes and an empty list, which stands for all results that no node uses, or a few outputs and
+    the nodes that these need."""
     made = [o for n in nodes for o in n.output if o in graph.values]
     if not made or r.random() < 0.3:
         return nodes, []
@@ -62,12 +63,13 @@ def needed_among(graph, nodes, outputs):
 
 
 def may_come_in(value):
-    """Not what sizes may depend on: integers, and scales of Resize, of which there is one a dimension."""
+    """Returns whether a constant may become an input: not if sizes may depend on it, as on integers and on the scales of Resize, of
+    which there are as many as dimensions."""
     return value is not None and value.array.dtype.kind == "f" and (value.array.ndim > 1 or value.array.size > 10)
 
 
 def exchange(graph, r):
-    """Some arrays that were constants come in, some inputs become constants."""
+    """Makes some constants inputs, and some inputs constants."""
     g = graph.model.graph
     opened = [t for t in g.initializer if may_come_in(graph.values.get(t.name)) and r.random() < 0.2]
     closed = [i for i in g.input if r.random() < 0.2 and is_same(graph, i.name)]
@@ -81,12 +83,12 @@ def exchange(graph, r):
 
 
 def is_same(graph, name):
-    """Whether the input has one content at all sizes."""
+    """Returns whether the input has the same contents at all sizes."""
     return all(np.array_equal(place[name].array, graph.values[name].array) for place in graph.places)
 
 
 def choose_way(graph, matrix, r):
-    """(name, arguments of run_xla), or what general.py runs: as it is, or in one of the other ways."""
+    """Returns (name, arguments of run_xla), or what general.run_one takes: without changes, or for one of the other configurations."""
     if graph.places:
         return general.choose_way(graph, matrix, r)
     if matrix in ("threads", "gpu"):
@@ -100,7 +102,7 @@ def choose_way(graph, matrix, r):
 
 
 def vary(graph, matrix, r):
-    """Another graph with graph.way, how it is run; None where nothing is left of it."""
+    """Returns another graph, whose `way` says how it is run; None if no node is left of it."""
     nodes, outputs = choose_outputs(graph, leave_out(graph, r), r)
     variant = part(graph, nodes, outputs)
     if not variant.outputs:

@@ -1,4 +1,4 @@
-"""workers.py: batches of graphs in processes of their own, so that a crash is caught, and known by its seed."""
+"""workers.py: runs batches of graphs in processes of their own, so that a crash is noticed, and the seed that caused it is known."""
 
 import os
 import pickle
@@ -9,11 +9,11 @@ import sys
 import time
 import traceback
 
-HANGS = 180  # seconds without a word
+HANGS = 180  # a process without a message for this many seconds counts as hanging
 
 
 def in_child(work):
-    """(whether the process died, what work() gave) of a child process."""
+    """Calls work() in a child process; returns (how the process died or None, what work() returned)."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -43,7 +43,7 @@ def in_child(work):
 
 
 def silence():
-    """What libraries print on standard error is of no use in the middle of a run."""
+    """Closes standard error, since what libraries print there is of no use in the middle of a run."""
     sys.stdout.flush()
 
 
@@ -74,7 +74,7 @@ class Worker:
         self.reader = reader
 
     def messages(self):
-        """What came; None at the end."""
+        """Returns the messages that have come; None at the end."""
         chunk = os.read(self.reader, 1 << 20)
         self.heard = time.time()
         if not chunk:
@@ -91,7 +91,7 @@ class Worker:
 
 
 def wait_for(running):
-    """Of each worker what it said, as it comes, and how it died if it did; the list may grow meanwhile."""
+    """Yields (worker, messages, how it died or None) as messages come; the list `running` may grow meanwhile."""
     while running:
         ready, _, _ = select.select([w.reader for w in running], [], [], 5)
         for w in list(running):
@@ -129,7 +129,7 @@ class Pool:
             send_up(("result", result))
 
     def last_node(self, seed):
-        """A seed that died while its graph was built, again: the node that it died of."""
+        """Builds the graph of a seed again whose process died meanwhile, and returns the node at which it dies."""
         import xla
 
         reader, writer = os.pipe()
@@ -157,7 +157,7 @@ class Pool:
         return onnx.load_from_string(pickle.loads(last)) if last else None
 
     def run(self, seed, total):
-        """Runs seeds from `seed` on; the next one is returned."""
+        """Runs seeds from `seed` on; returns the next one."""
         options, running, waiting = self.options, [], []
         end = time.time() + options.minutes * 60 if options.minutes else None
         count = options.count if options.count is not None else (None if end else 100)

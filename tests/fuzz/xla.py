@@ -23,7 +23,7 @@ class Tensor(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    """oxla_options; new fields are at its end, so an older library reads what it knows."""
+    """oxla_options.  New fields are at its end, so an older library reads the fields that it knows."""
 
     _fields_ = [
         ("size", ctypes.c_size_t),
@@ -59,7 +59,7 @@ LOG = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
 
 
 class XlaError(Exception):
-    """What the library said.  `code` is one of CODES' names."""
+    """An error of the library.  `code` is one of CODES' names."""
 
     def __init__(self, code, message):
         super().__init__(f"{code}: {message}")
@@ -77,7 +77,7 @@ def find_library():
 
 
 def use_interpreter_of_ptx():
-    """CUDA's driver becomes one that works on the host and interprets PTX (tests/ptx).  Before the first session."""
+    """Replaces CUDA's driver by one that works on the host and interprets PTX (tests/ptx).  Must be called before the first session."""
     path = os.path.join(os.environ.get("top_builddir", "."), "tests/unit/backend_gpu/.libs/module_fake_cuda.so")
     if not os.path.exists(path):
         raise FileNotFoundError(f"no {path}: make check TESTS= builds it")
@@ -86,14 +86,14 @@ def use_interpreter_of_ptx():
 
 
 _library = None
-tracer = None  # called with each model before it runs: after a crash the last one is known
+tracer = None  # is called with each model before it runs, so that after a crash the last one is known
 
 
 SEED = 1  # of random operators, in all runs
 
 
 def library():
-    """Opened on first use, in the process that uses it: the library may have threads, which a fork would
+    """Returns the library, which is opened at the first call, in the process that uses it: it may start threads, which a fork would
     lose."""
     global _library
     if _library is None:
@@ -143,8 +143,8 @@ def newest_opset():
 
 
 class Session:
-    """A model that is open, and a run of it.  model: bytes, or None with the path of a file.  cache: the folder of
-    programs and of what was measured, if any.  log: a list that gets the lines of the log."""
+    """An opened model and a run of it.  model: bytes, or None if `path` names a file.  cache: the folder for compiled programs and for
+    measurements, if any.  log: a list to which the lines of the log are appended."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Session:
         self.lib.oxla_model_destroy(self.handle)
 
     def run(self, inputs, runs=1):
-        """Outputs by name, of the last of so many runs."""
+        """Runs the model `runs` times; returns the outputs of the last run by name."""
         lib, run = self.lib, self.run_handle
         kept = []
         for k in range(lib.oxla_input_count(self.handle)):
@@ -232,8 +232,8 @@ class Session:
 
 
 def run_xla(model, inputs, runs=1, save=None, **options):
-    """Outputs by name, of the last of so many runs of a session with these options.  save: where the compiled program
-    goes, too."""
+    """Runs the model `runs` times in a session with these options; returns the outputs of the last run by name.  save: the path to which the
+    compiled program is saved, if any."""
     with Session(model, **options) as session:
         outputs = session.run(inputs, runs)
         if save:

@@ -1,4 +1,4 @@
-"""make_products.py FOLDER: models whose products GPUs compute in tiles of shared memory, by tensor cores where they can,
+"""make_products.py FOLDER: writes models whose products GPUs compute in tiles in shared memory, on tensor cores if possible,
 and one that copies bytes from an odd address."""
 import sys
 

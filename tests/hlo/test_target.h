@@ -1,7 +1,7 @@
 /* test_target.h - a target for tests of passes, which compiles nothing.
- *
- * So that both answers of a target are tested, it takes composites whose name begins with "kernel", epilogues that are
- * elementwise, fuses elementwise operations, movement and reductions, and multiplies bytes. */
+ * It takes only a part of what passes offer to a target, so that both answers are tested: composites whose names begin
+ * with "kernel", elementwise epilogues, fusions of elementwise operations, movement and reductions, and products of
+ * bytes. */
 #ifndef TESTS_HLO_TEST_TARGET_H
 #define TESTS_HLO_TEST_TARGET_H
 

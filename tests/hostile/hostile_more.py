@@ -1,7 +1,7 @@
 """hostile_more.py - more of make_hostile.py's models: damaged fields, tensors, attributes, quantisation, sizes at run time.
 
-add(h) is called with make_hostile as h.  Where a pattern is "*", a model may be refused or run: then only the exit status (0
-or 1), one line of message and the absence of crashes are looked at, which is all that values like NaN scales allow."""
+add(h) is called with make_hostile as h.  If a pattern is "*", a model may be refused or run: then only the exit status (0
+or 1), the message of one line and the absence of crashes are checked, since values such as NaN scales allow both."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -67,7 +67,7 @@ def wire(h):
 
 
 def large(h):
-    """A model of more than 2 GiB, all of it a hole in the file but the ends."""
+    """A model of more than 2 GiB; all of the file is a hole, except for its beginning and end."""
     count = 3 << 28
     tensor = b"\x08" + h.varint(count) + b"\x10\1" + h.field(8, b"w")
     raw = h.varint(9 << 3 | 2) + h.varint(4 * count)
@@ -370,11 +370,13 @@ def recurrent(h):
         cell("no_batch", "*", x=(2, 0, 3))
 
 
-# --- indices that only running tells (70) ------------------------------------------------------------------------
+# --- indices that are known only at run time (70)
+# ------------------------------------------------------------------------
 
 
 def indices(h):
-    """Each with indices far outside on both sides, given as inputs, so that no compiler sees them: refused, or any number."""
+    """Each operator with indices far out of range on both sides.  They are inputs, so that the compiler does not know them.  The run may be
+    refused or give any numbers."""
     for side, value in (("high", 1 << 40), ("low", -(1 << 40)), ("max", (1 << 63) - 1), ("min", INT64_MIN)):
         np.save(f"i1_{side}.npy", np.full([2], value, np.int64))
         np.save(f"i2_{side}.npy", np.full([2, 2], value, np.int64))
@@ -440,7 +442,7 @@ def quantisation(h):
                [const("z", 1, np.int8)])
 
 
-# --- derivatives of what is none (22) ------------------------------------------------------------------------------
+# --- derivatives that do not exist (22) ------------------------------------------------------------------------------
 
 
 def gradients(h):

@@ -1,6 +1,6 @@
 """hostile_sequences.py - more of make_hostile.py's models: sequences where tensors are wanted, tensors where sequences are, and
-positions, lengths and types that do not fit.  Each once where a module is made of it, and once where the model runs piece by
-piece, since a size depends on what it computes.
+positions, lengths and types that do not fit.  Each is tested in a model that is compiled as one module, and in one that runs
+segment by segment, since a size depends on what it computes.
 
 add(h) is called with make_hostile as h."""
 from onnx import TensorProto, helper
@@ -19,9 +19,9 @@ def graph(nodes, inputs, outputs):
 
 
 def add(h):
-    x = [h.info("x", [32])]  # more numbers than are asked for to compute a size from
+    x = [h.info("x", [32])]  # so many that the import does not ask for their contents to compute a size
     list_of_two = [node("SequenceConstruct", ["x", "x"], ["s"])]
-    # The sequence is one of an earlier piece, since its length is what a loop makes of the input.
+    # The sequence comes from an earlier segment, since its length depends on the input of a loop.
     grow = graph([node("Identity", ["go"], ["on"]), node("SequenceInsert", ["t", "x"], ["u"])],
                  [h.info("i", [], I64), h.info("go", [], BOOL), value("t")], [h.info("on", [], BOOL), value("u")])
     late = [node("ReduceSum", ["x"], ["sum"], keepdims=0), node("Mul", ["sum", "none"], ["zero"]), node("Cast", ["zero"], ["z"], to=I64),
@@ -87,7 +87,7 @@ def add(h):
         h.case("sequence_gradient_" + name, h.make(list_of_two + [node("SequenceAt", ["s", "zero"], ["a"]), node(
             "Gradient", ["x" if name == "y" else "s"], ["y"], name="n", domain=training, xs=["x" if name == "y" else "s"], y=y)], x,
             [h.info("y", None)], [h.const("zero", 0)], opsets=(("", 21), (training, 1))), pattern)
-    # one step gives a list, the other a tensor
+    # the body must return a tensor, but returns a list
     mixed = graph([node("SequenceConstruct", ["e"], ["a"])], [h.info("e", None)], [value("a")])
     both("map_of_lists", [node("SequenceMap", ["s"], ["t"], name="n", body=mixed), node("SequenceLength", ["t"], ["y"])],
          "output 0 is seq<f32>; a tensor")

@@ -1,9 +1,9 @@
-"""make_bombs.py DIR: writes small models that ask for more memory or time than anybody has, one a file in DIR, and
-DIR/bombs, a line each:
+"""make_bombs.py DIR: writes small models that need more memory or time than any machine has, each to a file in DIR, and
+DIR/bombs, with a line for each model:
 
     NAME <tab> what may happen: refused, or any (a compiler may also find a short way) <tab> extra arguments of onnx-xla run
 
-run_bombs.py runs them.  Inputs are tiny: what is large comes from shapes, trip counts and constants in the model."""
+run_bombs.py runs them.  Inputs are tiny: arrays and numbers of iterations become large by shapes and constants in the model."""
 import os
 import sys
 
@@ -36,7 +36,7 @@ def bomb(name, nodes, tensors=(), inputs=None, outputs=("y",), expect="refused",
 
 
 def filled(name, dims, value=1.0):
-    """A large array of one value in few bytes."""
+    """Returns the node and the constant that make a large array of one value."""
     return [node("ConstantOfShape", [name + "_dims"], [name], name=name,
                  value=numpy_helper.from_array(np.array([value], np.float32)))], [const(name + "_dims", dims)]
 
@@ -91,7 +91,8 @@ def sizes():
 def work():
     a, dims = filled("a", [100000, 100000])
     bomb("matmul", a + [node("MatMul", ["a", "a"], ["y"], name="n")], dims)
-    # Memory enough, but 2^42 multiplications, of single numbers that differ and so cannot be folded together.
+    # There is enough memory, but there are 2^42 multiplications, of numbers that differ, so that they cannot be
+    # simplified.
     side = 1 << 13
     bomb("matmul_long", [node("Expand", ["x", "s"], ["e"]), node("Expand", ["z", "t"], ["f"]), node("Mul", ["e", "f"], ["g"])] +
          [node("MatMul", ["g" if k == 0 else f"m{k}", "g"], ["y" if k == 15 else f"m{k + 1}"], name=f"n{k}") for k in range(16)],
@@ -193,7 +194,7 @@ def folding():
 
 
 def looping(trips, inner=None, shape=(1,)):
-    """A Loop node of `trips` (None: for ever) around `inner`: a list of nodes from s to t."""
+    """Returns a Loop node with `trips` iterations (None: for ever) of `inner`, a list of nodes that compute t from s."""
     inner = inner or [node("Add", ["s", "one"], ["t"])]
     body = helper.make_graph([node("Identity", ["go"], ["on"])] + inner, "body",
                              [info("i", [], I64), info("go", [], BOOL), info("s", list(shape))],
@@ -232,7 +233,7 @@ def loops():
 
 
 def apart():
-    """What runs body by body, since sizes depend on what it computes."""
+    """Loops whose bodies the host runs one by one, since sizes depend on what they compute."""
     t = [const("true", True, np.bool_), const("trips", BIG), const("one", [1], np.float32)]
     for name, by in (("apart_doubles", "s"), ("apart_grows", "one")):
         bomb(name, [looping("trips", [node("Concat", ["s", by], ["t"], axis=0)], [None])], t)
@@ -262,7 +263,7 @@ def sequences():
     bomb("sequence_split", [node("Expand", ["x", "s"], ["w"]), node("SplitToSequence", ["w"], ["l"], name="n"),
                             node("SequenceLength", ["l"], ["y"])], [const("s", [BIG])])
     split = [node("Expand", ["x", "size"], ["w"]), node("SplitToSequence", ["w"], ["l0"])]
-    # The longest list there may be, moved by thousands of nodes; and maps within maps of it.
+    # The longest list that is allowed, moved by thousands of nodes, and maps within maps of it.
     moved = sum(([node("SequenceErase", [f"l{k}", "front"], [f"e{k}"]), node("SequenceInsert", [f"e{k}", "x", "front"], [f"l{k + 1}"])]
                  for k in range(20000)), [])
     bomb("sequence_moved", split + moved + [node("SequenceLength", ["l20000"], ["y"])],
@@ -277,7 +278,7 @@ def sequences():
 
 
 def collecting(value):
-    """A loop's body that appends one and the same value."""
+    """Returns a loop's body that appends the same value in each iteration."""
     sequence = helper.make_tensor_sequence_value_info
     return helper.make_graph([node("Identity", ["go"], ["on"]), node("SequenceInsert", ["q", value], ["r"])], "body",
                              [info("i", [], I64), info("go", [], BOOL), sequence("q", F, None)],

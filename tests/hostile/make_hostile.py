@@ -1,10 +1,11 @@
-"""make_hostile.py DIR: writes bad models, one a file, and DIR/cases, a line each:
+"""make_hostile.py DIR: writes bad models, each to a file, and DIR/cases, with a line for each:
 
     NAME <tab> arguments of onnx-xla <tab> extended regular expression that the message must match
 
-Arguments are relative to DIR.  Every case must end with exit status 1 and one line; where the pattern is "*", 0 is as good.  Models are valid protobuf unless the
-name says otherwise, so that what refuses them is the rule they break.  DIR/net.onnx and DIR/net_open.onnx are good: a
-small network with all that networks have, for those who damage files."""
+Arguments are relative to DIR.  Every case must end with exit status 1 and a message of one line; if the pattern is "*", exit
+status 0 is right, too.  Models are valid protobuf unless the name says otherwise, so that they are refused for the rule which
+they break.  DIR/net.onnx and DIR/net_open.onnx are valid: a small network with operators of all kinds, for tests that damage
+files."""
 import os
 import sys
 
@@ -35,7 +36,7 @@ def make(nodes, inputs, outputs, initializers=(), functions=(), opsets=(("", 21)
 
 
 def case(name, model, pattern, arguments="run {}", file=None):
-    """A model (or bytes) in NAME.onnx and what must be said about it."""
+    """Writes a model or bytes to NAME.onnx, and notes the pattern of the message."""
     file = file or name + ".onnx"
     data = model if isinstance(model, bytes) else model.SerializeToString()
     with open(file, "wb") as f:
@@ -44,7 +45,7 @@ def case(name, model, pattern, arguments="run {}", file=None):
 
 
 def one_node(name, op, pattern, inputs, initializers=(), outputs=("y",), **attributes):
-    """One node called n of what is given, as a case; inputs: (name, dims[, type])."""
+    """Writes a case of one node called n; inputs: (name, dims[, type])."""
     names = [i[0] for i in inputs] + [t.name for t in initializers]
     node = helper.make_node(op, names, list(outputs), name="n", **attributes)
     case(name, make([node], [info(*i) for i in inputs], [info("y", None)], initializers), pattern)
@@ -210,7 +211,7 @@ def shapes():
 
 
 def with_data(name, pattern="w: |\"w\"|'w'|tensor w", raw=None, twice=None, **keys):
-    """A model beside the data files, whose initializer w has these keys (`twice`: one of them again)."""
+    """Writes a case beside the data files, whose initializer w has these keys for external data (`twice`: a key that is repeated)."""
     tensor = TensorProto(name="w", data_type=F, dims=[4], data_location=TensorProto.EXTERNAL)
     if raw:
         tensor.raw_data = raw
@@ -280,7 +281,7 @@ def functions():
     laughs = [function(f"f{k}", [call(f"f{k + 1}", ["a"], ["t"]), call(f"f{k + 1}", ["t"], ["b"])]) for k in range(60)]
     laughs.append(function("f60", [helper.make_node("Neg", ["a"], ["b"])]))
     case("billion_laughs", make([call("f0", ["x"], ["y"])], x, y, functions=laughs, opsets=opsets), "nodes")
-    # The same without functions that are large: a long chain of calls, each of which is one node.
+    # A long chain of functions, each of which consists of one call.
     chain = [function(f"f{k}", [call(f"f{k + 1}")]) for k in range(20000)]
     chain.append(function("f20000", [helper.make_node("Frobnicate", ["a"], ["b"])]))
     case("call_chain", make([call("f0", ["x"], ["y"])], x, y, functions=chain, opsets=opsets), "deep|nest|Frobnicate")
@@ -309,14 +310,14 @@ def bombs():
     bomb("resize", [node("Resize", ["x", "", "", "sizes"], ["y"], name="n")], [const("sizes", [BIG])])
     bomb("reshape", [node("Expand", ["x", "shape"], ["e"], name="n"), node("Reshape", ["e", "flat"], ["y"], name="m")],
          [const("shape", [1 << 20, 1 << 20]), const("flat", [-1])])
-    # Below any limit of one array, but many of them, and all constant: folding must have a budget.
+    # Each array is below the limit for one array, but there are many, and all are constant: folding must have a budget.
     chain = [node("ConstantOfShape", ["shape"], ["c0"], name="n")]
     chain += [node("Exp", [f"c{k}"], [f"c{k + 1}"], name="n") for k in range(64)]
     chain += [node("Concat", [f"c{k}" for k in range(65)] + ["x"], ["y"], name="n", axis=0)]
     bomb("folding", chain, [const("shape", [1 << 26])])
     bomb("matmul", [node("Expand", ["x", "shape"], ["e"], name="n"), node("Transpose", ["e"], ["t"], perm=[1, 0]),
                     node("MatMul", ["t", "e"], ["y"], name="n")], [const("shape", [1, 1 << 22])])
-    # It may be refused for its size at compile time or when its time is up.
+    # This model may be refused for its size while compiling, or when its time is over.
     body = helper.make_graph(
         [node("Identity", ["go"], ["on"]), node("Add", ["s", "one"], ["t"])], "body",
         [info("i", [], I64), info("go", [], BOOL), info("s", [1])], [info("on", [], BOOL), info("t", [1])])

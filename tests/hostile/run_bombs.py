@@ -1,9 +1,9 @@
-"""run_bombs.py ONNX_XLA DIR [NAME...]: runs what make_bombs.py wrote on both backends, with budgets, and looks whether they
-hold.  Ends with a line "N passed, N failed"; VERBOSE_BOMBS=1 shows all of them.
+"""run_bombs.py ONNX_XLA DIR [NAME...]: runs the models of make_bombs.py on both backends, with budgets, and checks that these
+hold.  The last line is "N passed, N failed"; VERBOSE_BOMBS=1 shows all runs.
 
-Loading, compiling and running may take --max-time each, and SLACK is for what is only looked at between two steps: a call of
-a library, LLVM at work on one module, a machine that is busy with something else.  Resident memory may be --max-memory and
-OWN_MEMORY: what the program itself, LLVM and libraries take.  Sanitizers multiply both, so they are not measured then."""
+Loading, compiling and running may take --max-time each.  SLACK is added, since time is only checked between two steps: a call
+of a library, LLVM's work on one module, or a busy machine may take longer.  Resident memory may be --max-memory plus
+OWN_MEMORY, for the program itself, LLVM and libraries.  Sanitizers multiply both, so they are not measured then."""
 import concurrent.futures
 import os
 import re
@@ -31,7 +31,7 @@ def limit():
 
 
 def run(program, backend, name, extra):
-    """Exit status, what was said, seconds, peak megabytes."""
+    """Returns the exit status, the message, the seconds, and the peak of memory in megabytes."""
     arguments = [program, "run", "--quiet", "--backend", backend, "--max-time", str(SECONDS)]
     if "--max-memory" not in extra:
         extra = f"--max-memory {MEMORY} " + extra

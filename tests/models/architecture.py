@@ -1,5 +1,5 @@
-"""architecture.py: what an architecture is to these tests: a module of torch, its inputs, and the sizes that it is run
-at.  Tables of them are in the modules that CATALOGUE names; each calls add()."""
+"""architecture.py: architectures.  An architecture is a module of torch, its inputs, and the sizes that it is run at.  The
+modules that CATALOGUE names have tables of architectures and call add() for each row."""
 
 import importlib
 import zlib
@@ -24,13 +24,14 @@ CATALOGUE = [
 ]
 
 
-# Norms are spelled in nodes before 17, GroupNorm and GELU in all; grids are sampled from 16 on.
+# The exporter writes LayerNormalization as one node from opset 17 on and GridSample from 16 on; GroupNorm and GELU
+# become several nodes in all three.
 OPSETS = (14, 16, 17)
 
 
 @dataclass
 class Input:
-    """dims are numbers and names of open sizes; "past+length" is a sum of two.  kind says what is drawn: "normal",
+    """dims are numbers and names of open sizes; "past+length" is the sum of two open sizes.  kind says which values are drawn: "normal",
     "small", "uniform" (in 0..1), "mask" (ones), "padded" (ones, and zeros at the end of the last row), "bool", "boxes", "range" (0, 1, 2, ...
     along the last axis), a number N for integers below N, or [value] for a scalar."""
 
@@ -45,11 +46,11 @@ class Architecture:
     family: str
     make: Callable  # () -> a module
     inputs: list
-    sizes: list  # of {name of an open size: number}; it is exported with the first
+    sizes: list  # of {name of an open size: number}; the export uses the first of the list
     call: Callable = lambda module, inputs: module(*inputs.values())
     opset: int = 0  # 0: one of OPSETS, always the same
     shorten: bool = True
-    file: str = ""  # a model that is there already, below the data folder; make is of no use then
+    file: str = ""  # the path, below the data folder, of an ONNX model that need not be exported; make is not called then
 
 
 ARCHITECTURES = {}
@@ -65,7 +66,7 @@ def opset_of(a):
 
 
 def add(name, make, inputs, sizes=BATCHES, **options):
-    """Adds a row to the catalogue.  Its family is what stands before the slash of its name."""
+    """Adds an architecture to the catalogue.  Its family is the part of its name before the slash."""
     if name in ARCHITECTURES:
         raise ValueError(f"two architectures are called {name}")
     ARCHITECTURES[name] = Architecture(name, name.split("/")[0], make, inputs, sizes, **options)
@@ -91,7 +92,7 @@ def draw(spec, sizes, generator):
         return torch.randint(0, spec.kind, dims, generator=generator)
     if isinstance(spec.kind, list):
         return torch.tensor(spec.kind[0])
-    if spec.kind == "small":  # as samples of sound
+    if spec.kind == "small":  # like samples of sound
         return 0.1 * torch.randn(dims, generator=generator)
     if spec.kind == "normal":
         return torch.randn(dims, generator=generator)
@@ -116,7 +117,7 @@ def draw_inputs(a, sizes):
 
 
 def leaves(value):
-    """The tensors in what a module returns, in order."""
+    """Returns the tensors in a module's result, which may be nested, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
@@ -131,7 +132,7 @@ def leaves(value):
 
 
 class Flat(nn.Module):
-    """A module with positional inputs and a flat tuple of outputs."""
+    """Wraps a module: the inputs are positional, the result is a tensor or a flat tuple of tensors."""
 
     def __init__(self, a, module):
         super().__init__()
@@ -147,7 +148,8 @@ def kind_of(block):
 
 
 def shorten(module):
-    """Of more than two equal blocks in a row in a Sequential two stay: depth repeats what is there already."""
+    """Removes blocks: where a Sequential has more than two equal blocks in a row, only two of them are kept, since the others
+    would only test the same operators again."""
     for part in list(module.modules()):
         if type(part) is not nn.Sequential:
             continue
@@ -159,8 +161,9 @@ def shorten(module):
 
 
 def sane_weights(module, seed):
-    """Random weights that keep values near 1 through the depth, so that a wrong number shows: matrices of deviation
-    1/sqrt(inputs), and what libraries start as zeros, ones or 1e-6 (which hides what it is multiplied with) drawn as well."""
+    """Draws random weights that keep values near 1 in all layers, so that a wrong number shows.  Matrices get a standard
+    deviation of 1.2/sqrt(inputs).  Parameters that libraries initialise to zeros, ones or 1e-6 are drawn too, since a factor
+    near zero would hide errors in what it is multiplied with."""
     generator = torch.Generator().manual_seed(seed)
     embeddings = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
     transposed = {
@@ -183,7 +186,7 @@ def sane_weights(module, seed):
 
 
 def number_padding(module):
-    """padding="same" as numbers, since the exporter knows no words."""
+    """Replaces padding="same" by numbers, since the exporter does not take words there."""
     for m in module.modules():
         if isinstance(getattr(m, "padding", None), str) and hasattr(m, "kernel_size"):
             ends = [(d * (k - 1)) // 2 if m.padding == "same" else 0 for d, k in zip(m.dilation, m.kernel_size)]
@@ -191,7 +194,7 @@ def number_padding(module):
 
 
 def settle_norms(flat, inputs):
-    """Batch norms take their statistics from the inputs' own values, since random ones let activations explode."""
+    """Sets the running statistics of batch norms to those of the given inputs, since random statistics let activations explode."""
     norms = [m for m in flat.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return
@@ -205,7 +208,7 @@ def settle_norms(flat, inputs):
 
 
 def build(a):
-    """The module of an architecture, ready to export, and the inputs of its first sizes."""
+    """Returns (the module of an architecture, ready to export, and inputs of its first sizes)."""
     seed = zlib.crc32(a.name.encode())
     torch.manual_seed(seed)
     module = a.make().eval()
@@ -217,6 +220,6 @@ def build(a):
         flat = Flat(a, module).eval()
         inputs = draw_inputs(a, a.sizes[0])
         settle_norms(flat, inputs)
-        # What modules only make when they first run must be there before the tracer comes.
+        # Some modules make buffers when they first run; these must exist before the exporter traces the module.
         flat(*inputs.values())
     return flat, inputs

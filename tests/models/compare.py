@@ -1,12 +1,15 @@
-"""compare.py: one model in onnx-xla and in ONNX Runtime without its optimiser, at each of its inputs.
+"""compare.py: compares onnx-xla with a peer, ONNX Runtime without its optimiser, on one model and one set of inputs.
 
-How far two right implementations are apart depends on the model: a division by a small number, a softmax of large
-scores, a rank that two candidates nearly share.  So the peer is run four times: as it is, with its optimiser, and twice
-with inputs that are nudged by 2^-20 of each value.  The largest difference among these is the model's own doubt, but that
-the optimiser does not count where it alone is over CHAOS: then it computes something else.  A value may be off by TOLERANCE
-of the output's largest one (the sums of a network of float32 of depth 100 are right to about a thousand roundings of
-2^-24), or by four times the doubt, as few runs tell little of it.  Where the doubt is over CHAOS, nothing would be found:
-then the architecture's weights or inputs are to be mended, not the tolerance."""
+How much two correct implementations differ depends on the model: it may divide by a small number, take a softmax of large
+scores, or rank candidates of nearly equal scores.  So the peer is run four times: as it is, with its optimiser, and twice
+with inputs that are changed by 2^-20 of each value.  The largest difference between the first run and the others is called
+the doubt of an output.  The run with the optimiser does not count if it alone differs by more than CHAOS, since the
+optimiser then computes something else.
+
+All differences are divided by the output's largest magnitude.  TOLERANCE + 4 doubts is allowed.  TOLERANCE: the sums of a
+float32 network of depth 100 are right to about a thousand roundings of 2^-24.  Four doubts, since the doubt is estimated
+from few runs.  If the doubt is more than CHAOS, the comparison would find no error: change the architecture's weights or
+inputs then, not the tolerance."""
 
 import os
 import sys
@@ -21,7 +24,7 @@ TOLERANCE, CHAOS = 1e-4, 1e-2
 
 
 class Differs(Exception):
-    """A result is wrong."""
+    """Raised when a result of onnx-xla is wrong."""
 
 
 def session(path, optimise):
@@ -44,8 +47,8 @@ def nudged(inputs, seed):
 
 
 def distance(got, expected):
-    """The largest difference, in parts of the largest expected value; infinite where shapes, types, NaN or integers
-    differ."""
+    """Returns the largest difference divided by the largest expected magnitude (or undivided if all expected values are 0);
+    infinity if shapes, types, integers, or the places of NaN and infinities differ."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf
     if expected.dtype.kind != "f":
@@ -64,17 +67,18 @@ def distance(got, expected):
 
 
 def doubt(value, one, two, optimised):
-    """The doubt of an output, from what the peer made of it."""
+    """Returns the doubt of an output.  The arguments are the peer's results: the plain run's, those of the two runs with
+    changed inputs, and the optimiser's."""
     nudge, optimiser = max(distance(one, value), distance(two, value)), distance(optimised, value)
     return nudge if nudge <= CHAOS < optimiser else max(nudge, optimiser)
 
 
 class PeerFails(Exception):
-    """ONNX Runtime does not run the model with these inputs."""
+    """Raised when ONNX Runtime does not run the model with these inputs."""
 
 
 class Peer:
-    """What ONNX Runtime makes of a model and inputs."""
+    """The outputs that ONNX Runtime computes from a model and inputs, and their doubts."""
 
     def __init__(self, path, inputs, optimise):
         self.path = path
@@ -86,13 +90,14 @@ class Peer:
             self.values = plain.run(self.names, self.inputs)
             moved = [plain.run(self.names, nudged(self.inputs, k)) for k in (1, 2)]
             optimised = session(path, True).run(self.names, self.inputs) if optimise else self.values
-        except Exception as error:  # its classes have no common one but this
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base class
             raise PeerFails(str(error).splitlines()[0]) from error
         self.doubts = [doubt(*values) for values in zip(self.values, *moved, optimised)]
 
     def compare(self):
-        """{"error", "allowed", "scale"}: of the output that uses most of what is allowed, and the largest value.  Raises
-        Differs where that is more, and xla.XlaError where onnx-xla refuses."""
+        """Runs onnx-xla and returns {"error", "allowed", "scale"}: the error and the allowed error of the output where their
+        ratio is largest, and the largest magnitude of all outputs.  Raises Differs if an error is more than allowed, and
+        xla.XlaError if onnx-xla refuses the model."""
         got = xla.run_xla(None, self.inputs, path=self.path, threads=2)
         worst = {"error": 0.0, "allowed": TOLERANCE, "scale": 0.0}
         for name, value, doubt in zip(self.names, self.values, self.doubts):

@@ -1,4 +1,4 @@
-"""diffusion.py: networks of diffusion models and their autoencoders, of diffusers, small."""
+"""diffusion.py: networks of diffusion models and their autoencoders, from the package diffusers, in small sizes."""
 
 from architecture import Input, add, by_keyword
 

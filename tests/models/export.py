@@ -1,9 +1,9 @@
 """export.py: writes architectures as ONNX models with inputs, for run.py, which starts it in a Python that has torch.
 
-  export.py --list              their names, one a line
-  export.py                     reads lines "NAME FOLDER", writes FOLDER/model.onnx and FOLDER/inputs-K.npz for each of the
-                                sizes, and answers each with a line of JSON
-Each is exported in a process of its own, which has the libraries loaded already: a crash is an answer as well."""
+  export.py --list              prints the architectures' names, one a line
+  export.py                     reads lines of NAME, a tab and FOLDER, writes FOLDER/model.onnx and FOLDER/inputs-K.npz for
+                                each of the sizes, and answers each line with a line of JSON
+Each architecture is exported in a forked process, so that a crash becomes an answer; the libraries are loaded before the fork."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def trace(a, path):
         i.name: {axis: d for axis, d in enumerate(i.dims) if not isinstance(d, int)}
         for i in a.inputs
     }
-    # With gradients, since torch's attention takes a short cut without them that cannot be exported.
+    # Gradients stay enabled: without them torch's attention uses a fused operator that cannot be exported.
     torch.onnx.export(
         flat,
         tuple(inputs.values()),
@@ -73,14 +73,15 @@ def root(g, x):
 
 
 def teach_exporter():
-    """What this version of the exporter lacks.  Architectures have bits of booleans only."""
+    """Registers exports of torch operators that this version of the exporter lacks.  "bitwise" operators become logical ones,
+    since the architectures here use them on booleans only."""
     for version in range(13, 18):
         for name, symbolic in {"bitwise_or": either, "__or_": either, "bitwise_and": both, "broadcast_to": expanded, "sqrt": root}.items():
             torch.onnx.register_custom_op_symbolic(f"aten::{name}", symbolic, version)
 
 
 def limited(work):
-    """What work() raised, or how its process ended; None if it worked."""
+    """Runs work() in a child process with limits; returns None if it worked, else what it raised or the signal that ended it."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -104,7 +105,7 @@ def limited(work):
 
 
 def main():
-    # What libraries say in passing must not stand between the answers.
+    # Libraries may print to standard output; that goes to standard error, so that the answers stand alone.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.filterwarnings("ignore")

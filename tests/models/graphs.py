@@ -13,18 +13,18 @@ DENSE = [Input("x", ("batch", NODES, WIDTH)), Input("adjacency", ("batch", NODES
 
 
 def scatter_sum(values, where, count):
-    width = int(values.shape[1])  # a number, as the exporter compares what it knows of both sizes
+    width = int(values.shape[1])  # an int, not a traced size, since the exporter compares both widths
     return values.new_zeros(count, width).scatter_add(0, where[:, None].expand(-1, width), values)
 
 
 def edge_softmax(scores, where, count):
-    """Of the scores of all edges that end at the same node."""
+    """Returns the softmax of each edge's score among all edges that end at the same node."""
     powers = torch.exp(scores - scores.max())
     return powers / scatter_sum(powers, where, count)[where]
 
 
 class Layers(nn.Module):
-    """Some layers that take x and edges, activations between."""
+    """Layers that take x and edges, with activations between them."""
 
     def __init__(self, *layers):
         super().__init__()
@@ -62,7 +62,7 @@ class GAT(nn.Module):
 
 
 class Sage(nn.Module):
-    """GraphSAGE: the mean of the neighbours beside the node itself."""
+    """GraphSAGE: the sum of two linear maps, of the node itself and of its neighbours' mean."""
 
     def __init__(self, a, b):
         super().__init__()
@@ -83,7 +83,8 @@ class GIN(nn.Module):
 
 
 class EdgeConv(nn.Module):
-    """A network of both ends of an edge; a node takes the largest, found among all nodes by a mask."""
+    """A network maps both ends of each edge to a message; a node takes the maximum of its edges' messages.  A mask of nodes by
+    edges selects them."""
 
     def __init__(self, a, b):
         super().__init__()
@@ -108,7 +109,7 @@ class GatedGraph(nn.Module):
 
 
 class SchNet(nn.Module):
-    """Filters made of distances between points."""
+    """SchNet: the filters are functions of the distances between points."""
 
     def __init__(self, width=WIDTH):
         super().__init__()
@@ -136,7 +137,7 @@ class EGNN(nn.Module):
 
 
 class RGCN(nn.Module):
-    """A matrix for each kind of edge, picked by its number."""
+    """Each kind of edge has a matrix of its own, which is gathered by the kind's number."""
 
     def __init__(self, width=WIDTH, kinds=3):
         super().__init__()
@@ -148,7 +149,7 @@ class RGCN(nn.Module):
 
 
 class DensePool(nn.Module):
-    """DiffPool: nodes are assigned to clusters, the adjacency follows."""
+    """DiffPool: nodes are assigned to groups, and the adjacency between groups is computed."""
 
     def __init__(self, width=WIDTH):
         super().__init__()
@@ -162,7 +163,7 @@ class DensePool(nn.Module):
 
 
 class ChebNet(nn.Module):
-    """Chebyshev's polynomials of a Laplacian."""
+    """ChebNet: Chebyshev polynomials of a graph's Laplacian are applied to x."""
 
     def __init__(self, width=WIDTH, order=4):
         super().__init__()
@@ -194,7 +195,7 @@ class GraphTransformer(nn.Module):
 
 
 class PointNet(nn.Module):
-    """A transform of the points is learned and applied; the largest of all points counts."""
+    """PointNet: a network computes a 3x3 transform of the points, which is applied; then the maximum over all points is taken."""
 
     def __init__(self):
         super().__init__()
@@ -208,7 +209,7 @@ class PointNet(nn.Module):
 
 
 class DGCNN(nn.Module):
-    """The nearest points are found anew in each layer."""
+    """DGCNN: each layer finds each point's nearest neighbours in that layer's features."""
 
     def __init__(self, near=4):
         super().__init__()

@@ -1,5 +1,5 @@
-"""language.py: decoders, with and without keys and values of what is past.  Those of transformers first, then one decoder
-with switches that spells the families which this version of transformers does not have yet."""
+"""language.py: decoders, with and without the keys and values of past tokens as inputs.  First the decoders of the package
+transformers, then class Decoder, whose switches make the families that this version of transformers does not have."""
 
 import math
 
@@ -13,7 +13,7 @@ from tiny import bare, tiny
 TOKENS = Input("input_ids", ("batch", "length"), 90)
 MASK = Input("attention_mask", ("batch", "length"), "padded")
 READING = [{"batch": 2, "length": 9}, {"batch": 1, "length": 5}, {"batch": 3, "length": 16}]
-# A step, the first step without a past, one with a past that has grown, and several tokens at once.
+# One token, one token without a past, one token with a longer past, and several tokens at once.
 CONTINUING = [
     {"batch": 2, "length": 1, "past": 5},
     {"batch": 2, "length": 6, "past": 0},
@@ -52,7 +52,7 @@ def writer(name, make, heads=4, width=8, layers=2, call=with_cache, mask=True, *
 GROUPED = {"num_key_value_heads": 2}
 EXPERTS = {"num_experts_per_tok": 2, "num_local_experts": 4, "num_experts": 4}
 
-# Name, class, options, heads of keys, width of a head.
+# (name, class, options, number of key heads, width of a head)
 CACHED = [
     ("llama", "LlamaForCausalLM", {**GROUPED}, 2, 8),
     ("llama-multi-query", "LlamaForCausalLM", {"num_key_value_heads": 1}, 1, 8),
@@ -88,11 +88,12 @@ CACHED = [
     ("mpt", "MptForCausalLM", {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64, "expansion_ratio": 2}, 4, 8),
 ]
 for name, cls, options, heads, width in CACHED:
-    # Before opset 17 a norm without weights is spelled out; the exporter's LayerNormalization lacks an input then.
+    # For a norm without weights the exporter's LayerNormalization (opset 17) lacks an input; opset 16 has several nodes
+    # instead.
     opset = 16 if name == "olmo" else 0
     writer(name, lambda cls=cls, options=options: tiny(cls, **options), heads, width, opset=opset)
 
-# The same classes reading a whole text, and those whose cache is of another kind.
+# The same classes reading a whole text at once, and classes whose cache has another form.
 READ = [
     ("llama", "LlamaForCausalLM", {**GROUPED}),
     ("llama-dynamic-rope", "LlamaForCausalLM", {**GROUPED, "rope_scaling": {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}}),
@@ -186,7 +187,7 @@ class Attention(nn.Module):
             k, v = (t[:, :, None].expand(-1, -1, repeat, -1, -1).reshape(t.shape[0], self.heads, -1, self.head) for t in (k, v))
         elif repeat > 1 and o["repeat"] == "stack":
             k, v = (torch.stack([t] * repeat, dim=2).flatten(1, 2) for t in (k, v))
-        elif repeat > 1:  # grouped queries meet the keys as they are
+        elif repeat > 1:  # the queries are reshaped to groups, so that the keys need not be repeated
             q = q.reshape(q.shape[0], self.kv, -1, self.head)
         scores = q @ k.transpose(-1, -2) / math.sqrt(self.head)
         if o["repeat"] == "group" and repeat > 1:
@@ -224,8 +225,8 @@ class Gated(nn.Module):
 
 
 class Experts(nn.Module):
-    """A mixture of experts whose every expert sees every token, the routers' weights being 0 for most, as exporters that
-    know no loops write it."""
+    """A mixture of experts where every expert computes every token and the router's weights are 0 for most experts.  Exporters
+    that do not write loops make such graphs."""
 
     def __init__(self, width, inner, count, top, score, shared):
         super().__init__()
@@ -271,7 +272,7 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A decoder, as its switches say."""
+    """A decoder whose parts are chosen by switches; DEFAULTS has their default values."""
 
     DEFAULTS = dict(
         width=32, heads=4, kv=2, head=8, inner=64, layers=2, bias=False, qk_norm=False, sinks=False, gate=False,
@@ -350,7 +351,7 @@ for name, switches in DECODERS.items():
 
 
 class Latent(nn.Module):
-    """DeepSeek's attention: what is kept of the past is one narrow vector a token, and a part that is rotated."""
+    """DeepSeek's attention: for each past token only a narrow vector is kept; a part of it is rotated."""
 
     def __init__(self, width=32, heads=4, head=8, rank=12, turned=4):
         super().__init__()
@@ -384,7 +385,7 @@ add("language/deepseek-latent-past", Latent, [TOKENS, Input("past_latent", ("bat
 
 
 class Retention(nn.Module):
-    """A retentive network: decay instead of softmax, a group norm over heads, a gate."""
+    """A retentive network: a decay instead of the softmax, a group norm over heads, and a gate."""
 
     def __init__(self, width=32, heads=4):
         super().__init__()
@@ -405,7 +406,7 @@ class Retention(nn.Module):
 
 
 class LinearAttention(nn.Module):
-    """Kernel features and a running sum of outer products, without a mask."""
+    """Linear attention: features of a kernel and a running sum of outer products, without a mask."""
 
     def __init__(self, width=32, heads=4):
         super().__init__()

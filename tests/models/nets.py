@@ -1,4 +1,5 @@
-"""nets.py: networks for pictures that no package here has: detectors' heads, segmenters, restoration, generators, fields."""
+"""nets.py: networks for pictures that none of the installed packages has: detectors, segmenters, restoration, generators
+and radiance fields."""
 
 import math
 
@@ -23,7 +24,7 @@ class Bottleneck(nn.Module):
 
 
 class C3(nn.Module):
-    """Two ways, one through bottlenecks, joined (YOLOv5)."""
+    """Two branches, one of them with bottlenecks, that are concatenated (YOLOv5)."""
 
     def __init__(self, a, b, residual=True):
         super().__init__()
@@ -35,7 +36,7 @@ class C3(nn.Module):
 
 
 class C2f(nn.Module):
-    """Every bottleneck's result is kept (YOLOv8)."""
+    """The results of all bottlenecks are concatenated (YOLOv8)."""
 
     def __init__(self, a, b, residual=True):
         super().__init__()
@@ -50,7 +51,7 @@ class C2f(nn.Module):
 
 
 class ELAN(nn.Module):
-    """Layers aggregated from several depths (YOLOv7)."""
+    """The results of layers of several depths are concatenated (YOLOv7)."""
 
     def __init__(self, a, b, residual=True):
         super().__init__()
@@ -64,7 +65,7 @@ class ELAN(nn.Module):
 
 
 class AreaAttention(nn.Module):
-    """Attention within strips of a picture (YOLOv12), with a convolution for places."""
+    """Attention within strips of a picture (YOLOv12), with a depthwise convolution as position encoding."""
 
     def __init__(self, a, b, residual=True, areas=4, heads=2):
         super().__init__()
@@ -84,7 +85,7 @@ class AreaAttention(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Pools of the same size, each of the last one's result (SPPF)."""
+    """Three equal pools, each of which reads the previous pool's result; all are concatenated (SPPF)."""
 
     def __init__(self, width):
         super().__init__()
@@ -135,7 +136,7 @@ class AnchorHead(nn.Module):
 
 
 class DistanceHead(nn.Module):
-    """Distances to four sides as the mean of a distribution (YOLOv8 and later)."""
+    """The distances to a box's four sides are means of predicted distributions (YOLOv8 and later)."""
 
     def __init__(self, widths, classes=4, bins=8, extra=0):
         super().__init__()
@@ -160,7 +161,7 @@ class DistanceHead(nn.Module):
 
 
 class Detector(nn.Module):
-    """A backbone, a pyramid up and down, a head."""
+    """A backbone, a feature pyramid (from coarse to fine and back), and a head."""
 
     def __init__(self, block, head, stem=None, after=None):
         super().__init__()
@@ -181,7 +182,7 @@ class Detector(nn.Module):
 
 
 def best(found):
-    """The best without suppression (YOLOv10): of the classes, then of boxes."""
+    """Chooses boxes without suppression (YOLOv10): the 20 boxes of the best scores, then the 10 best (box, class) pairs of these."""
     boxes, scores = found[:2]
     top, where = scores.max(-1)[0].topk(20, dim=-1)
     boxes = boxes.gather(1, where[..., None].expand(-1, -1, 4))
@@ -190,7 +191,7 @@ def best(found):
 
 
 def suppressed(found):
-    """What non-maximum suppression, class by class, leaves of the boxes of the first picture."""
+    """Returns what non-maximum suppression, done for each class, leaves of the first picture's boxes."""
     import torchvision
 
     boxes, (scores, classes) = found[0][0], found[1][0].max(-1)
@@ -209,12 +210,12 @@ for name, make in {
     "yolox": lambda: Detector(C3, lambda widths: DistanceHead(widths, bins=1, extra=1), Focus(16)),
 }.items():
     add(f"detection/{name}", make, SIDE)
-# Norms settle on more pictures, as scores that are all 1 have no order.
+# The batch norms take their statistics from 8 pictures: with fewer, all scores would be 1 and TopK's order arbitrary.
 add("detection/yolov10", lambda: Detector(C2f, DistanceHead, after=best), SIDE, [{"batch": 8}, {"batch": 1}])
 
 
 class CenterNet(nn.Module):
-    """Peaks of a heat map by a pool, the best by TopK, their sizes gathered."""
+    """CenterNet: a pool finds the peaks of a heat map, TopK the best of them, and their sizes are gathered."""
 
     def __init__(self):
         super().__init__()
@@ -232,7 +233,7 @@ class CenterNet(nn.Module):
 
 
 class RetinaFace(nn.Module):
-    """SSH modules, and boxes and landmarks decoded from priors."""
+    """RetinaFace: SSH modules; boxes and landmarks are decoded from priors."""
 
     def __init__(self):
         super().__init__()
@@ -253,7 +254,7 @@ class RetinaFace(nn.Module):
 
 
 class DeformableAttention(nn.Module):
-    """Values sampled at places that each query chooses, by GridSample."""
+    """Deformable attention: GridSample reads values at positions that each query computes."""
 
     def __init__(self, width=32, heads=4, points=4):
         super().__init__()
@@ -280,7 +281,8 @@ add("detection/deformable-attention", DeformableAttention, SIDE, opset=16)
 
 
 class UNet(nn.Module):
-    """With transposed convolutions or resizes, with gates at the skips or without, with residuals or without."""
+    """A U-Net.  resize: upsamples by Resize instead of ConvTranspose; gates: the skips are gated by attention; nested: the last
+    skip has an inner block (U-Net++)."""
 
     def __init__(self, resize=False, gates=False, nested=False):
         super().__init__()
@@ -319,7 +321,7 @@ class UNet3D(nn.Module):
 
 
 class BiSeNet(nn.Module):
-    """A wide shallow way and a deep narrow one, joined by attention of channels."""
+    """BiSeNet: a wide shallow branch and a deep narrow one, joined by attention over channels."""
 
     def __init__(self):
         super().__init__()
@@ -348,7 +350,7 @@ class PSPNet(nn.Module):
 
 
 class YOLACT(nn.Module):
-    """Masks as sums of prototypes."""
+    """YOLACT: masks are weighted sums of prototypes."""
 
     def __init__(self):
         super().__init__()
@@ -361,7 +363,7 @@ class YOLACT(nn.Module):
 
 
 class Stacked(nn.Module):
-    """An hourglass for poses: down, up, residuals at every size; places as the mean of a heat map."""
+    """An hourglass network for poses: down, up, with residuals at every size; a keypoint is the mean position of a heat map."""
 
     def __init__(self):
         super().__init__()
@@ -404,7 +406,7 @@ class SubPixel(nn.Module):
 
 
 class EDSR(nn.Module):
-    """Residual blocks, scaled or dense, with a skip over all, then PixelShuffle."""
+    """EDSR, or ESRGAN (dense blocks), or RCAN (attention over channels): residual blocks, a skip over all of them, PixelShuffle."""
 
     def __init__(self, dense=False, attention=False):
         super().__init__()
@@ -428,7 +430,8 @@ class EDSR(nn.Module):
 
 
 class NAFBlock(nn.Module):
-    """Gates instead of activations (NAFNet): halves multiplied, a share of channels, both scaled."""
+    """A block of NAFNet: instead of an activation, the two halves of the channels are multiplied; a learned scale of channels
+    follows, and each branch has a learned weight."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -450,7 +453,7 @@ def nafnet():
 
 
 class Restormer(nn.Module):
-    """Attention between channels, normalised, with a temperature."""
+    """Restormer: attention between channels with normalised queries and keys and a learned temperature."""
 
     def __init__(self, width=16, heads=2):
         super().__init__()
@@ -466,7 +469,7 @@ class Restormer(nn.Module):
 
 
 class ZeroDCE(nn.Module):
-    """Curves for light, applied again and again."""
+    """Zero-DCE: predicted curves that brighten a picture are applied repeatedly."""
 
     def __init__(self):
         super().__init__()
@@ -480,7 +483,7 @@ class ZeroDCE(nn.Module):
 
 
 class StyleTransfer(nn.Module):
-    """Reflected borders, instance norms, residuals, resizes."""
+    """Style transfer: a network with reflected borders, instance norms, residuals and resizes."""
 
     def __init__(self):
         super().__init__()
@@ -496,7 +499,7 @@ class StyleTransfer(nn.Module):
 
 
 class AdaIN(nn.Module):
-    """The style's mean and deviation on the content."""
+    """AdaIN: the content's features get the mean and the deviation of the style's."""
 
     def __init__(self):
         super().__init__()
@@ -531,7 +534,7 @@ class Generator(nn.Module):
 
 
 class StyleGenerator(nn.Module):
-    """StyleGAN 2: weights modulated and demodulated for each picture, as a grouped convolution or on both its sides."""
+    """StyleGAN 2: the convolution's weights are modulated and demodulated for each picture, by factors on its input and output."""
 
     def __init__(self, width=16):
         super().__init__()
@@ -551,7 +554,7 @@ class StyleGenerator(nn.Module):
 
 
 class Discriminator(nn.Module):
-    """Self-attention between convolutions (SAGAN), and the deviation over a batch as a channel."""
+    """Self-attention between convolutions (SAGAN); the mean deviation over a batch is added as a channel."""
 
     def __init__(self):
         super().__init__()
@@ -579,7 +582,7 @@ class VariationalAutoencoder(nn.Module):
 
 
 class RadianceField(nn.Module):
-    """NeRF: sines of places, a network, light summed along a ray."""
+    """NeRF: sines of positions, a network, and light that is summed along a ray."""
 
     def __init__(self):
         super().__init__()
@@ -625,7 +628,7 @@ class Couplings(nn.Module):
 
 
 class HyperNetwork(nn.Module):
-    """The weights of a convolution made from the input (dynamic convolution: a mixture of kernels)."""
+    """Dynamic convolution: the weights are a mixture of kernels, whose shares are computed from the input."""
 
     def __init__(self):
         super().__init__()
@@ -639,7 +642,7 @@ class HyperNetwork(nn.Module):
 
 
 class Capsules(nn.Module):
-    """Routing by agreement, three rounds."""
+    """Capsules: three rounds of routing by agreement."""
 
     def __init__(self):
         super().__init__()
@@ -702,7 +705,7 @@ class ConvLSTM(nn.Module):
 
 
 class ShiftNet(nn.Module):
-    """TSM: some channels move to the frame before, some to the one after."""
+    """TSM: some channels move to the previous frame, some to the next."""
 
     def __init__(self):
         super().__init__()

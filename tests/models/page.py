@@ -1,4 +1,4 @@
-"""page.py: the results as lines and as doc/models.md."""
+"""page.py: writes the results as lines and as the page doc/models.md."""
 
 import collections
 

@@ -1,6 +1,7 @@
-"""pictures.py: transformers' models that see: classifiers, detectors, segmenters, depth, and those that read as well.
+"""pictures.py: models of the package transformers that read pictures: classifiers, detectors, segmenters, depth estimation,
+and models that read text too.
 
-Not here: MobileViTV2, whose fold (aten::col2im) this torch exports to no opset below 18."""
+Not here: MobileViTV2, whose fold (aten::col2im) this version of torch exports only to opset 18 and later."""
 
 from architecture import BATCHES, Input, add, by_keyword, image
 

@@ -56,7 +56,7 @@ class WideDeep(nn.Module):
 
 
 class FactorisationMachine(nn.Module):
-    """DeepFM: the square of the sum less the sum of squares, beside a deep network."""
+    """DeepFM: the square of the sum minus the sum of squares, added to a deep network's result."""
 
     def __init__(self, deep=True):
         super().__init__()
@@ -151,7 +151,7 @@ class NeuralCollaborative(nn.Module):
 
 
 class TwoTowers(nn.Module):
-    """The best of all things for a user."""
+    """Two towers: the five items that match a user best."""
 
     def __init__(self):
         super().__init__()
@@ -163,7 +163,7 @@ class TwoTowers(nn.Module):
 
 
 class Interest(nn.Module):
-    """DIN: a user's history, weighed for one thing."""
+    """DIN: the items of a user's history are weighted by their relation to one item."""
 
     def __init__(self):
         super().__init__()
@@ -202,7 +202,7 @@ class RecurrentSessions(nn.Module):
 
 
 class Caser(nn.Module):
-    """Convolutions along and across a window of items."""
+    """Caser: convolutions along and across a window of items."""
 
     def __init__(self):
         super().__init__()
@@ -236,7 +236,7 @@ class Mixture(nn.Module):
 
 
 class Bags(nn.Module):
-    """Sums of embeddings by hand, with a mask for what is not there."""
+    """Means of embeddings (an EmbeddingBag in single operators); a mask excludes items of number 0."""
 
     def __init__(self):
         super().__init__()
@@ -258,7 +258,7 @@ class TabTransformer(nn.Module):
 
 
 class TabNet(nn.Module):
-    """Steps that choose features by a sparse share (a rectified one here), with GLU between."""
+    """TabNet: steps that weight features by a sparse mask (made by ReLU here), with GLU between them."""
 
     def __init__(self):
         super().__init__()
@@ -299,7 +299,7 @@ SERIES = [Input("series", ("batch", 32, 5))]
 
 
 class NBeats(nn.Module):
-    """What a block explains is taken from what the next sees."""
+    """N-BEATS: each block's reconstruction is subtracted from its input, and the next block reads the difference."""
 
     def __init__(self):
         super().__init__()
@@ -314,7 +314,7 @@ class NBeats(nn.Module):
 
 
 class DLinear(nn.Module):
-    """A moving mean and the rest, a linear map each."""
+    """DLinear: the series is split into a moving mean and the rest, and each has a linear map."""
 
     def __init__(self):
         super().__init__()
@@ -348,7 +348,7 @@ class InvertedTransformer(nn.Module):
 
 
 class TimesNet(nn.Module):
-    """A series folded by a period, convolved as a picture."""
+    """TimesNet: a series is folded by a period into a matrix, which is convolved as a picture."""
 
     def __init__(self, period=8):
         super().__init__()

@@ -1,8 +1,9 @@
-"""run.py: architectures as torch exports them, in onnx-xla and in ONNX Runtime (README says how).
+"""run.py: exports architectures by torch and compares onnx-xla with ONNX Runtime on them (README says how).
 
   run.py [--list] [--small] [--only PATTERN] [--table FILE] [--page FILE] [--keep FOLDER]
 
-Each model is exported, and compared, in a process of its own with limits of time and memory: a crash is a result."""
+Each model is exported in one process and compared in another, with limits of time and memory, so that a crash becomes a
+result."""
 
 import argparse
 import collections
@@ -26,12 +27,12 @@ import xla
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS, BYTES = 300, 12 << 30
 AHEAD = 2  # models that are exported while others are compared
-PEER, OURS = "peer", "ours"  # phases of a model's process
+PEER, OURS = "peer", "ours"  # what a model's process does next: runs ONNX Runtime, or onnx-xla
 GOOD = ("right", "refused as expected")
 
 
 def expected_refusals():
-    """{name: (a part of the message, reason)} of the file of that name."""
+    """Returns {name: (a part of the message, reason)} as the file expected-refusals has them."""
     found = {}
     with open(os.path.join(HERE, "expected-refusals")) as lines:
         for line in lines:
@@ -47,7 +48,7 @@ def chaotic():
 
 
 def operators(path):
-    """How many nodes of each operator a model has, those in its graphs' graphs too."""
+    """Returns the number of nodes of each operator in a model, subgraphs included."""
     counts = collections.Counter()
     graphs = [onnx.load(path, load_external_data=False).graph]
     while graphs:
@@ -58,7 +59,8 @@ def operators(path):
 
 
 def judge(folder, say, optimise):
-    """The row of an exported model: {"status", ...}.  say(phase) tells what comes next, in case it is the last."""
+    """Returns the row of an exported model: {"status", ...}.  say(phase) tells the parent what is done next, so that it knows
+    where a crash happened."""
     path = os.path.join(folder, "model.onnx")
     counts = operators(path)
     row = {"nodes": sum(counts.values()), "operators": len(counts), "sizes": 0, "error": 0.0, "allowed": 1.0, "scale": 0.0}
@@ -75,7 +77,7 @@ def judge(folder, say, optimise):
         except compare.PeerFails as error:
             if k == 0:
                 return {**row, "status": "not run by the peer", "detail": str(error)}
-            continue  # the exporter wrote one size into the model
+            continue  # the exporter wrote the first size into the model as a constant, so other sizes do not run
         row["sizes"] += 1
         say(OURS)
         try:
@@ -94,7 +96,7 @@ def judge(folder, say, optimise):
 
 
 def in_child(work):
-    """What work(say) said and gave, a line of JSON each, and the status that its process ended with."""
+    """Runs work(say) in a child process; returns (a list of what it said and, last, what it returned; the process's status)."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -117,11 +119,11 @@ def in_child(work):
 
 
 def limited(folder):
-    """The row of an exported model, whatever becomes of the process that judges it."""
+    """Returns the row of an exported model, even if the process that judges it crashes."""
     start = time.time()
     said, status = in_child(lambda say: judge(folder, say, True))
     if os.WIFSIGNALED(status) and said[-1:] == [PEER]:
-        # ONNX Runtime's optimiser is no part of what is expected, and some models end it.
+        # ONNX Runtime's optimiser crashes on some models; the expected values do not need it.
         said, status = in_child(lambda say: judge(folder, say, False))
     seconds = {"seconds": time.time() - start}
     if not os.WIFSIGNALED(status):
@@ -132,7 +134,7 @@ def limited(folder):
 
 
 class Exporter:
-    """export.py in a Python that has torch."""
+    """A process of export.py in a Python that has torch."""
 
     def __init__(self, python):
         self.python = python
@@ -159,7 +161,7 @@ class Exporter:
 
 
 def run(exporter, names, top):
-    """Rows, one after another."""
+    """Yields (row, folder of the model) for each name; up to AHEAD models are exported in advance."""
     known = expected_refusals()
     waiting = collections.deque()
     left = collections.deque(names)

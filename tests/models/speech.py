@@ -1,4 +1,5 @@
-"""speech.py: recognition, synthesis, enhancement, codecs: transformers' models, and small networks by hand."""
+"""speech.py: recognition, synthesis, enhancement and codecs: models of the package transformers, and small networks that
+are written here."""
 
 import torch
 from architecture import Input, add, by_keyword
@@ -42,7 +43,8 @@ hears("speecht5-vocoder", "SpeechT5HifiGan", [Input("spectrogram", ("batch", "fr
       model_in_dim=16, upsample_initial_channel=32, upsample_rates=[4, 2], upsample_kernel_sizes=[8, 4], resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]])  # fmt: skip
 hears("encodec-encoder", "EncodecModel", [Input("input_values", ("batch", 1, 640))], [{"batch": 2}, {"batch": 1}], call=lambda m, i: m.decoder(m.encoder(i["input_values"])),
       make=bare, num_filters=4, hidden_size=16, codebook_dim=16, codebook_size=32, upsampling_ratios=[4, 2], num_lstm_layers=1, compress=2)  # fmt: skip
-# Its residuals have no norms, and a sine of large values makes small differences large: both halves, each with small inputs.
+# DAC's residuals have no norms, and a sine of a large value turns a small difference into a large one.  So its encoder
+# and its decoder are tested separately, each with small inputs.
 CODES = dict(encoder_hidden_size=8, decoder_hidden_size=32, downsampling_ratios=[2, 4], upsampling_ratios=[4, 2], codebook_size=32, codebook_dim=8,
              n_codebooks=2)  # fmt: skip
 hears("dac-encoder", "DacModel", [Input("input_values", ("batch", 1, 320), "small")], [{"batch": 2}, {"batch": 1}], make=bare,
@@ -86,7 +88,7 @@ def conformer():
 
 
 class Branches(nn.Module):
-    """A Branchformer block: attention beside a gated convolution, merged."""
+    """A Branchformer block: the results of attention and of a gated convolution are merged."""
 
     def __init__(self, width=24):
         super().__init__()
@@ -117,7 +119,7 @@ class DeepSpeech(nn.Module):
 
 
 def quartz():
-    """QuartzNet: separable convolutions of time, dilated last."""
+    """QuartzNet: separable convolutions along time, the last of which is dilated."""
     parts = [nn.Conv1d(24, 32, 5, stride=2, padding=2), nn.BatchNorm1d(32), nn.ReLU()]
     for kernel, dilation in ((7, 1), (9, 2)):
         parts += [nn.Conv1d(32, 32, kernel, padding=dilation * (kernel // 2), dilation=dilation, groups=32), nn.Conv1d(32, 32, 1),
@@ -170,7 +172,7 @@ class WaveNet(nn.Module):
 
 
 class ConvTasNet(nn.Module):
-    """Separation: a learned filter bank, masks of a temporal convolution network, the filter bank back."""
+    """Separation of sources: a learned filter bank, masks from a temporal convolution network, and the inverse filter bank."""
 
     def __init__(self, width=24):
         super().__init__()
@@ -205,7 +207,7 @@ class Crepe(nn.Module):
 
 
 class Tacotron(nn.Module):
-    """A decoder whose steps attend to the text by place, unrolled for three frames."""
+    """Tacotron: a decoder whose attention also reads where it attended in the previous step, unrolled for three frames."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -230,7 +232,7 @@ class Tacotron(nn.Module):
 
 
 class FastSpeech(nn.Module):
-    """Duration, pitch and energy are predicted and added; lengths are the words' own."""
+    """FastSpeech: pitch and energy are predicted and added; durations are predicted as an output, but the text is not stretched."""
 
     def __init__(self, width=32):
         super().__init__()
@@ -285,7 +287,7 @@ class HiFiGAN(nn.Module):
 
 
 class Demucs(nn.Module):
-    """A wave's U-Net with gated convolutions and an LSTM at the bottom."""
+    """Demucs: a U-Net on a waveform with gated convolutions and an LSTM at the bottom."""
 
     def __init__(self):
         super().__init__()
@@ -306,7 +308,7 @@ class Demucs(nn.Module):
 
 
 class Zipformer(nn.Module):
-    """Downsampled attention beside the full rate, joined by a learned share, with BiasNorm and a SwooshR."""
+    """A Zipformer block: attention at half the frame rate is mixed with the full rate by a learned share; BiasNorm and SwooshR follow."""
 
     def __init__(self, width=24):
         super().__init__()
@@ -325,7 +327,7 @@ class Zipformer(nn.Module):
 
 
 class Transducer(nn.Module):
-    """An encoder, a predictor, and every pair of theirs joined."""
+    """A transducer: a joint network reads every pair of an encoder's frame and a predictor's token."""
 
     def __init__(self, width=24):
         super().__init__()

@@ -1,4 +1,4 @@
-"""text.py: encoders, encoders with decoders, and models of pictures and words, of transformers."""
+"""text.py: models of the package transformers: encoders, encoders with decoders, and models of pictures and words."""
 
 from architecture import Input, add, by_keyword
 
@@ -64,7 +64,7 @@ encoder("perceiver", "PerceiverForMaskedLM", sizes=[{"batch": 2, "length": 16}],
         num_self_attends_per_block=2, num_self_attention_heads=4, num_cross_attention_heads=4, vocab_size=96,
         max_position_embeddings=16, qk_channels=32, v_channels=32)  # fmt: skip
 
-# Encoders with decoders: a whole pass, and the decoder's step over an encoder's result and a past.
+# Encoders with decoders: a whole pass, and one step of the decoder with an encoder's result and past keys and values.
 TARGET = Input("decoder_input_ids", ("batch", "target"), 90)
 BOTH = [{"batch": 2, "length": 9, "target": 4}, {"batch": 1, "length": 6, "target": 7}]
 BART = dict(d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,

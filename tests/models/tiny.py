@@ -1,4 +1,4 @@
-"""tiny.py: models of transformers in small sizes."""
+"""tiny.py: models of the package transformers in small sizes."""
 
 SMALL = {
     "vocab_size": 96,
@@ -15,19 +15,19 @@ SMALL = {
 
 
 def tiny(model, config=None, **options):
-    """The class of that name, with a configuration of SMALL and options."""
+    """Returns a model of the class `model` of transformers, configured by SMALL and `options`."""
     import transformers
 
     cls = getattr(transformers, model)
     config_class = getattr(transformers, config) if config else cls.config_class
-    # Some configurations refuse what they have another name for.
+    # Some configurations refuse a general name because they have another name for it.
     refused = {"XLNetConfig": ["max_position_embeddings"], "FunnelConfig": ["num_hidden_layers"], "ProphetNetConfig": ["num_hidden_layers"]}
     small = {k: v for k, v in SMALL.items() if k not in refused.get(config_class.__name__, [])}
     return cls(config_class(**{**small, **options}))
 
 
 def bare(model, config=None, **options):
-    """The same with nothing but the options, for configurations with names of their own."""
+    """Does as tiny() but without SMALL, for configurations that use other names."""
     import transformers
 
     cls = getattr(transformers, model)

@@ -1,4 +1,4 @@
-"""trained.py: trained models that wheels of PyPI carry (tests/fetch-data), as they are."""
+"""trained.py: trained ONNX models from wheels of PyPI, unchanged (tests/fetch-data fetches them)."""
 
 from architecture import Input, add
 

@@ -1,7 +1,7 @@
 """vision_timm.py: image networks of timm.  Where a size is not 64, 64 is too small for the network.
 
 Not here: pvt_v2_b2_li (adaptive pooling of an open size), sam2_hiera_tiny and hiera_small_abswin_256 (Tensor.tile), which this torch
-cannot export, and vit_small_patch16_rope_mixed_224, whose Expand it exports so that ONNX Runtime refuses it."""
+cannot export, and vit_small_patch16_rope_mixed_224, for which it writes an Expand that ONNX Runtime refuses."""
 
 from architecture import add, image
 
@@ -61,7 +61,7 @@ vit_small_patch14_reg4_dinov2 vit_small_patch16_dinov3 vit_small_patch16_rope_22
 vit_small_r26_s32_224 vit_small_resnet26d_224 vit_srelpos_small_patch16_224
 vit_tiny_patch16_224 vit_tiny_patch16_dinov3_qkvb vit_tiny_r_s16_p8_224 vit_xsmall_patch16_clip_224 vitamin_small_224
 xcit_nano_12_p16_224 xcit_nano_12_p8_224
-""".split()  # those that are made for one size
+""".split()  # networks that are made for one size
 
 LARGER = {
     "efficientformer_l1": (224, {}),
@@ -77,6 +77,7 @@ for name in SIZED:
     add(f"timm/{name}", lambda name=name: timm_model(name, img_size=64), image(64))
 for name, (size, options) in LARGER.items():
     add(f"timm/{name}", lambda name=name, options=options: timm_model(name, **options), image(size), [{"batch": 2}])
-# Norms of one value for each picture: their variance over two pictures may be next to nothing.
+# These have batch norms over one value for each picture; over two pictures its variance could be nearly 0, so there are
+# 8.
 for name in ("rexnet_100", "rexnetr_100"):
     add(f"timm/{name}", lambda name=name: timm_model(name), image(64), [{"batch": 8}, {"batch": 1}])

@@ -29,7 +29,7 @@ def max_vit():
     return MaxVit((64, 64), 16, partition_size=4, block_channels=[16, 32], block_layers=[1, 1], head_dim=8, stochastic_depth_prob=0.0)
 
 
-# Sizes of pictures are open as well where the network takes any.
+# Height and width are open too for networks that take any size.
 OPEN_IMAGE = [Input("image", ("batch", 3, "height", "width"))]
 OPEN_SIZES = [{"batch": 2, "height": 64, "width": 64}, {"batch": 1, "height": 96, "width": 64}]
 for name in "resnet18 mobilenet_v2 efficientnet_b0 shufflenet_v2_x0_5 densenet121 regnet_y_400mf".split():
@@ -43,7 +43,7 @@ for name in SEGMENTATION:
 
 
 def detector(name, size, **options):
-    """A detector of torchvision on pictures of one size, with few proposals."""
+    """Returns a detector of torchvision for pictures of one size and 5 classes."""
     return vision(name, weights_backbone=None, min_size=size, max_size=size, num_classes=5, **options)
 
 
@@ -74,7 +74,7 @@ for name in "r3d_18 mc3_18 r2plus1d_18".split():
 
 
 def separable():
-    """Its last pool is as large as what a clip of 224 by 224 leaves: too large for ours."""
+    """Returns S3D with a global last pool: its own pool's window fits clips of 224 by 224 and is too large for the clips here."""
     network = vision("s3d")
     network.avgpool = nn.AdaptiveAvgPool3d(1)
     return network

@@ -1,7 +1,8 @@
 """caffe2_models.py - run by test-caffe2 in Debian 11: Caffe2's ONNXIFI operator with our library behind it.
 
-A model that PyTorch exports, beside PyTorch; then a net of Caffe2's own, which its transformer asks our library about, operator by
-operator, exports and puts into one operator: weights go by descriptors, and a batch may be smaller than the declared one."""
+First a model that PyTorch exports is compared with PyTorch.  Then a net of Caffe2: its transformer asks our library about each
+operator, exports the net and puts it into one Onnxifi operator.  That passes the weights by descriptors, and the batch may be
+smaller than the declared one."""
 import io
 import sys
 
@@ -12,7 +13,7 @@ from caffe2.python import brew, core, workspace
 from caffe2.python.model_helper import ModelHelper
 from caffe2.python.onnx.onnxifi import onnxifi_caffe2_net
 
-# Probabilities; float32 sums of up to 3,136 products in another order.
+# The results are probabilities, from float32 sums of up to 3,136 products that may be added in another order.
 TOLERANCE = 1e-5
 failed = False
 

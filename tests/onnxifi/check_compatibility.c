@@ -122,7 +122,8 @@ START_TEST(compatibility) {
 }
 END_TEST
 
-/* Declared outputs that differ from the real ones, and a size that an input decides. */
+/* Graphs are refused whose declared outputs differ from the real ones, or in which the contents of an input decide a
+ * size. */
 START_TEST(compatibility_of_graphs) {
   open_library();
   message g = {.n = 0}, m;

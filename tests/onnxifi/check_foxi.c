@@ -261,7 +261,7 @@ START_TEST(runs) {
 }
 END_TEST
 
-/* The functions that foxi shares with ONNXIFI, except that foxi's descriptor differs. */
+/* Calls the functions that foxi shares with ONNXIFI, where only the tensor descriptor differs. */
 START_TEST(runs_in_two_calls) {
   open_backend(_i);
   handle g = affine_graph();
@@ -274,7 +274,7 @@ START_TEST(runs_in_two_calls) {
   ck_assert_int_eq(foxi.run(g, &before, &after), SUCCESS);
   int32_t state;
   status_code outcome;
-  ck_assert_int_eq(more.wait(after.event, 20, &state, &outcome, NULL, NULL), SUCCESS); /* before the event */
+  ck_assert_int_eq(more.wait(after.event, 20, &state, &outcome, NULL, NULL), SUCCESS); /* `before` is not signalled */
   ck_assert_int_eq(state, NONSIGNALLED);
   ck_assert_int_eq(foxi.signal(before.event), SUCCESS);
   ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
@@ -319,7 +319,7 @@ START_TEST(smaller_batches) {
 }
 END_TEST
 
-/* Caffe2 declares every weight as floats; the descriptor is right. */
+/* Caffe2 declares in the model that every weight has floats; the type in the weight's descriptor is the right one. */
 START_TEST(types_of_weights) {
   open_backend(_i);
   message graph = {.n = 0};

@@ -77,7 +77,8 @@ START_TEST(each_gpu_has_an_id) {
 }
 END_TEST
 
-/* Without a driver, with one that sees no GPU, and with GPUs that are too old.  Nothing is printed about that. */
+/* There is no driver, or the driver sees no GPU, or all GPUs are too old: no GPU has an ID, and nothing is printed
+ * about that. */
 START_TEST(without_a_gpu) {
   char said[64];
   int both[2], kept = dup(STDERR_FILENO);

@@ -336,7 +336,7 @@ START_TEST(many_in_flight) {
   for (int k = 0; k < RUNS; k++) {
     onnxTensorDescriptorV1 in = describe("x", 2, shape, x[k]), out = describe("y", 2, shape, y[k]);
     x[k][0] = (float)k;
-    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* a run keeps those with which it was started */
+    IS(SUCCESS, lib.onnxSetGraphIO(g, 1, &in, 1, &out)); /* a run keeps the inputs and outputs that it began with */
     before[k] = fence(new_event());
     after[k] = fence(NULL);
     IS(SUCCESS, lib.onnxRunGraph(g, &before[k], &after[k]));

@@ -9,7 +9,7 @@
 enum { THREADS = 8, GRAPHS = 20, RUNS = 10000, IN_FLIGHT = 4, N = 4 };
 
 /* A place for a graph.  Whoever holds the lock may set the graph's inputs and outputs and start a run; that run goes on
- * without it. */
+ * after the lock is released. */
 typedef struct place {
   pthread_mutex_t lock;
   onnxGraph graph;

@@ -22,7 +22,7 @@ static void teardown(void) { arena_destroy(a); }
 enum { MOST = 64 };
 static uint64_t in[MOST], out[MOST];
 
-/* Any array that the kernel may access. */
+/* ptx_launch.find_array: a kernel may access only the arrays `in` and `out`. */
 static bool find_array(void *data, uint64_t address, uint64_t *begin, uint64_t *end) {
   (void)data;
   uint64_t first = (uint64_t)(uintptr_t)in, second = (uint64_t)(uintptr_t)out;
@@ -177,8 +177,8 @@ END_TEST
 
 /* --- products of matrices --- */
 
-/* A[r][k] = r + 16 * k, B[k][n] = 1 if k == n + 1: so D[r][n] is A[r][n + 1]. In f16, whose elements the threads make
- * from the places that the ISA names. */
+/* A[r][k] = r + 16 * k, B[k][n] = 1 if k == n + 1: so D[r][n] is A[r][n + 1].  The matrices are f16.  Each thread
+ * computes its elements from their rows and columns, which the ISA tells. */
 START_TEST(mma) {
   static const char text[] =
       "shr.u32 %r2, %r1, 2;\nand.b32 %r3, %r1, 3;\n" /* the group, and the thread in it */
@@ -224,7 +224,7 @@ START_TEST(faults) {
       {"setp.eq.s32 %p1, %r1, 3;\n@%p1 bra $L;\nbar.sync 0;\nret;\n$L:\nbar.sync 0;", "another barrier", 32},
       {"setp.eq.s32 %p1, %r1, 3;\n@%p1 bra $L;\nshfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n$L:", "not all threads", 32},
       {"sin.approx.f32 %f1, 0f00000000;", "unknown", 1},
-      {"add.f32 %f1, 0f00000000, 0f00000000;", "does not know add.f32", 1}, /* may be contracted */
+      {"add.f32 %f1, 0f00000000, 0f00000000;", "does not know add.f32", 1}, /* without .rn it may be contracted */
       {"add.s32 %r2, %r100, 1;", "'%r100' is unknown", 1},
       {"bra $L;", "'$L' is unknown", 1},
   };

@@ -8,7 +8,7 @@
 
 static status read_operand(ptx_parser *p, ptx_operand *o);
 
-/* Reads what is between brackets: a register or a name, and what is added. */
+/* Reads what is between brackets: a register or a name, and a number that is added to it. */
 static status read_address(ptx_parser *p, ptx_operand *o) {
   const char *w;
   *o = (ptx_operand){.kind = PTX_ADDRESS};
@@ -131,7 +131,7 @@ bool ptx_has(const ptx_instr *i, const char *modifier) {
   return false;
 }
 
-/* Divides "ld.global.nc.v2.u64". */
+/* Divides an opcode such as "ld.global.nc.v2.u64" at its dots, and sets the fields of *i that it tells. */
 static status read_opcode(ptx_parser *p, const char *text, ptx_instr *i) {
   char *copy = arena_strdup(p->arena, text), *rest = NULL, *part = strtok_r(copy, ".", &rest);
   *i = (ptx_instr){.vector = 1, .guard = -1, .text = text, .line = p->line};

@@ -44,7 +44,7 @@ typedef struct ptx_parser {
     }                                                                                                        \
   } while (0)
 
-/* Takes what is no word: spaces and comments. */
+/* Skips spaces and comments. */
 void ptx_skip_space(ptx_parser *p);
 /* Returns true if the next character is this one, and takes it. */
 bool ptx_take(ptx_parser *p, char c);
@@ -58,21 +58,21 @@ bool ptx_is_number(const char *w);
 uint64_t ptx_number_of(const char *w);
 /* Takes a number, which may be negative. */
 STATUS_MUST_USE status ptx_read_number(ptx_parser *p, uint64_t *out);
-/* Finds the type of a name such as "u32". */
+/* Finds the type of a name such as "u32".  Returns false if there is none. */
 bool ptx_find_type(const char *w, ptx_type *out);
 /* Takes ".align 8 .b8" or ".u64"; *bytes is the size of an element. */
 STATUS_MUST_USE status ptx_read_layout(ptx_parser *p, size_t *align, size_t *bytes);
 /* Takes "name", "name[]" or "name[8]"; *count is 1, 0 or the number. */
 STATUS_MUST_USE status ptx_read_name(ptx_parser *p, const char **name, uint64_t *count);
-/* Adds a name. */
+/* Adds a symbol. */
 void ptx_define(ptx_parser *p, const char *name, ptx_place place, uint64_t value);
-/* Returns the last one of the names that were added, or NULL. */
+/* Returns the symbol of that name that was added last, or NULL if there is none. */
 const ptx_symbol *ptx_find_symbol(const ptx_parser *p, const char *name);
-/* Finds the number of a register of the function. */
+/* Finds the number of a register of the function.  Returns false if there is none of that name. */
 bool ptx_find_register(const ptx_parser *p, const char *name, uint32_t *out);
-/* Finds a special register, a ptx_special. */
+/* Finds a special register, and sets *out to its ptx_special.  Returns false if there is none of that name. */
 bool ptx_find_special(const char *name, uint64_t *out);
-/* Returns the offset of new bytes in the frame's memory. */
+/* Adds this many bytes to the memory of the function's frames, and returns their offset there. */
 size_t ptx_extend_frame(ptx_function *f, size_t align, size_t bytes);
 
 #endif

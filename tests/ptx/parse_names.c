@@ -21,7 +21,7 @@ void ptx_skip_space(ptx_parser *p) {
 
 static bool is_word_char(char c) { return isalnum((unsigned char)c) || strchr("_.$%", c); }
 
-/* Returns the next word, or NULL before anything else. */
+/* Returns the next word, or NULL if no word comes next. */
 static const char *word(ptx_parser *p) {
   ptx_skip_space(p);
   size_t n = 0;
@@ -174,7 +174,7 @@ bool ptx_find_special(const char *name, uint64_t *out) {
   return false;
 }
 
-/* Returns the offset of new bytes in the frame's memory. */
+/* Adds this many bytes to the memory of the function's frames, and returns their offset there. */
 size_t ptx_extend_frame(ptx_function *f, size_t align, size_t bytes) {
   size_t at = (f->frame_bytes + align - 1) / align * align;
   f->frame_bytes = at + bytes;

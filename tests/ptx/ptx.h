@@ -34,9 +34,9 @@ typedef struct ptx_launch {
   void *data;
 } ptx_launch;
 
-/* Runs a kernel to its end.  An error says what the kernel did that a GPU need not bear: an access to memory that is
- * not its own or is not aligned, a shuffle or a barrier that some threads do not reach.  Shared memory and registers
- * begin with arbitrary contents; asynchronous copies arrive when they are waited for, not earlier. */
+/* Runs a kernel to its end.  An error says which fault the kernel has that need not show on a GPU: an access to memory
+ * that is not its own or is not aligned, or a shuffle or a barrier that some threads do not reach.  Shared memory and
+ * registers begin with arbitrary contents; asynchronous copies arrive when they are waited for, not earlier. */
 STATUS_MUST_USE status ptx_run(const ptx_function *f, const ptx_launch *launch);
 
 #endif

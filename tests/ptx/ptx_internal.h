@@ -12,7 +12,7 @@ typedef enum ptx_op {
   PTX_OPS
 } ptx_op;
 
-/* How bits are read. */
+/* What the bits of a value stand for. */
 typedef enum ptx_kind { PTX_BITS, PTX_UNSIGNED, PTX_SIGNED, PTX_FLOAT, PTX_BFLOAT, PTX_TF32, PTX_PRED } ptx_kind;
 
 typedef struct ptx_type {
@@ -85,7 +85,7 @@ struct ptx_module {
   uint32_t n, capacity;
   ptx_array *arrays;
   uint32_t n_arrays, arrays_capacity;
-  size_t shared_bytes; /* of arrays with a size; those of the launch begin behind them */
+  size_t shared_bytes; /* of arrays with a size; the arrays whose size the launch gives begin behind them */
 };
 
 /* Returns true if the name of the instruction has this part. */
@@ -118,7 +118,7 @@ enum { PTX_WARP = 32 };
  * items one after the other. */
 typedef struct ptx_warp {
   uint64_t operands[32][PTX_WARP], results[8][PTX_WARP];
-  uint32_t present; /* the lanes that are here */
+  uint32_t present; /* bit k is set if lane k executes the instruction */
   const uint8_t *shared;
   size_t shared_bytes;
 } ptx_warp;

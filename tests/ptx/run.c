@@ -364,7 +364,8 @@ static status run_thread(thread *t) {
 
 /* --- warps --- */
 
-/* The operands of an instruction for a warp, those that are lists item by item. */
+/* Evaluates the instruction's operands for a lane into w->operands, where each item of a list counts as an operand.
+ * Returns their number. */
 static int gather(const thread *t, const ptx_instr *i, uint32_t lane, ptx_warp *w) {
   int n = 0;
   for (int k = 1; k < i->n; k++) {
@@ -376,7 +377,8 @@ static int gather(const thread *t, const ptx_instr *i, uint32_t lane, ptx_warp *
   return n;
 }
 
-/* All threads of the warp that have not ended must be at the same instruction, as must those that a shuffle names. */
+/* Runs the instruction at which the first waiting thread of the warp is.  Fails unless all threads of the warp, or
+ * those that the operand of a shuffle names, wait at the same instruction. */
 static status run_collective(block *b, uint32_t first, uint32_t end) {
   ptx_warp *w = &b->warp;
   const thread *leader = NULL;

@@ -107,8 +107,8 @@ static double extreme(const ptx_instr *i, double x, double y) {
   return (x < y) == min ? x : y;
 }
 
-/* Arithmetic of f32 is done in f32: sums, products and quotients that are computed in f64 and rounded again would be
- * the same, fused ones not. */
+/* Arithmetic of f32 is done in f32.  Sums, products and quotients would be the same if they were computed in f64 and
+ * rounded to f32, but fused multiply-adds would not. */
 static double float_result(const ptx_instr *i, const double *x) {
   bool single = ptx_type_of(i).bits == 32;
   switch (i->op) {
@@ -176,7 +176,7 @@ static uint64_t shifted(const ptx_instr *i, ptx_type t, uint64_t x, uint32_t by)
   return (uint64_t)(wide(t, x) >> by);
 }
 
-/* Bits `at` to at + n - 1; those of signed numbers are extended by the highest one that there is. */
+/* Returns bits `at` to at + n - 1 of x.  If the type is signed, the highest of them that x has is repeated above. */
 static uint64_t field(ptx_type t, uint64_t x, uint32_t at, uint32_t n) {
   at &= 0xff, n &= 0xff;
   uint32_t last = at + n - 1 < (uint32_t)t.bits - 1 ? at + n - 1 : (uint32_t)t.bits - 1;
@@ -284,7 +284,7 @@ static status compare_ints(const ptx_instr *i, const char *how, __int128 x, __in
 static status compare(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
   ptx_type t = ptx_type_of(i);
   bool r;
-  if (i->n_modifiers != 1) { /* and combines with a third predicate */
+  if (i->n_modifiers != 1) { /* a modifier such as .and, which combines the result with a third predicate */
     return ptx_unknown(i);
   }
   TRY(is_float(t) ? compare_floats(i, i->modifiers[0], ptx_to_double(t, s[0]), ptx_to_double(t, s[1]), &r)
@@ -337,7 +337,7 @@ static uint64_t of_integer(ptx_type to, __int128 x) {
   if (to.bits == 32 && to.kind == PTX_FLOAT) {
     return ptx_of_float((float)x);
   }
-  return of_double(to, (double)x); /* f16 and bf16: what needs two roundings is beyond what they can tell apart */
+  return of_double(to, (double)x); /* every integer that f64 must round is infinite in f16 */
 }
 
 /* Rounds to the 10 bits of mantissa of tf32, ties away from 0. */
@@ -378,7 +378,7 @@ status ptx_scalar(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
     case PTX_selp: *d = s[2] & 1 ? s[0] : s[1]; break;
     default: TRY(is_float(t) ? float_op(i, s, d) : int_op(i, s, d));
   }
-  /* A signed result fills a wider register. */
+  /* A signed result is extended by its sign to the width of the register. */
   int bits = ptx_has(i, "wide") ? 2 * t.bits : t.bits;
   *d = t.kind == PTX_SIGNED ? (uint64_t)ptx_to_signed(bits, *d) : *d & mask_of(bits);
   return NULL;

@@ -70,7 +70,8 @@ typedef struct shape {
   int m, n, k;
 } shape;
 
-/* Element `e` of a thread's values of A (rows by sums), of which `per` are in a register. */
+/* Sets *row and *col to the place in A, m by k, of the element that is number `e` of those that the lane holds, `per`
+ * of them in a register. */
 static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *col) {
   int group = lane / 4, in_group = lane % 4, reg = e / per;
   bool has_lower = s->m == 16; /* registers of odd number are of rows 8 below */
@@ -78,19 +79,20 @@ static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *
   *col = in_group * per + e % per + (has_lower ? reg / 2 : reg) * 4 * per;
 }
 
-/* Element `e` of a thread's values of B (sums by columns). */
+/* As place_of_a, for B, k by n. */
 static void place_of_b(int per, int lane, int e, int *row, int *col) {
   *row = lane % 4 * per + e % per + e / per * 4 * per;
   *col = lane / 4;
 }
 
-/* Element `e` of a thread's values of C and D (rows by columns). */
+/* As place_of_a, for C and D, m by n. */
 static void place_of_c(int lane, int e, int *row, int *col) {
   *row = lane / 4 + (e / 2) * 8;
   *col = lane % 4 * 2 + e % 2;
 }
 
-/* Returns the type's value of element e, of registers that follow each other from operand `first` on. */
+/* Returns the value of the lane's element number e, where the registers of its matrix are operand `first` and those
+ * that follow. */
 static double float_element(const ptx_warp *w, ptx_type t, int first, int lane, int e) {
   if (t.bits == 64) {
     return ptx_to_double(t, w->operands[first + e][lane]);
@@ -115,7 +117,7 @@ static status multiply(const ptx_instr *i, ptx_warp *w) {
   for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
     s = ptx_has(i, shapes[k].name) ? &shapes[k] : s;
   }
-  /* Also "sync", "aligned" and the shape. */
+  /* The five modifiers are "row", "col", "sync", "aligned" and the shape. */
   if (!s || i->n_types != 4 || !ptx_has(i, "row") || !ptx_has(i, "col") || i->n_modifiers != 5) {
     return ptx_unknown(i);
   }

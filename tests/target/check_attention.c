@@ -409,7 +409,7 @@ static int is_fused(const spelling *s, const sizes *z) {
   return shares ? z->rows * GROUP >= 8 : ANY_FUSION;
 }
 
-/* Runs each case on one variant, each time on the next one. */
+/* Runs each case on one variant of the processor; the variants take turns. */
 START_TEST(repeated_operands) {
   for (size_t k = 0; k < sizeof grid / sizeof *grid; k++) {
     char name[160];

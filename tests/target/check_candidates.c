@@ -208,7 +208,7 @@ typedef struct weights {
   dtype reduced_precision;
 } weights;
 
-/* hlo_parse_options.blob: the weights. */
+/* hlo_parse_options.blob: makes the weights. */
 static status random_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
   const weights *w = data;
   const dtype_info *type = dtype_get_info((dtype)s->type);
@@ -217,7 +217,7 @@ static status random_blob(void *data, uint64_t number, const shape *s, const voi
     return NULL;
   }
   int8_t *small = arena_alloc(w->arena, (size_t)shape_elements(s));
-  for (int64_t k = 0; k < shape_elements(s); k++) { /* the highest of 8 bits, with their sign */
+  for (int64_t k = 0; k < shape_elements(s); k++) { /* the highest type->bits of 8 random bits, with their sign */
     int x = (int8_t)(hash_mix(number, (uint64_t)k) >> 56);
     small[k] = (int8_t)(x >> (8 - type->bits));
   }

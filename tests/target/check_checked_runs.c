@@ -510,8 +510,8 @@ START_TEST(a_kernel_over_its_operand) {
 }
 END_TEST
 
-/* The evaluator's thunks read all operands before they write, so an overlap is no fault; an operand that no thunk wrote
- * is one. */
+/* The evaluator's thunks read all operands before they write, so an overlap is no fault, but an operand that no thunk
+ * wrote is a fault. */
 START_TEST(an_operand_that_is_not_there) {
   rt_program *p = compile(&ref_compiler, reversal);
   expect_of(p, &ref_target, NULL);

@@ -1,6 +1,6 @@
-/* check_exact.c - what ops.def calls exact is the same bits on both targets: for all values of the types up to 16 bits,
- * one operand or converted, and for pairs of random bits and special values of all types.  The functions that are not
- * exact differ by at most one place of a 16-bit float, for all of its values. */
+/* check_exact.c - operations that ops.def calls exact give the same bits on both targets.  Operations with one operand,
+ * and conversions, get all values of types of up to 16 bits; otherwise operands are random bits and special values.
+ * The functions that are not exact get all values of 16-bit floats, and their results differ by at most one place. */
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -313,8 +313,8 @@ START_TEST(three_operands) {
 }
 END_TEST
 
-/* These are computed in f32 with an error of some ULP and then rounded to the type.  So a value near the middle between
- * two values of the type may be rounded to either of them. */
+/* The functions are computed in f32 with an error of some ULP and then rounded to the type.  So a value near the middle
+ * between two values of the type may be rounded to either of them. */
 START_TEST(functions) {
   static const char *const ops[] = {"exponential", "exponential-minus-one",
                                     "log",         "log-plus-one",

@@ -132,7 +132,8 @@ static status try_module(void *data) {
   return NULL;
 }
 
-/* Each CPU compiles every third module, and so does each module for every third CPU; make check-full: all. */
+/* A third of the modules is compiled for each CPU, so each module is compiled for a third of the CPUs; make check-full
+ * compiles all modules for all CPUs. */
 START_TEST(objects) {
   const emit_cpu *c = &emit_cpus[_i];
   uint32_t every = getenv("ONNX_XLA_FULL") ? 1 : 3;

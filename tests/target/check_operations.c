@@ -196,7 +196,7 @@ START_TEST(updates_at_constant_places) {
 }
 END_TEST
 
-/* An array with undefined contents that is written in parts. */
+/* An array begins with undefined contents and is written in parts. */
 START_TEST(empty_arrays) {
   check_body("%0: f32[9,17] \"x\", %1: f32[9,5] \"u\"",
              "%2 = empty() : f32[9,22]\n%3 = constant() {value=s64[2] {0, 0}} : s64[2]\n"
@@ -338,7 +338,8 @@ START_TEST(sliding_windows) {
 }
 END_TEST
 
-/* Quotients of -1, -0, 0 and 1: NaN, infinities and zeros of both signs.  The product may lie over an operand. */
+/* The windows slide over quotients of -1, -0, 0 and 1: NaN, infinities and zeros of both signs.  The product %7 may be
+ * written over one of its operands. */
 START_TEST(sliding_windows_of_special_values) {
   const sliding *g = &slidings[_i];
   static const char *const types[] = {"f32", "f64", "f16", "bf16"};
@@ -467,9 +468,9 @@ START_TEST(convolutions) {
 }
 END_TEST
 
-/* Operands with zeros between their elements: kernels shorter, as long and longer than the distance, pads of either
- * sign, results whose length is not a multiple of the distance, several dimensions and distances, and weights that are
- * no constants. */
+/* Convolutions with zeros between the operand's elements (lhs_dilation): kernels that are shorter than the distance of
+ * elements, as long or longer, pads of either sign, results whose length is not a multiple of the distance, several
+ * dimensions and distances, and weights that are no constants. */
 START_TEST(spread_convolutions) {
   static const char *const forms[][4] = {
       {"f32[1,9,11,8]", "f32[6,8,2,2]", CONV_LAST("1,1", "1,1", "1,1", "2,2", "1,1", "1"), "f32[1,18,22,6]"},

@@ -25,7 +25,8 @@ static uint64_t random_bits(void) {
 
 /* --- inputs --- */
 
-/* A quarter special values, half of few values, so that many are equal, and a quarter of any bits. */
+/* Writes a special value (a quarter of the elements), one of a few values, so that many are equal (half of them), or
+ * any bits (a quarter). */
 static void fill_float(dtype t, void *at) {
   static const double special[] = {0, -0.0, (double)INFINITY, -(double)INFINITY, (double)NAN, -(double)NAN, 1e-42};
   uint64_t r = random_bits();
@@ -164,7 +165,8 @@ START_TEST(first_few) {
 }
 END_TEST
 
-/* Keys in ascending and descending order, in which every item, or none, comes before those that were kept. */
+/* Keys in ascending and descending order: each item that is read, or none, comes before all items that are kept so
+ * far. */
 START_TEST(sorted_keys) {
   check_own("%0: s32[] \"x\"",
             "%1 = iota() {dimension=0} : s32[20000]\n%2 = broadcast(%0) {dimensions=[]} : s32[20000]\n"

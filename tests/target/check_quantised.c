@@ -57,8 +57,8 @@ START_TEST(quantised) {
 }
 END_TEST
 
-/* Sums of products of bytes, and the operations that quantise them to bytes again: the library's rounding is exact. %%w
- * and %%f are constants, folded. */
+/* Sums of products of bytes, and the operations that quantise them to bytes again: the library's rounding is exact. The
+ * weights %%w and the array %%f are constants after folding. */
 START_TEST(bytes) {
   static const char *const kinds[][3] = {
       /* the types of x and y, and the last instructions */

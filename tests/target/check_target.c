@@ -8,7 +8,7 @@
 #include "hlo/text/text.h"
 #include "tests/target/text_case.h"
 
-/* --- clusters: small copies of parts of real networks --- */
+/* --- small copies of parts of real networks --- */
 
 START_TEST(clusters) {
   check_body("%0: f32[1,32,14,14] \"x\", %1: f32[48] \"b\"",
@@ -189,8 +189,8 @@ START_TEST(interleaved) {
 }
 END_TEST
 
-/* Rows that are concatenated from parts of all widths, some of one element; from parts that are concatenations
- * themselves; in the memory of an operand; gathers by constant lists that ascend, descend and repeat, along both
+/* Concatenations of parts of all widths, some of one element, of parts that are concatenations themselves, and in the
+ * memory of an operand; gathers by constant lists that ascend, descend and repeat, along both
  * dimensions; concatenations of single columns. */
 START_TEST(pieces) {
   static const char *const types[] = {"f32", "f64", "bf16", "u8", "s64", "pred", "c64", NULL};

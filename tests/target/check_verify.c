@@ -315,8 +315,8 @@ START_TEST(a_backend_must_tell_what_its_thunks_compute) {
 }
 END_TEST
 
-/* The nodes that a finding names are those of the computation, without the nodes from which a constant comes that it
- * shares with them. */
+/* A finding names the nodes of the faulty computation (Add and Tanh), but not the nodes from which a constant in it
+ * comes. */
 START_TEST(sources_are_those_of_what_is_computed) {
   static const char text[] = MODULE(
       "entry main(%x: f32[6,40]) {\n%h = constant() {value=f32[] 0.5} : f32[] @\"far: Constant\"\n"

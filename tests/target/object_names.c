@@ -66,7 +66,8 @@ static void skip_limits(reader *r) {
   }
 }
 
-/* The linker makes the memory, the table and the globals, such as the stack pointer. */
+/* Adds the functions that the object imports.  The memory, the table and the globals, such as the stack pointer, are
+ * left out, since the linker makes them. */
 static void read_imports(arena *a, reader *r, object_names *o) {
   for (uint32_t n = number(r); n > 0; n--) {
     (void)text(a, r);

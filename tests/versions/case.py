@@ -1,8 +1,8 @@
 """case.py: descriptions of cases of one node, and how they become folders that `onnx-xla test` reads.
 
-A description names the operator, its inputs and attributes, the versions it holds for, and where the expected values come
-from.  It becomes one case for each of those versions, so that a new version of an operator has its case as soon as it has
-its row.  The models go through ONNX's own checker, old schemas included."""
+A description names the operator, its inputs and attributes, a range of versions, and where the expected values come from.
+It becomes one case for each version in that range that frontend/import/onnx_ops.def has, so that a new row of that table
+gets its case at once.  ONNX's checker checks the models, with the schemas of old versions."""
 import os
 from dataclasses import dataclass, field, replace
 
@@ -30,19 +30,20 @@ class Case:
     attributes: dict = field(default_factory=dict)
 
     def arrays(self):
-        """What the model is given, by name: the node's inputs, then those that only its subgraphs read."""
+        """Returns the model's inputs by name: the node's inputs, then those that only its subgraphs read."""
         return {f"x{k}": x for k, x in enumerate((*self.inputs, *self.around)) if x is not None}
 
     def versions(self):
-        """Those of the table that ONNX's package here knows too."""
+        """Returns the versions of the case's range that the table has and the installed ONNX package knows."""
         until = min(self.until, onnx.defs.onnx_opset_version())
         return [v for v in table.versions("", self.op) if self.since <= v <= until]
 
 
 def case(op, *inputs, expect=None, since=1, until=10000, name="", outputs=1, around=(), **attributes):
-    """Inputs are arrays, or None where an optional one is absent: x0, x1, ...  The names go on with `around`, which subgraphs
-    see.  outputs: a number of them, or a list of flags which ones are wanted; expect: a function of the inputs that gives the outputs, or None: ONNX Runtime at that version, or
-    ort_at(version) where it means the same but ONNX Runtime has only that one."""
+    """Describes a case.  inputs: arrays named x0, x1, ..., or None where an optional input is absent.  around: arrays that only
+    subgraphs read; their names continue the numbers.  outputs: how many, or a list of flags that say which are wanted.
+    expect: a function of the inputs that gives the outputs; or None, then ONNX Runtime computes them at the same version; or
+    ort_at(version), for a version that ONNX Runtime has and that means the same.  since, until: the range of versions."""
     CASES.append(Case(op, inputs, expect, since, until, name, outputs, tuple(around), attributes))
 
 
@@ -50,8 +51,8 @@ def case(op, *inputs, expect=None, since=1, until=10000, name="", outputs=1, aro
 
 
 def f32(*shape, low=-2.0, high=2.0):
-    """Numbers that are the same in every run: a shape and range have their own seed.  They are multiples of 1/128, so that
-    sums of their products are exact in f32, in whatever order."""
+    """Returns numbers that are the same in every run, since the seed is made of the shape and the range.  They are multiples of
+    1/128, so that sums of their products are exact in f32 in any order."""
     seed = [len(shape), *shape, int(low * 8) & 0xFFFF, int(high * 8) & 0xFFFF]
     steps = np.random.default_rng(seed).integers(int(low * 128), int(high * 128), shape, endpoint=True)
     return np.asarray(steps, np.float32) / np.float32(128)
@@ -82,7 +83,7 @@ def value_info(name, array):
 
 
 def graph(nodes, inputs, outputs, name="body"):
-    """A subgraph; inputs and outputs are (name, element type, shape)."""
+    """Makes a subgraph; inputs and outputs are lists of (name, element type, shape)."""
     return helper.make_graph(
         nodes,
         name,
@@ -100,7 +101,7 @@ def flags(case):
 
 
 def make_model(c, version, outputs):
-    """outputs: a ValueInfoProto for each output that is wanted."""
+    """Makes the model of a case at a version.  outputs: a ValueInfoProto for each wanted output."""
     names = [f"x{k}" if x is not None else "" for k, x in enumerate(c.inputs)]
     kept = iter([o.name for o in outputs])
     n = helper.make_node(c.op, names, [next(kept) if wanted else "" for wanted in flags(c)], **c.attributes)
@@ -133,8 +134,8 @@ def run_ort(c, version):
 
 @dataclass
 class ort_at:
-    """Expected values by ONNX Runtime from the same node at another version that means the same, which does not know the
-    attribute `without`."""
+    """Says that ONNX Runtime computes the expected values from the same node at another version that means the same.  without: an
+    attribute that this version does not know, and that is left out."""
 
     version: int
     without: str = ""
@@ -159,7 +160,8 @@ def write_tensor(path, array, name):
 
 
 def is_checked(op, version):
-    """The checker refuses what is deprecated, or an experiment of old, though models have it."""
+    """Returns whether ONNX's checker can check this operator.  It refuses deprecated and formerly experimental operators, though
+    models use them."""
     try:
         return not onnx.defs.get_schema(op, version, "").deprecated
     except onnx.defs.SchemaError:
@@ -167,7 +169,7 @@ def is_checked(op, version):
 
 
 def write(c, version, folder):
-    """One case's folder; raises what ONNX Runtime or the checker has to say."""
+    """Writes the folder of a case at a version; errors of ONNX Runtime and of the checker are raised."""
     want = expected(c, version)
     names = output_names(c)
     if len(want) != len(names):

@@ -1,12 +1,12 @@
-"""cases_control.py: If, Loop, Scan, with bodies of the same version.  The expected values are the loops written in numpy;
-Scan-8 has them from ONNX Runtime."""
+"""cases_control.py: If, Loop and Scan, with bodies of the same version.  Loops in numpy compute the expected values; for Scan-8
+ONNX Runtime does."""
 import numpy as np
 
 from case import BOOL, FLOAT, INT64, case, f32, graph, i64, node
 
 X = f32(2, 3)
 
-# --- If; its branches see what lies around them ---
+# --- If; its branches read values of the outer graph ---
 
 BRANCHES = {
     "then_branch": graph([node("Add", ["x1", "x1"], ["t"])], [], [("t", FLOAT, [2, 3])], "then"),
@@ -86,8 +86,8 @@ case("Scan", f32(3), f32(3, 5), expect=scanned(False, 1, False, 1), since=9, nam
 case("Scan", f32(3), f32(3, 5), expect=scanned(False, 1, False, 1), since=11, name="negative", scan_input_axes=[-1],
      scan_output_axes=[-1], **SCAN)
 
-# In version 8 all has a batch in front, and sequences may have lengths; what lies behind one's end is undefined, and 0 here as
-# in ONNX Runtime.
+# In version 8 all values have a batch dimension in front, and each sequence may have a length.  Results after a
+# sequence's end are undefined; they are 0 here, as in ONNX Runtime.
 BATCH = f32(2, 3), f32(2, 5, 3)
 case("Scan", None, *BATCH, until=8, **SCAN)
 case("Scan", None, *BATCH, until=8, name="reverse", directions=[1], **SCAN)

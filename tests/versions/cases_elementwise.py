@@ -1,4 +1,4 @@
-"""cases_elementwise.py: what works element by element.  numpy gives the expected values."""
+"""cases_elementwise.py: operators that compute each element by itself.  numpy computes the expected values."""
 import math
 
 import numpy as np
@@ -85,7 +85,7 @@ case("HardSigmoid", X * 2, expect=lambda x: np.clip(np.float32(0.2) * x + np.flo
 case("HardSigmoid", X, expect=lambda x: np.clip(x * 0.5 + np.float32(0.25), 0, 1), name="given", alpha=0.5, beta=0.25)
 case("LeakyRelu", X, expect=leaky(0.01))
 case("LeakyRelu", X, expect=leaky(0.25), until=5, name="consumed", alpha=0.25, consumed_inputs=[0])
-# The constants have more digits since version 6; the difference is larger than the tolerance only where a case asks for less.
+# The default constants have more digits since version 6; the cases' usual tolerance does not see the difference.
 case("Selu", X, expect=selu(1.6732, 1.0507), until=5, consumed_inputs=[0])
 case("Selu", X, expect=selu(1.67326319217681884765625, 1.05070102214813232421875), since=6)
 case("Selu", X, expect=selu(1.5, 2), name="given", alpha=1.5, gamma=2.0)
@@ -114,12 +114,12 @@ for op, function in BINARY.items():
 
 
 def at_axis(function, axis, rank=3):
-    """The second operand's dims stand for those of the first from `axis` on."""
+    """Makes a function that broadcasts y as ONNX did before version 7: y's dims are aligned with x's dims from `axis` on."""
     return lambda x, y: function(x, y.reshape(y.shape + (1,) * (rank - axis - y.ndim)))
 
 
 def before_7(op, function, x, make, **more):
-    """All the ways to broadcast that there were before version 7."""
+    """Adds cases of all forms of broadcasting before version 7.  make: makes the second operand of a shape."""
     case(op, x, make(4), expect=function, until=6, name="suffix", broadcast=1, **more)
     case(op, x, make(3, 4), expect=function, until=6, name="suffix-2", broadcast=1, **more)
     case(op, x, make(3), expect=at_axis(function, 1), until=6, name="axis-1", broadcast=1, axis=1, **more)

@@ -1,4 +1,4 @@
-"""cases_experimental.py: operators that ONNX took back.  Its package knows them no more, ONNX Runtime most of them."""
+"""cases_experimental.py: operators that ONNX removed.  The onnx package no longer knows them; ONNX Runtime knows most."""
 import numpy as np
 
 from case import case, f32, i64

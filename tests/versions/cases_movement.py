@@ -1,4 +1,4 @@
-"""cases_movement.py: what moves, counts, chooses or makes elements.  numpy gives the expected values."""
+"""cases_movement.py: operators that move, count, choose or make elements.  numpy computes the expected values."""
 import numpy as np
 from onnx import helper, numpy_helper
 
@@ -45,7 +45,7 @@ case("Tile", X, i64(2, 1, 3), expect=np.tile, since=6)
 case("Range", np.int64(2), np.int64(11), np.int64(3), expect=np.arange)
 case("Range", np.float32(2), np.float32(-1), np.float32(-0.75), expect=lambda *x: np.arange(*x, dtype=np.float32), name="down")
 
-# --- to and fro between depth and space ---
+# --- DepthToSpace and SpaceToDepth ---
 
 
 def depth_to_space(x, block=2, columns_first=False):
@@ -64,7 +64,7 @@ case("DepthToSpace", f32(2, 8, 2, 3), expect=depth_to_space, blocksize=2)
 case("DepthToSpace", f32(2, 8, 2, 3), expect=lambda x: depth_to_space(x, 2, True), since=11, name="crd", blocksize=2, mode="CRD")
 case("SpaceToDepth", WIDE, expect=space_to_depth, blocksize=2)
 
-# --- parts ---
+# --- concatenation, slices, splits ---
 
 case("Concat", X, f32(2, 2, 4), expect=lambda *x: np.concatenate(x, 1), until=3)
 case("Concat", X, f32(2, 3, 1), expect=lambda *x: np.concatenate(x, 2), name="axis", axis=2)

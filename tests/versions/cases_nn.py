@@ -1,5 +1,5 @@
-"""cases_nn.py: convolutions, pools, norms, recurrences, resizing, sampling, losses, quantisation.  ONNX Runtime gives most
-expected values, at the version itself or at one that means the same; numpy where the old meaning was another."""
+"""cases_nn.py: convolutions, pools, norms, recurrences, resizing, sampling, losses, quantisation.  ONNX Runtime computes most
+expected values, at the same version or at one that means the same; numpy does where an old version had another meaning."""
 import numpy as np
 
 from case import bools, case, f32, i64, ints, ort_at
@@ -16,7 +16,7 @@ case("ConvTranspose", f32(1, 4, 3, 3), f32(4, 2, 3, 3), name="output", strides=[
 case("ConvTranspose", f32(1, 4, 3, 3), f32(4, 2, 3, 3), name="padding", strides=[2, 3], output_padding=[1, 1], group=1)
 case("DeformConv", f32(1, 2, 4, 4), f32(3, 2, 2, 2), f32(1, 8, 3, 3, low=-1, high=1), f32(3), f32(1, 4, 3, 3, low=0, high=1))
 
-# --- pools; those of version 1 are those of version 7 without its new attributes ---
+# --- pools; version 1 means the same as version 7 without its new attributes ---
 
 SAME = {"kernel_shape": [3, 2], "auto_pad": "SAME_LOWER", "strides": [2, 2]}
 PADDED = {"kernel_shape": [3, 2], "pads": [1, 1, 1, 0], "strides": [2, 1]}
@@ -36,7 +36,8 @@ case("MaxPool", ints(1, 1, 4, 4, dtype=np.int8), since=12, name="bytes", kernel_
 
 
 def max_pool_columns(x):
-    """2x2 windows; positions within the whole tensor, where the rows of an image count first."""
+    """Returns (maxima of 2x2 windows, their positions in the whole tensor), with storage_order=1: positions within an image
+    are counted down its columns."""
     n, c, h, w = x.shape
     y = np.zeros((n, c, h - 1, w - 1), np.float32)
     at = np.zeros(y.shape, np.int64)
@@ -94,7 +95,7 @@ def batch_norm(epsilon=1e-5):
 
 
 def batch_norm_trained(momentum=0.9, saved=True, axes=(0, 2, 3)):
-    """Y, the new running statistics and (before version 14) the batch's own."""
+    """Makes a function that returns Y, the new running statistics and, if saved (before version 14), the batch's statistics."""
 
     def run(x, s, b, m, v):
         mean, var = x.mean(axes), x.var(axes)
@@ -215,7 +216,7 @@ SMALL = f32(1, 2, 3, 4)
 
 
 def upsampled(x, *scales):
-    """Nearest, from the corner on."""
+    """Returns x upsampled to the nearest element: element k of a result's axis is element floor(k / scale) of x."""
     for axis, scale in enumerate(scales):
         places = np.floor(np.arange(int(x.shape[axis] * scale)) / scale).astype(int)
         x = np.take(x, places, axis)
@@ -231,7 +232,8 @@ case("Upsample", SMALL, np.float32([1, 1, 2, 3]), expect=ort_at(9), since=9, nam
 
 
 def bilinear_from_corner(x, up):
-    """Twice as high and wide: in between lies the mean, beyond the edge the edge."""
+    """Returns x with height and width multiplied by `up`: positions between two elements are interpolated, positions after the
+    last element repeat it."""
     for axis in (2, 3):
         edge = np.take(x, [x.shape[axis] - 1], axis)
         after = np.concatenate([np.take(x, range(1, x.shape[axis]), axis), edge], axis)
@@ -242,7 +244,8 @@ def bilinear_from_corner(x, up):
 
 case("Upsample", SMALL, expect=lambda x: bilinear_from_corner(x, 2), until=6, name="bilinear", mode="bilinear", height_scale=2.0,
      width_scale=2.0)
-# Whether align_corners counts a fraction of an element is where ONNX Runtime leaves the standard: the scales make none.
+# ONNX Runtime deviates from the standard for align_corners if a scaled size is not whole; these scales give whole
+# sizes.
 for name, scales in (("up", [1, 1, 2, 3]), ("down", [1, 1, 1 / 3, 0.5]), ("mixed", [1, 1, 5 / 3, 0.75])):
     for mode in ("nearest", "linear"):
         case("Resize", SMALL, np.float32(scales), until=10, name=f"{name}-{mode}", mode=mode)

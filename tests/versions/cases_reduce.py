@@ -1,4 +1,4 @@
-"""cases_reduce.py: reductions, softmax and its like, products of matrices, orders.  numpy gives most expected values."""
+"""cases_reduce.py: reductions, softmax and its like, products of matrices, CumSum.  numpy computes most expected values."""
 import numpy as np
 
 from case import bools, case, f32, i64, ints
@@ -47,7 +47,7 @@ TIES = np.float32([[1, 3, 3, 0], [2, 2, -1, 2], [5, -5, 5, -5]])
 
 
 def last(function):
-    """The last of equal ones."""
+    """Makes a function that does as `function` (argmax or argmin) but returns the last position of equal values."""
     return lambda x: x.shape[1] - 1 - function(x[:, ::-1], axis=1)
 
 
@@ -166,7 +166,7 @@ def standardized(axes):
 case("MeanVarianceNormalization", f32(2, 3, 4, 5), expect=standardized((0, 2, 3)))
 case("MeanVarianceNormalization", f32(2, 3, 4, 5), since=9, expect=standardized((1, 2)), name="axes", axes=[1, 2])
 
-# --- sums along ---
+# --- running sums ---
 
 case("CumSum", X, np.int32(1), expect=lambda x, _: np.cumsum(x, 1))
 case("CumSum", X, np.int64(-1), expect=lambda x, _: np.cumsum(x[..., ::-1], -1)[..., ::-1] - x, name="both",

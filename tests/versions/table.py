@@ -30,10 +30,10 @@ def has(row):
 
 
 def is_hole(op):
-    """Whether a version of it is not imported yet."""
+    """Returns whether the operator has a version that is not imported."""
     return "unsupported" in ROWS["", op].values()
 
 
 def versions(domain, op):
-    """The versions that are imported."""
+    """Returns the versions of an operator that are imported, in order."""
     return sorted(v for v, importer in ROWS[domain, op].items() if importer != "unsupported")

@@ -1,7 +1,7 @@
 """write_cases.py FOLDER: writes the cases of old (and new) operator versions below FOLDER, as `onnx-xla test` wants them.
 
-Fails where a row of frontend/import/onnx_ops.def that is not the newest of its operator, or that ONNX took back, has none, unless the file `exceptions` has the
-reason, and where a description holds for no version or cannot be written."""
+Each row of frontend/import/onnx_ops.def that is not the newest of its operator, or whose operator ONNX removed, needs a case
+or a reason in the file `exceptions`; else the run fails.  It fails too if a description has no version or cannot be written."""
 import importlib
 import glob
 import os
@@ -16,14 +16,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def read_exceptions():
-    """{row: reason} of the lines `domain.Operator-version reason`."""
+    """Returns {row: reason} from the file `exceptions`, whose lines are a row (Operator-version) and a reason."""
     with open(os.path.join(HERE, "exceptions"), encoding="utf-8") as f:
         lines = [line.split(None, 1) for line in f if line.strip() and not line.startswith("#")]
     return {row: reason for row, reason in lines}
 
 
 def old_rows():
-    """What is not the newest of its operator, and what ONNX took back altogether; what is not imported yet, later."""
+    """Yields the rows that are not the newest of their operator, and all rows of operators that ONNX removed; rows that are not
+    imported are left out."""
     for (domain, op), versions in table.ROWS.items():
         if domain in ("", "ai.onnx.preview"):
             known = onnx.defs.has(op, domain) or max(versions) > onnx.defs.onnx_opset_version()

@@ -167,7 +167,7 @@ static void test_update(void) {
   EXPECT(update_run(&n) == UPDATE_OK && memory[2] == 2 && memory[3] == 9 && memory[4] == 4);
 }
 
-/* Squares [[1, 1], [1, 0]] two times, whose fourth power is [[5, 3], [3, 2]]. */
+/* Squares [[1, 1], [1, 0]] two times, which gives its fourth power, [[5, 3], [3, 2]]. */
 static void square_twice(square *n, void *x, const void *y) {
   static const float begin[4] = {1, 1, 1, 0}, wanted[4] = {5, 3, 3, 2};
   memcpy(x, begin, sizeof begin);

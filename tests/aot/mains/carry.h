@@ -22,7 +22,7 @@ static unsigned char *memory(int k) { return aligned(room[k]); }
 
 /* --- states that grow along two axes --- */
 
-/* What a stream should hold: row p of batch b is `rows[b][p]` three times. */
+/* What a stream should hold: each of the three elements of row p of batch b is at[b][p]. */
 typedef struct rows {
   float at[MOST][MOST];
   int64_t n;

@@ -105,7 +105,7 @@ static int64_t output_bytes(const object_case *c, void *n, uint32_t k, int64_t *
   return bytes_of(&c->outputs[k], dims);
 }
 
-/* The inputs as they are in the file, at odd addresses; or copies of the outputs. */
+/* The inputs as they are in the file, each at an odd address, or copies of the outputs: array k has bytes[k] bytes. */
 typedef struct arrays {
   unsigned char **data;
   int64_t *bytes;

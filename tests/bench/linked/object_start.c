@@ -1,8 +1,8 @@
 /* object_start.c - start WEIGHTS RUNS: starts itself RUNS times with an object (net.h, net.o), and prints the least and
  * the median milliseconds from the start of a process until the object is ready (after init and bind) and until its
  * first run has ended.  Then it starts one more process while an object is in use in this process, too, and prints the
- * kilobytes that only that process uses and that it has written (Private_Dirty), and those of its arena.  WEIGHTS is a
- * file, or "" for those in the object. */
+ * kilobytes that only that process uses and that it has written (Private_Dirty), and the kilobytes of the object's
+ * arena.  WEIGHTS is the file of weights, or "" if they are in the object. */
 #define _GNU_SOURCE
 #include "net.h"
 
@@ -60,7 +60,8 @@ static int child(const char *weights) {
   return write(STDOUT_FILENO, &kilobytes, sizeof kilobytes) != sizeof kilobytes;
 }
 
-/* Returns 0 and sets ms and the kilobytes if the process ends well. */
+/* Starts one such process.  Sets ms[READY] and ms[FIRST] to the milliseconds until the object was ready and until its
+ * first run had ended, and *kilobytes to what the process wrote.  Returns 0, or another number if the process fails. */
 static int start(char *program, char *weights, double *ms, long *kilobytes) {
   char word[] = "child", *const command[] = {program, word, weights, NULL};
   int ends[2], result = 1;

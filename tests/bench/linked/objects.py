@@ -1,5 +1,5 @@
-"""Rows of make bench that measure objects: `onnx-xla compile -o net.o`, linked to a C program.  Each is a function that gives
-(what was measured, limit, unit) triples, as those of rows.py do."""
+"""Rows of make bench that measure objects: `onnx-xla compile -o net.o`, linked to a C program.  Each is a function that yields
+(what was measured, value, limit, unit), as the functions of rows.py do."""
 import glob
 import math
 import os
@@ -33,7 +33,7 @@ class Case:
         self.of_ort, self.most_us = math.inf, 0  # limits: of ONNX Runtime's time, and of a run in microseconds
 
     def prepare(self):
-        """Sets the path, the inputs of the first run, and what `ours` is told."""
+        """Sets the path, the inputs of the first run, and the environment variables of the engine `ours`."""
         if self.name in read_models():
             model = read_models()[self.name]
             model.prepare()
@@ -43,12 +43,12 @@ class Case:
             self.environment["BENCH_CARRIED"] = " ".join(f"{output}={name}:{axis}" for output, name, axis in self.carries)
 
     def program_options(self):
-        """The options of a program that is no object, which cannot carry."""
+        """Returns the options for a program in a .oxla file: those of the object without --carry, which is for objects only."""
         pairs = zip(self.options[::2], self.options[1::2])
         return [text for pair in pairs if pair[0] != "--carry" for text in pair]
 
     def seconds(self, client):
-        """Seconds of a run: the least, or the median of a list's."""
+        """Returns the least seconds of a run, or for a list of steps the median of its runs."""
         if self.burst:
             return client.burst(self.burst)
         if not self.steps:
@@ -58,7 +58,7 @@ class Case:
 
 
 class Decoder(Case):
-    """Token by token, with keys and values in place."""
+    """A decoder that runs token by token, and keeps its keys and values in place."""
 
     def __init__(self, name, source, tokens):
         sizes = LISTS["gpt2"]()
@@ -83,7 +83,7 @@ def saved(model, name, value):
 
 
 def silero():
-    """A window of 16 kHz; the state goes from run to run, after zeros."""
+    """Windows of sound at 16 kHz; the state goes from run to run, and begins with zeros."""
     steps = [{"input": make_array("normal", [1, 576], k)} for k in range(200)]
     steps[0]["state"] = np.zeros((2, 1, 128), np.float32)
     rate = saved("silero-vad", "sr", make_array("int64:16000", [], 0))
@@ -125,7 +125,7 @@ def write_object(case, folder, *options):
 
 
 def link(folder, name, sources, *options):
-    """Compiles a program of the bench with what is in the folder."""
+    """Compiles a program from these sources and the object and headers in the folder; returns its path."""
     program = os.path.join(folder, name)
     call([*shlex.split(os.environ.get("CC", "cc")), "-std=gnu11", "-O2", "-I" + folder, "-I" + LINKED, "-I" + HERE,
           "-I" + os.path.join(HERE, "../../plugin/api"), "-o", program, *[os.path.join(LINKED, s) for s in sources], *options,
@@ -146,7 +146,7 @@ def object_client(case, folder, threads, weights, *options):
 # --- steady times ---
 
 def in_turns(case, clients, rounds=ROUNDS):
-    """The least seconds of a run of each client."""
+    """Returns the least seconds of a run of each client; the clients take turns."""
     times = [[case.seconds(client) for client in clients] for _ in range(rounds)]
     return [min(column) for column in zip(*times)]
 
@@ -164,7 +164,7 @@ def time_text(seconds):
 
 
 def compare(case, threads, folder):
-    """An object and a tuned one beside onnx-xla's own run and, with one thread, ONNX Runtime's."""
+    """Compares an object and a tuned object with onnx-xla's own run and, with one thread, with ONNX Runtime's."""
     folders = [os.path.join(folder, how) for how in ("plain", "tuned")]
     for f in folders:
         os.mkdir(f)
@@ -190,7 +190,7 @@ def rows_of(case, threads, times):
 
 
 def object_runs():
-    """A run of an object divided by onnx-xla's own tuned run."""
+    """The time of an object's run divided by that of onnx-xla's own tuned run."""
     for threads in (1, 2):
         for case in cases():
             try:
@@ -231,13 +231,13 @@ def object_peers():
 # --- sizes ---
 
 def section_bytes(path, *names):
-    """The bytes of the sections that begin with these names."""
+    """Returns the bytes of the sections whose names begin with one of these."""
     rows = [line.split() for line in call(["size", "-A", "-d", path]).splitlines()]
     return sum(int(row[1]) for row in rows if len(row) >= 2 and row[0].startswith(names))
 
 
 def object_sizes():
-    """Code and tables, without weights."""
+    """The bytes of objects: code and tables, without weights."""
     for name, limit in (("silero-vad", 100e3), ("ds-cnn", 100e3), ("resnet50", MB)):
         case = case_of(name)
         with tempfile.TemporaryDirectory() as folder:
@@ -249,7 +249,8 @@ def object_sizes():
 # --- starts ---
 
 def object_starts():
-    """From the start of a process until the object is ready, with its files in the page cache; memory of a second process."""
+    """The time from the start of a process until the object is ready, with its files in the page cache, and the memory of a second
+    process."""
     for name, limit_ms in (("resnet50", 5), ("bert-base", 10)):
         case = case_of(name)
         for where in ("in the object", "in a file"):
@@ -267,8 +268,8 @@ def object_starts():
 # --- compiling ---
 
 def peak_megabytes(command):
-    """Runs the command; gives its seconds and its peak of memory, which is looked up while it runs: rusage's would be that of
-    this process, if that was larger."""
+    """Runs the command; returns its seconds and its peak of memory.  The peak is read while it runs: getrusage would give that of this
+    process, if that is larger."""
     peak, start = 0.0, time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while process.poll() is None:

@@ -44,7 +44,7 @@ def find_cases(data, pattern):
 
 
 def read_array(path, kind):
-    """An array, a list of them, or None; kind: the TypeProto that the model declares."""
+    """Returns an array, a list of arrays, or None; kind: the TypeProto that the model declares."""
     with open(path, "rb") as f:
         content = f.read()
     if kind.HasField("sequence_type"):
@@ -59,14 +59,14 @@ def read_arrays(prefix, values):
 
 
 def light_input(value):
-    """As ONNX's runner feeds light models: element i of n is i/n."""
+    """Returns the input that ONNX's test runner gives light models: element i of n is i/n."""
     dims = [d.dim_value for d in value.type.tensor_type.shape.dim]
     n = int(np.prod(dims))
     return (np.arange(n).astype(np.float32) / n).reshape(dims)
 
 
 def read_case(folder):
-    """The model's path, and (inputs, outputs) of each data set."""
+    """Returns the model's path, its graph, and (inputs, outputs) of each data set."""
     path = os.path.join(folder, "model.onnx")
     if os.path.exists(path):
         graph = onnx.load(path, load_external_data=False).graph
@@ -85,12 +85,12 @@ def read_case(folder):
 # --- running ---
 
 def is_native(x):
-    """Whether ONNX Runtime's Python takes and gives it as an array."""
+    """Returns whether ONNX Runtime's Python interface takes and returns x as an array."""
     return not isinstance(x, np.ndarray) or x.dtype.isbuiltin == 1
 
 
 def bits_of(dtype):
-    """2 or 4 for types that ONNX Runtime packs, otherwise 8 a byte."""
+    """Returns the bits of an element: 2 or 4 for types that ONNX Runtime packs, otherwise 8 for each byte."""
     name = dtype.name
     if name.endswith("int2"):
         return 2
@@ -98,7 +98,7 @@ def bits_of(dtype):
 
 
 def as_value(x, kind):
-    """Keeps the array alive as long as the value."""
+    """Returns x as an OrtValue, which keeps the array alive as long as itself."""
     if is_native(x):
         return ort.OrtValue.ortvalue_from_numpy(x)
     x, bits = np.ascontiguousarray(x), bits_of(x.dtype)
@@ -144,7 +144,8 @@ def same(want, got):
         return False
     if want.dtype.kind in "OSUbiu" or "int" in want.dtype.name:
         return np.array_equal(want, got)
-    # ONNX's own tolerance, or the last bit of a type that has fewer; absolute: what other orders of sums leave of zero.
+    # The relative tolerance is ONNX's own, or the last bit of a type with fewer bits.  The absolute one is for sums that would be zero
+    # in another order.
     coarse = want.dtype.itemsize < 4
     wide = np.complex128 if want.dtype.kind == "c" else np.float64
     last_bit = float(ml_dtypes.finfo(want.dtype).eps) if coarse else 0
@@ -152,7 +153,7 @@ def same(want, got):
 
 
 def problem(make, case):
-    """None, or in a line why the case does not pass."""
+    """Returns None, or one line that says why the case does not pass."""
     _, graph, sets = case
     try:
         s = make()
@@ -167,7 +168,7 @@ def problem(make, case):
 
 
 def run_case(folder):
-    """(whether it runs wholly in our provider, the problem with it, the problem alone)"""
+    """Returns (whether the case runs wholly in our provider, the problem with our provider, the problem of ONNX Runtime alone)."""
     case = read_case(folder)
     path = case[0]
     ours = {"options": {"claim": "all"}, "log": VERBOSE}
@@ -202,7 +203,7 @@ class Worker:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.noise)
 
     def ask(self, folder):
-        """The answer, or a text: how the process ended."""
+        """Returns the answer, or a text that says how the process ended."""
         self.done += 1
         self.process.stdin.write((folder + "\n").encode())
         self.process.stdin.flush()

@@ -1,6 +1,6 @@
 """ort_dynamic.py PLUGIN DATA [PATTERN]: models whose sizes depend on what they compute (tests/dynamic), through ONNX Runtime with
-our execution provider: what ONNX Runtime runs alone gives the same there, from one session for all sets of inputs, twice, so
-that sizes grow and shrink between runs."""
+our execution provider.  A model that ONNX Runtime runs alone must give the same results with the provider.  One session runs all
+sets of inputs, twice, so that sizes grow and shrink between runs."""
 import fnmatch
 import glob
 import os
@@ -30,7 +30,8 @@ def operators(graph):
 
 
 def is_lost_early(path):
-    """ONNX Runtime 1.23 cannot write out a SequenceMap around nodes that are taken."""
+    """Returns whether the model cannot run with a provider: ONNX Runtime 1.23 cannot write out a SequenceMap around nodes
+    that are taken."""
     return is_early() and "SequenceMap" in operators(onnx.load(path).graph)
 
 
@@ -49,7 +50,8 @@ def same(want, got):
 
 
 def check_case(case):
-    """How many nodes were taken; what went wrong, None: nothing, or that ONNX Runtime does not run it alone."""
+    """Returns how many nodes were taken, and what went wrong: None if nothing, "skipped" if ONNX Runtime alone does not run
+    the model."""
     path = os.path.join(case, "model.onnx")
     try:
         alone = session(path, provider=False)
@@ -77,7 +79,7 @@ def main():
     print("ONNX Runtime", onnxruntime.__version__)
     taken = skipped = failures = cases = 0
     with tempfile.TemporaryDirectory() as folder:
-        newest = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}  # makes expected values of the newest operators too
+        newest = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}  # without it the newest packages are imported
         subprocess.run([sys.executable, "-B", os.path.join(here, "../../dynamic/make_cases.py"), folder], check=True,
                        stdout=subprocess.DEVNULL, env=newest)
         for name in sorted(fnmatch.filter(os.listdir(folder), pattern)):

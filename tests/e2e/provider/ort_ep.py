@@ -14,7 +14,7 @@ from ort_sessions import VERBOSE, claimed, is_early, register, session  # noqa: 
 
 LEAST_CLAIMED, MOST_GROUPS = 0.95, 3
 TOLERANCE = 1e-4  # of the largest number: f32 summed in another order, through whole networks
-LEFT_EARLY = {"silero-vad"}  # its If reads what is around it: is_early
+LEFT_EARLY = {"silero-vad"}  # its If reads values from outside of it, see is_early
 
 
 def worst_difference(want, got):

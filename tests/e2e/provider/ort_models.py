@@ -25,7 +25,7 @@ def normal(rng, *dims):
 
 
 def page(rng, height, width):
-    """White, with lines of black blocks, which a detector of text takes for some: on noise it finds nothing."""
+    """Returns a white picture with lines of black blocks, which a detector takes for text; in noise it would find nothing."""
     x = np.ones((height, width), np.float32)
     for top in range(16, height - 16, 32):
         x[top:top + 16, 16:width - 16] = np.kron(rng.integers(0, 2, (4, width // 4 - 8)), np.ones((4, 4)))
@@ -53,7 +53,7 @@ def bert(folder, rng, **size):
 
 
 def gpt2(folder, rng):
-    """Reads a text, goes on with what it gave, and begins with another."""
+    """A small GPT-2 that reads a text, continues it with its own keys and values, and begins with another text."""
     return transformer(folder, "gpt2", transformers.gpt2(), [
         transformers.gpt2_feeds(rng, *sizes) for sizes in ((1, 0, 16), (1, 16, 1), (1, 17, 1), (1, 100, 1), (2, 5, 3))])
 

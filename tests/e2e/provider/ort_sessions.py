@@ -20,7 +20,7 @@ def register(plugin, quiet=True):
 
 
 def is_early():
-    """Before 1.25 ONNX Runtime gives a provider less of graphs with bodies (ort_provider's `early`)."""
+    """Returns whether ONNX Runtime is older than 1.25: it then gives a provider less of graphs with bodies (ort_provider's `early`)."""
     return tuple(int(n) for n in ort.__version__.split(".")[:2]) < (1, 25)
 
 
@@ -43,7 +43,7 @@ def session(model, provider=True, options=None, config=None, log=3, adjust=None)
 
 
 def logged(make):
-    """What make() gives, and what ONNX Runtime and the provider log meanwhile, on standard error only."""
+    """Returns what make() returns, and what ONNX Runtime and the provider log to standard error meanwhile."""
     with tempfile.TemporaryFile() as caught:
         saved = os.dup(2)
         os.dup2(caught.fileno(), 2)
@@ -57,7 +57,7 @@ def logged(make):
 
 
 def claimed(make):
-    """What make() gives, and (nodes taken, nodes, groups) as the provider logs it last."""
+    """Returns what make() returns, and (nodes taken, nodes, groups) from the provider's last line of log about that."""
     made, told = logged(make)
     found = TAKEN.findall(told)
     return made, tuple(int(x) for x in found[-1]) if found else (0, 0, 0)

@@ -75,10 +75,10 @@ def buffer(shape=CACHE):
 
 
 def decode(s, shared):
-    """y and both caches after each step."""
+    """Returns y and both caches after each step.  shared: whether present and past have one buffer."""
     random, found = np.random.default_rng(11), []
     caches = {k: buffer() for k in "kv"}
-    for k in caches:  # what is not masked here counts
+    for k in caches:  # rows that the model fails to mask would change the results
         caches[k].update_inplace(random.standard_normal(CACHE).astype(np.float32))
     for step in range(STEPS):
         io, y = s.io_binding(), buffer((BATCH, HEADS, 1, WIDTH))
@@ -107,8 +107,8 @@ def updates():
 
 
 def check_caches(folder):
-    """One buffer, or two, for past and present; caches of a size that is known or not; results that are compared with the
-    reference before they are written over its inputs."""
+    """Past and present in one buffer or in two; caches of a size that is known or not; also with `verify`, which compares
+    results with the reference evaluator's before they are written over its inputs."""
     for update in updates():
         for rows in (ROWS, "rows"):
             m = decoder(update, rows, rows)
@@ -121,7 +121,7 @@ def check_caches(folder):
 
 
 def check_compiled(folder):
-    """A session of a compiled model."""
+    """The same with a compiled model that was saved and loaded."""
     for update in updates():
         m, saved = decoder(update), os.path.join(folder, update.__name__ + ".onnx")
         session(m, config={"ep.context_enable": "1", "ep.context_file_path": saved})
@@ -148,7 +148,7 @@ def bind(s, memory, past, present):
 
 
 def check_growing(folder):
-    """A present that is longer than the past cannot be where that is; it can be in another buffer."""
+    """A present that is longer than the past cannot be in the past's memory; it can be in other memory."""
     m = decoder(concat, "past", "present")
     s, alone = session(m), session(m, provider=False)
     line = BATCH * HEADS * WIDTH

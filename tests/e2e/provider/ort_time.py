@@ -1,9 +1,9 @@
 """ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by that through ONNX Runtime with our
 provider, at least 0.95 for models over a millisecond.
 
-Both on one thread, the caller's, in turns, by that thread's shortest time of many runs, so that what else the machine
-does falls out; inputs and outputs of ONNX Runtime's are bound, since turning them into Python's arrays is none of the
-provider's work.  Sessions are tuned by rules, so that both choose alike."""
+Both run in turns on one thread, the caller's, and what counts is that thread's shortest time of many runs, so that other work of
+the machine has no effect.  Inputs and outputs of ONNX Runtime are bound, since converting them to Python's arrays is no work of the
+provider's.  Nothing is timed while compiling, so that both sessions choose the same algorithms."""
 import os
 import sys
 import tempfile
@@ -35,7 +35,7 @@ def seconds(f):
 
 
 def shortest(ours, through):
-    """Both times; rounds go on as long as the ratio is too small, since noise only ever adds."""
+    """Returns both times.  Rounds go on as long as the ratio is too small, since noise can only make times longer."""
     a = b = float("inf")
     end = time.monotonic() + LONGEST
     for k in range(ROUNDS[1]):

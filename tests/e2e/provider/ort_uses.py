@@ -35,7 +35,7 @@ def model(nodes, inputs, outputs, constants=()):
 
 
 def through_text(x, y):
-    """Two nodes that stay ONNX Runtime's: we have no strings."""
+    """Returns two nodes that our provider leaves to ONNX Runtime, since they use strings."""
     text = y + "_text"
     return [helper.make_node("Cast", [x], [text], to=STRING), helper.make_node("Cast", [text], [y], to=FLOAT)]
 
@@ -47,14 +47,15 @@ def same(want, got, tolerance=1e-5):
 
 
 def takes(m, feeds, want, **ours):
-    """The same numbers alone and with us; of the nodes so many are taken in so many groups."""
+    """Fails unless the model gives the same numbers with our provider as without, and (nodes taken, nodes, groups) is `want`."""
     s, taken = claimed(lambda: session(m, log=VERBOSE, **ours))
     same(session(m, provider=False).run(None, feeds), s.run(None, feeds))
     assert taken == want, f"{taken} (nodes taken, nodes, groups) instead of {want}"
 
 
 def check_little_room(folder, data):
-    """Without room for the compiler half nothing is taken; with room it is.  The first check, as it stays open."""
+    """Without memory for the compiler half of the library no node is taken, and with memory the node is.  This must be the
+    first check, since the compiler half stays open once it was opened."""
     m = model([helper.make_node("MatMul", ["x", "w"], ["y"])], [info("x", [4, 4])], [info("y", [4, 4])],
               [("w", rng.random((4, 4), np.float32))])
     x = {"x": rng.random((4, 4), np.float32)}
@@ -70,7 +71,8 @@ def check_little_room(folder, data):
 
 
 def check_guessed_sizes(folder, data):
-    """The survey takes open sizes for 1, at which nothing is left to sample from here: no reason to leave a node."""
+    """The support check assumes 1 for open sizes.  With that size GridSample's operand is empty here, but the node must be
+    taken all the same."""
     nodes = [helper.make_node("Slice", ["x", "one", "far", "axis"], ["rest"]),
              helper.make_node("GridSample", ["rest", "grid"], ["y"])]
     constants = [("one", np.array([1])), ("far", np.array([1 << 40])), ("axis", np.array([2]))]
@@ -83,7 +85,7 @@ def check_guessed_sizes(folder, data):
 # --- groups ---
 
 def check_lone_node(folder, data):
-    """A cheap node between others' is left alone, unless everything is wanted; a product of some size is taken."""
+    """A cheap node between nodes of ONNX Runtime's is not taken, unless claim is "all"; a product that is not small is taken."""
     relu = [*through_text("x", "a"), helper.make_node("Relu", ["a"], ["b"]), *through_text("b", "y")]
     m = model(relu, [info("x", [4, 4])], [info("y", [4, 4])])
     x = {"x": rng.standard_normal((4, 4), np.float32)}
@@ -98,7 +100,8 @@ def check_lone_node(folder, data):
 
 
 def check_convex(folder, data):
-    """What depends on a node that is left, and what it depends on, cannot be one group, though an edge joins them."""
+    """Nodes that depend on a node which is left to ONNX Runtime cannot be in one group with nodes on which that node depends,
+    even if an edge joins them."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), *through_text("a", "b"),
              helper.make_node("MatMul", ["b", "w"], ["c"]), helper.make_node("Mul", ["a", "c"], ["y"])]
     w = rng.standard_normal((512, 512), np.float32)
@@ -134,7 +137,7 @@ def choice(branches, n_nodes):
 
 
 def check_bodies(folder, data):
-    """A choice is taken with both of its bodies; where one has strings, what is worth it inside the other is."""
+    """An If is taken with both of its branches; if one branch has strings, the nodes in the other branch that are worth it are taken."""
     product, negative = helper.make_node("MatMul", ["x", "w"], ["t"]), helper.make_node("Neg", ["x"], ["e"])
     whole = choice({"then": [product], "else": [negative]}, 2)
     mixed = choice({"then": [product], "else": through_text("x", "e")}, 1)
@@ -238,7 +241,7 @@ def write_context(m, saved, embed, adjust):
 
 
 def check_context_of(m, folder, embed, adjust=None):
-    """Compiled once, saved into a model, loaded at least four times sooner."""
+    """A model is compiled once and saved; loading that must take at most a quarter of the time of compiling."""
     saved = os.path.join(folder, f"{m.name}-{embed}.onnx")
     first, compiled = write_context(m, saved, embed, adjust)
     loaded = float("inf")
@@ -259,7 +262,7 @@ def check_context_of(m, folder, embed, adjust=None):
 
 
 def check_context(folder, data):
-    """In a file beside the model, as ONNX Runtime has it unless asked otherwise."""
+    """The compiled program is in a file beside the model, which is ONNX Runtime's default."""
     ocr = os.path.join(data, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx")
     feeds = {"x": rng.standard_normal((1, 3, 48, 192), np.float32)}
     check_context_of(ort_models.Model("ocr-cls", ocr, [feeds]), folder, 0)
@@ -286,7 +289,7 @@ def check_context_of_sizes(folder, data):
 # --- threads ---
 
 def check_threads(folder, data):
-    """Runs of one session side by side, of several sizes, give what they give one after the other."""
+    """Runs of one session at the same time, with several sizes, give what they give one after the other."""
     m = ort_models.bert(folder, rng)
     s = session(m.path, options={"threads": "2"})
     feeds = [transformers.bert_feeds(rng, 1, length) for length in (5, 9, 64)] * 8
@@ -297,7 +300,7 @@ def check_threads(folder, data):
 
 
 def check_sessions(folder, data):
-    """Sessions that are made, used and dropped side by side, on models that differ."""
+    """Sessions of different models that are made, used and dropped at the same time."""
     models = [ort_models.light(data, folder, "squeezenet"), ort_models.bert(folder, rng), ort_models.gpt2(folder, rng)]
     want = [session(m.path, provider=False).run(None, m.feeds[0]) for m in models]
 
@@ -316,7 +319,7 @@ def resident():
 
 
 def grown(make):
-    """What a use adds to the process's resident memory, in a child, so that nothing is left of others."""
+    """Returns by how many bytes make() lets the resident memory grow, in a child process, so that earlier uses have no effect."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -333,7 +336,7 @@ def grown(make):
 
 
 def check_memory(folder, data):
-    """Weights are there once: packed for the products, and not as ONNX Runtime had them too, at any number of sizes."""
+    """Weights are in memory once, for any number of sizes: packed for the products, and not also in the arrays of ONNX Runtime."""
     m = ort_models.bert(folder, rng, width=512, layers=8, words=20000)
     check_memory_of(m, os.path.getsize(m.path))
 
@@ -352,7 +355,7 @@ def check_memory_of(m, weights):
         for f in feeds:
             s.run(None, f)
         return s
-    # Pages of files come and go with what else the machine does: the least of a few runs is what we need.
+    # Other work of the machine changes how many pages of files are resident, so the least of a few runs counts.
     ours = min(grown(lambda: run(session(m.path, options={"threads": "1"}))) for _ in range(3))
     alone = grown(lambda: run(session(m.path, provider=False)))
     own = grown(lambda: OwnSession(sys.argv[1], m.path, feeds[0], 1))
@@ -360,8 +363,8 @@ def check_memory_of(m, weights):
           f"{alone >> 20} MiB without, {own >> 20} MiB in our own session at one size")
     if ours < 1.5 * weights:
         return
-    # Expected failure: without AVX-512, guesses give 128 rows to oneDNN and 17 rows to our register blocks, which pack the
-    # weights differently; with --tune=off that is so each time, and times on a busy machine may say so too.
+    # Expected failure: without AVX-512, estimates choose oneDNN for 128 rows and our register blocks for 17 rows, which pack the
+    # weights differently.  With --tune=off that is so each time, and measurements on a busy machine may choose so, too.
     assert not has_avx512(), "weights are there twice"
     print("expected failure: this processor has no AVX-512, and weights are there in more than one packing")
 

@@ -48,7 +48,8 @@ static int64_t odd_number(uint64_t *state) {
   return k < n ? numbers[k] : (int64_t)below(state, 32) - 4;
 }
 
-/* Makes the `old` bytes at `at` `new` bytes long, and moves what follows.  Returns false if there is no room. */
+/* Makes room for `new` bytes in place of the `old` bytes that begin at bytes[at], by moving what follows, and sets
+ * *size. Returns false and changes nothing if more than `most` bytes would result. */
 static bool resize(uint8_t *bytes, size_t *size, size_t most, size_t at, size_t old, size_t new) {
   if (*size - old + new > most) {
     return false;
@@ -98,7 +99,8 @@ typedef struct span {
   size_t at, size;
 } span;
 
-/* A field of a message: from its tag on, and its value, in bytes from the beginning of the file. */
+/* A field of a message: `whole` begins with its tag, `value` is its value only.  Both count from the beginning of the
+ * file. */
 typedef struct field {
   span whole, value;
   int wire_type;
@@ -182,7 +184,8 @@ static const char *const words[] = {"Add",
                                     "ij,jk->ik",
                                     "\xff"};
 
-/* Replaces a length-delimited value by a word, a packed list, or fewer or more bytes. */
+/* Replaces a length-delimited value by a word, a packed list of numbers, or its first bytes with some of them changed.
+ * Returns the value's new size. */
 static size_t change_text(uint8_t *bytes, size_t *size, size_t most, span old, uint64_t *s) {
   uint8_t new[64];
   size_t n = 0;
@@ -420,7 +423,7 @@ size_t mutate_text(uint8_t *bytes, size_t size, size_t most, uint64_t seed) {
   return size;
 }
 
-/* --- .oxla (the layout stands in runtime/program/image.c) --- */
+/* --- .oxla (runtime/program/image.c describes the layout) --- */
 
 static uint64_t get64(const uint8_t *p) {
   uint64_t v;

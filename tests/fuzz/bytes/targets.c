@@ -147,7 +147,7 @@ static status run_program(job *j, const rt_program *p) {
     s = run_bound(j, rt_executable_binding(e));
   }
   for (size_t k = 0; !rt_executable_binding(e) && k < sizeof sizes / sizeof *sizes; k++) {
-    (void)judge(s); /* the status for the size before: a program may refuse one size and take another */
+    (void)judge(s); /* s is the status for the size before: a program may refuse one size and take another */
     s = run_at(j, e, sizes[k]);
   }
   rt_executable_destroy(e);

@@ -1,24 +1,24 @@
 """faults: what a planted fault is.
 
-An edit is (file, old, new): a text that stands exactly once in the file, and what it becomes when the fault is
-switched on.  It is a whole statement, or an expression: in «...», where its neighbours are needed to find it,
-else all of it."""
+An edit is (file, old, new): a text that occurs exactly once in the file, and what replaces it when the fault is
+switched on.  The text is a whole statement or an expression.  If text around the expression is needed to find it, the
+expression is in «...»."""
 
 import collections
 import os
 import zlib
 
 Edit = collections.namedtuple("Edit", "file old new")
-# runs: what shows the fault: arguments of check.run_one, "saved" for check.run_saved, "algorithms" for each of them,
-# "sizes" and "saved-sizes" for general.run_one
+# runs: the ways of running a graph that can show the fault: arguments of check.run_one, "saved" for check.run_saved, "algorithms"
+# for check.run_algorithms, "sizes" and "saved-sizes" for general.run_one
 Fault = collections.namedtuple("Fault", "name breaks edits runs")
 
 CPU = ({"backend": "cpu"},)
 SAVED, ALGORITHMS = ("saved",), ({"backend": "cpu"}, "algorithms")
 THREADS = ({"threads": 3}, {"threads": 8})
 SIZES, SAVED_SIZES = ("sizes",), ("saved-sizes",)  # graphs at several sizes (general.py)
-# The switches are bytes of the process that hunts, whose address PLANTED says: whether the fault is on (2), and whether
-# its place was reached (1).
+# The switches are bytes in the memory of the process that hunts, whose address is in the environment variable PLANTED.  Bit 2 says
+# whether the fault is on, bit 1 whether its place in the code was reached.
 SWITCHES = 1 << 16
 ON_TOP = """#include <stdlib.h>
 static inline int planted(unsigned number) {
@@ -30,7 +30,7 @@ static inline int planted(unsigned number) {
 
 
 def number(name):
-    """Of the fault's switch."""
+    """Returns the number of the fault's switch."""
     return zlib.crc32(name.encode()) % SWITCHES
 
 
@@ -43,7 +43,7 @@ def plain(text):
 
 
 def switched(name, edit):
-    """What takes the place of plain(edit.old)."""
+    """Returns the text that replaces plain(edit.old)."""
     before, old, after = "", edit.old, ""
     if "«" in old:
         before, rest = old.split("«")
@@ -59,7 +59,7 @@ def read(path):
 
 
 def check_table(sources, table):
-    """What is wrong with it: a fault whose place is not found, or found twice."""
+    """Returns what is wrong with the table: the faults whose text is not found in the sources, or found twice."""
     wrong = []
     for f in table:
         for edit in f.edits:
@@ -72,7 +72,7 @@ def check_table(sources, table):
 
 
 def plant(sources, table):
-    """All of them, each behind a switch."""
+    """Puts all faults into the sources, each behind a switch."""
     for file in sorted({edit.file for f in table for edit in f.edits}):
         path = os.path.join(sources, file)
         text = read(path)

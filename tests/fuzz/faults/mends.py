@@ -1,4 +1,4 @@
-"""faults/mends.py: mends undone: what real models found first, and random graphs are to find from now on."""
+"""faults/mends.py: fixes that are undone: faults that real models found first, and that random graphs must find from now on."""
 
 from faults import ALGORITHMS, fault
 

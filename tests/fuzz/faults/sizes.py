@@ -1,4 +1,4 @@
-"""faults/sizes.py: faults in programs for all sizes: in guards, expressions of sizes, and what a binding makes of them."""
+"""faults/sizes.py: faults in programs for all sizes: in guards, in expressions of sizes, and in their binding."""
 
 from faults import SAVED_SIZES, SIZES, fault
 

@@ -1,15 +1,14 @@
-"""idioms: graphs of what exporters write: residuals, attention, norms, heads ..., composed at random.
+"""idioms: graphs of what exporters write: residuals, attention, norms, heads and others, composed at random.
 
   @idiom("image")                                   the kind of value that it starts from, see RANKS
   def squeeze_excite(k, x):                         k: Kit, which has the nodes as methods
       gate = k.Sigmoid(k.conv(k.GlobalAveragePool(x), x.shape[1], 1))
       return k.Mul(x, gate)                         the value that the next idiom may take
 
-An idiom is a function of a few lines in a file of this folder.  What its operands are is drawn by the kit: a
-second operand may be the first one, a view of it, another value of that shape, an input or a constant
-(Kit.other); weights may be inputs; a value may pass through a Reshape and back (Kit.view).  Sizes are
-those that libraries, Winograd, register blocks and kernels of rows and attention take; Kit.afford keeps
-the sum of multiplications in hand."""
+An idiom is a function of a few lines in a file of this folder.  The kit draws its operands: a second operand may be the
+first one, a view of it, another value of that shape, an input or a constant (Kit.other); weights may be inputs; a
+value may go through a Reshape and back (Kit.view).  Sizes are those that libraries, Winograd, register blocks and the
+kernels of rows and attention take; Kit.afford limits the number of multiplications of a graph."""
 
 import functools
 
@@ -26,7 +25,7 @@ RANKS = {"matrix": (2,), "rows": (3,), "image": (4,), "heads": (4,), "volume": (
 COMMUTE = ("Add", "Mul", "Max", "Min")
 CHANNELS = (16, 24, 32, 48, 64, 96)
 MOST = 3 << 16  # elements of a value
-MULTIPLICATIONS = 6e6  # of a graph: the reference evaluator takes its time
+MULTIPLICATIONS = 6e6  # of a graph, since the reference evaluator is slow
 OPSETS = (11, 12, 13, 14, 15, 16, 17, 18, 20, 21)
 
 
@@ -42,7 +41,8 @@ IDIOMS = {}
 
 
 def idiom(takes, weight=1.0, since=0):
-    """weight: how often; since: the operator set that has its operators."""
+    """Registers an idiom.  takes: the kind of value that it starts from; weight: how often it is drawn, relative to others; since: the
+    first operator set that has its operators."""
 
     def take(make):
         assert make.__name__ not in IDIOMS, make.__name__
@@ -73,7 +73,7 @@ class Kit:
     def __init__(self, b):
         self.b, self.r, self.left = b, b.r, MULTIPLICATIONS
         self.type = "double" if b.r.random() < 0.06 else "float"
-        self.made = []  # what idioms gave
+        self.made = []  # the results of idioms
 
     def __getattr__(self, name):
         if not name[0].isupper():
@@ -81,7 +81,7 @@ class Kit:
         return functools.partial(self.node, name)
 
     def node(self, name, *operands, outputs=1, kind=None, wild=False, **attributes):
-        """wild: the numbers may be as large as those of masks, or the same everywhere."""
+        """Adds a node.  wild: whether its results may be as large as masks, or all equal."""
         schema = self.b.table.at[self.b.opset].get(name)
         if schema is None:
             raise Skip(f"{name} is not in opset {self.b.opset}")
@@ -114,7 +114,7 @@ class Kit:
         self.left -= multiplications
 
     def need(self, condition):
-        """What an idiom asks of its operand."""
+        """Raises Skip if the condition, which an idiom requires of its operand, does not hold."""
         if not condition:
             raise Skip("not of that shape")
 
@@ -126,7 +126,7 @@ class Kit:
         return v
 
     def ints(self, numbers):
-        """Sizes and axes: constants mostly."""
+        """Returns sizes or axes: mostly a constant."""
         array = np.asarray(numbers, np.int64)
         return self.b.constant(array) if not self.b.sizes and self.chance(0.9) else self.b.ints(array)
 
@@ -140,13 +140,13 @@ class Kit:
         return self.b.new_input(self.array(shape, lo, hi, type))
 
     def weights(self, shape, terms):
-        """So that sums of so many terms are about as large as what goes in."""
+        """Returns weights such that sums of this many terms are about as large as the operand."""
         most = float(np.sqrt(3.0 / terms))
         array = self.array(shape, -most, most)
         return self.const(array) if self.chance(0.85) else self.b.new_input(array)
 
     def vector(self, n, middle=0.0, shape=None):
-        """Biases (about 0), scales (about 1)."""
+        """Returns biases (near 0) or scales (near 1)."""
         array = self.array((n,) if shape is None else shape, middle - 0.5, middle + 0.5)
         return self.const(array) if self.chance(0.9) else self.b.new_input(array)
 
@@ -157,7 +157,7 @@ class Kit:
     # --- operands ---
 
     def source(self, takes):
-        """A new value of that kind."""
+        """Returns a new value of that kind."""
         r = self.r
         channels = r.choice(CHANNELS)
         most = {16: 56, 24: 56, 32: 56, 48: 28, 64: 28, 96: 20}[channels]
@@ -180,13 +180,13 @@ class Kit:
         return self.node("Relu", v) if self.chance(0.3) else v
 
     def alike(self, x):
-        """Values of that type and shape that are there."""
+        """Returns the existing values that have x's type and shape."""
         return [
             v for v in self.b.values if v.type == x.type and v.shape == x.shape and v.finite and not v.wild
         ]
 
     def other(self, x):
-        """An operand of x's shape: x, a view of it, a value that is there, an input, or a constant."""
+        """Returns an operand of x's shape: x, a view of it, an existing value, an input, or a constant."""
         chance = self.r.random()
         if chance < 0.15:
             return x
@@ -200,7 +200,7 @@ class Kit:
         return self.const(self.array(x.shape))
 
     def view(self, x):
-        """x through nodes that leave its elements where they are."""
+        """Returns x after nodes that change nothing, such as a Reshape and back."""
         way = self.r.randrange(4)
         if way == 0 and x.rank >= 2:
             return self.reshape(self.reshape(x, (-1, x.shape[-1])), x.shape)
@@ -236,7 +236,7 @@ class Kit:
         return self.Transpose(x, perm=list(perm))
 
     def swap(self, x):
-        """The last two dimensions."""
+        """Exchanges the last two dimensions."""
         return self.transpose(x, *range(x.rank - 2), x.rank - 1, x.rank - 2)
 
     def slice(self, x, axis, start, end, step=1):
@@ -244,7 +244,7 @@ class Kit:
         return self.Slice(x, *operands[: 4 if step != 1 or self.chance(0.3) else 3])
 
     def split(self, x, axis, parts):
-        """In equal parts, by Split or by slices."""
+        """Splits x into equal parts, by Split or by slices."""
         n = x.shape[axis]
         self.need(n % parts == 0)
         if self.chance(0.6):
@@ -260,7 +260,7 @@ class Kit:
         return self.Expand(x, self.ints(shape), **more)
 
     def pad(self, x, pads, value=None, mode="constant"):
-        """pads: (axis, before, after) each."""
+        """pads: a list of (axis, before, after)."""
         numbers = np.zeros((2, x.rank), np.int64)
         for axis, before, after in pads:
             numbers[:, axis] = before, after
@@ -277,7 +277,7 @@ class Kit:
         return self.MatMul(x, y)
 
     def linear(self, x, n, bias=None):
-        """x @ w + b over the last dimension."""
+        """Returns x @ w + b over the last dimension."""
         k = x.shape[-1]
         bias = self.chance(0.7) if bias is None else bias
         if x.rank == 2 and self.chance(0.5):
@@ -289,7 +289,7 @@ class Kit:
         return self.Add(y, self.vector(n)) if bias else y
 
     def conv(self, x, m=None, kernel=3, stride=1, group=1, dilation=1, bias=None, pads=None):
-        """Of as many dimensions as x has; sizes stay with stride 1."""
+        """Returns a convolution with as many spatial dimensions as x has; with stride 1 it does not change their sizes."""
         rank, c = x.rank - 2, x.shape[1]
         m = m or c
         self.need(rank >= 1 and c % group == 0 and m % group == 0)
@@ -340,7 +340,7 @@ class Kit:
         ]
         return self.BatchNormalization(x, *w, epsilon=self.one(1e-5, 1e-3))
 
-    # --- pieces that others are made of ---
+    # --- parts of other idioms ---
 
     def piece(self, names, x):
         return IDIOMS[self.r.choice(names.split())].make(self, x)
@@ -354,26 +354,26 @@ class Kit:
         return self.activation(x) if self.chance(0.5) else x
 
     def norm(self, x):
-        """Over the last dimension."""
+        """Returns a norm over the last dimension."""
         from idioms import pieces
 
         return self.piece(pieces.ROW_NORMS, x)
 
 
 def calm(k, v):
-    """Residuals upon residuals grow: what has become large is made small."""
+    """Returns the value, scaled down if it is large, since sums of residuals grow."""
     if v.finite and max(abs(v.low), abs(v.high)) > 60:
         return k.Mul(v, 2.0 / max(abs(v.low), abs(v.high)))
     return v
 
 
 def is_sure(v):
-    """Whether much can be made of it before what it is off by grows too large."""
+    """Returns whether the value's error is so small that many operations can follow."""
     return v.error <= 1e-3 * max(abs(v.low), abs(v.high))
 
 
 def start(k, idiom):
-    """What the idiom begins with: the newest that fits mostly, another that is there, or a new one."""
+    """Returns the value that the idiom starts from: mostly the newest one that fits, sometimes another one or a new one."""
     found = [v for v in k.made if idiom.fits(v) and v.finite and not v.wild and is_sure(v)]
     if found and k.chance(0.85):
         return found[-1] if k.chance(0.75) else k.r.choice(found)
@@ -381,7 +381,7 @@ def start(k, idiom):
 
 
 def take(k, idiom):
-    """Adds it, or what stood of it when it turned out not to fit."""
+    """Adds the idiom's nodes; if it turns out not to fit, the nodes that were added stay."""
     try:
         x = start(k, idiom)
         y = idiom.make(k, k.maybe_view(calm(k, x)))
@@ -397,7 +397,7 @@ def take(k, idiom):
 
 
 def choose(r, wanted=None):
-    """The idioms that a graph is made of: a few that meet again and again, of some kinds or of any."""
+    """Returns the idioms that a graph consists of: a few that are used often, of some kinds or of any."""
     all_idioms = [i for i in IDIOMS.values() if not wanted or i.name in wanted]
     if r.random() < 0.7:
         kinds = r.choice(
@@ -417,8 +417,8 @@ def choose(r, wanted=None):
 
 
 def build_graph(seed, table, entries, ort, wanted=None, any_sizes=False):
-    """The graph of a seed, and its builder; wanted: the names of idioms that it is to be of; any_sizes: it has other
-    sizes, too."""
+    """Returns the graph of a seed, and its builder.  wanted: the names of the idioms that it may consist of; any_sizes: it has
+    other sizes, too."""
     import random
 
     r = random.Random(seed * 2 + 1)

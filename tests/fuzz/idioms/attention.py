@@ -5,7 +5,7 @@ import numpy as np
 from idioms import idiom
 from registry import EXACT
 
-# --- masks: what is added to scores of [..., rows, keys], or chosen by ---
+# --- masks, which are added to scores of [..., rows, keys], or select among them ---
 
 
 def causal_by_trilu(k, t, s):
@@ -15,7 +15,7 @@ def causal_by_trilu(k, t, s):
 
 
 def query_places(k, t, s):
-    """As a column: computed of the sizes, or what comes in as position_ids."""
+    """Returns the positions of the queries as a column: computed from the sizes, or the input position_ids."""
     if k.chance(0.5):
         places = k.b.new_input(np.arange(s - t, s))
     else:
@@ -25,7 +25,7 @@ def query_places(k, t, s):
 
 
 def causal_by_range(k, t, s):
-    """Places compared: key <= query + past."""
+    """Returns a mask from compared positions: key <= query + past."""
     keys = k.Range(*[k.const(np.array(n)) for n in (0, s, 1)])
     rows = query_places(k, t, s)
     return k.one(
@@ -36,7 +36,7 @@ def causal_by_range(k, t, s):
 
 
 def padded_keys(k, t, s):
-    """An attention mask of 0 and 1, an input: the first key is always there."""
+    """Returns a mask from an input of 0 and 1, which never masks the first key."""
     ones = (k.array((1, s), 0, 1, "float") < 0.7) | (np.arange(s) == 0)
     mask = k.b.new_input(ones.astype(np.int64))
     return k.one(
@@ -47,7 +47,7 @@ def padded_keys(k, t, s):
 
 
 def window_of_keys(k, t, s):
-    """No key further back than so many, and none ahead."""
+    """Returns a mask that hides later keys and those that are more than a number of positions before."""
     if k.chance(0.5):
         places = k.const(np.arange(s) - (np.arange(t) + s - t)[:, None])
     else:
@@ -62,7 +62,7 @@ def window_of_keys(k, t, s):
 
 
 def masked(k, scores):
-    """Scores of [..., rows, keys] where some keys are not to be seen."""
+    """Returns the scores, [..., rows, keys], with some keys masked."""
     t, s = scores.shape[-2:]
     if k.chance(0.35) or s < 2:
         return scores
@@ -98,7 +98,7 @@ def merged(k, x):
 
 
 def repeated(k, x, times):
-    """Each head so many times: Unsqueeze, Expand, Reshape; or Tile, Gather, Concat."""
+    """Repeats each head `times` times, by Unsqueeze, Expand and Reshape, or by Tile, Gather or Concat."""
     n, h, t, d = x.shape
     way = k.one(0, 0, 0, 1, 2)
     if way == 0:
@@ -110,7 +110,7 @@ def repeated(k, x, times):
 
 
 def attend(k, q, key, v, mask=True):
-    """softmax(q k' / sqrt(d)) v of [..., t, d], in its orders of factors."""
+    """Returns softmax(q k' / sqrt(d)) v for [..., t, d]; the scale is applied in one of the places where exporters have it."""
     d = q.shape[-1]
     factor = float(d) ** -0.5
     k.afford(q.size * key.shape[-2] * 2)
@@ -150,7 +150,7 @@ def self_attention(k, x):
 
 @idiom("rows", 2)
 def grouped_heads(k, x):
-    """Keys and values of fewer heads, repeated: Llama and most decoders since."""
+    """Keys and values with fewer heads, which are repeated, as in Llama and most later decoders."""
     heads = k.one(2, 4, 8)
     groups = k.r.choice([g for g in (1, 2, 4) if g <= heads])
     width = k.one(8, 16, 32)
@@ -169,7 +169,7 @@ def grouped_heads(k, x):
 
 @idiom("heads", 1.5)
 def grouped_heads_alone(k, x):
-    """The same from heads that are there; keys may be values too."""
+    """The same with x as the heads of queries; keys may also be the values."""
     n, h, t, d = x.shape
     k.need(h % 2 == 0 and d <= 64)
     times = k.one(2, h)
@@ -240,7 +240,7 @@ def query_over_windows(k, x):
 
 @idiom("rows", 1.2)
 def cross_attention(k, x):
-    """Keys and values of something else, a constant query now and then."""
+    """Keys and values that are computed from another value; sometimes the query is a constant."""
     c = x.shape[-1]
     heads, width = head_sizes(k, c)
     found = [
@@ -261,7 +261,7 @@ def cross_attention(k, x):
 
 @idiom("heads", 1.5)
 def raw_attention(k, x):
-    """Of heads that are there: keys may be the query itself, values the keys."""
+    """Attention of existing heads: keys may be the query itself, values the keys."""
     n, h, t, d = x.shape
     k.need(d <= 64 and t <= 256)
     key = k.other(x)
@@ -272,7 +272,7 @@ def raw_attention(k, x):
 
 @idiom("heads")
 def biased_attention(k, x):
-    """A table of relative places, gathered and added (Swin, T5)."""
+    """A bias that is gathered from a table by relative positions and added to the scores (Swin, T5)."""
     n, h, t, d = x.shape
     k.need(t <= 64 and d <= 64)
     table = k.const(k.array((2 * t - 1, h)))
@@ -287,7 +287,7 @@ def biased_attention(k, x):
 
 @idiom("heads", 0.7)
 def linear_biases(k, x):
-    """ALiBi: a slope a head times the distance."""
+    """ALiBi: a bias of a slope for each head times the distance."""
     n, h, t, d = x.shape
     k.need(t <= 128 and d <= 64)
     slopes = k.const((2.0 ** -np.arange(1, h + 1)).astype(x.array.dtype).reshape(h, 1, 1))
@@ -300,7 +300,7 @@ def linear_biases(k, x):
 
 @idiom("heads", 0.8)
 def cosine_attention(k, x):
-    """SwinV2: rows of length one, and a scale a head."""
+    """SwinV2: queries and keys are normalised to length one, and each head has a scale."""
     n, h, t, d = x.shape
     k.need(t <= 128 and d <= 64)
     k.afford(2 * n * h * t * t * d)
@@ -348,7 +348,7 @@ def linear_attention(k, x):
 
 @idiom("heads", 0.8)
 def attention_without_softmax(k, x):
-    """Channels against channels (XCiT), or relu in place of softmax."""
+    """Attention between channels (XCiT), or with relu in place of softmax."""
     n, h, t, d = x.shape
     k.need(d <= 64)
     k.afford(2 * x.size * d)
@@ -359,7 +359,7 @@ def attention_without_softmax(k, x):
 
 @idiom("image", 0.8)
 def non_local(k, x):
-    """Attention over the places of an image, 1x1 convolutions around it."""
+    """Attention over the pixels of an image, between 1x1 convolutions."""
     n, c, h, w = x.shape
     k.need(h * w <= 400)
     q, key, v = (k.reshape(k.conv(x, 16, 1), (n, 16, h * w)) for _ in range(3))
@@ -373,7 +373,7 @@ def non_local(k, x):
 
 
 def angles(k, t, width):
-    """cos and sin of [t, width], or of [1, 1, t, width]: constants, or computed of places as exporters do."""
+    """Returns cos and sin, [t, width] or [1, 1, t, width]: constants, or computed from positions as exporters do."""
     half = np.arange(0, width, 2) / width
     if k.chance(0.5):
         table = np.concatenate([np.arange(t)[:, None] * 10.0**-half] * 2, 1).astype(k.array((1,)).dtype)
@@ -388,7 +388,7 @@ def angles(k, t, width):
 
 
 def turned(k, x, cos, sin):
-    """x cos + (-x2, x1) sin, by halves."""
+    """Returns x cos + (-x2, x1) sin, where x1 and x2 are the halves of x."""
     d = x.shape[-1]
     if k.chance(0.5):
         a, b = k.slice(x, x.rank - 1, 0, d // 2), k.slice(x, x.rank - 1, d // 2, d)
@@ -406,7 +406,7 @@ def rotary_by_halves(k, x):
 
 @idiom("heads", 1.2)
 def rotary_by_pairs(k, x):
-    """Even and odd elements; back by Unsqueeze, Concat, Reshape."""
+    """Rotates pairs of even and odd elements, which Unsqueeze, Concat and Reshape join again."""
     n, h, t, d = x.shape
     k.need(d % 2 == 0)
     cos, sin = (k.slice(v, v.rank - 1, 0, d // 2) for v in angles(k, t, d))
@@ -423,7 +423,7 @@ def rotary_by_pairs(k, x):
 
 @idiom("heads", 0.8)
 def rotary_of_a_part(k, x):
-    """Only the first elements of each row are turned."""
+    """Only the first elements of each row are rotated."""
     d = x.shape[3]
     k.need(d % 4 == 0)
     a, b = k.slice(x, 3, 0, d // 2), k.slice(x, 3, d // 2, d)
@@ -431,7 +431,8 @@ def rotary_of_a_part(k, x):
 
 
 def turned_by_operator(k, *values):
-    """[n, heads, t, d] each, by angles of the steps, mostly one for all of a batch, or by rows of tables."""
+    """Applies RotaryEmbedding to values of [n, heads, t, d]: with angles for each step, mostly the same for all elements of a batch, or
+    with rows of tables."""
     n, _, t, d = values[0].shape
     k.need(d % 2 == 0)
     places = [k.indices((n, t), t + 4)] if k.chance(0.3) else []
@@ -466,7 +467,7 @@ def decoder_of_operators(k, x):
 
 
 def cached(k, *new):
-    """What was there before, as many steps for each, joined with what is new; the wholes come out."""
+    """Returns for each new value its concatenation with a past of the same number of steps; the concatenations are outputs."""
     past = k.one(1, 5, 16)
     made = [k.concat([k.input(v.shape[:2] + (past, v.shape[3])), v], 2) for v in new]
     k.b.kept.update(v.name for v in made)
@@ -475,7 +476,7 @@ def cached(k, *new):
 
 @idiom("heads", 1.5)
 def cached_keys(k, x):
-    """A step of decoding: one or a few queries over all that was."""
+    """A step of decoding: one query or a few over all keys so far."""
     n, h, t, d = x.shape
     k.need(d <= 64)
     new = k.slice(x, 2, 0, k.one(1, 1, min(t, 8)))
@@ -484,7 +485,7 @@ def cached_keys(k, x):
 
 @idiom("heads", 0.8)
 def static_cache(k, x):
-    """A cache of fixed size, written at a place by ScatterND or ScatterElements, read whole."""
+    """A cache of fixed size; ScatterND or ScatterElements writes one step, and attention reads the whole cache."""
     n, h, t, d = x.shape
     k.need(d <= 64)
     new = k.slice(x, 2, 0, 1)
@@ -502,7 +503,7 @@ def static_cache(k, x):
 
 @idiom("heads", 0.8)
 def beam_gather(k, x):
-    """Beams go on from others: states are gathered along the batch."""
+    """A step of beam search, where beams continue others: states are gathered along the batch."""
     n = x.shape[0]
     at = k.indices((k.one(n, n + 1, 4),), n)
     y = k.Gather(x, at, axis=0)

@@ -1,4 +1,4 @@
-"""idioms/decisions.py: what models decide by the sizes of arrays, as scripted ones do: if x.shape[0] == 1, if past.shape[2] == 0."""
+"""idioms/decisions.py: decisions that depend on the sizes of arrays, as in scripted models: if x.shape[0] == 1, if past.shape[2] == 0."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from idioms import idiom
 
 
 def asked(k, x):
-    """A bool[1] of a dimension of x: whether it has a size, or is at most that; mostly one that it has at some of the sizes, so
-    that the answers differ."""
+    """Returns a bool[1] that says whether a dimension of x is equal to a number or at most that.  The number is mostly one that the
+    dimension has at some of the graph's sizes, so that the answers differ."""
     axis = k.r.randrange(x.rank)
     elsewhere = k.b.sizes.at(x, axis) if k.b.sizes else ()
     size = k.r.choice([x.shape[axis], 0, 1, *elsewhere, *elsewhere])
@@ -18,7 +18,7 @@ def asked(k, x):
 
 @idiom("any", 2.0, since=9)
 def chosen_by_size(k, x):
-    """One of two arrays, by Where or by weights of 1 and 0."""
+    """Selects one of two arrays, by Where or by weights of 1 and 0."""
     question, y = asked(k, x), k.Neg(k.other(x))
     if k.chance(0.5):
         return k.Where(question, k.activation(x), y)
@@ -28,7 +28,7 @@ def chosen_by_size(k, x):
 
 @idiom("any", 2.0, since=9)
 def scaled_by_size(k, x):
-    """A factor, or a number of elements, that is another one for one size."""
+    """A factor, or a number of elements, that is different for one size."""
     question = asked(k, x)
     if k.chance(0.5):
         return k.Mul(x, k.Where(question, k.scalar(0.5, x.type), k.scalar(2.0, x.type), wild=True))

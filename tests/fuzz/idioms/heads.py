@@ -1,7 +1,7 @@
-"""idioms/heads.py: heads of detectors and segmenters, and what chooses among their results.
+"""idioms/heads.py: heads of detectors and segmenters, and operators that choose among their results.
 
-What chooses (NonMaxSuppression, TopK, ArgMax) gets exact values only: boxes and scores on grids of powers
-of two, of which sums and products are exact too."""
+The operators that choose (NonMaxSuppression, TopK, ArgMax) get exact values only: boxes and scores are multiples of powers
+of two, so that sums and products of them are exact, too."""
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def distances_head(k, x):
 
 @idiom("rows", 0.8)
 def decoded_boxes(k, x):
-    """Anchors moved by what a network says: centre, and exp of sizes."""
+    """Boxes from anchors and the offsets that a network predicts: centres are moved, and sizes multiplied by exp."""
     k.need(x.shape[2] >= 4)
     n, t = x.shape[:2]
     anchors = [k.const(k.array((t, 1), lo, hi)) for lo, hi in ((0, 8), (0, 8), (1, 4), (1, 4))]
@@ -85,7 +85,7 @@ def grid_input(k, shape, lo, hi):
 
 @idiom("rows", 0.8)
 def suppressed_boxes(k, x):
-    """Centres and sizes to corners, suppression, the chosen ones gathered."""
+    """Boxes are converted from centres and sizes to corners and suppressed, and the chosen ones are gathered."""
     n, t = k.one(1, 2), k.one(6, 16)
     rows = grid_input(k, (n, t, 4), 1, 8)
     centre, size = k.slice(rows, 2, 0, 2), k.slice(rows, 2, 2, 4)
@@ -115,7 +115,7 @@ def best_rows(k, x):
 
 @idiom("heads", 0.8)
 def greedy_tokens(k, x):
-    """The largest of each row of scores, and the rows of a table for them."""
+    """The largest score of each row, and the row of a table for it."""
     n, t = x.shape[0], 8
     best = k.ArgMax(k.input((n, t, 20)), axis=2, keepdims=0)
     return k.Gather(k.const(k.array((20, 16))), best, axis=0)
@@ -145,7 +145,7 @@ def warped(k, x):
 
 @idiom("any", 0.8)
 def rows_that_are_there(k, x):
-    """What a mask names: a size that depends on data."""
+    """The rows that a mask selects: a size that depends on data."""
     k.need(x.rank >= 2 and x.shape[0] >= 2)
     keep = k.b.new_input((np.arange(x.shape[0]) % 2 == 0))
     if k.chance(0.5):
@@ -156,7 +156,7 @@ def rows_that_are_there(k, x):
 
 @idiom("any", 0.5)
 def chosen_and_mapped(k, x):
-    """Rows of an unknown number through elementwise operators (size rules)."""
+    """An unknown number of rows, to which elementwise operators are applied (the size rules of the import)."""
     k.need(x.rank >= 2 and x.shape[0] >= 2)
     y = k.Compress(x, k.b.new_input(np.arange(x.shape[0]) % 2 == 0), axis=0)
     y = k.one(k.Relu, k.Sigmoid, lambda v: k.Mul(v, k.Sigmoid(v)), k.Neg)(y)

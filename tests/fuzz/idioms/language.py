@@ -1,4 +1,4 @@
-"""idioms/language.py: what networks of rows do beside attention: embeddings, recurrences, graphs."""
+"""idioms/language.py: what networks on rows have besides attention: embeddings, recurrences, graphs."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from idioms import idiom
 
 @idiom("rows")
 def token_embedding(k, x):
-    """Rows of a table by number, and places, added to what is there."""
+    """Rows of a table by token number, and embeddings of positions, are added to x."""
     n, t, c = x.shape
     table = k.const(k.array((50, c)))
     y = k.Gather(table, k.indices((n, t), 50), axis=0)
@@ -35,7 +35,7 @@ def gated_mlp_of_one_row(k, x):
 
 @idiom("rows", 0.8)
 def soft_mixture(k, x):
-    """A mixture of experts in which each has a say."""
+    """A mixture of experts: the sum of all experts' results, weighted by a softmax."""
     c = x.shape[-1]
     gates = k.Softmax(k.linear(x, 2), axis=2)
     a, b = k.split(gates, 2, 2)
@@ -67,7 +67,7 @@ def chosen_experts(k, x):
 
 @idiom("rows", 0.8)
 def tied_logits(k, x):
-    """The embedding once more, turned."""
+    """Scores of words as the product with the transposed embedding table."""
     table = k.const(k.array((40, x.shape[-1]), -0.3, 0.3))
     y = k.Gather(table, k.indices(x.shape[:2], 40), axis=0)
     k.afford(x.size * 40)
@@ -88,7 +88,7 @@ def masked_mean(k, x):
 
 @idiom("rows")
 def conformer_conv(k, x):
-    """Norm, GLU, a depthwise convolution in time, a batch norm, Swish, back, plus the input."""
+    """Conformer's convolution: a norm, GLU, a depthwise convolution in time, a batch norm, Swish, transposed back, plus the input."""
     c = x.shape[-1]
     y = k.swap(k.norm(x) if k.chance(0.4) else x)
     a, g = k.split(k.conv(y, 2 * c, 1), 1, 2)
@@ -109,7 +109,7 @@ def relative_shift(k, x):
 
 @idiom("rows", 0.8)
 def mixed_with_last(k, x):
-    """RWKV: each row and the one before it, in parts."""
+    """RWKV: a weighted sum of each row and the one before it."""
     n, t, c = x.shape
     last = k.pad(k.slice(x, 1, 0, t - 1), [(1, 1, 0)])
     m = k.vector(c, 0.5)
@@ -190,7 +190,7 @@ def recurrent_operator(k, x):
 
 @idiom("rows", 0.8)
 def class_token(k, x):
-    """A row that is the same for all, before the others; places added; taken out at the end."""
+    """A class token: a constant row is put before the others, positions are added, and it is read at the end."""
     n, t, c = x.shape
     token = k.expand(k.const(k.array((1, 1, c))), (n, 1, c))
     y = k.concat([token, x], 1)
@@ -225,7 +225,7 @@ def modulated(k, x):
 
 @idiom("matrix", 0.8)
 def message_passing(k, x):
-    """Rows gathered along edges, something done, added up where they end."""
+    """Rows are gathered along edges, transformed, and added up at the ends of the edges."""
     n, c = x.shape
     edges = k.one(8, 20, 40)
     begin, end = k.array((edges,), 0, n - 1, "int64"), k.array((edges,), 0, n - 1, "int64")
@@ -290,7 +290,7 @@ def similarities(k, x):
 
 @idiom("matrix")
 def tower(k, x):
-    """Layers one after the other, wide and narrow."""
+    """Linear layers of different widths."""
     for _ in range(k.one(1, 2, 3)):
         x = k.maybe_activation(k.linear(x, k.one(16, 32, 48, 64)))
     return x
@@ -305,7 +305,7 @@ def crossed_layers(k, x):
 
 @idiom("rows", 0.8)
 def mixer(k, x):
-    """MLP-Mixer: over places, then over channels."""
+    """MLP-Mixer: linear layers over positions, then over channels."""
     n, t, c = x.shape
     k.need(t <= 64)
     y = k.Add(x, k.swap(k.linear(k.activation(k.linear(k.swap(k.norm(x)), 32)), t)))
@@ -322,7 +322,7 @@ def pooled_places(k, x):
 
 @idiom("rows", 0.8)
 def line_of_convolutions(k, x):
-    """A stack over time (speech encoders), seen as an image of one row now and then."""
+    """Convolutions over time (speech encoders), sometimes as convolutions of an image of one column."""
     y = k.swap(x)
     if k.chance(0.3):
         y = k.Squeeze(k.conv(k.Unsqueeze(y, axes=[3]), 24, 1), axes=[3])
@@ -362,7 +362,7 @@ def cumulated(k, x):
 
 @idiom("any", 0.6)
 def chosen(k, x):
-    """Where, by a mask of an input's or of places."""
+    """Where with a mask that is an input or is computed from positions."""
     other = k.other(x)
     keep = (
         k.b.new_input(k.array((x.shape[-1],), type="bool"))

@@ -58,7 +58,7 @@ def prelu(k, x):
 
 @idiom("image", 0.6)
 def shifted_activation(k, x):
-    """What is added to channels, or multiplies them, behind an activation of a convolution."""
+    """A convolution, an activation, and after that a bias and perhaps a scale for each channel."""
     y = k.activation(k.conv(x, k.one(16, 32), k.one(1, 3), bias=False))
     shape = (1, y.shape[1], 1, 1)
     y = k.Add(y, k.vector(0, 0.0, shape))
@@ -67,8 +67,8 @@ def shifted_activation(k, x):
 
 @idiom("any", 1.2)
 def rescaled_output(k, x):
-    """What a contraction gives is brought into another range, often from that of an activation, as pixels of
-    generators are, offsets of detectors and bounded actions: (y + a) * b, y * b + a."""
+    """The result of a contraction, often after an activation, is moved to another range, like the pixels of generators, the
+    offsets of detectors and bounded actions: (y + a) * b, y * b + a."""
     m = k.one(16, 32)
     y = k.linear(x, m) if x.rank < 4 else k.conv(x, m, k.one(1, 3), bias=k.chance(0.3))
     if k.chance(0.6):
@@ -85,7 +85,7 @@ def rescaled_output(k, x):
 
 @idiom("image", 0.6)
 def statistics(k, x):
-    """Mean and deviation over dimensions that are no neighbours, and the array without them."""
+    """Normalises x by its mean and deviation over dimensions that are not next to each other."""
     axes = k.one([0, 2, 3], [0, 2], [1, 3], [0, 3])
     m = k.ReduceMean(x, axes=axes, keepdims=1)
     d = k.Sub(x, m)
@@ -94,7 +94,7 @@ def statistics(k, x):
 
 @idiom("any", 0.6)
 def every_second(k, x):
-    """Frames: every second row, without the first ones of those."""
+    """Every second row, and of these all but the first ones."""
     axis = k.r.randrange(x.rank)
     n = x.shape[axis]
     k.need(n >= 7)
@@ -105,7 +105,7 @@ def every_second(k, x):
 
 @idiom("any", 0.3)
 def share_of_all(k, x):
-    """Parts of the sum or the largest of all, in the order in which they were added, or turned."""
+    """Elements divided by the sum or the maximum of all, in their order or transposed."""
     y = k.Exp(k.clip(x, -4.0, 4.0))
     total = k.node(k.one("ReduceSum", "ReduceMax"), y, keepdims=1)
     return k.Div(k.swap(y) if k.chance(0.5) and y.rank > 1 else y, total)
@@ -154,7 +154,7 @@ def soft_cap(k, x):
 
 @idiom("any", 0.3)
 def snake(k, x):
-    """x + sin(a x)^2 / a, of vocoders."""
+    """x + sin(a x)^2 / a, as in vocoders."""
     s = k.Sin(k.Mul(x, 1.5))
     return k.Add(x, k.Mul(k.Pow(s, 2.0), 1 / 1.5))
 
@@ -196,7 +196,7 @@ def interpolated(k, x):
 
 
 def scaled(k, y, bias=True):
-    """By weights over the last dimension."""
+    """Multiplies y by weights along the last dimension, and adds a bias."""
     y = k.Mul(y, k.vector(y.shape[-1], 1.0))
     return k.Add(y, k.vector(y.shape[-1])) if bias else y
 
@@ -213,7 +213,7 @@ def layer_norm_operator(k, x):
 
 @idiom("any", 0.6)
 def layer_norm_spelled(k, x):
-    """As TorchScript writes it."""
+    """A layer norm as TorchScript writes it."""
     d = k.Sub(x, mean(k, x))
     variance = mean(k, k.one(lambda: k.Pow(d, 2.0), lambda: k.Mul(d, d))())
     return scaled(k, k.Div(d, k.Sqrt(k.Add(variance, 1e-5))))
@@ -221,7 +221,7 @@ def layer_norm_spelled(k, x):
 
 @idiom("any", 0.4)
 def layer_norm_twice(k, x):
-    """The difference is computed once for the variance and once for the result."""
+    """A layer norm in which the difference from the mean is computed twice: for the variance and for the result."""
     m = mean(k, x)
     d = k.Sub(x, m)
     inverse = k.Reciprocal(k.Sqrt(k.Add(mean(k, k.Mul(d, d)), 1e-6)))
@@ -230,7 +230,7 @@ def layer_norm_twice(k, x):
 
 @idiom("any", 0.4)
 def layer_norm_of_moments(k, x):
-    """E[x^2] - E[x]^2, as TensorFlow's exporter folds it: x * s + (b - m * s)."""
+    """A layer norm with the variance E[x^2] - E[x]^2, as TensorFlow's exporter folds it: x * s + (b - m * s)."""
     m = mean(k, x)
     variance = k.Sub(mean(k, k.Mul(x, x)), k.Mul(m, m))
     s = k.Mul(k.Reciprocal(k.Sqrt(k.Add(variance, 1e-2))), k.vector(x.shape[-1], 1.0))
@@ -239,7 +239,7 @@ def layer_norm_of_moments(k, x):
 
 @idiom("any", 0.4)
 def layer_norm_of_channels(k, x):
-    """Over dimension 1, spelled out (ConvNeXt), or between transposes."""
+    """A layer norm over dimension 1, spelled out (ConvNeXt), or over the last one between transposes."""
     if k.chance(0.5):
         d = k.Sub(x, mean(k, x, 1))
         y = k.Div(d, k.Sqrt(k.Add(mean(k, k.Mul(d, d), 1), 1e-6)))
@@ -360,7 +360,7 @@ def filter_response(k, x):
 
 @idiom("any", 0.5)
 def softmax_of_rows(k, x):
-    """With the maximum taken away first, or by the operator."""
+    """Softmax by the operator, or spelled out with the maximum subtracted first."""
     if k.chance(0.5):
         return k.Softmax(x, axis=x.rank - 1)
     e = k.Exp(k.Sub(x, k.ReduceMax(x, axes=[-1], keepdims=1)))

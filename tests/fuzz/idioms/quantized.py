@@ -1,8 +1,7 @@
 """idioms/quantized.py: quantise-dequantise chains, weights of few bits, products of bytes.
 
-Scales are powers of two and weights small integers, so that sums are exact in f32; where a result is
-rounded to integers a bias keeps it away from the middle between two, so that it is the same everywhere
-(`quantized`)."""
+Scales are powers of two and weights are small integers, so that sums are exact in f32.  If a result is rounded to integers,
+a bias keeps it away from the middle between two integers, so that all implementations round it alike (`quantized`)."""
 
 import numpy as np
 
@@ -12,14 +11,14 @@ from values import as_wide
 
 
 def quantized(k, x, scale, zero):
-    """QuantizeLinear, also of a value that is not exact, if what it is off by changes nothing."""
+    """Adds QuantizeLinear, also of a value that is not exact, if its error cannot change a result."""
     if x.exact:
         return k.QuantizeLinear(x, scale, zero)
     numbers = as_wide(x.array) / as_wide(scale.array)
     middle = np.min(np.abs(numbers - np.floor(numbers) - 0.5), initial=1.0)
     if middle * float(scale.array.min()) <= 8 * x.error:
         raise Skip("next to the middle of two steps")
-    x.exact = True  # as far as this node can tell
+    x.exact = True  # for this node, whose results do not depend on the error
     try:
         return k.QuantizeLinear(x, scale, zero)
     finally:
@@ -38,7 +37,7 @@ def through_bytes(k, x, exact=True):
 
 
 def weights_of_bytes(k, shape, axis, channels, low=-8, high=7):
-    """A constant of int8, a scale for all or for each channel."""
+    """Returns dequantised weights: a constant of int8 with one scale, or with a scale for each channel."""
     w = k.const(k.array(shape, low, high, "int8"))
     each = k.chance(0.6) and k.b.opset >= 13
     scale = (
@@ -51,14 +50,14 @@ def weights_of_bytes(k, shape, axis, channels, low=-8, high=7):
 
 
 def grid(k, x):
-    """A value of x's shape on a grid: x if it is exact, else an input."""
+    """Returns an exact value of x's shape: x if it is exact, otherwise an input."""
     k.need(k.b.opset >= 10)
     return x if x.exact and x.type == "float" else k.input(x.shape, type="float")
 
 
 @idiom("any", 0.8)
 def fake_quantized(k, x):
-    """A chain of them, with what leaves grids alone between."""
+    """A chain of QuantizeLinear and DequantizeLinear pairs, with operators between them that keep values exact."""
     y = through_bytes(k, grid(k, x))
     for _ in range(k.one(0, 1, 2)):
         y = k.one(
@@ -87,7 +86,7 @@ def quantized_linear(k, x):
     y = through_bytes(k, grid(k, x))
     n, c = k.one(16, 32, 48), x.shape[-1]
     k.afford(x.size * n)
-    turned = k.chance(0.5)  # rows of weights are those of outputs, as torch has them
+    turned = k.chance(0.5)  # the weights have a row for each output, as torch has them
     w = k.swap(weights_of_bytes(k, (n, c), 0, n)) if turned else weights_of_bytes(k, (c, n), 1, n)
     bias = k.const((k.array((n,), -8, 8, "int64") / 16 + 2.0**-12).astype(np.float32))
     y = k.Add(k.MatMul(y, w), bias)
@@ -104,7 +103,7 @@ def quantized_sum(k, x):
 
 @idiom("matrix")
 def weights_of_few_bits(k, x):
-    """Dequantised weights under a product of few rows, in blocks of a scale each."""
+    """A product of few rows with dequantised weights, in blocks that have a scale each."""
     k.need(x.type == "float" and x.shape[1] % 16 == 0)
     n, c = k.one(32, 64, 96), x.shape[1]
     k.afford(x.size * n)
@@ -122,7 +121,7 @@ def weights_of_few_bits(k, x):
 
 @idiom("matrix", 0.8)
 def dynamic_product(k, x):
-    """DynamicQuantizeLinear, MatMulInteger, and the scales put back."""
+    """DynamicQuantizeLinear and MatMulInteger, whose result is multiplied by the scales."""
     m, c, n = x.shape[0], x.shape[1], k.one(16, 32)
     array = k.array((m, c), -60, 195, "int64").astype(np.float32)
     array.flat[0], array.flat[-1] = 195, -60
@@ -144,7 +143,7 @@ def bytes_through_pools(k, x):
 
 @idiom("image", 0.8)
 def quantized_join(k, x):
-    """Branches that have a scale each, or one together, joined and quantised again."""
+    """Branches with scales of their own or a common one, concatenated and quantised again."""
     parts = [through_bytes(k, grid(k, x))]
     parts.append(k.Relu(parts[0]) if k.chance(0.3) else parts[0])
     parts.append(through_bytes(k, k.input(x.shape, type="float")))

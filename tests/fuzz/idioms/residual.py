@@ -1,7 +1,7 @@
-"""idioms/residual.py: what is added to, joined with or multiplied by what it was made of.
+"""idioms/residual.py: results that are added to, joined with or multiplied by the values from which they were computed.
 
-The operand of the addition is what the contraction reads, in all its forms: before or after an
-activation, as a view, as the input or a constant of the model, twice."""
+The residual is the operand of a contraction in all forms: before or after an activation, as a view, as an input or a constant
+of the model, and used twice."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from registry import EXACT
 
 
 def ends(k, y, x):
-    """y + x, with a factor, an activation or a view on either side now and then."""
+    """Returns y + x, sometimes with a factor, an activation or a view on either side."""
     if k.chance(0.2):
         y = k.Mul(y, k.vector(0, 0.5, (1, y.shape[1]) + (1,) * (y.rank - 2)) if k.chance(0.6) else 0.5)
     if k.chance(0.4):
@@ -20,7 +20,7 @@ def ends(k, y, x):
 
 
 def begins(k, x):
-    """What the contraction reads and what is added to it: x raw or activated, and either of the two."""
+    """Returns the operand of the contraction and the residual: x, or an activation of x, for either of the two."""
     if k.chance(0.5):
         return x, x
     y = k.one(k.Relu, k.activation, k.Neg)(x)
@@ -40,7 +40,7 @@ def residual_depthwise(k, x):
 
 
 def groups(k, c):
-    """So many, or of so many channels each."""
+    """Returns a number of groups for c channels: 2, 4 or 8 groups, or groups of 2, 4 or 8 channels."""
     return k.r.choice([g for n in (2, 4, 8) for g in (n, c // n) if c % n == 0])
 
 
@@ -99,7 +99,7 @@ def residual_inverted(k, x):
 
 @idiom("image", 1.5)
 def residual_norms(k, x):
-    """ResNet's, with its norms where they are: before or after."""
+    """A block of ResNet with its norms before or after the convolutions."""
     if k.chance(0.5):
         y = k.Relu(k.batch_norm(x))
         y = k.conv(k.Relu(k.batch_norm(k.conv(y))))
@@ -118,7 +118,7 @@ def residual_downsampled(k, x):
 
 @idiom("image", 0.7)
 def residual_padded(k, x):
-    """A pool, and channels of zeros, where the block is narrower at its beginning."""
+    """A block with fewer channels at its beginning: the residual is pooled and padded with channels of zeros."""
     m = x.shape[1] + 8
     y = k.conv(x, m, 3, 2)
     pooled = k.AveragePool(x, kernel_shape=[1, 1], strides=[2, 2])
@@ -127,7 +127,7 @@ def residual_padded(k, x):
 
 @idiom("image", 1.5)
 def residual_scaled(k, x):
-    """ConvNeXt's: a layer's scale before the sum, in rows that are transposed back."""
+    """A block of ConvNeXt: with channels last, a scale for each channel before the sum, and transposed back."""
     y = k.transpose(k.depthwise(x, 7), 0, 2, 3, 1)
     y = k.linear(k.activation(k.linear(k.norm(y), 2 * x.shape[1])), x.shape[1])
     y = k.transpose(k.Mul(y, k.vector(x.shape[1])), 0, 3, 1, 2)
@@ -180,7 +180,7 @@ def residual_linear(k, x):
 
 @idiom("rows", 1.5)
 def residual_mlp(k, x):
-    """A transformer's, its norm before or after."""
+    """A transformer's MLP, with the norm before or after."""
     y = k.norm(x) if k.chance(0.6) else x
     y = k.linear(k.activation(k.linear(y, 2 * x.shape[-1])), x.shape[-1])
     y = k.Add(y, x)
@@ -210,7 +210,7 @@ def cross_stage(k, x):
 
 @idiom("image")
 def scales_in_turn(k, x):
-    """Res2Net: each quarter is added to what comes of the one before."""
+    """Res2Net: each quarter of the channels is added to the result of the quarter before."""
     parts = k.split(x, 1, 4)
     made, y = [parts[0]], parts[1]
     for part in parts[2:] + [None]:
@@ -222,7 +222,7 @@ def scales_in_turn(k, x):
 
 @idiom("image", 1.5)
 def branches_summed(k, x):
-    """RepVGG while it trains: 3x3 + 1x1 + itself."""
+    """RepVGG as it is trained: a 3x3 convolution + a 1x1 convolution + x."""
     y = k.Add(k.conv(x, kernel=3), k.conv(x, kernel=1))
     y = k.Add(y, k.batch_norm(x) if k.chance(0.5) else x)
     return k.maybe_activation(y)
@@ -261,7 +261,7 @@ def pyramid_sum(k, x):
 
 @idiom("image")
 def up_and_joined(k, x):
-    """U-Net: up by a transposed convolution, and joined with what was there."""
+    """U-Net: enlarged by a transposed convolution, and joined with the array before the pool."""
     k.need(x.shape[2] % 2 == 0 and x.shape[3] % 2 == 0)
     small = k.MaxPool(k.Relu(k.conv(x)), kernel_shape=[2, 2], strides=[2, 2])
     up = k.deconv(small, x.shape[1])
@@ -272,7 +272,7 @@ def up_and_joined(k, x):
 
 @idiom("rows")
 def wave_net(k, x):
-    """tanh * sigmoid of dilated convolutions that look back, plus the input; and what is skipped."""
+    """WaveNet: tanh * sigmoid of causal dilated convolutions, plus the input, and the skip connection."""
     d, c = k.one(1, 2, 4), x.shape[1]
     padded = k.pad(x, [(2, d, 0)])
     if k.chance(0.5):
@@ -286,7 +286,7 @@ def wave_net(k, x):
 
 @idiom("image", 1.2)
 def bias_that_is_used(k, x):
-    """What is added to the channels is an operand of more than that."""
+    """A convolution whose bias is an operand of another node, too."""
     c = x.shape[1]
     b = k.vector(c)
     w = k.weights((c, c, 1, 1), c)
@@ -328,7 +328,7 @@ def same_operand(k, x):
 
 @idiom("any")
 def sum_of_others(k, x):
-    """Of values that are there, one after the other."""
+    """Sums, products and the like of existing values, one after the other."""
     for _ in range(k.one(1, 2, 3)):
         x = k.one(k.Add, k.Add, k.Mul, k.Max, k.Sub)(x, k.other(x))
     return x
@@ -336,7 +336,7 @@ def sum_of_others(k, x):
 
 @idiom("any")
 def added_to_result(k, x):
-    """Every step comes out, and the next reads it."""
+    """Intermediate results are outputs of the model, and the next node reads them."""
     y = k.maybe_activation(x)
     z = k.linear(y, y.shape[-1])
     k.b.kept.update(v.name for v in (y, z) if k.chance(0.5))
@@ -345,7 +345,7 @@ def added_to_result(k, x):
 
 @idiom("any")
 def crossed(k, x):
-    """Two values, each computed of both."""
+    """Returns two values, each of which is computed from the same two values."""
     y = k.other(x)
     a, b = k.Add(x, y), k.Sub(x, y)
     return [k.Mul(a, k.Sigmoid(b)), k.Max(b, a)]

@@ -7,7 +7,7 @@ from idioms import MOST, idiom
 
 
 def some_part(k, n):
-    """start, end and step of a part of n."""
+    """Returns start, end and step of a part of n elements."""
     return k.one(
         (0, n, 1),
         (0, n, 1),
@@ -21,7 +21,7 @@ def some_part(k, n):
 
 
 def numbers_along(k, x, axis, part):
-    """The indices along an axis: 0, 1, ... as far as x goes, which Slice takes the part of."""
+    """Returns the indices of a part of an axis: a Slice of 0, 1, ... up to the size of x."""
     n = x.shape[axis]
     end = k.const(np.array(n))
     if k.chance(0.6):
@@ -38,7 +38,7 @@ def numbers_along(k, x, axis, part):
 
 
 def indices_of(k, x, parts):
-    """The index vectors of all elements of the part, for the leading dimensions."""
+    """Returns the index vectors of all elements of the part, for the leading dimensions."""
     rank = len(parts)
     lines = [k.reshape(numbers_along(k, x, d, p), (-1,) + (1,) * (rank - 1 - d)) for d, p in enumerate(parts)]
     shape = [line.shape[0] for line in lines]
@@ -70,7 +70,7 @@ def choose_parts(k, x):
 
 @idiom("any", 1.5, since=13)
 def updated_part(k, x):
-    """x[part] op= y, or x[part] = y; the assignment stands twice, as torch writes it."""
+    """x[part] op= y, or x[part] = y; the assignment is written twice, as torch exports it."""
     parts = choose_parts(k, x)
     old = part_of(k, x, parts)
     indices = indices_of(k, x, parts)
@@ -87,7 +87,7 @@ def updated_part(k, x):
 
 @idiom("heads", 1.0, since=13)
 def scores_with_positions(k, q):
-    """MViT: scores whose first row and column, those of the class, have nothing added; then softmax and values."""
+    """MViT: attention where positions are added to all scores but those of the class token, the first row and column."""
     n, heads, steps, width = q.shape
     k.need(steps > 2 and n * heads * steps * steps * 4 <= MOST)
     scores = k.matmul(q, k.swap(k.other(q)))

@@ -1,4 +1,4 @@
-"""idioms/vision.py: what networks of images do to channels and places."""
+"""idioms/vision.py: what networks for images do with channels and pixels."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def spatial_mean(k, x):
 
 @idiom("image", 1.5)
 def squeeze_excite(k, x):
-    """By 1x1 convolutions, or by products of rows."""
+    """Squeeze-and-excitation, by 1x1 convolutions or by products of rows."""
     c, pooled = x.shape[1], spatial_mean(k, x)
     last = k.one(k.Sigmoid, k.HardSigmoid)
     if k.chance(0.6):
@@ -87,7 +87,7 @@ def channel_shuffle(k, x):
 
 @idiom("image")
 def focus_slices(k, x):
-    """YOLOv5's beginning: every second pixel of four kinds, joined."""
+    """YOLOv5's first layer: the four slices of every second pixel are concatenated."""
     parts = [
         k.slice(k.slice(x, 2, i, x.shape[2] - x.shape[2] % 2, 2), 3, j, x.shape[3] - x.shape[3] % 2, 2)
         for j in (0, 1)
@@ -103,7 +103,7 @@ def rolled(k, x, axis, by):
 
 @idiom("image", 1.2)
 def window_partition(k, x):
-    """Swin: shifted, cut into windows, something done in each, and back."""
+    """Swin: an image is shifted and divided into windows, which are transformed and joined again."""
     n, c, h, w = x.shape
     size = next((s for s in (7, 8, 4, 2) if h % s == 0 and w % s == 0), 1)
     k.need(size > 1)
@@ -174,7 +174,7 @@ def pyramid_pools(k, x):
 
 @idiom("image")
 def dilated_pyramid(k, x):
-    """ASPP, with its mean of all places."""
+    """ASPP: dilated convolutions and the mean of the image, joined."""
     made = [k.Relu(k.conv(x, 8, 1))] + [k.Relu(k.conv(x, 8, 3, dilation=d)) for d in k.shuffled(2, 3, 4)[:2]]
     pooled = k.Relu(k.conv(spatial_mean(k, x), 8, 1))
     made.append(k.expand(pooled, (x.shape[0], 8) + x.shape[2:]))
@@ -194,7 +194,7 @@ def padded_conv(k, x):
 
 @idiom("image")
 def pools(k, x):
-    """Rounded up or down, with windows larger than what is left."""
+    """Pools whose sizes are rounded up or down, with windows that are larger than the rest of the image."""
     size = k.one(2, 3, 3, 5)
     attributes = {"kernel_shape": [size] * 2, "strides": [k.one(1, 2, 2)] * 2, "ceil_mode": k.one(0, 1)}
     if k.chance(0.5) and size > 2:
@@ -208,7 +208,7 @@ def pools(k, x):
 
 @idiom("image", 0.7)
 def pool_of_little(k, x):
-    """EfficientNet's of transformers: the window is larger than the image, and sizes are rounded up."""
+    """The pool of transformers' EfficientNet: the window is larger than the image, and sizes are rounded up."""
     y = k.slice(k.slice(x, 2, 0, k.one(1, 2, 3)), 3, 0, k.one(1, 2, 3))
     attributes = {
         "kernel_shape": [k.one(3, 4, 8, 320)] * 2,
@@ -289,7 +289,7 @@ def energy_gate(k, x):
 
 @idiom("image")
 def computed_weights(k, x):
-    """A convolution whose weights are an input, or made of inputs."""
+    """A convolution whose weights are an input, or computed from inputs."""
     c, m = x.shape[1], k.one(8, 16)
     w = (
         k.input((m, c, 1, 1), -0.3, 0.3)
@@ -303,7 +303,7 @@ def computed_weights(k, x):
 
 @idiom("image", 0.7)
 def standardised_weights(k, x):
-    """Weights minus their mean by their deviation, in the graph."""
+    """A convolution whose weights are normalised in the graph: their mean is subtracted, and they are divided by their deviation."""
     c = x.shape[1]
     w = k.const(k.array((c, c, 1, 1)))
     w = k.Sub(w, k.ReduceMean(w, axes=[1, 2, 3], keepdims=1))
@@ -316,7 +316,7 @@ def standardised_weights(k, x):
 
 @idiom("image", 0.7)
 def prepared_pixels(k, x):
-    """(x * a - mean) / deviation, channels turned round, from channels last or not."""
+    """The preparation of pixels: (x * a - mean) / deviation, perhaps with channels reversed, or from channels last."""
     c = x.shape[1]
     y = k.Mul(x, 0.25)
     y = k.Div(k.Sub(y, k.vector(0, 0.0, (1, c, 1, 1))), k.vector(0, 1.0, (1, c, 1, 1)))
@@ -341,7 +341,7 @@ def classifier(k, x):
 
 @idiom("image", 0.6)
 def folded_patches(k, x):
-    """MobileViT: patches unfolded to rows of equal places, attention, folded back."""
+    """MobileViT: an image is unfolded to rows of the pixels at equal places of patches, and after attention folded again."""
     n, c, h, w = x.shape
     k.need(h % 2 == 0 and w % 2 == 0)
     y = k.transpose(k.reshape(x, (n * c * h // 2, 2, w // 2, 2)), 0, 2, 1, 3)
@@ -380,7 +380,7 @@ def volume_frames(k, x):
 
 @idiom("image", 0.7)
 def token_shift(k, x):
-    """TSM and its kin: some channels one place on, zeros where nothing comes from."""
+    """TSM and similar networks: some channels are shifted by one row, and the last row is filled."""
     c, h = x.shape[1:3]
     a, b = k.slice(x, 1, 0, c // 4), k.slice(x, 1, c // 4, c)
     a = k.concat([k.slice(a, 2, 1, h), k.Mul(k.slice(a, 2, 0, 1), 0.5)], 2)
@@ -389,7 +389,7 @@ def token_shift(k, x):
 
 @idiom("any", 0.7)
 def ghost(k, x):
-    """Half is made of the other half by cheap means."""
+    """GhostNet: half of the channels are computed from the other half by a depthwise convolution."""
     k.need(x.rank == 4)
     y = k.Relu(k.conv(x, max(8, x.shape[1] // 2), 1))
     return k.concat([y, k.Relu(k.depthwise(y, 3))], 1)

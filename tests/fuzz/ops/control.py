@@ -1,5 +1,5 @@
-"""ops/control.py: If, Loop and Scan.  Bodies are graphs of their own, grown by the same builder; they capture
-what they like."""
+"""ops/control.py: If, Loop and Scan.  Bodies are graphs of their own, which the same builder grows; they may read any value of the
+graphs around them."""
 
 import numpy as np
 from onnx import helper
@@ -19,14 +19,14 @@ def inner(b):
 
 
 def body_value(body, array):
-    """An input of a body, with what it holds in the first round."""
+    """Adds an input of a body, with its contents in the first iteration."""
     value = Value(body.name("b"), array, varying=True)
     body.values.append(value)
     return value
 
 
 def graph_of(body, name, inputs, outputs):
-    """Where the graph has other sizes too, bodies declare types alone."""
+    """Returns the body as a GraphProto.  If the graph has other sizes, too, its inputs and outputs are declared without shapes."""
     infos, results = (
         [info_without_sizes(v) if body.root.sizes else value_info(v.name, v.array) for v in values]
         for values in (inputs, outputs)
@@ -39,7 +39,7 @@ def info_without_sizes(v):
 
 
 def identity(body, value):
-    """Outputs of bodies must be made in them, and each only once."""
+    """Adds an Identity: an output of a body must be computed in the body, and each value may be an output only once."""
     return body.add("Identity", [value], {})[0]
 
 
@@ -48,13 +48,13 @@ def made_inside(body, value):
 
 
 def kind_of(values):
-    """What the whole operator is: rounding if something in it rounds."""
+    """Returns the kind of the whole operator: "sum" if anything in its bodies rounds."""
     return "exact" if all(v.exact for v in values) else "sum"
 
 
 def condition_of_size(b):
-    """What scripted models ask: whether a dimension has a size, or is less; mostly one that it has somewhere, so that the
-    answers differ.  None: there is no array."""
+    """Returns a condition as in scripted models: whether a dimension is equal to a number, or less.  The number is mostly one that
+    the dimension has at some of the graph's sizes, so that the answers differ.  None if there is no array."""
     taken = b.table.at[b.opset]["Shape"].types["T"]
     found = [(v, k) for v in b.visible() if v.type in taken and v.type not in rows.TINY_FLOATS and not v.varying
              for k in range(v.rank)]
@@ -104,12 +104,12 @@ def if_(b, o):
 
 
 def errors_of(values, trips):
-    """What rounding in a body may come to: more with every round."""
+    """Returns the errors that rounding in a body may cause, which grow with every iteration."""
     return [2 * (trips + 1) * v.error for v in values]
 
 
 def carried_update(body, v):
-    """The next value of something carried: of the same type and shape, and not far from it."""
+    """Returns the next value of a carried one: of the same type and shape, and of similar numbers."""
     for _ in range(3):
         w = body.tensor(v.type, shape=v.shape)
         try:
@@ -128,8 +128,8 @@ def carried_update(body, v):
 
 
 def steps_of(b):
-    """The number of steps, as a value, here, and the most that it is elsewhere.  Where there are other sizes it is mostly
-    a dimension; what bodies compute is not known elsewhere."""
+    """Returns the number of iterations: as a value, as a number at the first sizes, and the largest that it is at all sizes.  If
+    the graph has other sizes, it is mostly a dimension."""
     r = b.r
     found = sorted({n for v in b.visible() for n in v.shape if 0 < n < 9})
     if b.root.sizes and b.outer is None and found and r.random() < 0.7:
@@ -163,7 +163,7 @@ def loop(b, o):
         updates = [carried_update(body, c) for c in carried]
     scanned = [v for v in body.values if made_inside(body, v) and v not in updates and v.type in COMMON][:1]
     scanned = [identity(body, v) for v in scanned] if r.random() < 0.7 and trips else []
-    if go_on and r.random() < 0.5:  # without a condition that goes in, the one that comes out is not looked at
+    if go_on and r.random() < 0.5:  # without the input `cond`, the condition that the body returns is ignored
         last = body.constant(np.array(r.randint(0, 4), np.int64), as_node=False)
         more = body.add("Not", [body.add("Equal", [turn, last], {})[0]], {})[0]
     else:
@@ -181,7 +181,7 @@ def loop(b, o):
 
 @operators("Scan", kind="sum", ulps=256, liked=0.5, control=True)
 def scan(b, o):
-    """The first Scan has a batch in front of all."""
+    """In version 8 of Scan all arrays have a batch as their first dimension."""
     r, old = b.r, o.since < 9
     n, batch = r.randint(1, 4), (r.randint(1, 3),) if old else ()
     states = [b.tensor(r.choice(COMMON), shape=batch + b.shape((0, 2))) for _ in range(r.randint(0, 2))]

@@ -32,7 +32,7 @@ RANGES = {
 
 
 @operators(" ".join(set(RANGES) - {"Sigmoid"}), ulps=8)
-@operators("Sigmoid", ulps=8, unit=0.1)  # where it is small, ONNX Runtime's is as far off as in the middle
+@operators("Sigmoid", ulps=8, unit=0.1)  # ONNX Runtime's small results have the same absolute error as results near 1/2
 def smooth(b, o):
     lo, hi = RANGES[o.name]
     return [b.tensor(o.type("T"), lo=lo, hi=hi, least=0)], {}
@@ -65,8 +65,8 @@ def relu(b, o):
     return [b.tensor(o.type("T"), least=0)], {}
 
 
-# Factors are attributes or given in float, of doubles too.
-# Gelu is a product with 1 + tanh(...), which cancels.
+# Factors are f32 attributes, even for doubles.
+# In Gelu, 1 + tanh(...) cancels.
 @operators("Elu Celu LeakyRelu HardSigmoid Selu HardSwish Mish Swish", ulps=8, inner="float")
 @operators("Gelu", ulps=8, inner="float", unit=1.0)
 def activation(b, o):
@@ -126,7 +126,7 @@ def not_numbers(b, o):
 
 
 def partner_shape(b, s):
-    """A shape that broadcasts with s."""
+    """Returns a shape that can be broadcast with s."""
     r = b.r
     kind = r.random()
     if kind < 0.5:
@@ -220,7 +220,7 @@ def prelu(b, o):
 
 @operators("Greater GreaterOrEqual Less LessOrEqual Equal", kind="step")
 def comparison(b, o):
-    """Of few numbers now and then, so that some are equal: only there < and <= differ."""
+    """Sometimes operands have few different numbers, so that some are equal, for which < and <= differ."""
     t = o.type("T")
     if t not in ("bool", "string") and b.r.random() < 0.5:
         lo, hi = 0 if t.startswith("u") else -2, 2
@@ -245,7 +245,8 @@ def bit_shift(b, o):
 
 @operators("BitCast", kind="step")
 def bit_cast(b, o):
-    """To floats, complex numbers and booleans the bits of moderate ones: others make numbers of any size."""
+    """For a cast to floats, complex numbers or booleans, the operand has the bits of moderate numbers, since arbitrary bits can be numbers
+    of any size."""
     u = o.type("T2")
 
     def width(type):
@@ -318,7 +319,7 @@ def cast(b, o):
     exact = not rows.is_float(to) or to in rows.TINY_FLOATS
     x = b.tensor(source, lo=lo, hi=hi, exact=exact, least=0)
     kind = "step" if exact or rows.bits(to) >= rows.bits(source) and x.exact else "round"
-    kind = "step" if x.exact else kind  # one rounding, the same everywhere
+    kind = "step" if x.exact else kind  # there is one rounding, which is the same in all implementations
     attributes = {"saturate": b.r.choice([None, 0, 1]) if o.has("saturate") else None}
     if o.name == "CastLike":
         return [x, b.tensor(to, least=0)], attributes, 1, kind
@@ -327,7 +328,7 @@ def cast(b, o):
 
 @operators("Dropout", kind="exact")
 def dropout(b, o):
-    """Of inference: an identity, and a mask of ones."""
+    """Dropout in inference: an identity, and a mask of ones."""
     t = o.type("T")
     x = b.tensor(t)
     if o.has("ratio"):

@@ -20,7 +20,7 @@ def transpose(b, o):
 
 
 def factors(b, n):
-    """A shape of n elements."""
+    """Returns a shape of n elements."""
     shape = []
     while n > 1 and len(shape) < 4:
         d = b.r.choice([k for k in range(2, n + 1) if n % k == 0])
@@ -33,7 +33,7 @@ def factors(b, n):
 
 
 def regrouped(b, shape):
-    """A shape of as many elements at any sizes: some dimensions become one."""
+    """Returns a shape with the same number of elements at any sizes: some neighbouring dimensions are merged."""
     shape = list(shape)
     while len(shape) > 1 and b.r.random() < 0.7:
         k = b.r.randrange(len(shape) - 1)
@@ -188,7 +188,7 @@ def pad(b, o):
         return r.randint(-1 if mode == "constant" and x.shape[k] > 2 else 0, max(0, min(3, most)))
 
     pads = [width(k) for k in places] + [width(k) for k in places]
-    if mode != "constant" and r.random() < 0.15:  # nothing but cuts
+    if mode != "constant" and r.random() < 0.15:  # negative pads only
         pads = [-r.randint(0, (x.shape[k] - 1) // 2) for _ in range(2) for k in places]
     if o.has("pads"):
         return [x], {"pads": pads, "mode": mode, "value": r.choice([None, 1.5]) if mode == "constant" else None}
@@ -199,7 +199,7 @@ def pad(b, o):
 
 
 def indices(b, type, shape, size, negative=True):
-    """Places in [-size, size)."""
+    """Returns a value of indices in [-size, size)."""
     return b.tensor(
         type, shape=shape, lo=-size if negative and b.r.random() < 0.4 else 0, hi=size - 1, exact=True, least=0
     )
@@ -231,7 +231,7 @@ def gather_elements(b, o):
 
 
 def nd_indices(b, shape, batch, depth, outer, unique):
-    """int64 index tuples, in range; unique ones, where an order would matter."""
+    """Returns index tuples in range, int64; unique ones if the order of updates would matter."""
     bounds = shape[batch : batch + depth]
     n = size_of(outer)
     total = size_of(bounds)
@@ -457,8 +457,8 @@ def top_k(b, o):
 
 
 def sized(b, t, shape, lo=None, hi=None):
-    """What a size depends on: anything, or, where the builder keeps to sizes that the import can know, a
-    constant."""
+    """Returns a value on which a size depends: any value, or a constant if the graph may only have sizes that are known during the
+    import."""
     if b.root.open_sizes:
         return b.tensor(t, shape=shape, exact=True)
     return b.fresh(draw_array(b.r, t, shape, lo, hi), constant=True)

@@ -17,7 +17,7 @@ def matmul(b, o):
     k = x.shape[-1]
     batch = x.shape[:-2]
     choice = b.r.random()
-    if choice < 0.15 and k:  # of no terms ONNX Runtime's product with a vector is what lay there
+    if choice < 0.15 and k:  # for sums without terms, ONNX Runtime's product with a vector is uninitialised
         shape = (k,)
     elif choice < 0.6 or not batch:
         shape = (k, b.dim(0))
@@ -82,7 +82,7 @@ def einsum(b, o):
 
 
 def spatial(b, rank, shape, kernel, attributes, transposed=False):
-    """strides, dilations and pads such that a window fits."""
+    """Sets strides, dilations and pads such that a window fits."""
     r = b.r
     if r.random() < 0.5:
         attributes["strides"] = [r.choice([1, 1, 2, 3]) for _ in range(rank)]
@@ -110,7 +110,7 @@ def spatial(b, rank, shape, kernel, attributes, transposed=False):
 
 
 def negative_padding(attributes, kernel):
-    """Strides larger than the kernel, where SAME asks for as many places as strides give."""
+    """Returns whether strides are larger than the kernel and auto_pad is SAME, which then asks for negative padding."""
     strides = attributes.get("strides", [1] * len(kernel))
     return attributes.get("auto_pad", "").startswith("SAME") and any(k < s for k, s in zip(kernel, strides))
 
@@ -299,17 +299,17 @@ def resize(b, o):
     if mode != "nearest" and o.since >= 18 and r.random() < 0.3:
         attributes["antialias"] = 1
     sizes = None
-    if r.random() < 0.4 and (whole or mode != "nearest"):  # 7 of 5 are 1.4 times as many, which no float is
+    if r.random() < 0.4 and (whole or mode != "nearest"):  # the scale 7/5 = 1.4 is no float
         sizes = b.ints([int(d * s) for d, s in zip(x.shape, scales)])
         values = None if o.since >= 13 else b.fresh(np.zeros(0, np.float32), constant=True)
     return [x, region(b, o, x, sizes, attributes), values, sizes], attributes, 1, kind
 
 
 def region(b, o, x, sizes, attributes):
-    """What Resize cuts out, before version 13 an operand that must be there.  One of the modes looks at it: drawn where
-    other sizes are given (with scales implementations do not agree on the sizes that come out, and ONNX Runtime cuts
-    nothing where sizes stay), not of nearest pixels, which would hang on rounding, nor with cubic weights, where ONNX
-    Runtime looks elsewhere for the corners."""
+    """Returns Resize's operand roi, which must be there before version 13.  Only the mode tf_crop_and_resize reads it.  That mode
+    is drawn only with sizes that change the shape, since implementations compute different result sizes from scales and a roi,
+    and ONNX Runtime ignores the roi if the shape stays.  It is not drawn with nearest, which would depend on rounding, nor with
+    cubic, for which ONNX Runtime reads other numbers of the roi."""
     if o.since >= 13 and b.r.random() < 0.5:
         return None
     t = o.type("T2")
@@ -333,7 +333,7 @@ def grid_sample(b, o):
     u = o.type("T2", rows.FLOATS)
 
     def places(shape):
-        """Not near the middle between two pixels, where nearest would be anybody's guess."""
+        """Returns positions that are not near the middle between two pixels, where implementations choose different ones as the nearest."""
         return (np.round(draw_array(b.r, "float", shape, -1.2, 1.2) * 1024 + 0.37) / 1024).astype(rows.NP[u])
 
     grid = b.tensor(
@@ -415,7 +415,7 @@ def recurrence(b, o):
 # --- attention ---
 
 
-@operators("Attention", kind="sum", ulps=32, inner="float")  # scale and softcap are of that type
+@operators("Attention", kind="sum", ulps=32, inner="float")  # scale and softcap have that type
 def attention(b, o):
     r = b.r
     m = o.type("U", rows.FLOATS + rows.INTS + ("bool",)) if r.random() < 0.4 else None
@@ -439,7 +439,7 @@ def attention(b, o):
     mask = None
     if m:
         shape = r.choice([(q_len, kv_len), (batch, 1, q_len, kv_len), (1, heads, q_len, kv_len)])
-        if m == "bool":  # no row is without any key
+        if m == "bool":  # each row has at least one key
             chosen = np.array([r.random() < 0.7 for _ in range(int(np.prod(shape)))]).reshape(shape)
             mask = b.fresh(chosen | (np.arange(kv_len) == 0))
         else:
@@ -526,8 +526,8 @@ def causal_conv(b, o):
 
 @operators("NonMaxSuppression", kind="step")
 def non_max_suppression(b, o):
-    """Of constants; boxes on a grid of powers of two, so that no quotient is near a threshold by rounding
-    alone."""
+    """NonMaxSuppression of constants.  Boxes have multiples of powers of two, so that rounding cannot move a quotient over the
+    threshold."""
     r = b.r
     n, classes = r.randint(1, 6), r.randint(1, 2)
     boxes = np.array(

@@ -8,7 +8,8 @@ from values import draw_array
 
 
 def scale(b, t, shape=()):
-    """Powers of two: then quotients and products are exact, and rounding to integers is the same everywhere."""
+    """Returns scales that are powers of two, so that quotients and products are exact, and all implementations round them to the same
+    integers."""
     exponents = np.array(
         [b.r.choice([-3, -2, -1, 0] if rows.is_float(t) else [0, 1, 2]) for _ in range(int(np.prod(shape)))]
     ).reshape(shape)
@@ -23,7 +24,7 @@ def zero(b, t, shape=()):
 
 
 def places(b, o, x):
-    """Shape of scale and zero point, and the attributes that say so."""
+    """Returns the shape of scale and zero point, and the attributes that go with it."""
     attributes = {}
     if x.rank == 0 or not o.has("axis") or b.r.random() < 0.4:
         return (), attributes
@@ -67,7 +68,8 @@ def dequantize(b, o):
 
 @operators("DynamicQuantizeLinear", kind="step")
 def dynamic_quantize(b, o):
-    """Of whole numbers from 0 to 255: the scale is 1, or a rounded quotient that all compute alike."""
+    """The operand has integers whose range is at most 255, so the scale is 1, or a rounded quotient that is the same in all
+    implementations."""
     g = np.random.Generator(np.random.PCG64(b.r.getrandbits(64)))
     array = g.integers(-60, 195, b.shape((1, 3))).astype(np.float32)
     if array.size == 0:

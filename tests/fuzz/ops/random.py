@@ -1,5 +1,5 @@
-"""ops/random.py: random operators.  The tester's runs have one seed, and what a node draws depends on it and on
-the node's names, so a node draws the same alone and in its graph; not so in a body."""
+"""ops/random.py: random operators.  All runs of the tester have the same seed.  What a node draws depends on the seed and on the node's
+names, so a node draws the same numbers alone as in its graph, except in a body."""
 
 import numpy as np
 
@@ -55,8 +55,8 @@ def bernoulli(b, o):
 
 @operators("Multinomial", kind="step")
 def multinomial(b, o):
-    """The classes' logarithms are fresh: exact, whatever exp makes of them only matters where a draw is next to
-    a sum."""
+    """The operand, logarithms of the classes' weights, is a new value and so exact.  The rounding of exp matters only if a drawn number is
+    next to one of the sums of weights."""
     t = o.type("T1")
     x = b.fresh(draw_array(b.r, t, (b.r.randint(1, 3), b.r.randint(1, 6)), -3, 3).astype(rows.NP[t]))
     if not np.all(np.isfinite(x.array.astype(np.float64))):

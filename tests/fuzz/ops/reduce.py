@@ -25,7 +25,7 @@ def reduce(b, o):
     elif not rows.is_float(t) and o.name.startswith("ReduceL"):
         lo, hi = 1, 40
     elif t in ("int64", "uint64", "int32", "uint32"):
-        lo, hi = -(10**6) if t[0] == "i" else 0, 10**6  # what overflows is nobody's rule
+        lo, hi = -(10**6) if t[0] == "i" else 0, 10**6  # no rule says what an overflow gives
     rank = (1, 4) if o.since < 18 else (0, 4)
     x = b.tensor(t, rank=rank, lo=lo, hi=hi, least=1)
     axes = some_axes(b, x.rank, o.since >= 11) if x.rank and b.r.random() < 0.8 else None
@@ -37,11 +37,12 @@ def reduce(b, o):
     return axes_input(b, o, axes, [x], attributes)
 
 
-# Results of integers are cut to integers, so that none may be next to one, but for those that come out exactly.
+# For integer types the result is truncated to an integer, so the result before that must not be near an integer, unless
+# it is exact.
 BEFORE_CUT = {
     "ReduceL2": lambda x, axes: np.sqrt(np.sum(x * x, axes)),
     "ReduceLogSum": lambda x, axes: np.log(np.sum(x, axes)),
-    "ReduceLogSumExp": lambda x, axes: np.log(np.sum(np.exp(x), axes)) + 1e-6,  # of one element no log is sure to be it
+    "ReduceLogSumExp": lambda x, axes: np.log(np.sum(np.exp(x), axes)) + 1e-6,  # log(exp(x)) of one element may be a little less than x
     "ReduceMean": lambda x, axes: np.mean(x, axes),
 }
 
@@ -165,7 +166,7 @@ def layer_normalization(b, o):
     if o.name != "LayerNormalization" or b.r.random() < 0.7:
         return inputs, attributes
     attributes["stash_type"] = rows.CODE_OF_NP[rows.NP[o.type("U")]]
-    # Of 64 roundings of 8 bits nothing would be left; a few numbers see fewer.
+    # After 64 roundings to 8 bits the error would be too large; with a few numbers there are fewer roundings.
     return inputs, attributes, 3, None, 16 if o.type("U") == "bfloat16" else None
 
 

@@ -8,8 +8,8 @@ from registry import operators
 
 @operators("HannWindow HammingWindow BlackmanWindow", kind="round", ulps=16, inner="float", unit=1.0)
 def window(b, o):
-    """Of integers only a peak of exactly 1 is left: Hann's, whose terms are halves.  The others' terms may come to a
-    little less, so that they get a size without a place at the peak."""
+    """For integer types only an element of exactly 1, the peak, is not truncated to 0.  Hann's peak is exact, since its terms are
+    1/2.  The peaks of other windows may be a little less than 1, so these get sizes that have no element at the peak."""
     t = o.type("T2")
     n, periodic = b.r.randint(2, 20), b.r.choice([None, 0, 1])
     if not rows.is_float(t) and o.name != "HannWindow":
@@ -22,8 +22,8 @@ def window(b, o):
 
 @operators("MelWeightMatrix", kind="round", ulps=256)
 def mel_weight_matrix(b, o):
-    """Of integers only the middles of the bands are left.  The frequencies are numbers of any type of floats, and not
-    such that a band ends next to a line of the spectrum."""
+    """For integer types only the middles of the bands are not truncated to 0.  The frequencies may be of any floating-point type, and are
+    such that no band ends next to a line of the spectrum."""
     t = o.type("T3")
 
     def number(n, variable):

@@ -15,7 +15,7 @@
 typedef struct way {
   const char *name;
   double estimate, microseconds;
-  bool fails, hidden; /* cannot be built; is found by its name only */
+  bool fails, hidden; /* whether it cannot be built; whether it is not listed, and found by its name only */
   double build;
 } way;
 
@@ -336,7 +336,7 @@ START_TEST(disturbed_measurements_are_repeated) {
     autotune_result r = tune(&f, module_of(disturbed ? 8 : 9), RT_TUNE_FULL);
     ck_assert_str_eq(r.decisions[0].instr->config, "b:1");
     ck_assert_uint_ge(f.runs, disturbed);
-    ck_assert_uint_ge(c.asked, f.runs); /* before the first of some measurements, and after each */
+    ck_assert_uint_ge(c.asked, f.runs); /* await_idle is called before a series of runs, and after each of them */
   }
 }
 END_TEST

@@ -91,7 +91,8 @@ START_TEST(names) {
 }
 END_TEST
 
-/* Only where they are named, and where f32 may round in another way. */
+/* Configs that split each f32 into two tf32 (tf32x3) are not listed and found only by their names, for f32, where
+ * results need not be exact and the GPU multiplies tf32. */
 START_TEST(split_factors) {
   gpu_config configs[GPU_MOST_CONFIGS], found;
   gpu_config_options o = options_of("sm_80"), exact = o, old = options_of("sm_75");

@@ -1,4 +1,5 @@
-/* check_kernel.c - which configs of launches the thunk kind gpu.kernel accepts; they come from files. */
+/* check_kernel.c - which configs of launches the thunk kind gpu.kernel accepts; configs come from files, which may be
+ * damaged. */
 #include <check.h>
 #include <string.h>
 

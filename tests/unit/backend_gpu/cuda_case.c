@@ -61,7 +61,7 @@ void cuda_case_setup(void) {
 
 void cuda_case_teardown(void) { arena_destroy(forever); }
 
-/* Asks the fake driver, which is opened already. */
+/* Calls a function of the fake driver, which is opened already. */
 uint64_t cuda_case_ask(const char *name) {
   uint64_t (*question)(void);
   void *library = dlopen(cuda_case_driver, RTLD_NOW | RTLD_NOLOAD);
@@ -296,8 +296,7 @@ void cuda_program_free(cuda_program *p) {
 }
 
 /* Loads a program, runs it twice, then by a recording, times a launch, and frees it, whatever fails, as the runtime
- * does.
- */
+ * does. */
 status cuda_program_do(const gpu_device *g) {
   mem_budget budget = {.limit = 0};
   cuda_program *p = cuda_program_new(g);

@@ -7,8 +7,8 @@
  *   FAKE_CUDA_DEVICES=N       how many devices there are; 2 by default: one of sm_90, all others of sm_86
  *   FAKE_CUDA_CAPABILITY=N    ten times the compute capability of all devices
  *   FAKE_CUDA_FAIL=FUNCTION:N:ERROR,...
- *                             the Nth call of a function fails with this number.  The function "any" counts all
- *                             calls; "work" counts what streams do: it fails later, and the device is lost
+ *                             the Nth call of FUNCTION fails with the error of number ERROR.  The function "any"
+ *                             counts all calls; "work" counts what streams do: it fails later, and the device is lost
  *   FAKE_CUDA_PTX=1           PTX is interpreted (tests/ptx/ptx.h) and not refused; read at each compilation
  *   FAKE_CUDA_DELAY=N         streams sleep up to N microseconds before each piece of work; 50 by default
  *

@@ -120,7 +120,7 @@ START_TEST(own_kinds_first) {
   static const rt_thunk_kind kinds[] = {{.name = "copy", .run = run_nothing}};
   static const rt_target plain = {.abi = RT_ABI, .name = "plain"};
   static const rt_target device = {.abi = RT_ABI, .name = "plain", .kinds = kinds, .n_kinds = 1};
-  rt_thunk copy = {.kind = "copy", .operation = "a copy of nothing"}; /* which the runtime's own refuses */
+  rt_thunk copy = {.kind = "copy", .operation = "a copy of nothing"}; /* the runtime's own kind refuses it */
   const rt_program p = {.target = "plain", .cpu = "", .body = {1, 1, &copy}};
   rt_executable *e;
   status s = rt_executable_create(&p, &plain, NULL, &e);

@@ -267,7 +267,7 @@ START_TEST(nested_budgets) {
   ck_assert_uint_eq(inner.used, 0);
   ck_assert_uint_eq(outer.used, 320);
   ck_assert_ptr_null(budget_alloc(&inner, SIZE_MAX, 64));
-  a = budget_alloc(&inner, 0, 64); /* no bytes have an address, too */
+  a = budget_alloc(&inner, 0, 64); /* an allocation of 0 bytes has an address, too */
   ck_assert_ptr_nonnull(a);
   budget_free(&inner, a, 0, 64);
   budget_free(&outer, b, 300, 64);
@@ -411,7 +411,7 @@ START_TEST(literal_hashes) {
   literal a = literal_new(memory, shape_make(DTYPE_F32, 1, (dim[]){1000003}), &data);
   literal b = literal_new(memory, a.shape, &other);
   ck_assert(literal_equal(&a, &b) && literal_hash(&a) == literal_hash(&b));
-  ((float *)data)[1000002] = 1; /* the first and the last block are always looked at */
+  ((float *)data)[1000002] = 1; /* the hash always reads the first and the last block */
   ck_assert(!literal_equal(&a, &b) && literal_hash(&a) != literal_hash(&b));
   literal flat = literal_make(shape_make(DTYPE_U8, 1, (dim[]){4}), "abcd");
   literal square = literal_make(shape_make(DTYPE_U8, 2, (dim[]){2, 2}), "abcd");

@@ -153,7 +153,8 @@ END_TEST
 #define CONV(low, high, gaps, layout) \
   "low=" low ", high=" high ", lhs_dilation=" gaps ", rhs_dilation=[1,1], groups=1, layout=channels-" layout "} : "
 
-/* Sums of products of these numbers are exact.  With padding, and with gaps between the elements of an array. */
+/* Sums of products of the test's numbers are exact.  Some convolutions have padding, and some have gaps between the
+ * elements of the operand. */
 static const char *const contraction_texts[] = {
     "(%x: f32[b,3,h,w], %k: f32[4,3,3,3]) {\n%y = convolution(%x, %k) {strides=[1,1], " CONV(
         "[1,1]", "[1,1]", "[1,1]", "first") "f32[b,4,h,w]\nreturn %y\n}",

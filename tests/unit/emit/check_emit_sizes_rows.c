@@ -9,7 +9,7 @@ enum { ROUNDS = 24 };
 #define REDUCE_ROWS(y, x, how, type) #y " = reduce(" #x ") {dimensions=[1], reducer=" #how "} : " type "[n]\n"
 #define SPREAD_ROWS(y, x, type) #y " = broadcast(" #x ") {dimensions=[0]} : " type "[n,m]\n"
 
-/* Sums, differences and products of these numbers are exact. */
+/* Sums, differences and products of the test's numbers are exact, so results must be equal. */
 static const char *const row_texts[] = {
     /* rows, columns, and rows of several dimensions; rows of a constant length, and a constant number of rows */
     "(%x: f32[n,m]) {\n" REDUCE_ROWS(% a, % x, maximum, "f32")

@@ -40,7 +40,7 @@ static const function functions[] = {
     {HLO_TANH, tanh, NULL, 2.5, 2.5},   {HLO_ASINH, asinh, NULL, 1.9, 1.9}, {HLO_ACOSH, acosh, NULL, 2.1, 2.1},
     {HLO_ATANH, atanh, NULL, 2.2, 2.2}, {HLO_ERF, erf, NULL, 1.1, 1.3},     {HLO_LOGISTIC, logistic, NULL, 2.5, 2.5},
     {HLO_POW, NULL, pow, 0.51, 0.51},   {HLO_ATAN2, NULL, atan2, 1.6, 1.6}, {HLO_REM, NULL, fmod, 0, 0},
-    {HLO_MUL, NULL, gated, 7.0, 3.8}, /* of logistic(x) and y */
+    {HLO_MUL, NULL, gated, 7.0, 3.8}, /* y times logistic(x) */
 };
 enum { N_FUNCTIONS = sizeof functions / sizeof *functions, N = 1 << 16 };
 

@@ -166,7 +166,7 @@ static void compare(const problem *p, const float *y, const char *what) {
   double error = 0;
   for (int64_t k = 0; k < n; k++) {
     double e = fabs((double)y[k] - p->want[k]);
-    error = e <= error ? error : e; /* NaN counts */
+    error = e <= error ? error : e; /* if e is NaN, so is the error */
   }
   ck_assert_msg(error <= bound * p->largest, "%s: error %g of %g", what, error, p->largest);
 }

@@ -1,4 +1,4 @@
-/* ptx_case.h - what holds for the PTX of all kernels, and whether NVIDIA's assembler takes it. */
+/* ptx_case.h - checks what must hold for the PTX of all kernels, and that NVIDIA's assembler takes it. */
 #ifndef TESTS_UNIT_EMIT_PTX_CASE_H
 #define TESTS_UNIT_EMIT_PTX_CASE_H
 

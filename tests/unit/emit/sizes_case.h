@@ -1,8 +1,7 @@
 /* sizes_case.h - runs kernels that take sizes as arguments.  Each is written once for a processor and run at many
  * sizes, in ranges of the grid of random size, and compared with the reference evaluator on the module that is bound
  * to these sizes (hlo/ir/bind.h); unless a case has a tolerance, the numbers must be equal.  Arrays lie between
- * protected pages, and what is beside a result must stay as it is.
- */
+ * protected pages, and what is beside a result must stay as it is. */
 #ifndef TESTS_UNIT_EMIT_SIZES_CASE_H
 #define TESTS_UNIT_EMIT_SIZES_CASE_H
 

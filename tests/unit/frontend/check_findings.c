@@ -120,8 +120,7 @@ START_TEST(test_sizes_in_a_function) {
 END_TEST
 
 /* If sizes depend on the contents of inputs, the import fails as it does when no findings are asked for, but
- * it lists the findings up to there.
- * */
+ * it lists the findings up to there. */
 START_TEST(test_wanted_contents) {
   static const char *const parts[] = {"MatMul that makes \"bad\": ", "Gemm that makes \"worse\": "};
   Onnx__ModelProto *p = new_model(a, "x", "y");

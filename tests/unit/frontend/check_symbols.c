@@ -88,8 +88,9 @@ START_TEST(many_taps_take_any_batch) {
 }
 END_TEST
 
-/* Operators whose inputs keep all of their sizes.  Equations between sizes are what the operator itself requires, in
- * the order in which they are found; dimension k of input number i is ini.k.  node_case.h tests what they compute. */
+/* Operators that accept inputs all of whose sizes are symbols.  Equations between sizes are what the operator itself
+ * requires, in the order in which they are found; dimension k of input number i is ini.k. node_case.h tests what they
+ * compute. */
 static const struct {
   const char *op;
   int opset;

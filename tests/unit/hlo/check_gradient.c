@@ -478,8 +478,8 @@ static const point points[] = {
      {0}},
 };
 
-/* A loop that may end before its last iteration can be differentiated only once: the loop that computes the
- * derivatives makes as many iterations as it made. */
+/* A loop that may end before its last iteration can be differentiated only once: the loop that computes the derivatives
+ * makes as many iterations as the loop itself has made. */
 static const row ending = {.name = "a loop that ends",
                            "%x: f64[]",
                            "%i = constant() {value=s64[] 0} : s64[] %j, %y = while(%i, %x) {computations=[small, "

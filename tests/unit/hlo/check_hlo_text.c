@@ -416,8 +416,7 @@ START_TEST(flipped_bits) {
 END_TEST
 
 /* Replaces parts of the text by other pieces: numbers, brackets and words, which fit the grammar more often
- * than changed bits do.
- * */
+ * than changed bits do. */
 START_TEST(exchanged_pieces) {
   static const char *const pieces[] = {"0",      "-1", "9", "99999999999999", "[]", "[0]", "%0", "f32[]",
                                        "s64[3]", "n",  "}", "max(n,3)"};

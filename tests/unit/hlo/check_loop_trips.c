@@ -12,7 +12,7 @@ static void setup(void) { memory = arena_create(NULL); }
 
 static void teardown(void) { arena_destroy(memory); }
 
-/* Returns the while of a module, whose condition, body and operands are these. */
+/* Returns the instruction `while` of a new module, which has this condition, this body and these operands. */
 static const hlo_instr *loop(const char *condition, const char *body, const char *start) {
   hlo_module *m;
   const char *text =

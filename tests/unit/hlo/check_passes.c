@@ -86,8 +86,8 @@ static void make_binary(maker *m) {
   put(m, hlo_binary(&m->b, ops[below(is_f32(x) ? 7 : 6)], swap ? y : x, swap ? x : y));
 }
 
-/* Adds a select by a comparison of parameters: a pass may change computed numbers by a rounding, and so the
- * choice. */
+/* Adds a select that depends on a comparison of parameters, not of computed numbers: a pass may change these by a
+ * rounding, and a comparison would then choose otherwise. */
 static void make_select(maker *m) {
   hlo_value p = m->values[below(N_PARAMS)], x = pick(m);
   if (shape_same_dims(hlo_shape(p), hlo_shape(x))) {

@@ -94,8 +94,7 @@ START_TEST(a_shape) {
 }
 END_TEST
 
-/* Contents with a negative element, for which no symbol can stand, get a program of their own.
- * */
+/* Contents with a negative element, for which no symbol can stand, get a program of their own. */
 START_TEST(a_negative_element) {
   contents_case t;
   write_reshape();

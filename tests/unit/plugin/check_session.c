@@ -173,7 +173,7 @@ static void run_random(session *s, const uint64_t *seed, float *y) {
   ASSERT_OK(session_run(s, c, seed, &(session_inputs){0}, &out));
 }
 
-/* The same numbers for the same seed, also from a saved file; others for every run without one. */
+/* Runs with the same seed draw the same numbers, also from a saved file; every run without a seed draws others. */
 START_TEST(seeds) {
   enum { BYTES = 100 * sizeof(float) };
   float y[4][100], again[100];

@@ -186,8 +186,7 @@ static void *compile_other(void *data) {
 }
 
 /* Of two threads that need a program for the same new shape, one compiles it and the other one waits.  A
- * third thread runs an existing program meanwhile, and a fourth one is cancelled while it waits.
- * */
+ * third thread runs an existing program meanwhile, and a fourth one is cancelled while it waits. */
 START_TEST(runs_while_another_compiles) {
   gate g = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
   session_options options = {.backend = "cpu",

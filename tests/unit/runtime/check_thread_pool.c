@@ -1,4 +1,5 @@
-/* check_thread_pool.c - loops cover their range once, from many callers, across parking; an idle pool sleeps. */
+/* check_thread_pool.c - loops cover their range once, also if many threads call them at once or if the pool's threads
+ * were parked; an idle pool sleeps. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>

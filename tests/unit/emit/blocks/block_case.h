@@ -5,7 +5,8 @@
 
 #include "tests/unit/emit/kernel_case.h"
 
-/* Random floats.  Integers are those that a case wants (low, high), or these as integers. */
+/* Which random floats arrays have.  An integer is from the range that the case gives (low, high), if it gives one;
+ * otherwise it is such a float, rounded. */
 typedef enum block_numbers {
   BLOCK_EXACT,  /* integers whose sums are exact in every order */
   BLOCK_ROUGH,  /* numbers whose sums are rounded */
@@ -13,7 +14,8 @@ typedef enum block_numbers {
   BLOCK_SPECIAL /* NaN, infinities, zeros of both signs, and others */
 } block_numbers;
 
-/* How a kernel that emit_kernel does not write is written: `i` is then the only instruction of the text. */
+/* How a kernel that emit_kernel does not write is written.  A block_way_fn sets *out for `i`, the only instruction of
+ * the case's text. */
 enum { BLOCK_MOST_PHASES = 8 };
 typedef struct block_way {
   emit_write_fn *write;
@@ -27,7 +29,8 @@ typedef void block_way_fn(const hlo_instr *i, block_way *out);
 literal block_literal(const kernel_case *c, const shape *s, block_numbers how);
 /* Writes the kernels for a target into a module and sets their info; `way` is NULL for those of emit_kernel. */
 emit_module *block_write(kernel_cases *c, const emit_target *t, block_way_fn *way);
-/* Fails the test unless all is as said above.  With a tolerance of 0, numbers must be equal, but NaNs may differ. */
+/* Fails the test unless the kernels are as the head of this file says.  With a tolerance of 0, numbers must be equal,
+ * but NaNs may differ. */
 void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way);
 
 #endif

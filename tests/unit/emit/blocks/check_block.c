@@ -13,7 +13,7 @@
 
 enum { ROWS = 5, WARPS = 3, LENGTH = WARPS * EMIT_WARP };
 
-/* The last ones are races that may do no harm. */
+/* The faults from EARLY_WRITE on are races that may do no harm. */
 typedef enum fault {
   NONE,
   NO_BARRIER,
@@ -69,7 +69,8 @@ static LLVMValueRef sum_of_block(emit_writer *w, LLVMValueRef x, fault f) {
   return sum;
 }
 
-/* Stores a number in shared memory in each lane, and returns that of the next lane, plus 0. */
+/* Each lane stores its x in shared memory and reads that of the lane beside it.  Returns 0, which depends on the number
+ * that was read.  If `waits` is false, the lanes race. */
 static LLVMValueRef pass_on(emit_writer *w, LLVMValueRef x, bool waits) {
   const emit_ir *ir = w->e.w;
   LLVMTypeRef type = LLVMTypeOf(x);
@@ -81,7 +82,8 @@ static LLVMValueRef pass_on(emit_writer *w, LLVMValueRef x, bool waits) {
   return LLVMBuildAnd(ir->builder, LLVMBuildXor(ir->builder, read, x, ""), LLVMConstNull(type), "");
 }
 
-/* Adds to the sum, times 1000, what the lanes before and behind have, and stores it if the thread is a certain one. */
+/* Adds to the sum of the block, times 1000, the numbers of the lanes 3 before and 30 behind.  The block's last thread
+ * stores the result. */
 static void store_sum(emit_writer *w, LLVMTypeRef type, LLVMValueRef x, fault f) {
   const emit_ir *ir = w->e.w;
   LLVMBuilderRef b = ir->builder;
@@ -203,7 +205,7 @@ START_TEST(faults_are_found) {
 }
 END_TEST
 
-/* The check finds them in every order, also where the results are right. */
+/* The race check finds the races in every order, also where the results are right. */
 START_TEST(races_are_found) {
   static const struct {
     fault fault;

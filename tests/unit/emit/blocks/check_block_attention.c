@@ -12,9 +12,9 @@
 static const emit_block_attention tiles[] = {{1, 4, 1}, {2, 2, 1}, {4, 2, 1}, {1, 2, 2}, {1, 1, 8}, {1, 1, 16}};
 enum { TILES = sizeof tiles / sizeof *tiles };
 
-static size_t tile; /* the one of this test */
+static size_t tile; /* the place in tiles[] of the tile that this test uses */
 
-/* Heads that are too large for the tile are computed with the one that is chosen. */
+/* Heads that are too large for the test's tile are computed with the tile that emit_choose_block_attention chooses. */
 static void blocks_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
   hlo_attention attention;
   emit_block_attention *c = ARENA_NEW(a, emit_block_attention);

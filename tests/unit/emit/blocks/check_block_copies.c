@@ -15,7 +15,7 @@ enum { ROWS = 3, THREADS = 3 * EMIT_WARP, STEPS = 7, FEWER = 30, STAGES = 3, MOS
 
 typedef enum fault {
   NONE,
-  WAITS_TOO_LITTLE, /* for all groups but one too many */
+  WAITS_TOO_LITTLE, /* one group more may be under way than is right */
   NO_BARRIER,       /* a thread reads what another one has waited for */
   STAGE_TOO_FEW,    /* a copy goes to where threads still read */
   NO_COMMIT,        /* the copies are in no group that is waited for in time */
@@ -47,7 +47,7 @@ static LLVMValueRef place_of(const kernel *k, LLVMValueRef thread, int64_t step)
   return emit_add(k->w.e.w, at, emit_i64(k->w.e.w, step % stages * step_words(k)));
 }
 
-/* Behind the end of the row there are zeros, which are not read. */
+/* Begins the copy of a step, in a group of its own.  Words behind the end of the row become zeros and are not read. */
 static void begin_step(kernel *k, int64_t step) {
   const emit_ir *ir = k->w.e.w;
   if (step < STEPS) {
@@ -117,7 +117,7 @@ static status write_kernel(emit_module *m, const hlo_instr *i, int64_t words, fa
 
 /* --- running it --- */
 
-/* An instruction of that operand and that result. */
+/* Returns an instruction whose operand and result have the shapes of the kernel's; what it computes does not matter. */
 static const hlo_instr *instruction(int64_t words) {
   kernel_cases c = {0};
   const char *text = TEXT(
@@ -176,8 +176,8 @@ START_TEST(sums_are_right) {
 }
 END_TEST
 
-/* In each order the results are wrong, or the run fails; but where threads see each other's copies too early or too
- * late, only some of them do. */
+/* In each order the results are wrong or the run fails, except for faults by which threads see each other's copies too
+ * early or too late: these show in some orders only. */
 START_TEST(faults_are_found) {
   emit_kernel_info info;
   rt_block_fn *fn = compile(4, (fault)_i, false, &info);
@@ -193,7 +193,8 @@ START_TEST(faults_are_found) {
 }
 END_TEST
 
-/* If accesses are told, each order finds them, and says what is wrong. */
+/* If the kernel tells the emulator its accesses, each fault is found in each order, with a message that says what is
+ * wrong. */
 START_TEST(faults_are_told) {
   static const char *const says[N_FAULTS] = {
       [WAITS_TOO_LITTLE] = "accesses memory to which a copy is under way of thread",

@@ -9,9 +9,8 @@ static void nms_way(const hlo_instr *i, block_way *out) {
   *out = (block_way){.write = emit_block_nms_kernel, .phases = EMIT_NMS_PHASES, .scratch_bytes = scratch};
 }
 
-/* Corners, the threshold and, if there is a floor, that too are random numbers: the integer is how many boxes are
- * wanted.
- */
+/* The corners, the threshold and the floor of scores, if there is one, are random numbers; the integer operand is how
+ * many boxes are wanted. */
 static void add(kernel_cases *c, int batches, int classes, int boxes, int limit, bool floor) {
   int rows = batches * classes * (boxes < limit ? boxes : limit);
   kernel_case *k =

@@ -96,7 +96,7 @@ START_TEST(types) {
 }
 END_TEST
 
-/* The same elements of the updates are in the fusion computed from others. */
+/* A fusion that computes the scatter's operand and its updates, too. */
 START_TEST(fused) {
   kernel_cases c = {0};
   kernel_case *k =
@@ -109,7 +109,7 @@ START_TEST(fused) {
 }
 END_TEST
 
-/* Rows and columns are divided among blocks, but not among more than enough of them. */
+/* Rows and columns are divided among blocks, but among no more than have enough to do. */
 START_TEST(work_is_divided) {
   kernel_cases c = {0};
   emit_target t;

@@ -152,7 +152,7 @@ START_TEST(open_lengths) {
 }
 END_TEST
 
-/* How elements are ordered decides how often the list is full. */
+/* How the elements are ordered, which decides how often the list of candidates for the first elements is full. */
 typedef enum arrangement { RANDOM, FALLING, RISING, EQUAL, ARRANGEMENTS } arrangement;
 
 START_TEST(first) {
@@ -181,7 +181,7 @@ START_TEST(first) {
 }
 END_TEST
 
-/* The positions that an iota would have are not read. */
+/* If the config says that the second operand is an iota, the operand is not read, and its buffer may be missing. */
 START_TEST(positions) {
   static const uint32_t sizes[] = {100, 5000};
   uint32_t *x = ARENA_NEW_N(kernel_arena, uint32_t, MOST);
@@ -209,7 +209,7 @@ START_TEST(positions) {
 }
 END_TEST
 
-/* How many kernels there are for lines of so many elements. */
+/* How many kernels a sort of lines of this length consists of. */
 START_TEST(phases) {
   static const struct {
     const char *type, *extents;

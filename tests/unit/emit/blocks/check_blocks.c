@@ -92,7 +92,7 @@ START_TEST(parameters) {
 }
 END_TEST
 
-/* The concatenation of so many arrays. */
+/* Returns the concatenation of this many arrays. */
 static const hlo_instr *concatenation(int arrays) {
   const char *params = "", *operands = "";
   for (int k = 0; k < arrays; k++) {
@@ -104,7 +104,7 @@ static const hlo_instr *concatenation(int arrays) {
 }
 
 START_TEST(too_many_parameters) {
-  enum { MOST = RT_BLOCK_PARAMETER_BYTES / 8 - 3 }; /* a result, an argument, the number of steps */
+  enum { MOST = RT_BLOCK_PARAMETER_BYTES / 8 - 3 }; /* without the result, an argument and the number of steps */
   emit_module *m = gpu_module("sm_80");
   emit_kernel_info info;
   status s = emit_kernel(m, "f", concatenation(MOST + 1), NULL, &info);
@@ -182,7 +182,7 @@ END_TEST
 
 /* --- PTX of all emitters --- */
 
-/* For the oldest and the newest GPU; make check-full: for all of them. */
+/* make check writes PTX for the oldest and the newest GPU, make check-full for all of them. */
 START_TEST(ptx_of_all) {
   if (_i > 0 && _i < PTX_GPUS - 1 && !getenv("ONNX_XLA_FULL")) {
     return;
@@ -195,7 +195,7 @@ END_TEST
 
 /* --- kernels with writers of their own, which all machines compute as the reference does --- */
 
-/* Of a sort with FRONT only the first elements are defined, and all lines have that many. */
+/* With a front, a sort defines only the first FRONT elements of each line; all lines are at least that long. */
 enum { FRONT = 5 };
 static void set_sort_way(const sizes_case *k, arena *a, const emit_target *t, int64_t front, sizes_way *way) {
   emit_sort *config = ARENA_NEW(a, emit_sort);

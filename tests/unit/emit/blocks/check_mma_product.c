@@ -20,11 +20,11 @@ static const emit_mma_tile tiles[] = {
     {2, 2, 2, 2, 0, 8, 0},          {1, 2, 2, 1, DTYPE_F32, 4, 0}, {4, 2, 2, 4, DTYPE_F32, 1, 1},
     {1, 2, 1, 2, DTYPE_F32, 1, 1},  {2, 2, 2, 2, DTYPE_F32, 2, 1},
 };
-/* Those before ROUNDED have factors of any type, those before PARTS round, those before SPLIT divide sums, and the last
- * ones split factors. */
+/* Tiles before ROUNDED have factors of any type, those from there to PARTS round factors, those from there to SPLIT
+ * divide sums among blocks, and those from SPLIT on split factors into two. */
 enum { TILES = 5, ROUNDED = 5, PARTS = 8, SPLIT = 11, ALL_TILES = sizeof tiles / sizeof *tiles };
 
-static size_t tile; /* the one of this test */
+static size_t tile; /* the place in tiles[] of the tile that this test uses */
 
 static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
   (void)a;
@@ -50,9 +50,9 @@ static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
   return k;
 }
 
-/* Sums are f32, so what counts is the rounding of the result. */
 enum { ROUNDS = 2 };
 
+/* The tolerances.  Sums of f16 and bf16 are f32, so what counts there is the rounding of the result. */
 static const double F16 = 4e-3, BF16 = 3e-2, SPLIT_F32 = 1e-5, F64 = 1e-13, EXACT = 0;
 
 #define DOT_OF(x, a, y, b, t, result, lhs, rhs, batch)                                                           \
@@ -80,8 +80,8 @@ START_TEST(dots) {
 }
 END_TEST
 
-/* Factors that are copied: along rows and columns, along sums, both, with fewer sums than a stage has, and with more
- * stages than shared memory. */
+/* Factors that are copied asynchronously: along rows and columns, along the sums, along both, with sums that are
+ * shorter than a stage, and with more stages than shared memory holds. */
 START_TEST(copied_factors) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -205,15 +205,15 @@ START_TEST(tf32_is_rounded) {
 }
 END_TEST
 
-/* Random signs, and sizes that differ by factors of up to 2^20. */
+/* Returns a number of either sign; magnitudes differ by factors of up to 2^20. */
 static float any_float(void) {
   uint64_t r = next_random() >> 16;
   return (float)ldexp((double)(r >> 8 & 0xffffff) + 0x1p24, (int)(r % 20) - 34) * (r >> 40 & 1 ? 1 : -1);
 }
 
-/* The error is at most what mma_product.h says: 2^-21 (1 + 2^-10) of the sum of the products' sizes for what is left
- * out, and that of the sums in f32.  Those have at most n + n / 4 additions, of products and of what each step of eight
- * sums and each part adds, and each costs at most 2^-24 of that sum. */
+/* The error is at most what mma_product.h says.  What is left out of the products costs at most 2^-21 (1 + 2^-10) of
+ * the sum of the products' magnitudes.  A sum in f32 has at most n + n / 4 additions: of n products, and of what each
+ * step of eight products and each part adds.  Each addition costs at most 2^-24 of the sum of the magnitudes. */
 START_TEST(split_factors) {
   enum { M = 20, N = 24, LONG = 200, SHORT = 3 };
   static _Alignas(64) float x[M * LONG], y[LONG * N], z[M * N];
@@ -242,7 +242,7 @@ START_TEST(split_factors) {
 }
 END_TEST
 
-/* What is not a number in f32 is none here, and what is infinite is infinite; the largest number stays finite. */
+/* A factor that is NaN or infinite gives the same result as a product in f32, and the largest number stays finite. */
 START_TEST(split_special_factors) {
   enum { N = 8 };
   static _Alignas(64) float x[N * N], y[N * N], z[N * N];
@@ -269,7 +269,7 @@ START_TEST(split_special_factors) {
 }
 END_TEST
 
-/* Their PTX, and sizes that are not constants. */
+/* Products with split factors, whose sizes are not constants; their PTX is checked as well. */
 START_TEST(split_sizes) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -296,7 +296,8 @@ START_TEST(convolutions) {
 }
 END_TEST
 
-/* Sums that are divided into parts, of which the last ones may have none; more of them than a stage has, and fewer. */
+/* Sums that are divided into parts.  The last parts may have no products; the others have more products than a stage,
+ * or fewer. */
 START_TEST(divided_sums) {
   sizes_cases c = {0};
   tile = (size_t)_i;

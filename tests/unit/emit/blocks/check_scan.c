@@ -1,6 +1,5 @@
-/* check_scan.c - cumulative operations by blocks of threads: lines of many lengths, in both directions, with and
- * without their own element, are near those of the reference evaluator, and the same bits in all orders of the threads.
- */
+/* check_scan.c - cumulative operations by blocks of threads: for lines of many lengths, in both directions, inclusive
+ * and exclusive, results are near those of the reference evaluator, and have the same bits in all orders of threads. */
 #include "tests/unit/emit/blocks/block_case.h"
 
 static const int64_t lengths[] = {1, 2, 31, 32, 33, 64, 65, 128, 129, 257, 1000, 1024, 1025, 5000, 100000};
@@ -55,7 +54,7 @@ START_TEST(rounded) {
 }
 END_TEST
 
-/* Few long lines have a block each; of many, or of short ones, a thread computes each. */
+/* If there are few long lines, a block computes each; if there are many, or they are short, a thread computes each. */
 START_TEST(choices) {
   static const struct {
     const char *extents;

@@ -5,7 +5,7 @@
 
 #include "tests/unit/emit/blocks/block_case.h"
 
-/* The last one is for single rows only, for the sake of time. */
+/* The last length is tested with single rows only, to save time. */
 static const int64_t lengths[] = {1, 2, 15, 31, 32, 33, 255, 256, 257, 1024, 1025, 5000, 16385};
 enum { N_LENGTHS = sizeof lengths / sizeof *lengths - 1 };
 static const char *const types[] = {"f32", "f16", "bf16", "f64", "s32", "u8"};
@@ -199,7 +199,7 @@ START_TEST(fused) {
 }
 END_TEST
 
-/* A sum and a position, which are joined one after the other. */
+/* A sum and the position of a maximum: the threads' parts of the one are joined, and then those of the other. */
 START_TEST(two_joins) {
   kernel_cases c = {0};
   for (int d = 0; d < 2; d++) {

@@ -10,9 +10,9 @@
 
 static const emit_tile tiles[] = {{1, 1, 16, 1}, {2, 1, 16, 1}, {1, 4, 16, 1}, {4, 4, 16, 1},
                                   {8, 2, 16, 1}, {8, 8, 8, 1},  {1, 1, 16, 2}, {4, 4, 16, 8}};
-enum { TILES = 6, ALL_TILES = sizeof tiles / sizeof *tiles }; /* the last ones divide sums */
+enum { TILES = 6, ALL_TILES = sizeof tiles / sizeof *tiles }; /* those from TILES on divide sums among blocks */
 
-static size_t tile; /* the one of this test */
+static size_t tile; /* the place in tiles[] of the tile that this test uses */
 
 static void tiled_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
   (void)a;

@@ -200,15 +200,14 @@ enum { FRONT = 5 };
 static void set_sort_way(const sizes_case *k, arena *a, const emit_target *t, int64_t front, sizes_way *way) {
   emit_sort *config = ARENA_NEW(a, emit_sort);
   *config = (emit_sort){.parts = 3, .front = front, .iota = -1};
-  *way = t->execution == EMIT_BLOCKS
-             ? (sizes_way){emit_block_sort_kernel,
-                           config,
-                           emit_block_sort_phases(k->i, config),
-                           emit_block_sort_scratch(k->i, config),
-                           0,
-                           NULL,
-                           NULL}
-             : (sizes_way){emit_sort_kernel, config, 1, emit_sort_scratch(k->i, config), 0, NULL, NULL};
+  *way = t->execution == EMIT_BLOCKS ? (sizes_way){.write = emit_block_sort_kernel,
+                                                   .config = config,
+                                                   .phases = emit_block_sort_phases(k->i, config),
+                                                   .scratch_bytes = emit_block_sort_scratch(k->i, config)}
+                                     : (sizes_way){.write = emit_sort_kernel,
+                                                   .config = config,
+                                                   .phases = 1,
+                                                   .scratch_bytes = emit_sort_scratch(k->i, config)};
 }
 
 static void sort_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {

@@ -44,7 +44,7 @@ def best_ms(client, seconds=0.5):
 # --- starts ---
 
 def starts():
-    """From the start of the process to the end of the first result: compiled untuned, tuned, and from the cache."""
+    """The time from the start of a process to its first result, if the program is compiled untuned, compiled tuned, or in the cache."""
     for name in ("resnet50", "bert-base", "mobilenet-v2"):
         model = read_models()[name]
         model.prepare()
@@ -266,8 +266,8 @@ def answers(path, threads, feeds, environment):
 
 
 def bits():
-    """How many of three runs, on 1 thread, 2 and 2 again, give other bits than the first: when each run compiles its own deterministic
-    program, and when all of them run one tuned program."""
+    """The number of runs that give other bits than the first one, of three runs on 1, 2 and again 2 threads: if each run compiles a
+    deterministic program, and if all three run the same tuned program."""
     for name in ("mobilenet-v2", "resnet50", "convnext-t", "lstm", "dlrm"):
         model = read_models()[name]
         model.prepare()

@@ -114,8 +114,8 @@ int64_t ptx_to_signed(int bits, uint64_t value);
 
 enum { PTX_WARP = 32 };
 
-/* The operands of the threads of a warp, by number and lane, and their results.  An operand that is a list has its
- * items one after the other. */
+/* The operands and the results of an instruction for each thread of a warp: operands[k][lane] and results[k][lane].
+ * Each item of a list counts as an operand. */
 typedef struct ptx_warp {
   uint64_t operands[32][PTX_WARP], results[8][PTX_WARP];
   uint32_t present; /* bit k is set if lane k executes the instruction */

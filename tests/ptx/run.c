@@ -88,7 +88,8 @@ static const ptx_operand *item(const ptx_operand *o, uint32_t k) { return o->kin
 
 /* --- memory --- */
 
-/* Finds the array of the module or of the device's memory in which the address is. */
+/* Finds the array of the module or of the device's memory in which the address is, and notes its bounds in the block.
+ * Returns false if there is none. */
 static bool find_array(block *b, uint64_t address) {
   const ptx_module *m = b->function->module;
   for (uint32_t k = 0; k < m->n_arrays; k++) {

@@ -95,7 +95,8 @@ static status allow(const ptx_instr *i, const char *list) {
 
 /* --- floating point --- */
 
-/* The smaller or larger one; -0 is smaller than 0.  A NaN is left out unless the name says .NaN. */
+/* Returns the smaller or the larger of both, as the instruction (min or max) says; -0 is smaller than 0.  If one is a
+ * NaN, returns the other one, unless the instruction's name has .NaN. */
 static double extreme(const ptx_instr *i, double x, double y) {
   bool min = i->op == PTX_min;
   if (isnan(x) || isnan(y)) {

@@ -70,8 +70,8 @@ typedef struct shape {
   int m, n, k;
 } shape;
 
-/* Sets *row and *col to the place in A, m by k, of the element that is number `e` of those that the lane holds, `per`
- * of them in a register. */
+/* Sets *row and *col to the position in the matrix A, m by k, of the element that is number `e` of the lane's elements
+ * of A.  `per` is the number of elements in a register. */
 static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *col) {
   int group = lane / 4, in_group = lane % 4, reg = e / per;
   bool has_lower = s->m == 16; /* registers of odd number are of rows 8 below */
@@ -79,13 +79,13 @@ static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *
   *col = in_group * per + e % per + (has_lower ? reg / 2 : reg) * 4 * per;
 }
 
-/* As place_of_a, for B, k by n. */
+/* Does the same for the matrix B, k by n. */
 static void place_of_b(int per, int lane, int e, int *row, int *col) {
   *row = lane % 4 * per + e % per + e / per * 4 * per;
   *col = lane / 4;
 }
 
-/* As place_of_a, for C and D, m by n. */
+/* Does the same for the matrices C and D, m by n. */
 static void place_of_c(int lane, int e, int *row, int *col) {
   *row = lane / 4 + (e / 2) * 8;
   *col = lane % 4 * 2 + e % 2;

@@ -95,7 +95,7 @@ static literal operand(arena *a, dtype type, uint32_t number) {
 
 typedef struct trial {
   const char *text;
-  int places; /* the most values of the type by which results may be apart; 0: they must have the same bits */
+  int places; /* by how many values of the type results may differ; 0: they must have the same bits */
   const variant *v;
   char message[600];
 } trial;

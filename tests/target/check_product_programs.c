@@ -20,7 +20,7 @@ typedef struct program_case {
   const char *text;
   const char *thunks; /* a letter for each thunk: G for a kernel of gemm, W for one of winograd, D for one of depthwise,
                          - for any other */
-  bool bytes;         /* whether the thunks are these only on processors that multiply bytes */
+  bool bytes;         /* whether `thunks` holds only on processors with instructions that multiply bytes */
 } program_case;
 
 #define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"

@@ -342,7 +342,7 @@ def check_memory(folder, data):
 
 
 def check_memory_of_external(folder, data):
-    """The same where a file beside the model has the weights."""
+    """Weights in a file beside the model are in memory once, too."""
     m = ort_models.bert(folder, rng, width=512, layers=8, words=20000)
     onnx.save(onnx.load(m.path), m.path, save_as_external_data=True, location="weights", size_threshold=1024)
     check_memory_of(m, os.path.getsize(os.path.join(folder, "weights")))

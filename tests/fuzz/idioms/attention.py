@@ -169,7 +169,7 @@ def grouped_heads(k, x):
 
 @idiom("heads", 1.5)
 def grouped_heads_alone(k, x):
-    """The same with x as the heads of queries; keys may also be the values."""
+    """Grouped attention where x has the heads of queries, and keys and values are inputs; keys may also be the values."""
     n, h, t, d = x.shape
     k.need(h % 2 == 0 and d <= 64)
     times = k.one(2, h)
@@ -204,7 +204,7 @@ def one_head_of_keys(k, x):
 
 @idiom("rows", 1.5)
 def packed_heads(k, x):
-    """One product for queries, keys and values, cut by Split, Gather or Slice."""
+    """Queries, keys and values come from one product, which Split, Gather or Slice divides."""
     n, t, c = x.shape
     heads, width = head_sizes(k, c)
     y = k.linear(x, 3 * c)

@@ -362,7 +362,7 @@ def cumulated(k, x):
 
 @idiom("any", 0.6)
 def chosen(k, x):
-    """Where with a mask that is an input or is computed from positions."""
+    """A Where whose mask is an input or a constant pattern of positions."""
     other = k.other(x)
     keep = (
         k.b.new_input(k.array((x.shape[-1],), type="bool"))

@@ -22,7 +22,7 @@ static uint64_t load_by(cuda_case_cache *c, uint32_t ordinal) {
 START_TEST(code_is_compiled_once) {
   uint32_t n;
   cuda_case_cache *c = cuda_case_cache_new();
-  ASSERT_OK(gpu_cuda_count(&n)); /* which opens the driver */
+  ASSERT_OK(gpu_cuda_count(&n)); /* opens the driver */
   ck_assert_uint_eq(load_by(c, 0), 1);
   ck_assert_uint_eq(load_by(c, 0), 0);
   ck_assert_int_eq(c->kept, 1);

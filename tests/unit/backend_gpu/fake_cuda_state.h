@@ -128,7 +128,7 @@ struct CUstream_st {
   rt_stream *queue;
   _Atomic int64_t left; /* pieces of work that are not done */
   CUgraph capture;      /* gets what is submitted; NULL if the stream is not captured */
-  bool is_invalid;      /* whether something was called that cannot be captured */
+  bool is_invalid;      /* whether a call that cannot be captured was made */
 };
 
 struct CUevent_st {

@@ -21,7 +21,7 @@ static bool live_together(const live_slice *x, const live_slice *y) {
   return x->first <= y->last && y->first <= x->last;
 }
 
-/* Returns the largest sum of what is live at one time, by looking at each time. */
+/* Returns the most bytes that are live at one time, by adding up the live slices of each time. */
 static uint64_t most_live(uint32_t n, const live_slice *slices, uint32_t end) {
   uint64_t most = 0;
   for (uint32_t t = 0; t <= end + 1; t++) {

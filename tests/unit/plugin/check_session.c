@@ -98,7 +98,7 @@ START_TEST(saved) {
   ASSERT_FAILS(session_save(s, session_case_path), STATUS_INVALID_ARGUMENT, "nothing");
   (void)session_case_compile(s, 2, 3);
   (void)session_case_compile(s, 4, 5);
-  ASSERT_OK(session_save(s, session_case_path)); /* over the model, which is mapped */
+  ASSERT_OK(session_save(s, session_case_path)); /* overwrites the model, which is mapped */
   session_close(s);
   s = session_case_open(session_case_path, NULL);
   ck_assert(session_is_image(s));

@@ -16,7 +16,7 @@ static void sort_way(const hlo_instr *i, block_way *out) {
   *out = (block_way){emit_block_sort_kernel, &config, emit_block_sort_phases(i, &config), scratch};
 }
 
-/* Sorts x, and with it y, whose elements tell equal ones of x apart. */
+/* Sorts x and, with it, y, whose elements show whether equal elements of x keep their order. */
 static kernel_case *add(kernel_cases *c, const char *type, const char *extents, int dimension, bool descending) {
   const char *x = TEXT("%s[%s]", type, extents), *y = TEXT("s32[%s]", extents);
   kernel_case *k =

@@ -199,7 +199,7 @@ START_TEST(fused) {
 }
 END_TEST
 
-/* A sum and the position of a maximum: the threads' parts of the one are joined, and then those of the other. */
+/* A sum and the position of a maximum in one loop: first the threads' partial sums are joined, then their maxima. */
 START_TEST(two_joins) {
   kernel_cases c = {0};
   for (int d = 0; d < 2; d++) {

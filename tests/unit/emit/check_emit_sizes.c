@@ -27,6 +27,8 @@ static const char *const elementwise_texts[] = {
     "(%x: c64[n,3], %y: c64[n,3]) {\n%z = multiply(%x, %y) : c64[n,3]\nreturn %z, %x\n}",
     "(%x: f32[n,m], %v: f32[]) {\n%b = broadcast(%v) {dimensions=[]} : f32[n,m]\n%c = compare(%x, %b) "
     "{comparison=lt} : pred[n,m]\n%s = select(%c, %b, %x) : f32[n,m]\nreturn %s, %c\n}",
+    "(%x: s8[n]) {\n%a = bitcast-convert(%x) : u8[n]\n%c = convert(%x) {saturate=true, rounding=nearest} : s4[n]\n%b = "
+    "bitcast-convert(%c) : u4[n]\nreturn %a, %b\n}",
 };
 
 START_TEST(elementwise) { CHECK_TEXTS(elementwise_texts); }

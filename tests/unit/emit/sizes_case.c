@@ -7,6 +7,7 @@
 
 #include "backend_ref/eval.h"
 #include "emit/kernel/special.h"
+#include "hlo/analysis/overlap.h"
 #include "hlo/ir/bind.h"
 #include "hlo/text/text.h"
 #include "hlo/text/verify.h"
@@ -458,6 +459,7 @@ static status run_job(void *data) {
 
 /* Adds each entry of c to `all` in all its forms: as a fusion, in place if that is allowed, and as an instruction. */
 static void expand(const sizes_cases *c, sizes_cases *all) {
+  arena *a = arena_create(NULL);
   for (uint32_t k = 0; k < c->n; k++) {
     const hlo_instr *alone = single(c->items[k].entry);
     bool special = alone && emit_is_special(alone);
@@ -472,12 +474,15 @@ static void expand(const sizes_cases *c, sizes_cases *all) {
       }
       for (uint32_t j = 0; j < one.i->n_operands && one.shares < 0; j++) {
         one.shares = emit_can_alias(one.i, j, 0) ? (int32_t)j : -1;
+        ck_assert_msg(one.shares < 0 || hlo_may_overlap(a, one.i, j, 0, HLO_READS_ROW_FIRST),
+                      "buffers_check.c would refuse operand %u to be overwritten", j);
       }
       if (one.shares >= 0) {
         add(all, &one);
       }
     }
   }
+  arena_destroy(a);
 }
 
 /* Checks the cases on machines [from, to) of emit_machines. */

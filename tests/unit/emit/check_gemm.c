@@ -76,10 +76,8 @@ static block_fn *build(const emit_target *t, const block_case *x, emit_gemm *g) 
     LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], sum_at(w, c, element, k * g->tile.lanes)), 4);
   }
   LLVMBuildRetVoid(w->builder);
-  rt_span object;
-  succeed(emit_module_object(m, &object.data, &object.size));
   rt_code *code;
-  succeed(rt_code_load(memory, object, kernel_resolve, &code));
+  succeed(kernel_load(memory, m, kernel_resolve, &code));
   return (block_fn *)rt_code_find(code, "block");
 }
 

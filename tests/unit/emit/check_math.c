@@ -123,15 +123,12 @@ static const machine machines[] = {{"native", 0, true, false},   {"x86-64-v3", 1
 static status compile(const function *f, const machine *on, rt_kernel_fn **out, emit_kernel_info *info) {
   emit_target t;
   emit_module *m = NULL;
-  const void *object;
-  size_t size;
   rt_code *code;
   TRY(emit_target_init(memory, NULL, on->cpu, on->lanes, &t));
   t.libm = !on->alone;
   TRY(emit_module_create(memory, &t, "math", &m));
   TRY(emit_kernel(m, "f", build_function(f), NULL, info));
-  TRY(emit_module_object(m, &object, &size));
-  TRY(rt_code_load(memory, (rt_span){object, size}, on->alone ? kernel_resolve_nothing : kernel_resolve, &code));
+  TRY(kernel_load(memory, m, on->alone ? kernel_resolve_nothing : kernel_resolve, &code));
   *out = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "f");
   return NULL;
 }

@@ -142,15 +142,12 @@ typedef struct job {
 static status compile(const job *j, rt_kernel_fn **out, emit_kernel_info *info) {
   emit_target t;
   emit_module *m = NULL;
-  const void *object;
-  size_t size;
   rt_code *code;
   TRY(emit_target_init(memory, NULL, j->on->cpu, j->on->lanes, &t));
   t.libm = !j->on->alone;
   TRY(emit_module_create(memory, &t, "math", &m));
   TRY(emit_kernel(m, "f", build_function(j->f), NULL, info));
-  TRY(emit_module_object(m, &object, &size));
-  TRY(rt_code_load(memory, (rt_span){object, size}, j->on->alone ? kernel_resolve_nothing : kernel_resolve, &code));
+  TRY(kernel_load(memory, m, j->on->alone ? kernel_resolve_nothing : kernel_resolve, &code));
   *out = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "f");
   return NULL;
 }

@@ -135,7 +135,6 @@ static void run_phase(rt_kernel_fn *f, const emit_kernel_info *info, const void 
 
 static float *run(const problem *p, const emit_target *t, const emit_winograd *w) {
   emit_module *m;
-  rt_span object;
   rt_code *code;
   emit_kernel_info info[EMIT_WINOGRAD_PHASES];
   emit_winograd chosen;
@@ -144,8 +143,7 @@ static float *run(const problem *p, const emit_target *t, const emit_winograd *w
   for (uint32_t k = 0; k < emit_winograd_kernels(w); k++) {
     succeed(emit_winograd_kernel(m, arena_printf(memory, "k%u", k), p->instr, NULL, &chosen, k, &info[k]));
   }
-  succeed(emit_module_object(m, &object.data, &object.size));
-  succeed(rt_code_load(memory, object, kernel_resolve, &code));
+  succeed(kernel_load(memory, m, kernel_resolve, &code));
   float *packed = guarded_memory(emit_winograd_packed_bytes(w)),
         *y = guarded_memory((size_t)shape_bytes(&p->instr->shapes[0]));
   size_t scratch_bytes = (size_t)emit_winograd_scratch_bytes(p->instr->parent->module->dims, w);

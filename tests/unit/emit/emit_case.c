@@ -54,12 +54,10 @@ static void run_phase(arena *memory, const emit_target *t, const hlo_instr *i, c
                       const void *const *buffers) {
   emit_module *m;
   emit_kernel_info info;
-  rt_span object;
   rt_code *code;
   status s = emit_module_create(memory, t, "case", &m);
   s = s ? s : way->write(m, "case", i, NULL, way->config, phase, &info);
-  s = s ? s : emit_module_object(m, &object.data, &object.size);
-  s = s ? s : rt_code_load(memory, object, kernel_resolve, &code);
+  s = s ? s : kernel_load(memory, m, kernel_resolve, &code);
   ck_assert_msg(!s, "%s", s ? status_message(s) : "");
   rt_kernel_fn *f = (rt_kernel_fn *)(intptr_t)rt_code_find(code, "case");
   for (int64_t from = 0, to; from < info.grid; from = to) {

@@ -211,12 +211,9 @@ static status compile_all(arena *a, kernel_cases *c, const emit_machine *machine
   emit_target t = emit_machine_target(a, machine);
   t.libm = t.libm && libm;
   emit_module *m = NULL;
-  const void *object;
-  size_t size;
   rt_code *code;
   TRY(write_all(a, c, &t, &m));
-  TRY(emit_module_object(m, &object, &size));
-  TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
+  TRY(kernel_load(a, m, kernel_resolve, &code));
   *out = ARENA_NEW_N(a, callable, c->n);
   for (uint32_t k = 0; k < c->n; k++) {
     void *f = rt_code_find(code, arena_printf(a, "kernel_%u", k));

@@ -123,3 +123,10 @@ void *kernel_resolve_nothing(const char *name) {
   (void)name;
   return NULL;
 }
+
+status kernel_load(arena *a, emit_module *m, void *(*resolve)(const char *name), rt_code **out) {
+  const void *object;
+  size_t size;
+  TRY(emit_module_object(m, &object, &size));
+  return rt_code_load(a, (rt_span){object, size}, resolve, out);
+}

@@ -6,8 +6,10 @@
 #include <check.h>
 
 #include "emit/kernel/kernel.h"
+#include "emit/kernel/module.h"
 #include "emit/llvm/target.h"
 #include "runtime/block_abi.h"
+#include "runtime/host/code_loader.h"
 #include "runtime/kernel_abi.h"
 #include "tests/suite.h"
 
@@ -44,5 +46,8 @@ uint64_t next_random(void);
 void *kernel_resolve(const char *name);
 /* Returns NULL, for code that must call no function. */
 void *kernel_resolve_nothing(const char *name);
+/* Compiles the module, and loads its kernels, which stay loaded until the arena is destroyed.  `resolve` finds the
+ * functions that they may call. */
+STATUS_MUST_USE status kernel_load(arena *a, emit_module *m, void *(*resolve)(const char *name), rt_code **out);
 
 #endif

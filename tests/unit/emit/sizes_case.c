@@ -412,12 +412,9 @@ static status compile_and_run(sizes_cases *c, const emit_machine *machine, int r
   arena *a = arena_create(NULL);
   emit_target t = emit_machine_target(a, machine);
   emit_module *m = NULL;
-  const void *object;
-  size_t size;
   rt_code *code;
   TRY(write_all(a, c, &t, &m));
-  TRY(emit_module_object(m, &object, &size));
-  TRY(rt_code_load(a, (rt_span){object, size}, kernel_resolve, &code));
+  TRY(kernel_load(a, m, kernel_resolve, &code));
   const char *name = emit_machine_name(a, machine);
   for (uint32_t k = 0; k < c->n; k++) {
     void *f[SIZES_PHASES] = {NULL};

@@ -185,8 +185,6 @@ static void check_case(const kernel_case *c, const hlo_instr *i, const callable 
 
 void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way) {
   emit_target t;
-  const void *object;
-  size_t size;
   rt_code *code;
   const char *gpu = ptx_gpus[next_random() % PTX_GPUS];
   emit_kernel_info *infos = ARENA_NEW_N(kernel_arena, emit_kernel_info, (size_t)c->n * BLOCK_MOST_PHASES);
@@ -194,8 +192,7 @@ void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way) {
   ASSERT_OK(ptx_check(kernel_arena, write_all(c, &t, way, infos), gpu));
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   t.tells_accesses = true;
-  ASSERT_OK(emit_module_object(write_all(c, &t, way, infos), &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, write_all(c, &t, way, infos), kernel_resolve, &code));
   for (uint32_t k = 0; k < c->n; k++) {
     callable f = {way_of(&c->items[k], way), &infos[(size_t)k * BLOCK_MOST_PHASES], {NULL}};
     for (uint32_t phase = 0; phase < f.way.phases; phase++) {

@@ -130,15 +130,12 @@ static const hlo_instr *instruction(int64_t words) {
 static rt_block_fn *compile(int64_t words, fault f, bool checked, emit_kernel_info *info) {
   emit_target t;
   emit_module *m;
-  const void *object;
-  size_t size;
   rt_code *code;
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   t.tells_accesses = checked;
   ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
   ASSERT_OK(write_kernel(m, instruction(words), words, f, info));
-  ASSERT_OK(emit_module_object(m, &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, m, kernel_resolve, &code));
   return (rt_block_fn *)(intptr_t)rt_code_find(code, "sums");
 }
 

@@ -97,8 +97,6 @@ static void run(const kernel_case *c, const uint32_t *x, const uint32_t *y, gpu_
   uint32_t phases = emit_block_sort_phases(i, &config);
   emit_target t;
   emit_module *m;
-  const void *object;
-  size_t size;
   rt_code *code;
   emit_kernel_info *info = ARENA_NEW_N(kernel_arena, emit_kernel_info, phases);
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
@@ -106,8 +104,7 @@ static void run(const kernel_case *c, const uint32_t *x, const uint32_t *y, gpu_
   for (uint32_t phase = 0; phase < phases; phase++) {
     ASSERT_OK(emit_block_sort_kernel(m, TEXT("k%u", phase), i, NULL, &config, phase, &info[phase]));
   }
-  ASSERT_OK(emit_module_object(m, &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, m, kernel_resolve, &code));
   size_t scratch_bytes = (size_t)evaluate(i, emit_block_sort_scratch(i, &config));
   void *scratch = arena_alloc_aligned(kernel_arena, scratch_bytes + 1, 64);
   memset(out, 0xa5, sizeof *out);

@@ -66,15 +66,12 @@ static status write_kernel(emit_module *m, emit_kernel_info *info) {
 static rt_block_fn *compile(bool checked, emit_kernel_info *info) {
   emit_target t;
   emit_module *m;
-  const void *object;
-  size_t size;
   rt_code *code;
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   t.tells_accesses = checked;
   ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
   ASSERT_OK(write_kernel(m, info));
-  ASSERT_OK(emit_module_object(m, &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, m, kernel_resolve, &code));
   return (rt_block_fn *)(intptr_t)rt_code_find(code, "sums");
 }
 

@@ -152,35 +152,29 @@ static float tf32(float x) {
 static void multiply(size_t t, int m, int k, int n, const float *x, const float *y, float *z) {
   emit_target host;
   emit_module *module;
-  emit_kernel_info info[2];
-  const void *object;
-  size_t size;
+  emit_kernel_info info;
   rt_code *code;
-  uint32_t phases = tiles[t].parts > 1 ? 2 : 1;
   const hlo_instr *i =
       instruction(TEXT("(%%x: f32[%d,%d], %%y: f32[%d,%d]) {\n%%z = dot(%%x, %%y) {lhs_contract=[1], "
                        "rhs_contract=[0], lhs_batch=[], rhs_batch=[]} : f32[%d,%d]\nreturn %%z\n}",
                        m, k, k, n, m, n));
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &host));
   ASSERT_OK(emit_module_create(kernel_arena, &host, "test", &module));
-  for (uint32_t p = 0; p < phases; p++) {
-    ASSERT_OK(emit_mma_product_kernel(module, TEXT("k%u", p), i, NULL, &tiles[t], p, &info[p]));
-  }
-  ASSERT_OK(emit_module_object(module, &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
-  const void *buffers[] = {x, y, z, arena_alloc_aligned(kernel_arena, 2 * (size_t)(m * n) * sizeof *z, 64)};
-  for (uint32_t p = 0; p < phases; p++) {
-    int64_t steps = emit_static_grid(&info[p]);
-    uint32_t threads = info[p].threads ? info[p].threads : EMIT_WARP;
-    gpu_blocks b = {.fn = (rt_block_fn *)(intptr_t)rt_code_find(code, TEXT("k%u", p)),
-                    .name = "k",
-                    .buffers = buffers,
-                    .steps = steps,
-                    .threads = threads,
-                    .shared_bytes = info[p].shared_bytes,
-                    .order = GPU_SHUFFLED};
-    ASSERT_OK(gpu_run_blocks(&b, 0, steps * info[p].step_threads / threads + 1));
-  }
+  ASSERT_OK(emit_mma_product_kernel(module, "k", i, NULL, &tiles[t], 0, &info));
+  ASSERT_OK(kernel_load(kernel_arena, module, kernel_resolve, &code));
+  dim counters = emit_count_mma_tiles(i, &tiles[t]);
+  ck_assert(dim_is_const(counters));
+  const void *buffers[] = {x, y, z, arena_alloc_aligned(kernel_arena, 2 * (size_t)(m * n) * sizeof *z, 64),
+                           ARENA_NEW_N(kernel_arena, int32_t, counters)};
+  int64_t steps = emit_static_grid(&info);
+  gpu_blocks b = {.fn = (rt_block_fn *)(intptr_t)rt_code_find(code, "k"),
+                  .name = "k",
+                  .buffers = buffers,
+                  .steps = steps,
+                  .threads = info.threads,
+                  .shared_bytes = info.shared_bytes,
+                  .order = GPU_SHUFFLED};
+  ASSERT_OK(gpu_run_blocks(&b, 0, steps));
 }
 
 /* Multiplies by the identity, so that each element is a rounded factor. */

@@ -141,8 +141,8 @@ static bool same_algorithm(const char *a, const char *b) {
   return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
 }
 
-/* Takes the config that the log has for a similar problem with another number of rows, chosen there by its estimate, if
- * its estimate for this problem is nearly the best.  Code for it may exist already. */
+/* Takes the config that the log entry e has for a similar problem with another number of rows, if its estimate for this
+ * problem is nearly the best. e was decided by estimates, but code for its config may exist already. */
 static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
   const double as_good = 1.05;
   autotune_problem *p = &d->problem;

@@ -41,7 +41,7 @@ typedef struct autotune_backend {
   void *data;
   uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
-  const rt_background *background; /* not NULL if programs of the caller may run meanwhile */
+  const rt_background *background; /* not NULL if programs of the caller may run while configs are timed */
   bool provisional;                /* rt_compile_options.provisional */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);

@@ -5,9 +5,10 @@
  * checked the numbers of operands and results, and that attributes have values of their kinds.  Everything
  * else about shapes and attributes is checked here, since HLO text is not trusted.
  *
- * Dimensions may be symbolic expressions.  Two of them are equal if their handles are equal; sizes are computed by
- * dim_*.  If a comparison of expressions cannot be decided, it succeeds, and is made again when all dimensions are
- * constants.  But if it cannot be decided whether two extents are equal, the result is STATUS_UNSUPPORTED.
+ * Dimensions may be symbolic expressions.  Two dimensions are equal if their handles are equal; the functions dim_*
+ * compute with them.  If it cannot be decided whether one extent is at most another, the check succeeds, and is made
+ * again when all dimensions are constants.  But if it cannot be decided whether two extents are equal, the result is
+ * STATUS_UNSUPPORTED.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H
@@ -20,8 +21,8 @@
 #include "hlo/ir/ops.def"
 #undef HLO
 
-/* Limits for one instruction, so that checking its callees takes time linear in the size of the text, even of a
- * hostile one. */
+/* Limits for one instruction, so that checking its callees takes time linear in the size of the text, even if the text
+ * is hostile. */
 enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
 
 /* Refuses numbers of operands and results that the operation's row does not allow, or above HLO_MAX_VALUES. */

@@ -2,9 +2,10 @@
  * one addition.
  *
  * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
- * broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once into weights and
- * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant weights,
- * and to chains in which each value has one user.  A dot's weights are its second operand, with one free dimension. */
+ * broadcast constants.  Keeps: results, except for rounding (the chain is computed in f64 and rounded once into weights
+ * and bias) and for the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant
+ * weights, and to chains in which each value has one user.  A dot's weights are its second operand, with one free
+ * dimension. */
 #include <math.h>
 #include <string.h>
 

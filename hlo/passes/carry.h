@@ -29,7 +29,7 @@ STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carr
 
 /* Makes the module carry each root that is a parameter with some elements updated, unless a root is carried already.
  * Whoever runs the module may then pass the same memory for the root and for the parameter.  If their memories differ,
- * the parameter is copied to that of the root first; an update that is not in place copies as much. */
+ * the parameter is first copied to that of the root, which costs no more than an update that is not in place. */
 void hlo_carry_updates(hlo_module *m);
 
 #endif

@@ -24,7 +24,7 @@ static int64_t times_of(const literal *indices, int64_t n) {
   return times;
 }
 
-/* Reshapes x[..., n, ...] to [..., n, 1, ...], broadcasts the 1 to `times`, and merges the two dimensions. */
+/* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions. */
 static bool repeat(hlo_builder *b, hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
   const literal *indices = hlo_literal(i->operands[1]);
@@ -46,8 +46,8 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
 
 /* --- repeated matrices --- */
 
-/* A value y that is a broadcast, perhaps reshaped.  Dimension `number` of y has n * times elements, and position i of
- * it has element i / times of the broadcast's operand. */
+/* A value y that is a broadcast, perhaps reshaped.  Along dimension `number`, y has each element of the broadcast's
+ * operand `times` times in succession. */
 typedef struct repeated {
   hlo_instr *broadcast;
   int number;
@@ -136,7 +136,9 @@ static hlo_value in_order(hlo_builder *b, const hlo_instr *dot) {
   return moves ? hlo_transpose(b, dot->operands[0], order) : dot->operands[0];
 }
 
-/* Reshapes x [..., n * times, ...] (from in_order) to [..., n, times * rows, ...]. */
+/* Reshapes x, which is [batch, free dimensions, contracted dimensions] (in_order), so that `times` successive matrices
+ * become one: divides the extent of dimension `batch` by `times`, and multiplies that of the first free dimension by
+ * it.  If there is no free dimension, adds one of extent `times`. */
 static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value x, int batch, int64_t times) {
   int n_batch = (int)hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), rank = 0;
   int n_free = hlo_rank(x) - n_batch - (int)hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);

@@ -81,7 +81,8 @@ typedef struct weights {
   int64_t *sums; /* the sum of the weights of each output channel */
 } weights;
 
-/* Sets *out to weight k of x minus its zero point.  Returns false if that is not an s8. */
+/* Sets *out to weight k of x minus its zero point, which is a list along dimension `axis`, or one number if `axis` is
+ * -1.  Returns false if the difference does not fit in s8. */
 static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides,
                       int64_t *out) {
   int64_t at = axis >= 0 ? k / strides[axis] % l->shape.dims[axis] : 0;
@@ -264,7 +265,8 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
 
 /* --- merging the scale of a quantisation into the factors before it --- */
 
-/* Sum * factors + shifts, limited by bounds (such as ReLU's 0).  Shifts and bounds may be missing. */
+/* The value sum * factors + shifts, limited by bounds (such as ReLU's 0), of which the outermost is the first in the
+ * list.  Shifts and bounds may be missing. */
 typedef struct affine {
   hlo_value sum; /* the sum, converted to f32 */
   hlo_along factors, shifts;

@@ -424,7 +424,7 @@ static bool at_least(dim_table *t, dim a, dim b) {
 typedef struct extremes {
   int n;
   bool overflow;
-  /* sorted; without items that are known to be at most another item (for a minimum: at least another item) */
+  /* sorted; an item that is known to be at most another one (for a minimum: at least another one) is left out */
   dim items[TERMS_MAX];
 } extremes;
 

@@ -178,7 +178,7 @@ static hlo_value below_broadcast(hlo_value v) {
   return v;
 }
 
-/* Returns the reduction of `full` from which v is computed, or NULL if there is none. */
+/* Returns the reduction of `full` by the reducer `how` from which v is computed, or NULL if there is none. */
 static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how, hlo_value full) {
   hlo_instr *i = source_of(below_broadcast(v), (wanted){HLO_REDUCE, how});
   bool found = i && match(a, hlo_result(i, 0), P_OP(HLO_REDUCE, P_RESHAPED(P_SAME(&full))));

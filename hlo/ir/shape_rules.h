@@ -75,9 +75,9 @@ STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int r
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
 /* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
-/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two
- * of its elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an
- * expression, whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
+/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
+ * elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an expression, the
+ * answer whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

@@ -14,7 +14,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* A root that becomes a parameter of the next run, and the dimension along which it grows; -1 if it does not. */
+/* A root that becomes a parameter of the next run, and the dimension `axis` along which it grows; `axis` is -1 if it
+ * does not grow. */
 typedef struct hlo_carry {
   uint32_t root, parameter;
   int axis;

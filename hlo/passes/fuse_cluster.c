@@ -96,7 +96,7 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
-/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or elements at
+/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or a gather at
  * constant indices. */
 static bool is_picked(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
@@ -262,7 +262,7 @@ static bool only_moves(const clustering *k, const cluster *c) {
   return moves;
 }
 
-/* Returns true if cluster c, which reads array i, should be merged with others that do: if its results have
+/* Returns true if cluster c, which reads array i, should be merged with other clusters that read i: if its results have
  * no more elements than i, or if it only moves data. */
 static bool merges(const clustering *k, uint32_t c, const hlo_instr *i) {
   return dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i)) || only_moves(k, k->clusters + c);
@@ -349,7 +349,7 @@ static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fus
 
 static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
   uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
-  /* By position: the number, plus one, of the cluster whose last member is there. */
+  /* By position: the number, plus one, of the cluster whose last member is there; 0 if there is none. */
   uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1);
   for (uint32_t c = 0; c < k->n_clusters; c++) {
     n_worth += is_worth_it(k, &k->clusters[c]);

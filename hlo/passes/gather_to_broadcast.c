@@ -1,7 +1,7 @@
 /* gather_to_broadcast.c - a gather along one dimension that repeats each element equally often becomes a broadcast;
  * such gathers come from nearest-neighbour resizing by integer factors.  If the second operand of a dot has repeated
- * matrices (key heads that several query heads share), each is read once: the matrices of the first operand that are
- * multiplied by the same matrix are stacked to one matrix.
+ * matrices (key heads that several query heads share), each distinct matrix is read once: the matrices of the first
+ * operand that are multiplied by the same matrix are stacked to one matrix.
  *
  * Order: after layout, which moves transposes across gathers but not across broadcasts, and after transpose_sinking,
  * which moves transposes of operands into dots; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */

@@ -249,7 +249,8 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* literal: the subtraction was folded */
+  /* y.q is a literal if the subtraction was folded. */
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y);
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }

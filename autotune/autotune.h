@@ -61,8 +61,9 @@ typedef struct autotune_backend {
 typedef struct autotune_decision {
   hlo_instr *instr;
   const char *what;
-  const char *how;   /* how the config was chosen: "timed", "log", "near" (taken from a problem with another number
-                        of rows), "estimate" or "quick" (by the time to build it, too) */
+  /* How the config was chosen: "timed", "log", "near" (taken from a problem with another number of rows), "estimate",
+   * or "quick" (the least sum of the times to build it and to run it a few times). */
+  const char *how;
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;
 

@@ -52,8 +52,8 @@ STATUS_MUST_USE status shape_need_types(const hlo_instr *i, dim_table *dims, uin
 STATUS_MUST_USE status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype type);
 /* Returns an error unless operands j and k have the same element type. */
 STATUS_MUST_USE status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k);
-/* Returns an error unless the extents x and y are equal.  The message calls them `what`, with a number unless
- * `dimension` is negative. */
+/* Returns an error unless the extents x and y are equal.  The message calls them `what`, followed by the number
+ * `dimension` unless that is negative. */
 STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y);
 /* Returns an error unless all dims of the two shapes are equal. */
 STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,

@@ -97,8 +97,8 @@ static bool find_repeated(hlo_value y, repeated *r) {
   return r->times > 1;
 }
 
-/* Returns the position, in the dot's list of batch dimensions, of dimension `wanted` of its second operand, if only
- * batch dimensions of 1 follow it in the list.  Otherwise returns -1. */
+/* `wanted` is a dimension of the dot's second operand.  If it is a batch dimension, and only dimensions of 1 follow it
+ * in the list of batch dimensions, returns its position in that list.  Otherwise returns -1. */
 static int find_last_batch(const hlo_instr *dot, int wanted) {
   const shape *y = hlo_shape(dot->operands[1]);
   for (int k = (int)hlo_n_ints(dot, HLO_ATTR_RHS_BATCH); k-- > 0;) {

@@ -104,8 +104,8 @@ static bool is_inside(const access *a) {
   return inside;
 }
 
-/* Returns along how many dimensions of the array the position changes with the position along dimension d of the moved
- * data. */
+/* Returns the number of those dimensions of the array along which the accessed position changes with the position along
+ * dimension d of the moved data. */
 static int count_walks(const access *a, int d) {
   int n = 0;
   for (int k = 0; k < a->x->rank; k++) {
